@@ -1,0 +1,1 @@
+"""How is the demonstration translation model made, from four archives to served weights?"""

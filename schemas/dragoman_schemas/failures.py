@@ -1,0 +1,40 @@
+"""Which ways can a job fail? The closed vocabulary that clients match on (contract, section 4)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+
+class FailureCode(StrEnum):
+    """Why a job or an item has no translation. Readers must tolerate codes they do not know."""
+
+    INVALID_JOB = "invalid_job"
+    UNSUPPORTED_SCHEMA = "unsupported_schema"
+    UNSUPPORTED_LANGUAGE = "unsupported_language"
+    UNKNOWN_PROFILE = "unknown_profile"
+    UNKNOWN_GLOSSARY = "unknown_glossary"
+    TOO_LONG = "too_long"
+    CONFLICT = "conflict"
+    QUALITY_FAILED = "quality_failed"
+    ENGINE_FAILED = "engine_failed"
+    POISONED = "poisoned"
+    DEADLINE_EXCEEDED = "deadline_exceeded"
+    CANCELLED = "cancelled"
+    INTERNAL = "internal"
+
+
+RETRYABLE: Final = frozenset(
+    {
+        FailureCode.UNSUPPORTED_SCHEMA,  # an upgraded worker may read it
+        FailureCode.UNKNOWN_PROFILE,
+        FailureCode.UNKNOWN_GLOSSARY,
+        FailureCode.QUALITY_FAILED,
+        FailureCode.ENGINE_FAILED,
+        FailureCode.POISONED,
+        FailureCode.DEADLINE_EXCEEDED,
+        FailureCode.CANCELLED,
+        FailureCode.INTERNAL,
+    }
+)
+"""Codes whose job may end well if the very same bytes are replayed."""

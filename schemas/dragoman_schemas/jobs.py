@@ -1,0 +1,180 @@
+"""What does a translation job look like on the wire? (contract, section 2)"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from functools import cached_property
+from typing import Annotated, Final, Literal
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from dragoman_schemas.languages import UnknownLanguage, normalise
+
+SCHEMA_VERSION: Final = 1
+MAX_ITEMS: Final = 512
+MAX_TEXT_BYTES: Final = 128 * 1024
+MAX_CONTEXT_BYTES: Final = 8 * 1024
+MAX_METADATA_BYTES: Final = 8 * 1024
+
+Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
+QualityLevel = Literal["off", "basic", "strict"]
+OnFail = Literal["fail", "best_effort", "source"]
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+
+
+def _language(tag: str) -> str:
+    try:
+        return normalise(tag)
+    except UnknownLanguage as error:
+        raise PydanticCustomError("unsupported_language", "{why}", {"why": str(error)}) from None
+
+
+def _rfc3339(value: object) -> object:
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, str) and _RFC3339.fullmatch(value):
+        try:
+            return datetime.fromisoformat(value.upper().replace(" ", "T"))
+        except ValueError:
+            pass
+    raise PydanticCustomError(
+        "rfc3339", "must be an RFC 3339 time with an offset, such as 2030-01-31T12:00:00Z"
+    )
+
+
+def _at_most_bytes(limit: int) -> AfterValidator:
+    def check(value: str) -> str:
+        if (size := len(value.encode())) > limit:
+            raise PydanticCustomError(
+                "too_many_bytes",
+                "is {size} bytes of UTF-8, at most {limit} are allowed",
+                {"size": size, "limit": limit},
+            )
+        return value
+
+    return AfterValidator(check)
+
+
+JobId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:\-]{1,128}\z")]
+DocumentId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:\-]{1,110}\z")]
+Language = Annotated[str, AfterValidator(_language)]
+Term = Annotated[str, Field(min_length=1, max_length=200)]
+Rfc3339 = Annotated[
+    AwareDatetime,
+    BeforeValidator(_rfc3339),
+    PlainSerializer(lambda value: value.isoformat().replace("+00:00", "Z"), return_type=str),
+]
+
+
+class WireModel(BaseModel):
+    """Strict, frozen, and refusing unknown fields, so that a typing error is never ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+
+
+class Item(WireModel):
+    """One text of a job; items are independent of each other."""
+
+    text: str
+    id: Annotated[str, Field(max_length=128)] | None = None
+    context: Annotated[str, _at_most_bytes(MAX_CONTEXT_BYTES)] | None = None
+    max_chars: Annotated[int, Field(ge=1)] | None = None
+    protect: Annotated[list[Term], Field(max_length=200)] | None = None
+
+
+class Sampling(WireModel):
+    """Decoding parameters a job may ask for; the worker's policy bounds them."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=-1)] | None = None
+    seed: int | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    repetition_penalty: Annotated[float, Field(gt=0, le=2)] | None = None
+
+
+class Quality(WireModel):
+    """How strictly the translation is judged and what happens when it fails."""
+
+    level: QualityLevel | None = None
+    max_attempts: Annotated[int, Field(ge=1, le=5)] | None = None
+    on_fail: OnFail | None = None
+
+
+class DocumentRef(WireModel):
+    """The place of a job in a document or batch."""
+
+    document_id: DocumentId
+    index: Annotated[int, Field(ge=0)]
+    total: Annotated[int, Field(ge=1, le=10_000_000)]
+    path: str | None = None
+
+    @model_validator(mode="after")
+    def _index_below_total(self) -> DocumentRef:
+        if self.index >= self.total:
+            raise PydanticCustomError(
+                "index_range",
+                "index {index} must be below total {total}",
+                {"index": self.index, "total": self.total},
+            )
+        return self
+
+
+class TranslationJob(WireModel):
+    """One job: one or more texts into one target language."""
+
+    schema_: Annotated[Literal[1], Field(alias="schema")] = SCHEMA_VERSION
+    job_id: JobId
+    text: str | Item | Annotated[list[str | Item], Field(min_length=1, max_length=MAX_ITEMS)]
+    target_lang: Language
+    source_lang: Language | None = None
+    context: Annotated[str, _at_most_bytes(MAX_CONTEXT_BYTES)] | None = None
+    glossary: Annotated[dict[Term, Term], Field(max_length=200)] | None = None
+    glossary_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    do_not_translate: Annotated[list[Term], Field(max_length=200)] | None = None
+    formality: Formality | None = None
+    instructions: (
+        Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=10)] | None
+    ) = None
+    profile: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    sampling: Sampling | None = None
+    quality: Quality | None = None
+    deadline: Rfc3339 | None = None
+    ttl_s: Annotated[int, Field(ge=60, le=2_592_000)] | None = None
+    document: DocumentRef | None = None
+    metadata: Annotated[dict[str, str], Field(max_length=64)] | None = None
+
+    @cached_property
+    def items(self) -> tuple[Item, ...]:
+        """The texts as items, in order, whichever of the allowed forms ``text`` has."""
+        texts = self.text if isinstance(self.text, list) else [self.text]
+        return tuple(Item(text=text) if isinstance(text, str) else text for text in texts)
+
+    @model_validator(mode="after")
+    def _within_sizes(self) -> TranslationJob:
+        _check_size("text", sum(len(item.text.encode()) for item in self.items), MAX_TEXT_BYTES)
+        pairs = (self.metadata or {}).items()
+        size = sum(len(key.encode()) + len(value.encode()) for key, value in pairs)
+        _check_size("metadata", size, MAX_METADATA_BYTES)
+        return self
+
+
+def _check_size(field: str, size: int, limit: int) -> None:
+    if size > limit:
+        raise PydanticCustomError(
+            "too_many_bytes",
+            "{field}: is {size} bytes of UTF-8 in all, at most {limit} are allowed",
+            {"field": field, "size": size, "limit": limit},
+        )

@@ -1,0 +1,22 @@
+"""Which language does a tag mean? BCP-47 tags in any spelling become one canonical spelling."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import langcodes
+
+
+class UnknownLanguage(ValueError):
+    """The tag is not a BCP-47 tag, or names no language that exists."""
+
+
+@lru_cache(maxsize=4096)
+def normalise(tag: str) -> str:
+    """Canonical BCP-47 spelling: ``zh_CN`` -> ``zh-CN``, ``pt-br`` -> ``pt-BR``, ``iw`` -> ``he``.
+
+    Raises UnknownLanguage, naming the tag.
+    """
+    if not tag.isascii() or not langcodes.tag_is_valid(tag):
+        raise UnknownLanguage(f"{tag[:40]!r} is not a language: give a BCP-47 tag such as de")
+    return langcodes.standardize_tag(tag)

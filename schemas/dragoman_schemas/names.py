@@ -1,0 +1,77 @@
+"""How is every topic, header and Redis key spelled? Each name once (contract, sections 1, 3, 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+JOBS_TOPIC: Final = "dragoman.jobs"
+DEAD_LETTER_TOPIC: Final = "dragoman.dead-letters"
+KEY_PREFIX: Final = "dragoman:"
+GROUP_ID: Final = "dragoman"
+MAX_RECORD_BYTES: Final = 1_000_000
+
+HEADER_REPLAY: Final = "dragoman-replay"
+HEADER_TRACEPARENT: Final = "traceparent"
+
+HEADER_ORIGINAL_TOPIC: Final = "x-original-topic"
+HEADER_ORIGINAL_PARTITION: Final = "x-original-partition"
+HEADER_ORIGINAL_OFFSET: Final = "x-original-offset"
+HEADER_ORIGINAL_TIMESTAMP: Final = "x-original-timestamp"
+HEADER_CONSUMER_GROUP: Final = "x-consumer-group"
+HEADER_JOB_ID: Final = "x-job-id"
+HEADER_ERROR_CODE: Final = "x-error-code"
+HEADER_ERROR_MESSAGE: Final = "x-error-message"
+HEADER_ATTEMPTS: Final = "x-attempts"
+HEADER_DELIVERIES: Final = "x-deliveries"
+HEADER_FIRST_SEEN: Final = "x-first-seen"
+HEADER_WORKER: Final = "x-worker"
+HEADER_ORIGINAL_SHA256: Final = "x-original-sha256"
+HEADER_ORIGINAL_SIZE: Final = "x-original-size"
+
+FIELD_STATUS: Final = "status"
+FIELD_RESULT: Final = "result"
+FIELD_FINGERPRINT: Final = "fingerprint"
+FIELD_DELIVERIES: Final = "deliveries"
+FIELD_REPLAYS: Final = "replays"
+FIELD_CANCEL_REQUESTED_AT: Final = "cancel_requested_at"
+FIELD_QUEUED_AT: Final = "queued_at"
+FIELD_STARTED_AT: Final = "started_at"
+FIELD_FINISHED_AT: Final = "finished_at"
+FIELD_TAKE_PREFIX: Final = "take:"
+
+CANCELS_MAXLEN: Final = 10_000
+EVENTS_MAXLEN: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Every Redis key under one prefix."""
+
+    prefix: str = KEY_PREFIX
+
+    def job(self, job_id: str) -> str:
+        """The hash of one job."""
+        return f"{self.prefix}job:{job_id}"
+
+    @property
+    def events(self) -> str:
+        """The capped stream that tells readers which job has ended: a hint, never the truth."""
+        return f"{self.prefix}events"
+
+    @property
+    def cancels(self) -> str:
+        """The capped stream that tells workers which running job to abort."""
+        return f"{self.prefix}cancels"
+
+    def document_completed(self, document_id: str) -> str:
+        """The bitmap of a document's completed jobs, by index."""
+        return f"{self.prefix}document:{document_id}:completed"
+
+    def document_ended(self, document_id: str) -> str:
+        """The bitmap of a document's terminal jobs, by index."""
+        return f"{self.prefix}document:{document_id}:ended"
+
+    def document_cancel(self, document_id: str) -> str:
+        """The key whose presence cancels a whole document."""
+        return f"{self.prefix}document:{document_id}:cancel"

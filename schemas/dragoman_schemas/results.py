@@ -1,0 +1,118 @@
+"""What does the result of a job look like on the wire? (contract, section 4)"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dragoman_schemas.jobs import SCHEMA_VERSION, DocumentRef
+
+
+class JobStatus(StrEnum):
+    """The states a job's key goes through; the last four are terminal."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+TERMINAL_STATUSES: Final = frozenset(
+    {JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED, JobStatus.EXPIRED}
+)
+
+TerminalStatus = Literal["completed", "failed", "cancelled", "expired"]
+QualityVerdict = Literal["ok", "warn", "fail", "unchecked"]
+
+
+class ResultModel(BaseModel):
+    """Frozen; readers ignore fields they do not know."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+class ErrorInfo(ResultModel):
+    """Why there is no translation. ``code`` is a FailureCode, or one a newer worker knows."""
+
+    code: str
+    message: str
+    retryable: bool = False
+    stage: str | None = None
+
+
+class ItemError(ResultModel):
+    """Why one item has no translation."""
+
+    code: str
+    message: str
+
+
+class Usage(ResultModel):
+    """Tokens the engine read and wrote, summed over attempts; characters in and out."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    source_chars: int = 0
+    target_chars: int = 0
+
+
+class ItemResult(ResultModel):
+    """The outcome of one item, at the item's place in ``translations``."""
+
+    id: str | None = None
+    text: str | None = None
+    error: ItemError | None = None
+    fallback: Literal["best_effort", "source"] | None = None
+    detected_source_lang: str | None = None
+    quality: QualityVerdict = "unchecked"
+    checks: dict[str, Any] = Field(default_factory=dict)
+    warnings: list[str] = Field(default_factory=list)
+    attempts: int = 0
+    finish_reason: str | None = None
+    cached: bool = False
+    usage: Usage = Usage()
+
+
+class EngineInfo(ResultModel):
+    """Which engine made the translation."""
+
+    name: str
+    version: str
+
+
+class Timing(ResultModel):
+    """RFC 3339 UTC times with milliseconds, and durations in ms, none negative."""
+
+    queued_at: str | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+    queue_ms: Annotated[int, Field(ge=0)] = 0
+    engine_ms: Annotated[int, Field(ge=0)] = 0
+    total_ms: Annotated[int, Field(ge=0)] = 0
+
+
+class TranslationResult(ResultModel):
+    """The terminal state of a job, as its key's ``result`` field and the results topic hold it."""
+
+    schema_: Annotated[int, Field(alias="schema")] = SCHEMA_VERSION
+    job_id: str
+    status: TerminalStatus
+    fingerprint: str | None = None
+    translations: list[ItemResult] = Field(default_factory=list)
+    error: ErrorInfo | None = None
+    usage: Usage = Usage()
+    model: str | None = None
+    profile: str | None = None
+    engine: EngineInfo | None = None
+    worker_id: str | None = None
+    attempts: int = 0
+    deliveries: int = 0
+    timing: Timing = Timing()
+    metadata: dict[str, str] | None = None
+    document: DocumentRef | None = None
+    warnings: list[str] = Field(default_factory=list)
+    truncated: bool | None = None

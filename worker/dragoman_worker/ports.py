@@ -1,0 +1,285 @@
+"""What does the worker's core need from the outside? Protocols, and the values that cross them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from dragoman_schemas.results import EngineInfo, JobStatus, TranslationResult
+from dragoman_worker.errors import EngineDead
+from dragoman_worker.outcome import Take
+
+FinishReason = Literal["stop", "length", "abort", "error", "repetition"]
+Verdict = Literal["run", "done", "conflict", "cancel", "suspect", "poisoned"]
+
+
+# --- Kafka ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One record as Kafka gave it, and where to complete it. `epoch` is its assignment's."""
+
+    topic: str
+    partition: int
+    offset: int
+    epoch: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+    timestamp_ms: int
+
+    @property
+    def place(self) -> str:
+        """``topic/partition/offset``: the name of the record."""
+        return f"{self.topic}/{self.partition}/{self.offset}"
+
+
+class Source(Protocol):
+    """Where deliveries come from. At least once; within an epoch no offset is given twice."""
+
+    async def poll(self, room: int) -> Sequence[Delivery]:
+        """At most `room` new deliveries, perhaps none, within about 0.25 s. Never cancel it.
+
+        Must be called every few seconds even with no room, and nothing is delivered then.
+        Raises Halt when the group or the log cannot be used without skipping a record.
+        """
+        ...
+
+    def complete(self, delivery: Delivery) -> None:
+        """The delivery needs nobody any more. Idempotent; of an old epoch a counted no-op."""
+        ...
+
+    def owned(self, delivery: Delivery) -> bool:
+        """Whether the delivery's partition is still ours in the delivery's epoch."""
+        ...
+
+
+class DeadLetters(Protocol):
+    """Where records go that could not be translated."""
+
+    async def publish(
+        self,
+        delivery: Delivery,
+        *,
+        code: str,
+        message: str,
+        job_id: str | None,
+        attempts: int,
+        deliveries: int,
+    ) -> None:
+        """Return once the broker has acknowledged it. Repeating is harmless. Raises Unavailable."""
+        ...
+
+
+class Results(Protocol):
+    """The optional topic of every terminal result, for those who stream."""
+
+    async def publish(self, result: TranslationResult) -> None:
+        """Return once acknowledged; at least once. Raises Unavailable."""
+        ...
+
+
+# --- Redis ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TakeRequest:
+    """Arguments of the `take` script (contract, section 3)."""
+
+    job_id: str
+    fingerprint: str
+    nonce: str
+    place: str
+    replay: int
+    queued_at: str
+    document_id: str | None = None
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TakeReply:
+    """What the store said. `result` is the stored one, only with verdict `done`."""
+
+    verdict: Verdict
+    deliveries: int
+    replays: int
+    queued_at: str | None
+    started_at: str | None
+    status: JobStatus | None = None
+    result: TranslationResult | None = None
+    document_cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CancelNotice:
+    """A canceller's wish: exactly one of the two ids is set."""
+
+    job_id: str | None = None
+    document_id: str | None = None
+
+
+class Store(Protocol):
+    """The jobs' keys. Every method is idempotent; raises Unavailable if Redis cannot answer."""
+
+    async def take(self, request: TakeRequest) -> TakeReply:
+        """Claim the job, or learn why not."""
+        ...
+
+    async def release(self, take: Take) -> None:
+        """Give the claim up; the job is `queued` again when no other claim is left."""
+        ...
+
+    async def finish(self, take: Take, result: TranslationResult) -> bool:
+        """Write the terminal state and tell whether it was ours that was written.
+
+        False: another terminal state stands already, or a later replay runs. Both settle the job.
+        What follows (bitmaps of a document, the event) is sent right behind it.
+        """
+        ...
+
+    async def announce(self, result: TranslationResult) -> None:
+        """Repeat what follows a finish, without one: bitmaps and event."""
+        ...
+
+    def cancels(self) -> AsyncIterator[CancelNotice]:
+        """Cancellations as they come, from now on; survives outages; ends when cancelled."""
+        ...
+
+
+# --- The engine -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str | tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Either chat messages, for the tokenizer's own template, or a raw completion text.
+
+    `user_texts` are the substrings that come from users (source, context, terms): a control token
+    spelled inside them must reach the model as plain characters, never as that token.
+    """
+
+    messages: tuple[Message, ...] = ()
+    completion: str = ""
+    add_special_tokens: bool = False
+    template_options: Mapping[str, object] = field(default_factory=dict)
+    user_texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLimits:
+    """What the engine was really built with, counted in sequences and tokens."""
+
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    max_model_len: int
+    kv_cache_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReadings:
+    """The engine's own counts now. `kv_cache_usage` is 0-1; `preemptions` since the start."""
+
+    running: int
+    waiting: int
+    kv_cache_usage: float
+    preemptions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """Sampling parameters, all explicit: no engine's or model's default is ever used."""
+
+    max_tokens: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = -1
+    seed: int | None = None
+    repetition_penalty: float = 1.0
+    frequency_penalty: float = 0.0
+    stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()
+    exact_length: bool = False
+    """Benchmarks with random weights: write exactly max_tokens, detect no repetition."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """One text, rendered. `attempt` counts from 1; `source` is what the prompt carries."""
+
+    request_id: str
+    prompt_ids: Sequence[int]
+    decoding: Decoding
+    source: str
+    target_lang: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What the engine wrote, and why it stopped."""
+
+    text: str
+    finish_reason: FinishReason
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class Engine(Protocol):
+    """A text generator with continuous batching."""
+
+    @property
+    def info(self) -> EngineInfo:
+        """Name and version, for results."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model's name, for results."""
+        ...
+
+    @property
+    def limits(self) -> EngineLimits:
+        """Valid after `start`."""
+        ...
+
+    async def start(self) -> None:
+        """Build and warm the engine; returns when it answers. Raises SettingsError or Halt."""
+        ...
+
+    def encode(self, prompt: Prompt) -> Sequence[int]:
+        """The prompt as token ids, control tokens of the user's text neutralised. Synchronous."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text has, without any template."""
+        ...
+
+    async def generate(self, request: GenerationRequest) -> Generation:
+        """Generate. Cancelling the call aborts the request inside the engine.
+
+        Returns whatever reason the engine stopped for; judging it is the caller's.
+        Raises EngineStumbled (may succeed if asked again), EngineFailed (would fail again),
+        TooLong, or EngineDead.
+        """
+        ...
+
+    def readings(self) -> EngineReadings:
+        """Cheap; for admission and metrics."""
+        ...
+
+    def on_death(self, callback: Callable[[EngineDead], None]) -> None:
+        """Call back once if the engine dies, even while nothing is being generated."""
+        ...
+
+    async def close(self) -> None:
+        """Stop the engine's processes. Call only when nothing is being generated. Idempotent."""
+        ...
