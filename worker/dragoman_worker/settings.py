@@ -1,0 +1,124 @@
+"""How is a worker configured? Every setting, its default and its bounds, validated at start."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import SettingsConfigDict
+
+from dragoman_schemas.connections import DragomanSettings, Group
+from dragoman_schemas.jobs import OnFail, QualityLevel
+
+
+class EchoSettings(Group):
+    """The engine that needs no model (contract, section 8)."""
+
+    mode: Literal["tag", "identity"] = "tag"
+    latency_s: Annotated[float, Field(ge=0)] = 0.0
+    latency_spread: Annotated[float, Field(ge=0, le=1)] = 0.0
+    faults: bool = False
+
+
+class EngineSettings(Group):
+    """Which engine and model, and everything passed on to vLLM."""
+
+    kind: Literal["vllm", "echo"] = "vllm"
+    model: str | None = None
+    profile: str = "hy-mt2"
+    replicas: Annotated[int, Field(ge=1, le=64)] = 1
+    options: dict[str, Any] = Field(default_factory=dict)
+    exact_lengths: bool = False
+    echo: EchoSettings = EchoSettings()
+
+    @field_validator("options")
+    @classmethod
+    def _from_text(cls, value: dict[str, Any]) -> dict[str, Any]:
+        return {name.replace("-", "_"): _literal(option) for name, option in value.items()}
+
+    @model_validator(mode="after")
+    def _model_given(self) -> EngineSettings:
+        if self.kind == "vllm" and not self.model:
+            raise ValueError(
+                "engine.model is missing: give a model folder or name, or engine.kind = 'echo'"
+            )
+        return self
+
+
+class LimitsSettings(Group):
+    """How much work is in hand at once. Defaults follow from the engine's real limits."""
+
+    jobs_in_hand: Annotated[int, Field(ge=1)] | None = None
+    bytes_in_hand: Annotated[int, Field(ge=1_000_000)] = 64 * 1024 * 1024
+    partition_span: Annotated[int, Field(ge=1)] = 5_000
+    items_in_engine: Annotated[int, Field(ge=1)] | None = None
+    engine_fill: Annotated[float, Field(ge=1, le=4)] = 1.2
+    tokens_in_engine: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] = 4_096
+
+
+class RetrySettings(Group):
+    """How often and how patiently a failed generation is asked for again."""
+
+    attempts: Annotated[int, Field(ge=1, le=20)] = 3
+    initial_s: Annotated[float, Field(ge=0)] = 0.2
+    max_s: Annotated[float, Field(ge=0)] = 5.0
+    attempt_timeout_s: Annotated[float, Field(gt=0)] = 300.0
+    poison_after: Annotated[int, Field(ge=2)] = 4
+
+
+class QualitySettings(Group):
+    """The worker's own answer where a job's `quality` is silent."""
+
+    level: QualityLevel = "basic"
+    max_attempts: Annotated[int, Field(ge=1, le=5)] = 3
+    on_fail: OnFail = "fail"
+
+
+class ShutdownSettings(Group):
+    """How long a drain may take."""
+
+    grace_s: Annotated[float, Field(ge=0)] = 25.0
+
+
+class HttpSettings(Group):
+    """Where /livez, /readyz and /metrics are served; port 0 is any free one."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 9464
+
+
+class LogSettings(Group):
+    """How the log on stderr looks."""
+
+    format: Literal["json", "text"] = "json"
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class WorkerSettings(DragomanSettings):
+    """Everything `dragoman-worker` reads."""
+
+    model_config = SettingsConfigDict(extra="forbid")
+
+    connect_timeout_s: Annotated[float, Field(gt=0)] = 60.0
+    worker_id: str = Field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
+    engine: EngineSettings = Field(default_factory=EngineSettings)
+    limits: LimitsSettings = LimitsSettings()
+    retry: RetrySettings = RetrySettings()
+    quality: QualitySettings = QualitySettings()
+    shutdown: ShutdownSettings = ShutdownSettings()
+    http: HttpSettings = HttpSettings()
+    log: LogSettings = LogSettings()
+
+
+def _literal(value: Any) -> Any:
+    """Environment variables carry text only: `64`, `true` and `{"a": 1}` become what they say."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value
