@@ -1,0 +1,37 @@
+"""Which fault does a text ask the echo engine for, in its first line? (contract, section 8)"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_FAULT = re.compile(
+    r"#!(?:(?P<plain>hang|exit|engine-dead|fatal|empty|length|repeat|copy)"
+    r"|(?P<sleep>sleep)[ \t]+(?P<seconds>\d+(?:\.\d+)?)"
+    r"|(?P<transient>transient)[ \t]+(?P<times>\d+))"
+    r"[ \t]*\r?(?:\n|\Z)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a fault line asks for; `seconds` belongs to ``sleep``, `times` to ``transient``."""
+
+    name: str
+    seconds: float = 0.0
+    times: int = 0
+
+
+def split_fault(source: str) -> tuple[Fault | None, str]:
+    """The fault that the first line asks for, if any, and the source without that line."""
+    if not source.startswith("#!"):
+        return None, source
+    found = _FAULT.match(source)
+    if found is None:
+        return None, source
+    fault = Fault(
+        name=found["plain"] or found["sleep"] or found["transient"],
+        seconds=float(found["seconds"] or 0),
+        times=int(found["times"] or 0),
+    )
+    return fault, source[found.end() :]
