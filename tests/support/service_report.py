@@ -1,0 +1,79 @@
+"""Which tests ran against a real Kafka, Redis and vLLM, and was any of them skipped?
+
+A pytest plugin, registered by conftest.py. Using a service's fixture marks the test, so that
+`-m kafka` selects it and the summary counts it. With DRAGOMAN_NO_SKIPS=1 a skip is a failure:
+`make test` and CI never call a test passed that did not run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+# fixture -> the marker of what it stands for
+_MARKER_OF = {
+    "kafka": "kafka",
+    "own_kafka": "kafka",
+    "redis_server": "redis",
+    "demo_model": "vllm",
+}
+_SERVICES = {"kafka": "Kafka", "redis": "Redis", "vllm": "vLLM"}
+
+
+class ServiceReport:
+    """Counts outcomes a service over one run."""
+
+    def __init__(self) -> None:
+        self._passed: Counter[str] = Counter()
+        self._skipped = 0
+        self._skips_forbidden = os.environ.get("DRAGOMAN_NO_SKIPS") == "1"
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            for fixture in getattr(item, "fixturenames", ()):
+                if marker := _MARKER_OF.get(fixture):
+                    item.add_marker(marker)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        # An expected failure is reported as skipped too; it did run.
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self._skipped += 1
+            if self._skips_forbidden:
+                _fail(report)
+        if report.when == "call" and report.passed:
+            self._passed.update(name for name in _SERVICES if item.get_closest_marker(name))
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self,
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        report = yield
+        if report.skipped:
+            self._skipped += 1
+            if self._skips_forbidden:
+                _fail(report)
+        return report
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        counts = ", ".join(f"{title} {self._passed[name]}" for name, title in _SERVICES.items())
+        terminalreporter.section("services", sep="-")
+        terminalreporter.line(
+            f"passed against the real thing: {counts}; skipped tests: {self._skipped}",
+            yellow=self._skipped > 0,
+        )
+
+
+def _fail(report: Any) -> None:
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    report.outcome = "failed"
+    report.longrepr = f"{reason}\n(a skip is a failure while DRAGOMAN_NO_SKIPS=1)"
