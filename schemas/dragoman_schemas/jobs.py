@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Annotated, Final, Literal
 
@@ -13,8 +13,11 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainSerializer,
+    Tag,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -31,7 +34,12 @@ Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
 QualityLevel = Literal["off", "basic", "strict"]
 OnFail = Literal["fail", "best_effort", "source"]
 
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+_HOUR_MINUTE: Final = r"([01]\d|2[0-3]):[0-5]\d"
+_RFC3339: Final = re.compile(
+    rf"\d{{4}}-\d\d-\d\d[Tt ]{_HOUR_MINUTE}:([0-5]\d|60)(\.\d+)?([Zz]|[+-]{_HOUR_MINUTE})",
+    re.ASCII,
+)
+_SECONDS: Final = slice(17, 19)
 
 
 def _language(tag: str) -> str:
@@ -46,12 +54,20 @@ def _rfc3339(value: object) -> object:
         return value
     if isinstance(value, str) and _RFC3339.fullmatch(value):
         try:
-            return datetime.fromisoformat(value.upper().replace(" ", "T"))
-        except ValueError:
+            return _parse_rfc3339(value)
+        except (ValueError, OverflowError):
             pass
     raise PydanticCustomError(
         "rfc3339", "must be an RFC 3339 time with an offset, such as 2030-01-31T12:00:00Z"
     )
+
+
+def _parse_rfc3339(value: str) -> datetime:
+    leap = value[_SECONDS] == "60"  # a leap second, which datetime cannot hold
+    text = value.upper().replace(" ", "T")
+    if leap:
+        text = f"{text[:17]}59{text[19:]}"
+    return datetime.fromisoformat(text) + timedelta(seconds=leap)
 
 
 def _at_most_bytes(limit: int) -> AfterValidator:
@@ -67,8 +83,36 @@ def _at_most_bytes(limit: int) -> AfterValidator:
     return AfterValidator(check)
 
 
-JobId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:\-]{1,128}\z")]
-DocumentId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:\-]{1,110}\z")]
+def _schema_pattern(longest: int) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": rf"^[A-Za-z0-9._:\-]{{1,{longest}}}$"})
+
+
+def _id(pattern: str, longest: int) -> AfterValidator:
+    matches = re.compile(pattern).match
+
+    def check(value: str) -> str:
+        if not matches(value):
+            raise PydanticCustomError(
+                "id", "must be 1-{longest} of A-Z a-z 0-9 . _ : -", {"longest": longest}
+            )
+        return value
+
+    return AfterValidator(check)
+
+
+def _form(value: object) -> str | None:
+    if isinstance(value, str):
+        return "<string>"
+    if isinstance(value, dict | Item):
+        return "<item>"
+    return "<list>" if isinstance(value, list | tuple) else None
+
+
+JOB_ID_PATTERN: Final = r"\A[A-Za-z0-9._:\-]{1,128}\Z"
+DOCUMENT_ID_PATTERN: Final = r"\A[A-Za-z0-9._:\-]{1,110}\Z"
+
+JobId = Annotated[str, _id(JOB_ID_PATTERN, 128), _schema_pattern(128)]
+DocumentId = Annotated[str, _id(DOCUMENT_ID_PATTERN, 110), _schema_pattern(110)]
 Language = Annotated[str, AfterValidator(_language)]
 Term = Annotated[str, Field(min_length=1, max_length=200)]
 Rfc3339 = Annotated[
@@ -81,7 +125,7 @@ Rfc3339 = Annotated[
 class WireModel(BaseModel):
     """Strict, frozen, and refusing unknown fields, so that a typing error is never ignored."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Item(WireModel):
@@ -91,7 +135,29 @@ class Item(WireModel):
     id: Annotated[str, Field(max_length=128)] | None = None
     context: Annotated[str, _at_most_bytes(MAX_CONTEXT_BYTES)] | None = None
     max_chars: Annotated[int, Field(ge=1)] | None = None
-    protect: Annotated[list[Term], Field(max_length=200)] | None = None
+    protect: (
+        Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=MAX_ITEMS)] | None
+    ) = None
+
+
+# Tags, not a plain union: the errors then speak of the one form the text has. They are spelled
+# so that no field's name can be one.
+_TEXT_OR_ITEM: Final = Discriminator(
+    _form, custom_error_type="form", custom_error_message="must be a string or an item"
+)
+_TEXT_OR_ITEMS: Final = Discriminator(
+    _form, custom_error_type="form", custom_error_message="must be a string, an item or a list"
+)
+ItemForm = Annotated[
+    Annotated[str, Tag("<string>")] | Annotated[Item, Tag("<item>")], _TEXT_OR_ITEM
+]
+ItemForms = Annotated[list[ItemForm], Field(min_length=1, max_length=MAX_ITEMS)]
+TextForm = Annotated[
+    Annotated[str, Tag("<string>")]
+    | Annotated[Item, Tag("<item>")]
+    | Annotated[ItemForms, Tag("<list>")],
+    _TEXT_OR_ITEMS,
+]
 
 
 class Sampling(WireModel):
@@ -137,7 +203,7 @@ class TranslationJob(WireModel):
 
     schema_: Annotated[Literal[1], Field(alias="schema")] = SCHEMA_VERSION
     job_id: JobId
-    text: str | Item | Annotated[list[str | Item], Field(min_length=1, max_length=MAX_ITEMS)]
+    text: TextForm
     target_lang: Language
     source_lang: Language | None = None
     context: Annotated[str, _at_most_bytes(MAX_CONTEXT_BYTES)] | None = None

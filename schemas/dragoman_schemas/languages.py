@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Final
 
 import langcodes
+
+_LONGEST_TAG: Final = 64
+_NO_LANGUAGE: Final = frozenset({None, "und", "mul", "zxx", "mis"})
 
 
 class UnknownLanguage(ValueError):
@@ -17,6 +21,12 @@ def normalise(tag: str) -> str:
 
     Raises UnknownLanguage, naming the tag.
     """
-    if not tag.isascii() or not langcodes.tag_is_valid(tag):
+    if not _is_language(tag):
         raise UnknownLanguage(f"{tag[:40]!r} is not a language: give a BCP-47 tag such as de")
     return langcodes.standardize_tag(tag)
+
+
+def _is_language(tag: str) -> bool:
+    if len(tag) > _LONGEST_TAG or not tag.isascii() or not langcodes.tag_is_valid(tag):
+        return False
+    return langcodes.get(tag).language not in _NO_LANGUAGE

@@ -32,7 +32,7 @@ QualityVerdict = Literal["ok", "warn", "fail", "unchecked"]
 class ResultModel(BaseModel):
     """Frozen; readers ignore fields they do not know."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class ErrorInfo(ResultModel):

@@ -1,0 +1,113 @@
+"""When are two records the same job? When their fingerprints are equal (contract, section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from json import JSONEncoder
+from math import isfinite
+from typing import Final
+
+import rfc8785
+
+MAX_SAFE_INTEGER: Final = 2**53 - 1
+MAX_DEPTH: Final = 100
+"""Deepest nesting that is read; a valid job nests four levels deep."""
+
+OUTSIDE_THE_FINGERPRINT: Final = frozenset(
+    {"schema", "job_id", "deadline", "ttl_s", "document", "metadata"}
+)
+
+# Byte for byte RFC 8785, as long as the value holds no floats and only ASCII names: Python's and
+# ECMAScript's spelling of floats differ, and so do code point and UTF-16 order of names.
+_ENCODER: Final = JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+)
+
+
+def fingerprint(fields: Mapping[str, object]) -> str:
+    """SHA-256, hex, of the canonical JSON (RFC 8785) of what identifies a job's content.
+
+    Null members are left out at every depth, OUTSIDE_THE_FINGERPRINT at the top only. Raises
+    ValueError for what is not JSON: NaN, infinities, lone surrogates, integers beyond 2^53-1,
+    foreign types, more than MAX_DEPTH levels.
+    """
+    return fingerprint_of_normal(normal(dict(fields)))
+
+
+def normal(fields: dict[str, object]) -> NormalFields:
+    """``fields`` without null members at any depth, and whole floats as integers (``1.0`` -> 1).
+
+    Both are the same JSON value to the fingerprint. Raises ValueError like ``fingerprint``.
+    """
+    spelling = _Spelling()
+    members = {name: spelling.normal(value, 1) for name, value in spelling.members(fields)}
+    return NormalFields(members, spelling.plain)
+
+
+class NormalFields:
+    """Members without nulls, and whether the fast encoder spells them canonically."""
+
+    __slots__ = ("members", "plain")
+
+    def __init__(self, members: dict[str, object], plain: bool) -> None:
+        self.members = members
+        self.plain = plain
+
+
+def fingerprint_of_normal(fields: NormalFields) -> str:
+    """The fingerprint of what ``normal`` returned; see ``fingerprint``."""
+    kept = {
+        name: value for name, value in fields.members.items() if name not in OUTSIDE_THE_FINGERPRINT
+    }
+    if fields.plain:
+        return sha256(_ENCODER.encode(kept).encode()).hexdigest()
+    return sha256(rfc8785.dumps(kept)).hexdigest()  # type: ignore[arg-type]
+
+
+class _Spelling:
+    """One walk over a value: drops nulls, checks the domain, notes what needs the slow encoder."""
+
+    __slots__ = ("plain",)
+
+    def __init__(self) -> None:
+        self.plain = True
+
+    def members(self, value: Mapping[str, object]) -> list[tuple[str, object]]:
+        kept: list[tuple[str, object]] = []
+        for name, member in value.items():
+            if member is not None:
+                self.plain = self.plain and name.isascii()
+                kept.append((name, member))
+        return kept
+
+    def normal(self, value: object, depth: int) -> object:
+        kind = type(value)
+        if kind is str or kind is bool or value is None:
+            return value
+        if kind is int or kind is float:
+            return self._number(value)  # type: ignore[arg-type]
+        return self._nested(value, depth)
+
+    def _number(self, value: float) -> int | float:
+        if isinstance(value, float):
+            if not isfinite(value):
+                raise ValueError("NaN and infinities are not JSON")
+            if not (value.is_integer() and abs(value) <= MAX_SAFE_INTEGER):
+                self.plain = False
+                return value
+            value = int(value)
+        if abs(value) > MAX_SAFE_INTEGER:
+            raise ValueError(f"an integer is beyond 2^53-1: {str(value)[:20]}")
+        return value
+
+    def _nested(self, value: object, depth: int) -> object:
+        if depth > MAX_DEPTH:
+            raise ValueError(f"nests more than {MAX_DEPTH} levels deep")
+        if isinstance(value, Mapping):
+            return {name: self.normal(member, depth + 1) for name, member in self.members(value)}
+        if isinstance(value, list | tuple):
+            return [self.normal(member, depth + 1) for member in value]
+        if isinstance(value, str):
+            return str.__str__(value)  # an Enum may spell itself otherwise
+        raise ValueError(f"{type(value).__name__} is not JSON")

@@ -1,0 +1,116 @@
+"""How is what pydantic found said to a person? One line: the path, what is wrong, the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from pydantic_core import ErrorDetails
+
+from dragoman_schemas.failures import FailureCode
+from dragoman_schemas.jobs import (
+    DocumentRef,
+    Item,
+    Quality,
+    Sampling,
+    TranslationJob,
+    WireModel,
+)
+
+_SHOWN: Final = 3
+_LONGEST_VALUE: Final = 60
+_UNQUOTED: Final = frozenset({"text", "context"})
+
+_MODELS: Final[Mapping[int | str, type[WireModel]]] = {
+    "text": Item,
+    "sampling": Sampling,
+    "quality": Quality,
+    "document": DocumentRef,
+}
+
+# By pydantic's error type; {value} is the refused value, the other names are pydantic's context.
+_SAYINGS: Final[Mapping[str, str]] = {
+    "missing": "is required",
+    "extra_forbidden": "is not a known field",
+    "string_type": "must be a string",
+    "int_type": "must be an integer",
+    "float_type": "must be a number",
+    "dict_type": "must be an object",
+    "list_type": "must be a list",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "string_too_long": "has {length} characters, at most {max_length} are allowed",
+    "string_too_short": "must not be empty",
+    "too_long": "has {length} items, at most {max_length} are allowed",
+    "too_short": "must not be empty",
+    "greater_than_equal": "is {value}, must be at least {ge}",
+    "greater_than": "is {value}, must be more than {gt}",
+    "less_than_equal": "is {value}, must be at most {le}",
+    "less_than": "is {value}, must be less than {lt}",
+    "literal_error": "is {value}, must be {expected}",
+}
+
+
+def failure_code(problems: Sequence[ErrorDetails]) -> FailureCode:
+    """unsupported_language if a language is all that is wrong, else invalid_job."""
+    if all(problem["type"] == "unsupported_language" for problem in problems):
+        return FailureCode.UNSUPPORTED_LANGUAGE
+    return FailureCode.INVALID_JOB
+
+
+def sentence(problems: Sequence[ErrorDetails]) -> str:
+    """The first problems in one line, and how many more there are; quotes no user text."""
+    shown = "; ".join(_problem(problem) for problem in problems[:_SHOWN])
+    more = len(problems) - _SHOWN
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def _problem(problem: ErrorDetails) -> str:
+    path, saying = _path(problem["loc"]), _saying(problem)
+    return f"{path}: {saying}" if path else saying
+
+
+def _path(loc: tuple[int | str, ...]) -> str:
+    """``("text", "<list>", 3, "<item>", "max_chars")`` -> ``text[3].max_chars``."""
+    path, name = "", ""
+    for step in loc:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        elif step == "[key]":
+            name = " (a name)"  # the name of a map's entry is at fault, not its value
+        elif step and not (loc[0] == "text" and step.startswith("<")):
+            path += f".{_printable(step)}" if path else _printable(step)
+    return path + name
+
+
+def _saying(problem: ErrorDetails) -> str:
+    template = _SAYINGS.get(problem["type"])
+    if template is None:
+        return problem["msg"]
+    if problem["type"] == "extra_forbidden":
+        return template + _guess(problem)
+    context = dict(problem.get("ctx", {}))
+    value = problem["input"]
+    if isinstance(value, str | list | dict):
+        context["length"] = len(value)
+    return template.format(value=_quoted(problem["loc"], value), **{"length": 0, **context})
+
+
+def _guess(problem: ErrorDetails) -> str:
+    *parents, name = problem["loc"]
+    model = _MODELS.get(parents[0] if parents else "", TranslationJob)
+    names = [field.alias or name for name, field in model.model_fields.items()]
+    near = get_close_matches(str(name)[:_LONGEST_VALUE], names, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _quoted(loc: tuple[int | str, ...], value: object) -> str:
+    if isinstance(value, str | list | dict) and _UNQUOTED.intersection(loc):
+        return "not valid"
+    return _printable(str(value) if isinstance(value, int | float) else repr(value))
+
+
+def _printable(value: str) -> str:
+    short = value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 1] + "…"
+    return "".join(char if char.isprintable() else "�" for char in short)
