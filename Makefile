@@ -1,0 +1,73 @@
+# What can be done here: `make help`. Every target does its own set-up, on a bare machine too.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK_FOR := --python-version 3.11 --no-header --quiet
+COMPOSE := docker compose --file deploy/compose.yaml
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- the two commands of the README ---------------------------------------------------------------
+
+demo: install ## Translate the samples on this machine: embedded Kafka and Redis, vLLM on the CPU
+	@$(BIN)/dragoman-demo $(ARGS)
+
+test: install services ## Run every test, on a real Kafka, Redis and vLLM; a skipped test is a failure
+	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest -m "not gpu" $(ARGS)
+
+# --- development ----------------------------------------------------------------------------------
+
+install: $(VENV)/.installed ## Make .venv: the project, the development tools and vLLM for CPUs
+
+# The stamp makes this a no-op until a lock or the project's metadata changes.
+$(VENV)/.installed: requirements/cpu.lock pyproject.toml
+	@requirements/check-python.sh "$(PYTHON)"
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@echo "Installing what requirements/cpu.lock lists (6 GB, mostly torch; once, 1-4 minutes) ..."
+	@$(BIN)/uv pip sync --python $(BIN)/python requirements/cpu.lock
+	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --editable .
+	@touch $@
+
+services: ## Install redis-server, Java and Maven where they are missing (Debian, as root), or say how
+	@tests/support/system-packages.sh
+
+check: install ## Format, lint, types, import contracts, unit tests: what a commit must pass
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/unit
+
+unit: install ## Run the unit tests alone (no services, seconds)
+	$(BIN)/pytest -q tests/unit $(ARGS)
+
+fmt: install ## Format and fix what ruff can fix
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock: install ## Resolve requirements/*.lock anew from pyproject.toml
+	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml -o requirements/client.lock
+	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --extra echo --extra demo \
+		--group dev --group cpu-engine -o requirements/cpu.lock
+
+clean: ## Remove caches and build outputs; .venv stays
+	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+# --- containers -----------------------------------------------------------------------------------
+
+up: ## Start Kafka, Redis, Prometheus and a worker without GPU in containers (deploy/compose.yaml)
+	$(COMPOSE) --profile echo up --build --detach --wait
+
+down: ## Stop the containers of `make up`; their volumes stay
+	$(COMPOSE) --profile echo --profile gpu down
+
+.PHONY: help demo test install services check unit fmt lock clean up down

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Which programs do the integration tests need beside Python, and how do they get here?
+# redis-server, Java (a real Kafka is a JVM) and Maven (fetches Kafka's jars once). Debian and
+# Ubuntu as root: installed. Anywhere else: one line that says what to install.
+set -euo pipefail
+
+declare -A package_of=([redis-server]=redis-server [java]=default-jre-headless [mvn]=maven)
+
+missing=()
+for program in redis-server java mvn; do
+    command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
+done
+if ((${#missing[@]} == 0)); then
+    exit 0
+fi
+
+if command -v apt-get >/dev/null && ((EUID == 0)); then
+    echo "Installing ${missing[*]} ..."
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+elif command -v apt-get >/dev/null; then
+    echo "The tests need ${missing[*]}; run: sudo apt-get install ${missing[*]}" >&2
+    exit 1
+elif command -v brew >/dev/null; then
+    echo "The tests need redis, a JDK and Maven; run: brew install redis openjdk maven" >&2
+    exit 1
+else
+    echo "The tests need the programs redis-server, java (17 or later) and mvn on the PATH" >&2
+    exit 1
+fi
