@@ -1,0 +1,26 @@
+-- cancel: a client asks that a job be not run, or be aborted.
+--
+-- KEYS[1]  the job's hash
+-- ARGV[1]  now: RFC 3339, UTC, milliseconds, Z
+-- ARGV[2]  live TTL in ms
+-- ARGV[3]  minimal result: JSON TranslationResult with status cancelled
+--
+-- Reply    {effect, status}: effect is `cancelled` (there was no key, or a queued one: it is now
+--          terminal), `requested` (it is running: cancel_requested_at stands; now XADD to the
+--          stream of cancels) or `ended` (already terminal, nothing was changed). status is what
+--          stands now.
+
+local key = KEYS[1]
+local status = redis.call('HGET', key, 'status')
+
+if not status or status == 'queued' then
+  redis.call('HSET', key, 'status', 'cancelled', 'result', ARGV[3], 'finished_at', ARGV[1])
+  redis.call('HDEL', key, 'cancel_requested_at')
+  redis.call('PEXPIRE', key, ARGV[2])
+  return {'cancelled', 'cancelled'}
+end
+if status == 'running' then
+  redis.call('HSETNX', key, 'cancel_requested_at', ARGV[1])
+  return {'requested', status}
+end
+return {'ended', status}

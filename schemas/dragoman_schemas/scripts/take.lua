@@ -1,0 +1,74 @@
+-- take: a worker asks whether to run a record, just before its first item may enter the engine.
+--
+-- KEYS[1]  the job's hash
+-- ARGV[1]  nonce: fresh for each delivery; a repetition with the same nonce is harmless
+-- ARGV[2]  fingerprint of the record
+-- ARGV[3]  place of the record: topic/partition/offset
+-- ARGV[4]  now: RFC 3339, UTC, milliseconds, Z
+-- ARGV[5]  live TTL in ms
+-- ARGV[6]  replay asked for: the number of the header dragoman-replay, 0 without one
+-- ARGV[7]  poison_after: so many outstanding takes of the same place are poison
+-- ARGV[8]  1 if the job would be alone in its engine, else 0
+-- ARGV[9]  queued_at: the record's timestamp, used if the key has none
+-- ARGV[10] 1 if a stored result is wanted with `done`, else 0
+--
+-- Reply    {verdict, deliveries, replays, queued_at, started_at, status, result}
+--          verdict is run, done, conflict, cancel, suspect or poisoned; only run changes the key.
+--          The others are what the key holds after it; '' (0 for numbers) is what it does not hold.
+--          `replays` is what finish must be given. `result` is '' unless verdict is done and it
+--          was wanted.
+
+local key, nonce, fingerprint, place, now = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local replay = tonumber(ARGV[6])
+local own = 'take:' .. nonce
+
+local held = redis.call('HMGET', key, 'status', 'fingerprint', 'replays', 'cancel_requested_at')
+local status, owner, replays, cancelled = held[1], held[2], tonumber(held[3] or '0'), held[4]
+local terminal = status == 'completed' or status == 'failed' or status == 'cancelled'
+  or status == 'expired'
+local reopens = terminal and status ~= 'completed' and replay > replays
+
+local function answer(verdict, result)
+  local kept = redis.call('HMGET', key, 'deliveries', 'replays', 'queued_at', 'started_at', 'status')
+  return {verdict, tonumber(kept[1] or '0'), tonumber(kept[2] or '0'), kept[3] or '',
+    kept[4] or '', kept[5] or '', result or ''}
+end
+
+if terminal and not reopens then
+  return answer('done', ARGV[10] == '1' and redis.call('HGET', key, 'result'))
+end
+if owner and owner ~= fingerprint then return answer('conflict') end
+if cancelled and not reopens then return answer('cancel') end
+if not reopens and redis.call('HEXISTS', key, own) == 1 then return answer('run') end
+
+local takes, suspicions = {}, 0
+for _, field in ipairs(redis.call('HKEYS', key)) do
+  if string.sub(field, 1, 5) == 'take:' then
+    takes[#takes + 1] = field
+    if redis.call('HGET', key, field) == place then suspicions = suspicions + 1 end
+  end
+end
+if not reopens then
+  if suspicions >= tonumber(ARGV[7]) then return answer('poisoned') end
+  if suspicions >= 2 and ARGV[8] ~= '1' then return answer('suspect') end
+end
+
+-- The first write is an HSET: if Redis refuses writes (memory, replicas), it refuses this one, and
+-- nothing has been changed.
+redis.call('HSET', key, 'status', 'running', own, place, 'fingerprint', fingerprint,
+  'replays', string.format('%.0f', math.max(replays, replay)))
+if reopens then
+  redis.call('HDEL', key, 'result', 'finished_at', 'cancel_requested_at')
+  for _, field in ipairs(takes) do
+    if field ~= own then redis.call('HDEL', key, field) end
+  end
+end
+if reopens or replay > replays then
+  redis.call('HSET', key, 'started_at', now)
+else
+  redis.call('HSETNX', key, 'started_at', now)
+end
+redis.call('HSETNX', key, 'queued_at', ARGV[9])
+redis.call('HINCRBY', key, 'deliveries', 1)
+redis.call('PEXPIRE', key, ARGV[5])
+return answer('run')
