@@ -1,0 +1,85 @@
+"""How does a program submit texts and read translations? The light client of Dragoman.
+
+Names are loaded on first use, so that the commands start without Kafka, Redis and pydantic.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dragoman_producer.client import TranslationClient
+    from dragoman_producer.errors import (
+        AlreadyCompleted,
+        BrokerRefused,
+        BrokerUnreachable,
+        ClientClosed,
+        DragomanError,
+        IdTaken,
+        JobTooLarge,
+        ResultTimeout,
+        SomeNotSubmitted,
+        StoreRefused,
+        StoreUnreachable,
+        SubmitFailed,
+        TranslationRejected,
+        Unreachable,
+        Unreadable,
+    )
+    from dragoman_producer.handle import JobHandle
+    from dragoman_schemas.connections import DragomanSettings, SettingsError, load_settings
+    from dragoman_schemas.jobs import Item, TranslationJob
+    from dragoman_schemas.results import ItemResult, JobStatus, TranslationResult
+
+__all__ = [
+    "AlreadyCompleted",
+    "BrokerRefused",
+    "BrokerUnreachable",
+    "ClientClosed",
+    "DragomanError",
+    "DragomanSettings",
+    "IdTaken",
+    "Item",
+    "ItemResult",
+    "JobHandle",
+    "JobStatus",
+    "JobTooLarge",
+    "ResultTimeout",
+    "SettingsError",
+    "SomeNotSubmitted",
+    "StoreRefused",
+    "StoreUnreachable",
+    "SubmitFailed",
+    "TranslationClient",
+    "TranslationJob",
+    "TranslationRejected",
+    "TranslationResult",
+    "Unreachable",
+    "Unreadable",
+    "load_settings",
+]
+
+_ERRORS = "dragoman_producer.errors"
+_ELSEWHERE = {
+    "DragomanSettings": "dragoman_schemas.connections",
+    "Item": "dragoman_schemas.jobs",
+    "ItemResult": "dragoman_schemas.results",
+    "JobHandle": "dragoman_producer.handle",
+    "JobStatus": "dragoman_schemas.results",
+    "SettingsError": "dragoman_schemas.connections",
+    "TranslationClient": "dragoman_producer.client",
+    "TranslationJob": "dragoman_schemas.jobs",
+    "TranslationResult": "dragoman_schemas.results",
+    "load_settings": "dragoman_schemas.connections",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ELSEWHERE.get(name, _ERRORS)), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,220 @@
+"""How does a program hand texts over for translation? It submits jobs and follows their handles."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Final, Self
+
+from dragoman_producer.errors import (
+    AlreadyCompleted,
+    ClientClosed,
+    JobTooLarge,
+    SomeNotSubmitted,
+    SubmitFailed,
+)
+from dragoman_producer.handle import JobHandle
+from dragoman_producer.publisher import Publisher, RecordTooLarge
+from dragoman_producer.refusal import Refusal, record_refusal
+from dragoman_producer.state import Expected, JobState
+from dragoman_producer.store import JobStore
+from dragoman_producer.watch import ResultWatch
+from dragoman_producer.window import in_order
+from dragoman_schemas import names
+from dragoman_schemas.connections import DragomanSettings, SettingsError, load_settings
+from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.results import JobStatus, TranslationResult
+from dragoman_schemas.wire import encode_job, open_record
+
+IN_FLIGHT: Final = 1000
+_REOPENABLE: Final = frozenset({JobStatus.FAILED, JobStatus.CANCELLED, JobStatus.EXPIRED})
+
+
+class TranslationClient:
+    """Submits jobs to Kafka and reads their states and results from Redis.
+
+    ::
+
+        async with TranslationClient("127.0.0.1:9092", "redis://127.0.0.1:6379") as client:
+            handle = await client.submit(TranslationJob(job_id="a1", text="Hi.", target_lang="de"))
+            print(await handle.text(timeout_s=30))
+
+    What is not given comes from the environment (DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS, ...) or the
+    defaults. Nothing is contacted before it is needed: a client that only reads needs no broker.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str | None = None,
+        redis_url: str | None = None,
+        topic: str | None = None,
+        *,
+        settings: DragomanSettings | None = None,
+    ) -> None:
+        """Raises SettingsError; contacts nothing. ``settings`` replaces the environment."""
+        self._settings = _settled(settings, bootstrap_servers, redis_url, topic)
+        self._topic = self._settings.kafka.topic_names[0]
+        timeout_s = self._settings.connect_timeout_s
+        self._publisher = Publisher(self._settings.kafka, connect_timeout_s=timeout_s)
+        self._store = JobStore(self._settings.redis, connect_timeout_s=timeout_s)
+        self._watch = ResultWatch(self._store)
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End every wait, connection and task; what was submitted is not affected."""
+        self._closed = True
+        await self._watch.close()
+        await self._publisher.close()
+        await self._store.close()
+
+    # --- submitting -----------------------------------------------------------------------------
+
+    async def submit(
+        self, job: TranslationJob, *, again: bool = False, traceparent: str | None = None
+    ) -> JobHandle:
+        """Publish one job and return once Kafka has acknowledged it.
+
+        Submitting the same job twice is harmless: there is one result. ``again`` runs a failed,
+        cancelled or expired job once more. ``traceparent`` (W3C) travels as a header.
+
+        Raises SubmitFailed for what is wrong with this job (JobTooLarge, IdTaken,
+        AlreadyCompleted), Unreachable, BrokerRefused and StoreRefused. After an Unreachable the
+        job may have arrived all the same; submit it again.
+        """
+        self._check_open()
+        value = encode_job(job)
+        expected = Expected(job.job_id, open_record(value).fingerprint)
+        created = await self._store.stub(job.job_id)
+        if not created:
+            state = await self._store.state(job.job_id)
+            expected = _resubmitted(expected, state, again=again)
+        if len(value) > names.MAX_RECORD_BYTES:
+            raise await self._too_large(job, value, names.MAX_RECORD_BYTES, ours=created)
+        headers = _headers(expected.replay, traceparent)
+        try:
+            await self._publisher.publish(self._topic, job.job_id.encode(), value, headers)
+        except RecordTooLarge:
+            raise await self._too_large(job, value, None, ours=created) from None
+        return JobHandle(expected, self)
+
+    async def submit_many(
+        self,
+        jobs: Iterable[TranslationJob] | AsyncIterable[TranslationJob],
+        *,
+        again: bool = False,
+        in_flight: int = IN_FLIGHT,
+    ) -> AsyncIterator[JobHandle]:
+        """Publish many jobs, at most ``in_flight`` unacknowledged; handles in the order of jobs.
+
+        Jobs are drawn as they are needed, so the source may be endless. A job that is refused
+        stops no other: its handle is left out, and after the last job SomeNotSubmitted holds each
+        refusal. What keeps every job from being published (Unreachable, ...) is raised at once.
+        """
+
+        async def attempt(job: TranslationJob) -> JobHandle | SubmitFailed:
+            try:
+                return await self.submit(job, again=again)
+            except SubmitFailed as refusal:
+                return refusal
+
+        refused: list[SubmitFailed] = []
+        async for outcome in in_order(jobs, attempt, in_flight=in_flight):
+            if isinstance(outcome, SubmitFailed):
+                refused.append(outcome)
+            else:
+                yield outcome
+        if refused:
+            raise SomeNotSubmitted(refused)
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def job(self, job_id: str) -> JobHandle:
+        """The handle of any job, whoever submitted it. Reads nothing yet."""
+        return JobHandle(Expected(job_id), self)
+
+    async def cancel(self, *, document_id: str) -> None:
+        """Cancel all jobs of a document: those under way are aborted, those to come not run."""
+        self._check_open()
+        await self._store.cancel_document(document_id)
+
+    async def state(self, job_id: str) -> JobState | None:
+        """For handles: what the job's key says now. Concurrent calls share a round trip."""
+        self._check_open()
+        return await self._store.state(job_id)
+
+    async def end(self, expected: Expected, timeout_s: float | None) -> TranslationResult:
+        """For handles: wait for a terminal state."""
+        self._check_open()
+        return await self._watch.end(expected, timeout_s)
+
+    async def cancel_job(self, job_id: str) -> JobStatus:
+        """For handles: cancel one job."""
+        self._check_open()
+        return await self._store.cancel(job_id)
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClientClosed("the client is closed")
+
+    async def _too_large(
+        self, job: TranslationJob, value: bytes, limit: int | None, *, ours: bool
+    ) -> JobTooLarge:
+        """The error to raise; the id is made to say ``failed`` unless somebody else uses it."""
+        error = JobTooLarge(job.job_id, len(value), limit)
+        if ours:
+            refusal = Refusal(job, value, self._topic, str(error))
+            await record_refusal(refusal, self._settings.kafka, self._publisher, self._store)
+        return error
+
+
+def _resubmitted(expected: Expected, state: JobState | None, *, again: bool) -> Expected:
+    """What to wait for when the id has a key already. Raises IdTaken and AlreadyCompleted."""
+    status = expected.status_in(state)
+    if state is None or not again:
+        return expected
+    if status is JobStatus.COMPLETED:
+        raise AlreadyCompleted(expected.job_id)
+    if status in _REOPENABLE:
+        return replace(expected, replay=state.replays + 1)
+    return expected
+
+
+def _headers(replay: int, traceparent: str | None) -> list[tuple[str, bytes]]:
+    headers: list[tuple[str, bytes]] = []
+    if replay:
+        headers.append((names.HEADER_REPLAY, str(replay).encode()))
+    if traceparent is not None:
+        headers.append((names.HEADER_TRACEPARENT, traceparent.encode()))
+    return headers
+
+
+def _settled(
+    settings: DragomanSettings | None,
+    bootstrap_servers: str | None,
+    redis_url: str | None,
+    topic: str | None,
+) -> DragomanSettings:
+    options: dict[str, Any] = {
+        "kafka.bootstrap_servers": bootstrap_servers,
+        "kafka.topics": topic,
+        "redis.url": redis_url,
+    }
+    if settings is None:
+        return load_settings(DragomanSettings, options=options)
+    if any(value is not None for value in options.values()):
+        raise SettingsError("give either settings or bootstrap_servers, redis_url and topic")
+    return settings

@@ -1,0 +1,87 @@
+"""What becomes of a job whose record no topic takes? The same as if a worker had refused it.
+
+A poller in another process must find an end, so the job is ``failed`` with ``invalid_job`` in
+Redis, and its dead letter has headers in place of the record (contract, sections 5 and 6).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from dragoman_producer.publisher import Headers, Publisher
+from dragoman_producer.store import JobStore
+from dragoman_schemas import names
+from dragoman_schemas.connections import KafkaSettings
+from dragoman_schemas.failures import FailureCode
+from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.results import TranslationResult
+from dragoman_schemas.wire import encode_result, now_rfc3339, open_record
+
+_DEFAULT_TTL_S: Final = 86_400
+_MAX_MESSAGE_BYTES: Final = 1024
+_STAGE: Final = "submit"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A job, its record's value, the topic it was meant for, and why it is not there."""
+
+    job: TranslationJob
+    value: bytes
+    topic: str
+    why: str
+
+
+async def record_refusal(
+    refusal: Refusal, kafka: KafkaSettings, publisher: Publisher, store: JobStore
+) -> None:
+    """Dead letter, then ``failed`` in Redis, then the results topic. What these raise, it raises.
+
+    The caller owns the id: it wrote the stub.
+    """
+    key = refusal.job.job_id.encode()
+    await publisher.publish(kafka.dead_letter_topic, key, None, _headers(refusal, kafka))
+    result = _result(refusal)
+    ttl_ms = (refusal.job.ttl_s or _DEFAULT_TTL_S) * 1000
+    if await store.fail(result, ttl_ms=ttl_ms) and kafka.results_topic:
+        await publisher.publish(kafka.results_topic, key, encode_result(result), [])
+
+
+def _headers(refusal: Refusal, kafka: KafkaSettings) -> Headers:
+    """No partition and no offset: the record never had any."""
+    now_ms = str(time.time_ns() // 1_000_000)
+    values = {
+        names.HEADER_ORIGINAL_TOPIC: refusal.topic,
+        names.HEADER_ORIGINAL_TIMESTAMP: now_ms,
+        names.HEADER_CONSUMER_GROUP: kafka.group_id,
+        names.HEADER_JOB_ID: refusal.job.job_id,
+        names.HEADER_ERROR_CODE: FailureCode.INVALID_JOB.value,
+        names.HEADER_ERROR_MESSAGE: refusal.why[:_MAX_MESSAGE_BYTES],
+        names.HEADER_ATTEMPTS: "0",
+        names.HEADER_DELIVERIES: "0",
+        names.HEADER_FIRST_SEEN: now_rfc3339(),
+        names.HEADER_WORKER: "dragoman-client",
+        names.HEADER_ORIGINAL_SHA256: sha256(refusal.value).hexdigest(),
+        names.HEADER_ORIGINAL_SIZE: str(len(refusal.value)),
+    }
+    return [(name, value.encode()) for name, value in values.items()]
+
+
+def _result(refusal: Refusal) -> TranslationResult:
+    job, now = refusal.job, now_rfc3339()
+    error = {"code": FailureCode.INVALID_JOB, "message": refusal.why, "stage": _STAGE}
+    return TranslationResult.model_validate(
+        {
+            "job_id": job.job_id,
+            "status": "failed",
+            "fingerprint": open_record(refusal.value).fingerprint,
+            "translations": [{"id": item.id, "error": error} for item in job.items],
+            "error": error,
+            "timing": {"queued_at": now, "finished_at": now},
+            "metadata": job.metadata,
+            "document": job.document,
+        }
+    )

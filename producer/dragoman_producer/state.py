@@ -1,0 +1,59 @@
+"""What does a job's key say, and is it the end that its submitter waits for?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman_producer.errors import IdTaken, Unreadable
+from dragoman_schemas.results import TERMINAL_STATUSES, JobStatus, TranslationResult
+from dragoman_schemas.wire import decode_result
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """The fields of a job's key that a poller needs, as they stand there."""
+
+    status: str
+    result: bytes | None = None
+    replays: int = 0
+    fingerprint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Which run of which job: ``fingerprint`` None compares nothing, ``replay`` 0 is the first."""
+
+    job_id: str
+    fingerprint: str | None = None
+    replay: int = 0
+
+    def status_in(self, state: JobState | None) -> JobStatus | None:
+        """The status of this run; None is unknown. Raises IdTaken and Unreadable.
+
+        The key of a job that is run again keeps its old end until a worker takes the new record.
+        """
+        if state is None:
+            return None
+        self._check_owner(state)
+        if state.replays < self.replay:
+            return JobStatus.QUEUED
+        try:
+            return JobStatus(state.status)
+        except ValueError:
+            raise Unreadable(self.job_id, f"status {state.status[:40]!r}") from None
+
+    def end_in(self, state: JobState | None) -> TranslationResult | None:
+        """The result once this run is terminal, else None. Raises IdTaken and Unreadable."""
+        status = self.status_in(state)
+        if state is None or status not in TERMINAL_STATUSES:
+            return None
+        if state.result:
+            try:
+                return decode_result(state.result)
+            except ValueError as error:
+                raise Unreadable(self.job_id, f"result: {error}") from None
+        return TranslationResult.model_validate({"job_id": self.job_id, "status": status.value})
+
+    def _check_owner(self, state: JobState) -> None:
+        if self.fingerprint and state.fingerprint and state.fingerprint != self.fingerprint:
+            raise IdTaken(self.job_id)

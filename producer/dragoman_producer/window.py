@@ -1,0 +1,66 @@
+"""How is work on a long or endless source done many at a time, with results in its order?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+async def in_order(
+    source: Iterable[In] | AsyncIterable[In],
+    work: Callable[[In], Awaitable[Out]],
+    *,
+    in_flight: int,
+) -> AsyncIterator[Out]:
+    """``work`` on every item, at most ``in_flight`` drawn and not yet yielded.
+
+    What the source or the work raises is raised here, in its place in the order, and ends the
+    rest. A slow source delays no result of what it gave before.
+    """
+    slots = asyncio.Semaphore(in_flight)
+    begun: asyncio.Queue[asyncio.Task[Out] | None] = asyncio.Queue()
+
+    async def one(item: In) -> Out:
+        return await work(item)
+
+    async def feed() -> None:
+        try:
+            async for item in _each(source):
+                await slots.acquire()
+                begun.put_nowait(asyncio.create_task(one(item), name="dragoman-submit"))
+        finally:
+            begun.put_nowait(None)
+
+    feeding = asyncio.create_task(feed(), name="dragoman-feed")
+    try:
+        while (task := await begun.get()) is not None:
+            yield await task
+            slots.release()
+        await feeding
+    finally:
+        await _end([feeding])
+        await _end([task for task in _drained(begun) if task is not None])
+
+
+async def _each(source: Iterable[In] | AsyncIterable[In]) -> AsyncIterator[In]:
+    if isinstance(source, AsyncIterable):
+        async for item in source:
+            yield item
+    else:
+        for item in source:
+            yield item
+
+
+def _drained(queue: asyncio.Queue[asyncio.Task[Out] | None]) -> Iterable[asyncio.Task[Out] | None]:
+    while not queue.empty():
+        yield queue.get_nowait()
+
+
+async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
