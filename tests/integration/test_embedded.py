@@ -1,0 +1,174 @@
+"""Do the trial's broker and Redis work, and does nothing of them stay behind?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import redis
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from dragoman_demo.broker import EmbeddedBroker
+from dragoman_demo.child import ChildFailed, LeashedChild
+from dragoman_demo.embedded_redis import EmbeddedRedis
+from support.processes import ChildProcess
+from support.waiting import eventually, wait_until
+
+# Starts all three kinds of children, tells their process ids, and waits to be ended.
+_TRIAL = """
+import asyncio, json, psutil, sys
+from pathlib import Path
+from dragoman_demo.broker import EmbeddedBroker
+from dragoman_demo.child import LeashedChild
+from dragoman_demo.embedded_redis import EmbeddedRedis
+
+async def main():
+    async with (
+        EmbeddedBroker({"t": 1}),
+        EmbeddedRedis(),
+        LeashedChild(["sleep", "1000"], log=Path(sys.argv[1])),
+    ):
+        while len(children := psutil.Process().children(recursive=True)) < 5:
+            await asyncio.sleep(0.01)
+        print(json.dumps([child.pid for child in children]), flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+def _alive(pids: list[int]) -> list[int]:
+    alive = []
+    for pid in pids:
+        try:
+            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                alive.append(pid)
+        except psutil.NoSuchProcess:
+            continue
+    return alive
+
+
+async def test_a_group_reads_and_commits_what_an_idempotent_producer_wrote() -> None:
+    async with EmbeddedBroker({"jobs": 3}) as broker:
+        async with AIOKafkaProducer(
+            bootstrap_servers=broker.bootstrap, enable_idempotence=True
+        ) as producer:
+            assert await producer.partitions_for("jobs") == {0, 1, 2}
+            await producer.send_and_wait("jobs", b"one", partition=1, headers=[("h", b"v")])
+        async with AIOKafkaConsumer(
+            "jobs",
+            bootstrap_servers=broker.bootstrap,
+            group_id="g",
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        ) as consumer:
+            record = await asyncio.wait_for(consumer.getone(), 20)
+            assert (record.value, record.headers) == (b"one", (("h", b"v"),))
+            await consumer.commit()
+            assert await consumer.committed(TopicPartition("jobs", 1)) == 1
+
+
+async def test_redis_writes_are_in_its_append_only_file() -> None:
+    async with EmbeddedRedis() as server:
+        with redis.Redis.from_url(server.url) as client:
+            client.set("k", "v", ex=60)
+            assert client.get("k") == b"v"
+            assert client.config_get("appendonly") == {"appendonly": "yes"}
+            assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+
+
+@pytest.mark.parametrize("how", ["returns", "raises", "is cancelled"])
+async def test_nothing_runs_once_the_context_is_left(how: str) -> None:
+    started = asyncio.Event()
+    children: list[int] = []
+
+    async def trial() -> None:
+        async with EmbeddedBroker({"t": 1}), EmbeddedRedis():
+            children.extend(child.pid for child in psutil.Process().children(recursive=True))
+            started.set()
+            if how == "raises":
+                raise LookupError
+            if how == "is cancelled":
+                await asyncio.Event().wait()
+
+    task = asyncio.create_task(trial())
+    await asyncio.wait_for(started.wait(), 30)
+    if how == "is cancelled":
+        task.cancel()
+    await asyncio.wait([task], timeout=30)
+    assert task.done()
+    assert len(children) >= 3
+    assert _alive(children) == []
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Iterator[tuple[ChildProcess, list[int]]]:
+    """A process with all kinds of embedded children, and their process ids."""
+    argv = [sys.executable, "-c", _TRIAL, str(tmp_path / "child.log")]
+    with ChildProcess(argv, log=tmp_path / "trial.log") as process:
+        line = process.wait_for(
+            lambda: process.output if "]" in process.output else "", timeout_s=30, what="children"
+        )
+        yield process, json.loads(line.splitlines()[0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_children_end_with_their_parent(
+    trial: tuple[ChildProcess, list[int]], number: signal.Signals
+) -> None:
+    process, children = trial
+    assert len(_alive(children)) == len(children) >= 5
+    process.send(number)
+    process.wait(timeout_s=20)
+    wait_until(lambda: not _alive(children), timeout_s=20, what="the children's end")
+
+
+async def test_a_command_that_ignores_sigterm_and_its_own_children_are_killed(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "stubborn.log"
+    script = "trap '' TERM; sleep 1000 & echo $!; wait; wait; wait"
+    async with LeashedChild(["bash", "-c", script], log=log, grace_s=0.2):
+        await eventually(lambda: log.read_text().strip(), timeout_s=10, what="the grandchild")
+        grandchild = int(log.read_text())
+        assert _alive([grandchild])
+    wait_until(lambda: not _alive([grandchild]), timeout_s=10, what="the grandchild's end")
+
+
+async def test_an_orphan_of_a_command_that_died_is_killed(tmp_path: Path) -> None:
+    log = tmp_path / "dead.log"
+    script = "sleep 1000 & echo $! $$; wait"
+    async with LeashedChild(["bash", "-c", script], log=log) as child:
+        await eventually(lambda: log.read_text().strip(), timeout_s=10, what="the grandchild")
+        orphan, parent = map(int, log.read_text().split())
+        os.kill(parent, signal.SIGKILL)
+        await eventually(lambda: child.ended, timeout_s=10, what="the end of the leash")
+        assert child.exit_status == 128 + signal.SIGKILL
+        wait_until(lambda: not _alive([orphan]), timeout_s=10, what="the orphan's end")
+
+
+def test_the_broker_command_refuses_a_topic_without_a_number_of_partitions() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman_demo.broker", "--topic", "jobs:0"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "'jobs:0' is not NAME:PARTITIONS" in done.stderr
+
+
+async def test_a_broker_that_cannot_start_says_why() -> None:
+    with pytest.raises(ChildFailed, match="'jobs:0' is not NAME:PARTITIONS"):
+        async with EmbeddedBroker({"jobs": 0}):
+            pass
