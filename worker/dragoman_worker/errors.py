@@ -21,7 +21,8 @@ that adding a failure touches this file alone::
     │   └── Internal             reject   internal: a defect of ours, not of the job
     ├── Unavailable              wait     broker or Redis: never consumes an attempt of a job
     └── Halt                     halt     the process must end, non-zero, nothing committed
-        └── EngineDead           halt
+        ├── EngineDead           halt
+        └── Unreachable          halt     broker or Redis, at the start
 """
 
 from __future__ import annotations
@@ -175,3 +176,7 @@ class Halt(WorkerError):
 
 class EngineDead(Halt):
     """The engine is gone; its process cannot be revived from inside."""
+
+
+class Unreachable(Halt):
+    """Broker or Redis did not answer within connect_timeout_s; the message names the address."""

@@ -10,9 +10,10 @@ from dragoman_worker.errors import JobError
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Our claim on a job: the nonce of this delivery and the replay it runs."""
+    """Our claim on a job: the nonce of this delivery, the replay it runs, the result's TTL."""
 
     job_id: str
+    fingerprint: str
     nonce: str
     replay: int = 0
     ttl_s: int = 86_400
@@ -43,6 +44,7 @@ class Rejected:
     job_id: str | None = None
     attempts: int = 0
     deliveries: int = 0
+    first_seen: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

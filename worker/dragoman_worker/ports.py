@@ -68,6 +68,7 @@ class DeadLetters(Protocol):
         job_id: str | None,
         attempts: int,
         deliveries: int,
+        first_seen: str | None,
     ) -> None:
         """Return once the broker has acknowledged it. Repeating is harmless. Raises Unavailable."""
         ...

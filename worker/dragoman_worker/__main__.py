@@ -1,0 +1,114 @@
+"""What does a person type to run a GPU? The `dragoman-worker` command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from dragoman_schemas.connections import SettingsError, load_settings
+
+app = typer.Typer(
+    name="dragoman-worker",
+    help="Translate the jobs of a Kafka topic on this machine's GPU.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Config = Annotated[Path | None, typer.Option("--config", help="TOML file with the settings.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="One setting, as in --set engine.kind=echo. May be repeated."),
+]
+
+
+@app.command()
+def run(config: Config = None, set_: Set = None) -> None:
+    """Work until SIGTERM or Ctrl-C; a second one stops at once."""
+    settings = _settings(config, set_)
+    try:
+        from dragoman_worker import log
+        from dragoman_worker.app import App
+        from dragoman_worker.errors import Halt
+    except ModuleNotFoundError as error:
+        _fail(2, f"{error.name} is not installed; pip install 'dragoman[worker]' (or [echo])")
+    log.configure(settings.log, worker_id=settings.worker_id)
+    try:
+        _loop_runner()(App(settings).run())
+    except SettingsError as error:
+        _fail(2, str(error))
+    except Halt as error:
+        _fail(1, str(error))
+
+
+@app.command()
+def check(
+    config: Config = None,
+    set_: Set = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Try everything now that would fail later: settings, model, broker, Redis, topics."""
+    settings = _settings(config, set_)
+    raise typer.Exit(1 if _loop_runner()(_check(settings, as_json=as_json)) else 0)
+
+
+async def _check(settings: Any, *, as_json: bool) -> bool:
+    from dragoman_worker import log
+    from dragoman_worker.check import findings
+
+    log.configure(settings.log, worker_id=settings.worker_id)
+    bad = False
+    async for finding in findings(settings):
+        bad = bad or finding.status == "bad"
+        if as_json:
+            line = {"check": finding.name, "status": finding.status, "detail": finding.detail}
+            print(json.dumps(line), flush=True)
+        else:
+            print(f"{finding.status:>4}  {finding.name}: {finding.detail}", flush=True)
+    return bad
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()
+
+
+def _settings(config: Path | None, pairs: list[str] | None) -> Any:
+    from dragoman_worker.settings import WorkerSettings
+
+    try:
+        return load_settings(WorkerSettings, config, dict(_pair(text) for text in pairs or ()))
+    except SettingsError as error:
+        _fail(2, str(error))
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise SettingsError(f"--set {text}: give NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _loop_runner() -> Any:
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return asyncio.run
+    return uvloop.run
+
+
+def _fail(status: int, message: str) -> NoReturn:
+    print(f"dragoman-worker: {message}", file=sys.stderr)
+    raise SystemExit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,262 @@
+"""How is a worker put together? The only file that joins adapters to the core."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.engines import open_engine
+from dragoman_worker.executor import Executor, Identity
+from dragoman_worker.http import HttpServer, metrics_page
+from dragoman_worker.in_hand import InHand
+from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
+from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.lifecycle import stop_signals
+from dragoman_worker.log import logger
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.permits import Permits
+from dragoman_worker.ports import Engine, EngineLimits
+from dragoman_worker.prompts import get_profile
+from dragoman_worker.prompts.base import Profile
+from dragoman_worker.prompts.plain import PLAIN
+from dragoman_worker.quality.language import LanguageDetector
+from dragoman_worker.retry import RetryPolicy
+from dragoman_worker.settings import LimitsSettings, WorkerSettings
+from dragoman_worker.stores.redis import RedisStore
+from dragoman_worker.translation import Translator
+from dragoman_worker.worker import Worker, WorkerState
+
+LIVE_S: Final = 60.0
+"""A poll loop that has not turned for this long is stuck."""
+READ_EVERY_S: Final = 1.0
+
+
+class App:
+    """One replica: an engine, a consumer, a store, and the worker between them."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self._log = logger()
+        self._metrics = Metrics(CollectorRegistry())
+        self._connected = False
+        self._engine_ready = False
+        self._worker: Worker | None = None
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Start in order, work until a signal, stop in reverse. Raises SettingsError and Halt."""
+        async with AsyncExitStack() as stack:
+            stack.enter_context(stop_signals(self._stop, self._abort))
+            http = HttpServer(
+                self._settings.http,
+                live=self._live,
+                ready=self._ready,
+                metrics=metrics_page("0", self._metrics.registry),
+            )
+            stack.push_async_callback(http.close)
+            port = await http.start()
+            self._log.info("http_listening", host=self._settings.http.host, port=port)
+            starting = asyncio.create_task(self._start(stack), name="start")
+            stopping = asyncio.create_task(self._stopping.wait(), name="stop-while-starting")
+            await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            if not starting.done():
+                self._log.info("stopped_while_starting")
+                starting.cancel()
+                await asyncio.gather(starting, return_exceptions=True)
+                return
+            worker = starting.result()
+            self._log.info("working")
+            try:
+                await worker.run()
+            finally:
+                self._log.info("stopping")
+
+    # --- composition ------------------------------------------------------------------------------
+
+    async def _start(self, stack: AsyncExitStack) -> Worker:
+        settings = self._settings
+        within = Deadline.after(settings.connect_timeout_s)
+        store = RedisStore(
+            settings.redis,
+            poison_after=settings.retry.poison_after,
+            want_results=settings.kafka.results_topic is not None,
+        )
+        stack.push_async_callback(store.close)
+        await store.start(within)
+        publisher = KafkaPublisher(settings.kafka, client_id=settings.worker_id)
+        stack.push_async_callback(publisher.close)
+        await publisher.start(within)
+        self._connected = True
+
+        engine = open_engine(settings.engine)
+        stack.push_async_callback(engine.close)
+        started = time.monotonic()
+        self._log.info("engine_starting", kind=settings.engine.kind, model=settings.engine.model)
+        await engine.start()
+        self._engine_ready = True
+        limits = engine.limits
+        self._log.info(
+            "engine_ready",
+            seconds=round(time.monotonic() - started, 1),
+            max_num_seqs=limits.max_num_seqs,
+            max_num_batched_tokens=limits.max_num_batched_tokens,
+            max_model_len=limits.max_model_len,
+            kv_cache_tokens=limits.kv_cache_tokens,
+        )
+        return await self._join(stack, engine, store, publisher)
+
+    async def _join(
+        self, stack: AsyncExitStack, engine: Engine, store: RedisStore, publisher: KafkaPublisher
+    ) -> Worker:
+        settings, metrics = self._settings, self._metrics
+        source = KafkaSource(
+            settings.kafka,
+            partition_span=settings.limits.partition_span,
+            client_id=settings.worker_id,
+            metrics=metrics,
+        )
+        permits = Permits(**_engine_room(settings.limits, engine.limits))
+        in_hand = InHand()
+        detector = LanguageDetector()
+        await asyncio.to_thread(detector.load)
+        translator = Translator(
+            engine=engine,
+            choose_profile=self._choose_profile,
+            permits=permits,
+            retry=RetryPolicy(
+                attempts=settings.retry.attempts,
+                initial_s=settings.retry.initial_s,
+                max_s=settings.retry.max_s,
+            ),
+            attempt_timeout_s=settings.retry.attempt_timeout_s,
+            max_tokens=settings.limits.max_tokens,
+            exact_lengths=settings.engine.exact_lengths,
+            detector=detector,
+            metrics=metrics,
+        )
+        executor = Executor(
+            store=store,
+            translator=translator,
+            permits=permits,
+            in_hand=in_hand,
+            owned=source.owned,
+            identity=Identity(settings.worker_id, engine.info, engine.model),
+            metrics=metrics,
+        )
+        topic = settings.kafka.results_topic
+        worker = self._worker = Worker(
+            source=source,
+            executor=executor,
+            store=store,
+            dead_letters=KafkaDeadLetters(
+                publisher,
+                topic=settings.kafka.dead_letter_topic,
+                group_id=settings.kafka.group_id,
+                worker_id=settings.worker_id,
+            ),
+            results=None if topic is None else KafkaResults(publisher, topic=topic),
+            in_hand=in_hand,
+            permits=permits,
+            jobs_in_hand=_jobs_in_hand(settings.limits, engine.limits),
+            bytes_in_hand=settings.limits.bytes_in_hand,
+            grace_s=settings.shutdown.grace_s,
+            metrics=metrics,
+        )
+        engine.on_death(worker.halt)
+        stack.push_async_callback(source.close)
+        await source.start(Deadline.after(settings.connect_timeout_s))
+        readings = asyncio.create_task(self._read(source, permits, in_hand), name="readings")
+        stack.callback(readings.cancel)
+        return worker
+
+    def _choose_profile(self, wanted: str | None) -> Profile:
+        profile = get_profile(wanted or self._settings.engine.profile)
+        return PLAIN if self._settings.engine.kind == "echo" else profile
+
+    # --- signals, checks, readings ----------------------------------------------------------------
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        if self._worker is not None:
+            self._worker.stop()
+
+    def _abort(self) -> None:
+        if self._worker is not None:
+            self._worker.abort()
+
+    def _live(self) -> Mapping[str, bool]:
+        worker = self._worker
+        turning = worker is None or time.monotonic() - worker.polled_at < LIVE_S
+        return {"poll loop": turning}
+
+    def _ready(self) -> Mapping[str, bool]:
+        return {
+            "broker and Redis": self._connected,
+            "engine": self._engine_ready,
+            "consumer group": self._worker is not None,
+            "not draining": not self._stopping.is_set()
+            and (self._worker is None or self._worker.state is WorkerState.WORKING),
+        }
+
+    async def _read(self, source: KafkaSource, permits: Permits, in_hand: InHand) -> None:
+        metrics, pace = self._metrics, _Pace()
+        while True:
+            due = time.monotonic() + READ_EVERY_S
+            await asyncio.sleep(READ_EVERY_S)
+            metrics.event_loop_lag_seconds.set(max(0.0, time.monotonic() - due))
+            metrics.jobs_in_flight.set(len(in_hand))
+            metrics.items_in_flight.set(permits.held_items)
+            metrics.items_waiting.set(permits.waiting)
+            metrics.commit_age_seconds.set(source.commit_age_s())
+            metrics.ready.set(all(self._ready().values()))
+            depth = source.lag()
+            metrics.queue_depth_jobs.set(depth)
+            metrics.queue_depth_seconds.set(pace.seconds_for(depth, _jobs_done(metrics)))
+
+
+class _Pace:
+    """Jobs a second, smoothed over about a minute."""
+
+    def __init__(self) -> None:
+        self._done = 0.0
+        self._at = time.monotonic()
+        self._jobs_a_second = 0.0
+
+    def seconds_for(self, depth: int, done: float) -> float:
+        now = time.monotonic()
+        elapsed = max(1e-3, now - self._at)
+        rate = (done - self._done) / elapsed
+        weight = min(1.0, elapsed / 60.0) if self._jobs_a_second else 1.0
+        self._jobs_a_second += weight * (rate - self._jobs_a_second)
+        self._done, self._at = done, now
+        if depth == 0:
+            return 0.0
+        return depth / self._jobs_a_second if self._jobs_a_second > 0 else float("inf")
+
+
+def _jobs_done(metrics: Metrics) -> float:
+    return sum(
+        sample.value
+        for metric in metrics.jobs.collect()
+        for sample in metric.samples
+        if sample.name.endswith("_total")
+    )
+
+
+def _engine_room(limits: LimitsSettings, engine: EngineLimits) -> dict[str, int]:
+    """Items and tokens to keep in the engine: a little more than it runs at once."""
+    items = limits.items_in_engine or round(limits.engine_fill * engine.max_num_seqs)
+    tokens = limits.tokens_in_engine or round(limits.engine_fill * engine.kv_cache_tokens)
+    return {"items": max(1, items), "tokens": max(1, tokens)}
+
+
+def _jobs_in_hand(limits: LimitsSettings, engine: EngineLimits) -> int:
+    """Enough deliveries that the engine never waits for Kafka while the next ones are decoded."""
+    return limits.jobs_in_hand or max(64, round(3 * limits.engine_fill * engine.max_num_seqs))

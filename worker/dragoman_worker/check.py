@@ -1,0 +1,123 @@
+"""What would fail later? Model, broker, topics and Redis, tried one by one before any work."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from dragoman_schemas.connections import SettingsError
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.engines import open_engine
+from dragoman_worker.errors import Halt, JobError
+from dragoman_worker.kafka.connection import client_options, connected, quietly
+from dragoman_worker.prompts import get_profile
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.stores.redis import RedisStore
+
+CONNECT_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was tried. `warn` works, but perhaps not as wished."""
+
+    name: str
+    status: Literal["ok", "warn", "bad"]
+    detail: str
+
+
+async def findings(settings: WorkerSettings, *, engine: bool = True) -> AsyncIterator[Finding]:
+    """Each finding as it is made; the engine, which takes longest, comes last."""
+    yield _profile(settings)
+    yield await _redis(settings)
+    async for finding in _kafka(settings):
+        yield finding
+    if engine:
+        yield await _engine(settings)
+
+
+def _profile(settings: WorkerSettings) -> Finding:
+    try:
+        profile = get_profile(settings.engine.profile)
+    except JobError as error:
+        return Finding("profile", "bad", f"engine.profile: {error}")
+    return Finding("profile", "ok", profile.name)
+
+
+async def _redis(settings: WorkerSettings) -> Finding:
+    store = RedisStore(settings.redis, poison_after=4, want_results=False)
+    try:
+        await store.start(Deadline.after(_patience(settings)))
+    except Halt as error:
+        return Finding("redis", "bad", str(error))
+    finally:
+        await store.close()
+    return Finding("redis", "ok", store.address)
+
+
+async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:
+    servers = settings.kafka.bootstrap_servers
+    try:
+        admin = await connected(
+            lambda: AIOKafkaAdminClient(**client_options(settings.kafka)),
+            servers,
+            Deadline.after(_patience(settings)),
+        )
+    except Halt as error:
+        yield Finding("kafka", "bad", str(error))
+        return
+    yield Finding("kafka", "ok", servers)
+    try:
+        existing = set(await admin.list_topics())  # asking for a missing one could create it
+        for topic in _topics(settings):
+            yield await _topic(admin, topic, exists=topic in existing)
+    finally:
+        await quietly(admin.close)
+
+
+async def _topic(admin: AIOKafkaAdminClient, topic: str, *, exists: bool) -> Finding:
+    if not exists:
+        return Finding(
+            f"topic {topic}", "bad", "it does not exist; make it by `dragoman topics create`"
+        )
+    try:
+        described = await admin.describe_topics([topic])
+    except (KafkaError, OSError) as error:
+        return Finding(f"topic {topic}", "bad", type(error).__name__)
+    partitions = len(described[0]["partitions"])
+    if partitions == 1:
+        return Finding(f"topic {topic}", "warn", "one partition keeps all but one worker idle")
+    return Finding(f"topic {topic}", "ok", f"{partitions} partitions")
+
+
+async def _engine(settings: WorkerSettings) -> Finding:
+    try:
+        engine = open_engine(settings.engine)
+        try:
+            await engine.start()
+            limits = engine.limits
+        finally:
+            await engine.close()
+    except (SettingsError, Halt) as error:
+        return Finding("engine", "bad", str(error))
+    return Finding(
+        "engine",
+        "ok",
+        f"{engine.info.name} {engine.info.version}, {limits.max_num_seqs} sequences, "
+        f"{limits.max_num_batched_tokens} batched tokens, context {limits.max_model_len}, "
+        f"{limits.kv_cache_tokens} tokens of KV cache",
+    )
+
+
+def _topics(settings: WorkerSettings) -> list[str]:
+    kafka = settings.kafka
+    extra = [kafka.results_topic] if kafka.results_topic else []
+    return [*kafka.topic_names, kafka.dead_letter_topic, *extra]
+
+
+def _patience(settings: WorkerSettings) -> float:
+    return min(settings.connect_timeout_s, CONNECT_TIMEOUT_S)

@@ -1,0 +1,34 @@
+"""How much time is left? One budget that all steps of a shutdown or a job share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A point on a monotonic clock; immune to changes of the wall clock."""
+
+    at: float
+    clock: Callable[[], float] = time.monotonic
+
+    @classmethod
+    def after(cls, seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
+        """The deadline `seconds` from now."""
+        return cls(clock() + seconds, clock)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self.at - self.clock())
+
+    @property
+    def passed(self) -> bool:
+        """Whether no time is left."""
+        return self.left_s == 0.0
+
+    def at_most(self, seconds: float) -> float:
+        """A timeout for one step: `seconds`, or less where less is left."""
+        return min(seconds, self.left_s)

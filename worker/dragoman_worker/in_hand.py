@@ -1,0 +1,88 @@
+"""Which jobs is this worker working on? Exact duplicates share one run; cancels find their job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dragoman_schemas.results import TranslationResult
+from dragoman_worker.outcome import Take
+from dragoman_worker.ports import CancelNotice
+
+JobKey = tuple[str, str, int]
+"""Job id, fingerprint, replay: records that agree in all three are exact duplicates."""
+
+
+@dataclass(slots=True, eq=False)
+class JobInHand:
+    """One job from the moment its record is read until it is settled or given up."""
+
+    key: JobKey
+    document_id: str | None
+    settled: asyncio.Future[TranslationResult | None]
+    take: Take | None = None
+    cancelled: bool = False
+    _scope: asyncio.Timeout | None = field(default=None, repr=False)
+
+    def run_in(self, scope: asyncio.Timeout) -> None:
+        """From now on a cancel ends `scope`, and with it everything that runs inside."""
+        self._scope = scope
+        if self.cancelled:
+            self._end_scope()
+
+    def leave_scope(self) -> None:
+        """From now on a cancel comes too late: the finish under way wins."""
+        self._scope = None
+
+    def cancel(self) -> None:
+        """Ask for the job's end. Idempotent."""
+        self.cancelled = True
+        self._end_scope()
+
+    def _end_scope(self) -> None:
+        if self._scope is not None and not self._scope.expired():
+            self._scope.reschedule(asyncio.get_running_loop().time())
+
+
+class InHand:
+    """The jobs in hand, by what records and cancellers call them. Event loop only."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[JobKey, JobInHand] = {}
+
+    def find(self, key: JobKey) -> JobInHand | None:
+        """The job that an exact duplicate should wait for."""
+        return self._by_key.get(key)
+
+    def enter(self, key: JobKey, document_id: str | None) -> JobInHand:
+        """Take a job in hand; its key must not be there."""
+        settled = asyncio.get_running_loop().create_future()
+        job = self._by_key[key] = JobInHand(key, document_id, settled)
+        return job
+
+    def leave(self, job: JobInHand, result: TranslationResult | None) -> None:
+        """Let a job go: with its result once settled, with None if it was given up."""
+        del self._by_key[job.key]
+        if not job.settled.done():
+            job.settled.set_result(result)
+
+    def cancel(self, notice: CancelNotice) -> int:
+        """Cancel what a notice names and tell how many jobs in hand that were."""
+        jobs = [job for job in self._by_key.values() if _named(job, notice)]
+        for job in jobs:
+            job.cancel()
+        return len(jobs)
+
+    def takes(self) -> Iterator[Take]:
+        """The claims that are outstanding: what a drain must release."""
+        return (job.take for job in self._by_key.values() if job.take is not None)
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+
+def _named(job: JobInHand, notice: CancelNotice) -> bool:
+    if notice.job_id is not None:
+        return job.key[0] == notice.job_id
+    return notice.document_id is not None and job.document_id == notice.document_id

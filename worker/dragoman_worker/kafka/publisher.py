@@ -1,0 +1,149 @@
+"""How do we write to Kafka? Dead letters and results, acknowledged by all replicas."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+
+from dragoman_schemas import names
+from dragoman_schemas.connections import KafkaSettings
+from dragoman_schemas.results import TranslationResult
+from dragoman_schemas.wire import encode_result, now_rfc3339
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import Unavailable
+from dragoman_worker.kafka.connection import client_options, connected, quietly
+from dragoman_worker.ports import Delivery
+
+Headers = Sequence[tuple[str, bytes]]
+MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
+"""Far above any broker's limit: the broker is to judge what is too large."""
+MAX_MESSAGE_BYTES: Final = 1024
+
+
+class TooLarge(Exception):
+    """The broker takes no record of this size."""
+
+
+class KafkaPublisher:
+    """One idempotent producer for everything the worker writes."""
+
+    def __init__(self, settings: KafkaSettings, *, client_id: str) -> None:
+        self._settings = settings
+        self._client_id = client_id
+        self._producer: Any = None
+
+    async def start(self, within: Deadline) -> None:
+        """Connect. Raises Unreachable."""
+        self._producer = await connected(
+            self._new_producer, self._settings.bootstrap_servers, within
+        )
+
+    def _new_producer(self) -> Any:
+        return AIOKafkaProducer(
+            **client_options(self._settings),
+            client_id=self._client_id,
+            acks="all",
+            enable_idempotence=True,
+            max_request_size=MAX_REQUEST_BYTES,
+            request_timeout_ms=30_000,
+        )
+
+    async def send(
+        self, topic: str, *, key: bytes | None, value: bytes | None, headers: Headers = ()
+    ) -> None:
+        """Return once acknowledged. Raises TooLarge or Unavailable."""
+        try:
+            await self._producer.send_and_wait(topic, key=key, value=value, headers=list(headers))
+        except MessageSizeTooLargeError as error:
+            raise TooLarge from error
+        except (KafkaError, OSError) as error:
+            raise Unavailable(f"topic {topic}: {type(error).__name__}") from error
+
+    async def close(self) -> None:
+        """Send what is buffered and disconnect."""
+        if self._producer is not None:
+            await quietly(self._producer.stop)
+
+
+class KafkaDeadLetters:
+    """The dead-letter topic: the original bytes, and why and where they failed."""
+
+    def __init__(
+        self, publisher: KafkaPublisher, *, topic: str, group_id: str, worker_id: str
+    ) -> None:
+        self._publisher = publisher
+        self._topic = topic
+        self._group_id = group_id
+        self._worker_id = worker_id
+
+    async def publish(
+        self,
+        delivery: Delivery,
+        *,
+        code: str,
+        message: str,
+        job_id: str | None,
+        attempts: int,
+        deliveries: int,
+        first_seen: str | None,
+    ) -> None:
+        """See the port. A record too large to publish is replaced by its headers."""
+        ours = {
+            names.HEADER_ORIGINAL_TOPIC: delivery.topic,
+            names.HEADER_ORIGINAL_PARTITION: str(delivery.partition),
+            names.HEADER_ORIGINAL_OFFSET: str(delivery.offset),
+            names.HEADER_ORIGINAL_TIMESTAMP: str(delivery.timestamp_ms),
+            names.HEADER_CONSUMER_GROUP: self._group_id,
+            names.HEADER_ERROR_CODE: code,
+            names.HEADER_ERROR_MESSAGE: message,
+            names.HEADER_ATTEMPTS: str(attempts),
+            names.HEADER_DELIVERIES: str(deliveries),
+            names.HEADER_FIRST_SEEN: first_seen or now_rfc3339(),
+            names.HEADER_WORKER: self._worker_id,
+        }
+        if job_id is not None:
+            ours[names.HEADER_JOB_ID] = job_id
+        headers = _merged(delivery.headers, ours)
+        try:
+            await self._send(delivery.key, delivery.value, headers)
+        except TooLarge:
+            value = delivery.value or b""
+            size = {
+                names.HEADER_ORIGINAL_SHA256: hashlib.sha256(value).hexdigest(),
+                names.HEADER_ORIGINAL_SIZE: str(len(value)),
+            }
+            await self._send(delivery.key, None, _merged((), {**ours, **size}))
+
+    async def _send(self, key: bytes | None, value: bytes | None, headers: Headers) -> None:
+        await self._publisher.send(self._topic, key=key, value=value, headers=headers)
+
+
+class KafkaResults:
+    """The topic of every terminal result."""
+
+    def __init__(self, publisher: KafkaPublisher, *, topic: str) -> None:
+        self._publisher = publisher
+        self._topic = topic
+
+    async def publish(self, result: TranslationResult) -> None:
+        """See the port. A result too large goes without its translations."""
+        key = result.job_id.encode()
+        try:
+            await self._publisher.send(self._topic, key=key, value=encode_result(result))
+        except TooLarge:
+            short = result.model_copy(update={"translations": [], "truncated": True})
+            await self._publisher.send(self._topic, key=key, value=encode_result(short))
+
+
+def _merged(original: Headers, ours: dict[str, str]) -> list[tuple[str, bytes]]:
+    """The original headers, less those of an earlier dead letter, and ours."""
+    kept = [(name, value) for name, value in original if name not in ours]
+    return kept + [(name, _at_most(value, MAX_MESSAGE_BYTES)) for name, value in ours.items()]
+
+
+def _at_most(text: str, limit: int) -> bytes:
+    return text.encode()[:limit].decode(errors="ignore").encode()

@@ -1,0 +1,56 @@
+"""Up to where may a partition's offset be committed? A pure tracker of unfinished offsets."""
+
+from __future__ import annotations
+
+from collections import deque
+
+
+class PartitionOffsets:
+    """The delivered offsets of one partition in one assignment epoch.
+
+    Only offsets that were really delivered count, so gaps left by compaction or transaction
+    markers never hold the watermark back. Invariants: ``committed <= watermark <= next_offset``;
+    the watermark never falls; no unfinished offset lies below it.
+    """
+
+    __slots__ = ("_ahead", "_unfinished", "committed", "epoch", "next_offset")
+
+    def __init__(self, *, epoch: int, base: int) -> None:
+        self.epoch = epoch
+        self.next_offset = base
+        """One past the highest delivered offset: where fetching goes on."""
+        self.committed = base
+        """The last watermark that the broker acknowledged."""
+        self._unfinished: deque[int] = deque()
+        self._ahead: set[int] = set()
+
+    def begin(self, offset: int) -> bool:
+        """Register a delivered offset. False if it was delivered before in this epoch."""
+        if offset < self.next_offset:
+            return False
+        self._unfinished.append(offset)
+        self.next_offset = offset + 1
+        return True
+
+    def complete(self, offset: int) -> None:
+        """Mark a delivered offset as finished, in any order. Idempotent."""
+        if offset < self.watermark or offset >= self.next_offset:
+            return
+        self._ahead.add(offset)
+        while self._unfinished and self._unfinished[0] in self._ahead:
+            self._ahead.remove(self._unfinished.popleft())
+
+    @property
+    def watermark(self) -> int:
+        """The offset to commit: everything delivered below it is finished."""
+        return self._unfinished[0] if self._unfinished else self.next_offset
+
+    @property
+    def span(self) -> int:
+        """How far delivery has run ahead of the watermark, in offsets."""
+        return self.next_offset - self.watermark
+
+    @property
+    def unfinished(self) -> int:
+        """How many delivered offsets are not finished."""
+        return len(self._unfinished) - len(self._ahead)

@@ -1,0 +1,168 @@
+"""Who may enter the engine next? Items of all jobs in turn, as many as keep the engine full.
+
+Two bounds hold at once: items and their tokens. A job of 512 items waits in its own line, and the
+lines take turns, so it neither blocks other jobs nor floods the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+
+class Draining(Exception):
+    """No new job may enter: the worker is stopping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """The right of one item to be in the engine. Give it back exactly once."""
+
+    line: str
+    tokens: int
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    tokens: int
+    starts_job: bool
+    granted: asyncio.Future[Permit]
+
+
+class Permits:
+    """A fair, two-dimensional semaphore. Event loop only; no I/O."""
+
+    def __init__(self, *, items: int, tokens: int) -> None:
+        self._items = items
+        self._tokens = tokens
+        self._held_items = 0
+        self._held_tokens = 0
+        self._lines: OrderedDict[str, deque[_Waiter]] = OrderedDict()
+        self._alone: str | None = None
+        self._solitude: deque[tuple[str, asyncio.Future[None]]] = deque()
+        self._draining = False
+
+    @property
+    def held_items(self) -> int:
+        """Items in the engine now."""
+        return self._held_items
+
+    @property
+    def held_tokens(self) -> int:
+        """Tokens those items may take, prompt and output together."""
+        return self._held_tokens
+
+    @property
+    def waiting(self) -> int:
+        """Items waiting for a permit."""
+        return sum(map(len, self._lines.values()))
+
+    def resize(self, *, items: int, tokens: int) -> None:
+        """Change the bounds; nobody who is in the engine is thrown out."""
+        self._items = items
+        self._tokens = tokens
+        self._grant()
+
+    async def acquire(self, line: str, tokens: int, *, starts_job: bool = False) -> Permit:
+        """Wait for a permit in `line` (one a job). Raises Draining if it `starts_job` too late."""
+        if starts_job and self._draining:
+            raise Draining
+        if not self._lines and self._fits(line, tokens):
+            return self._take(line, tokens)
+        waiter = _Waiter(tokens, starts_job, asyncio.get_running_loop().create_future())
+        self._lines.setdefault(line, deque()).append(waiter)
+        self._grant()
+        try:
+            return await waiter.granted
+        except asyncio.CancelledError:
+            self._withdraw(line, waiter)
+            raise
+
+    def release(self, permit: Permit) -> None:
+        """Give a permit back and let the next ones in."""
+        self._held_items -= 1
+        self._held_tokens -= permit.tokens
+        self._grant()
+
+    @asynccontextmanager
+    async def alone(self, line: str) -> AsyncIterator[None]:
+        """Inside, only items of `line` are in the engine: nobody else is there or enters."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._solitude.append((line, turn))
+        self._grant()
+        try:
+            await turn
+            yield
+        finally:
+            if self._alone == line and turn.done() and not turn.cancelled():
+                self._alone = None
+            else:
+                self._solitude = deque(wait for wait in self._solitude if wait[1] is not turn)
+            self._grant()
+
+    def drain(self) -> None:
+        """Turn away jobs that have not started; those that have may finish their items."""
+        self._draining = True
+        for line, waiters in list(self._lines.items()):
+            for waiter in [waiter for waiter in waiters if waiter.starts_job]:
+                waiters.remove(waiter)
+                if not waiter.granted.done():
+                    waiter.granted.set_exception(Draining())
+            if not waiters:
+                del self._lines[line]
+
+    def _fits(self, line: str, tokens: int) -> bool:
+        if self._alone is not None and line != self._alone:
+            return False
+        if self._alone is None and self._solitude:
+            return False  # let the engine run empty for the one who must be alone
+        if self._held_items == 0:
+            return True  # whatever its size: it would never fit otherwise
+        return self._held_items < self._items and self._held_tokens + tokens <= self._tokens
+
+    def _take(self, line: str, tokens: int) -> Permit:
+        self._held_items += 1
+        self._held_tokens += tokens
+        return Permit(line, tokens)
+
+    def _grant(self) -> None:
+        self._grant_solitude()
+        while (line := self._next_line()) is not None:
+            waiters = self._lines[line]
+            waiter = waiters.popleft()
+            if waiters:
+                self._lines.move_to_end(line)
+            else:
+                del self._lines[line]
+            if not waiter.granted.done():
+                waiter.granted.set_result(self._take(line, waiter.tokens))
+
+    def _grant_solitude(self) -> None:
+        if self._alone is None and self._held_items == 0 and self._solitude:
+            self._alone, turn = self._solitude.popleft()
+            turn.set_result(None)
+
+    def _next_line(self) -> str | None:
+        if self._alone is not None:
+            line = self._alone if self._alone in self._lines else None
+        elif self._solitude:
+            line = None
+        else:
+            line = next(iter(self._lines), None)
+        if line is None or not self._fits(line, self._lines[line][0].tokens):
+            return None
+        return line
+
+    def _withdraw(self, line: str, waiter: _Waiter) -> None:
+        if waiter.granted.done() and not waiter.granted.cancelled():
+            if waiter.granted.exception() is None:
+                self.release(waiter.granted.result())
+            return
+        if (waiters := self._lines.get(line)) is not None and waiter in waiters:
+            waiters.remove(waiter)
+            if not waiters:
+                del self._lines[line]
+        self._grant()

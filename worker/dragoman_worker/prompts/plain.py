@@ -1,0 +1,43 @@
+"""How is an engine asked that knows no prompts? With the text alone (the echo engine)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_worker.ports import Prompt
+from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The source text as it is; whatever would steer a model is answered with a warning."""
+
+    name: str = "plain"
+    needs_source: bool = False
+    languages: frozenset[str] | None = None
+    sampling: ProfileSampling = ProfileSampling()
+    max_source_tokens: int | None = None
+    max_source_sentences: int | None = None
+
+    def render(self, segment: Segment) -> Rendering:
+        """The text itself."""
+        return Rendering(Prompt(completion=segment.text), _ignored(segment))
+
+    def clean(self, text: str) -> str:
+        """The answer as it is."""
+        return text
+
+
+def _ignored(segment: Segment) -> tuple[str, ...]:
+    given = {
+        "context": segment.context,
+        "glossary": segment.glossary,
+        "do_not_translate": segment.do_not_translate,
+        "formality": segment.formality in {"more", "less"},
+        "instructions": segment.instructions,
+    }
+    return tuple(f"{name}: this engine takes none" for name, value in given.items() if value)
+
+
+PLAIN: Final = Plain()

@@ -1,0 +1,147 @@
+"""How do hundreds of concurrent store calls share a few round trips? They travel together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from redis.exceptions import (
+    AuthenticationError,
+    DataError,
+    NoScriptError,
+    RedisError,
+    ResponseError,
+)
+
+from dragoman_worker.errors import Unavailable
+
+MAX_COMMANDS: Final = 1_024
+LANES: Final = 2
+"""Pipelines under way at once: while one waits for Redis the next is being packed."""
+
+Command = tuple[Any, ...]
+_REFUSED_NOW: Final = ("OOM", "MISCONF", "READONLY", "LOADING", "MASTERDOWN", "NOREPLICAS", "BUSY")
+
+
+class Transport(Protocol):
+    """Sends commands together and gives each one's reply or error, in order."""
+
+    async def send(self, commands: list[Command]) -> list[Any]:
+        """Raises RedisError or OSError if nothing can be said of any of them."""
+        ...
+
+    async def load_scripts(self) -> None:
+        """Make the server know our scripts (again: it forgets them when it restarts)."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    commands: list[Command]
+    replies: asyncio.Future[list[Any]]
+
+
+class Pipeline:
+    """Collects the calls of one turn of the event loop and sends them as one round trip.
+
+    A call is a list of commands whose replies are wanted together. Every call must be idempotent:
+    it is repeated once if the server has forgotten our scripts.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._waiting: deque[_Call] = deque()
+        self._work = asyncio.Event()
+        self._lanes: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Start the lanes."""
+        self._lanes = [
+            asyncio.create_task(self._lane(), name=f"redis-lane-{number}")
+            for number in range(LANES)
+        ]
+
+    async def close(self) -> None:
+        """Stop the lanes; calls under way are cancelled."""
+        for lane in self._lanes:
+            lane.cancel()
+        await asyncio.gather(*self._lanes, return_exceptions=True)
+        for call in self._waiting:
+            call.replies.cancel()
+
+    async def call(self, commands: list[Command]) -> list[Any]:
+        """The replies of `commands`. Raises Unavailable, or RedisError for a defect of ours."""
+        call = _Call(commands, asyncio.get_running_loop().create_future())
+        self._waiting.append(call)
+        self._work.set()
+        return await call.replies
+
+    async def _lane(self) -> None:
+        while True:
+            await self._work.wait()
+            calls = self._next_calls()
+            if calls:
+                await self._send(calls)
+
+    def _next_calls(self) -> list[_Call]:
+        calls: list[_Call] = []
+        commands = 0
+        while self._waiting and commands < MAX_COMMANDS:
+            call = self._waiting.popleft()
+            if not call.replies.done():  # else its caller has gone
+                calls.append(call)
+                commands += len(call.commands)
+        if not self._waiting:
+            self._work.clear()
+        return calls
+
+    async def _send(self, calls: list[_Call]) -> None:
+        try:
+            replies = await self._replies(calls)
+        except asyncio.CancelledError:
+            for call in calls:
+                call.replies.cancel()
+            raise
+        except (RedisError, OSError) as error:
+            for call in calls:
+                _fail(call, _classified(error))
+            return
+        start = 0
+        for call in calls:
+            end = start + len(call.commands)
+            _answer(call, replies[start:end])
+            start = end
+
+    async def _replies(self, calls: list[_Call]) -> list[Any]:
+        commands = [command for call in calls for command in call.commands]
+        replies = await self._transport.send(commands)
+        if any(isinstance(reply, NoScriptError) for reply in replies):
+            await self._transport.load_scripts()
+            replies = await self._transport.send(commands)
+        return replies
+
+
+def _answer(call: _Call, replies: list[Any]) -> None:
+    error = next((reply for reply in replies if isinstance(reply, Exception)), None)
+    if error is not None:
+        _fail(call, _classified(error))
+    elif not call.replies.done():
+        call.replies.set_result(replies)
+
+
+def _fail(call: _Call, error: Exception) -> None:
+    if not call.replies.done():
+        call.replies.set_exception(error)
+
+
+def _classified(error: Exception) -> Exception:
+    """A server that cannot serve now is waited for; a command it will never take is a defect."""
+    if isinstance(error, DataError | AuthenticationError | NoScriptError):
+        return error
+    if isinstance(error, ResponseError) and not str(error).startswith(_REFUSED_NOW):
+        refused_in_script = any(f" {word} " in f" {error} " for word in _REFUSED_NOW)
+        if not refused_in_script:
+            return error
+    return Unavailable(f"Redis: {type(error).__name__}: {str(error)[:120]}")

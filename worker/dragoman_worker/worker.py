@@ -1,0 +1,249 @@
+"""How does a worker work? Admit deliveries, work on them side by side, settle each in order."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from enum import StrEnum
+from typing import assert_never
+
+from dragoman_schemas.results import TranslationResult
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import WorkerError
+from dragoman_worker.executor import Executor
+from dragoman_worker.in_hand import InHand
+from dragoman_worker.log import logger, where
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.outcome import Completed, Outcome, Rejected, Released
+from dragoman_worker.permits import Permits
+from dragoman_worker.ports import DeadLetters, Delivery, Results, Source, Store
+from dragoman_worker.retry import until_available
+
+
+class WorkerState(StrEnum):
+    """Where a worker is in its life."""
+
+    WORKING = "working"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+
+
+class Worker:
+    """Keeps as many deliveries in hand as its bounds allow, until it is told to stop."""
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        executor: Executor,
+        store: Store,
+        dead_letters: DeadLetters,
+        results: Results | None,
+        in_hand: InHand,
+        permits: Permits,
+        jobs_in_hand: int,
+        bytes_in_hand: int,
+        grace_s: float,
+        metrics: Metrics,
+    ) -> None:
+        self._source = source
+        self._executor = executor
+        self._store = store
+        self._dead_letters = dead_letters
+        self._results = results
+        self._in_hand = in_hand
+        self._permits = permits
+        self._jobs_in_hand = jobs_in_hand
+        self._bytes_in_hand = bytes_in_hand
+        self._grace_s = grace_s
+        self._metrics = metrics
+        self._log = logger()
+        self._tasks: dict[asyncio.Task[None], int] = {}
+        self._bytes = 0
+        self._changed = asyncio.Event()
+        self._halt: BaseException | None = None
+        self._deadline: Deadline | None = None
+        self.state = WorkerState.WORKING
+        self.polled_at = time.monotonic()
+        """When the poll loop last turned, on the monotonic clock: the sign of its life."""
+
+    # --- life -------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Work until `stop`, then drain. Raises Halt, at once and with nothing released."""
+        cancels = asyncio.create_task(self._heed_cancels(), name="cancels")
+        cancels.add_done_callback(self._side_task_ended)
+        try:
+            while self._halt is None and self.state is WorkerState.WORKING:
+                await self._admit()
+            while self._halt is None and self._tasks and not self._out_of_time():
+                await self._source.poll(0)
+                self.polled_at = time.monotonic()
+                await self._change_within(0.25)
+        finally:
+            cancels.cancel()
+            await self._give_up()
+            self.state = WorkerState.STOPPED
+        if self._halt is not None:
+            raise self._halt
+
+    def stop(self) -> None:
+        """Take nothing new; finish what has entered the engine, for at most the grace."""
+        if self.state is WorkerState.WORKING:
+            self.state = WorkerState.DRAINING
+            self._deadline = Deadline.after(self._grace_s)
+            self._log.info("draining", jobs=len(self._tasks), grace_s=self._grace_s)
+            self._permits.drain()
+            self._changed.set()
+
+    def abort(self) -> None:
+        """Stop at once: what is unfinished is released and will be given again."""
+        self.stop()
+        self._deadline = Deadline.after(0)
+        self._changed.set()
+
+    def halt(self, reason: BaseException) -> None:
+        """End without releasing anything: the engine is dead or the log cannot be read."""
+        self._halt = self._halt or reason
+        self._changed.set()
+
+    # --- admit ------------------------------------------------------------------------------------
+
+    async def _admit(self) -> None:
+        room = self._room()
+        for delivery in await self._source.poll(room):
+            size = len(delivery.value or b"")
+            task = asyncio.create_task(self._work(delivery), name=delivery.place)
+            self._tasks[task] = size
+            self._bytes += size
+            task.add_done_callback(self._task_ended)
+        self.polled_at = time.monotonic()
+        if room == 0:
+            await self._change_within(0.25)
+
+    def _room(self) -> int:
+        if self._bytes >= self._bytes_in_hand:
+            return 0
+        room = self._jobs_in_hand - len(self._tasks)
+        # Polls for a record or two cost as much as polls for hundreds: wait for some room.
+        return room if room > self._jobs_in_hand // 16 else 0
+
+    async def _change_within(self, seconds: float) -> None:
+        self._changed.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            pass
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        self._bytes -= self._tasks.pop(task)
+        self._changed.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("halting", where=where(error), reason=str(error)[:500])
+            self.halt(error)
+
+    def _side_task_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.halt(error)
+
+    # --- work -------------------------------------------------------------------------------------
+
+    async def _work(self, delivery: Delivery) -> None:
+        outcome, held = await self._executor.execute(delivery)
+        await self._settle(delivery, outcome)
+        if held is not None:
+            self._in_hand.leave(held, _shared(outcome))
+
+    async def _settle(self, delivery: Delivery, outcome: Outcome) -> None:
+        """The one legal order (contract, section 5). A crash between two steps repeats the rest."""
+        match outcome:
+            case Completed(result, take):
+                if take is None:
+                    await until_available(lambda: self._store.announce(result))
+                else:
+                    await until_available(lambda: self._store.finish(take, result))
+                    self._count(result)
+                await self._publish(result)
+            case Rejected():
+                await self._reject(delivery, outcome)
+            case Released(reason, _):
+                self._log.debug("released", place=delivery.place, reason=reason)
+                return
+            case _:
+                assert_never(outcome)
+        self._source.complete(delivery)
+
+    async def _reject(self, delivery: Delivery, outcome: Rejected) -> None:
+        failure, result, take = outcome.failure, outcome.result, outcome.take
+        await until_available(
+            lambda: self._dead_letters.publish(
+                delivery,
+                code=failure.code.value,
+                message=failure.message,
+                job_id=outcome.job_id,
+                attempts=outcome.attempts,
+                deliveries=outcome.deliveries,
+                first_seen=outcome.first_seen,
+            )
+        )
+        self._metrics.dead_letters.labels(failure.code.value).inc()
+        self._log.warning(
+            "rejected", job_id=outcome.job_id, place=delivery.place, code=failure.code.value
+        )
+        if result is not None and take is not None:
+            await until_available(lambda: self._store.finish(take, result))
+            self._count(result)
+            await self._publish(result)
+
+    async def _publish(self, result: TranslationResult) -> None:
+        results = self._results
+        if results is not None:
+            await until_available(lambda: results.publish(result))
+
+    def _count(self, result: TranslationResult) -> None:
+        self._metrics.jobs.labels(result.status).inc()
+        for item in result.translations:
+            self._metrics.items.labels(item.quality).inc()
+        self._metrics.tokens.labels("prompt").inc(result.usage.prompt_tokens)
+        self._metrics.tokens.labels("completion").inc(result.usage.completion_tokens)
+        timing, seconds = result.timing, self._metrics.job_seconds
+        seconds.labels("queue").observe(timing.queue_ms / 1000)
+        seconds.labels("engine").observe(timing.engine_ms / 1000)
+        seconds.labels("total").observe(timing.total_ms / 1000)
+
+    # --- cancels and the end ----------------------------------------------------------------------
+
+    async def _heed_cancels(self) -> None:
+        async for notice in self._store.cancels():
+            if count := self._in_hand.cancel(notice):
+                self._log.info("cancelling", jobs=count)
+
+    def _out_of_time(self) -> bool:
+        return self._deadline is not None and self._deadline.passed
+
+    async def _give_up(self) -> None:
+        """Abandon what is left; after a drain its claims are released, after a halt they stay."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        takes = list(self._in_hand.takes())
+        if self._halt is None and takes:
+            self._log.info("releasing", jobs=len(takes))
+            try:
+                async with asyncio.timeout(2.0):
+                    await asyncio.gather(*(self._store.release(take) for take in takes))
+            except (TimeoutError, WorkerError) as error:
+                self._log.warning("release_failed", where=where(error))
+
+
+def _shared(outcome: Outcome) -> TranslationResult | None:
+    """What an exact duplicate may be told; None if it has to be worked on itself."""
+    match outcome:
+        case Completed(result, _) | Rejected(_, result):
+            return result
+        case Released():
+            return None
+        case _:
+            assert_never(outcome)
