@@ -8,7 +8,7 @@ from typing import Final
 import langcodes
 
 _LONGEST_TAG: Final = 64
-_NO_LANGUAGE: Final = frozenset({None, "und", "mul", "zxx", "mis"})
+_NO_LANGUAGE: Final = frozenset({"und", "mul", "zxx", "mis"})
 
 
 class UnknownLanguage(ValueError):
@@ -29,4 +29,5 @@ def normalise(tag: str) -> str:
 def _is_language(tag: str) -> bool:
     if len(tag) > _LONGEST_TAG or not tag.isascii() or not langcodes.tag_is_valid(tag):
         return False
-    return langcodes.get(tag).language not in _NO_LANGUAGE
+    language = langcodes.get(tag).language or "und"
+    return language not in _NO_LANGUAGE and not language.startswith("x-")

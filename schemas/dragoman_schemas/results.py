@@ -5,8 +5,16 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
+from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.jobs import SCHEMA_VERSION, DocumentRef
 
 
@@ -33,6 +41,16 @@ class ResultModel(BaseModel):
     """Frozen; readers ignore fields they do not know."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+def _known_members(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    return {name: member for name, member in value.items() if name in DocumentRef.model_fields}
+
+
+DocumentEcho = Annotated[DocumentRef, BeforeValidator(_known_members)]
+"""A job's DocumentRef, read with the tolerance of a result's reader."""
 
 
 class ErrorInfo(ResultModel):
@@ -76,6 +94,13 @@ class ItemResult(ResultModel):
     cached: bool = False
     usage: Usage = Usage()
 
+    @model_serializer(mode="wrap")
+    def _without_absent_id(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        members: dict[str, Any] = dump(self)
+        if self.id is None:
+            members.pop("id", None)
+        return members
+
 
 class EngineInfo(ResultModel):
     """Which engine made the translation."""
@@ -113,6 +138,34 @@ class TranslationResult(ResultModel):
     deliveries: int = 0
     timing: Timing = Timing()
     metadata: dict[str, str] | None = None
-    document: DocumentRef | None = None
+    document: DocumentEcho | None = None
     warnings: list[str] = Field(default_factory=list)
     truncated: bool | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_absent_members(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        members: dict[str, Any] = dump(self)
+        for name in ("metadata", "document", "warnings", "truncated"):
+            if not members.get(name) and getattr(self, name) != {}:
+                members.pop(name, None)
+        if self.truncated:
+            members.pop("translations", None)
+        if self.document is not None and self.document.path is None and "document" in members:
+            members["document"].pop("path", None)
+        return members
+
+
+def cancelled_result(job_id: str, finished_at: str) -> TranslationResult:
+    """The minimal result that a cancelling client writes for a job that never ran.
+
+    ``finished_at`` in RFC 3339. The client knows neither the job's fingerprint nor its items.
+    """
+    code = FailureCode.CANCELLED
+    return TranslationResult(
+        job_id=job_id,
+        status="cancelled",
+        error=ErrorInfo(
+            code=code, message="cancelled before it was run", retryable=code in RETRYABLE
+        ),
+        timing=Timing(finished_at=finished_at),
+    )

@@ -1,0 +1,728 @@
+"""Do the scripts keep the table of the contract, section 3, row by row and however repeated?"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from dragoman_schemas import scripts
+from dragoman_schemas.results import cancelled_result
+from dragoman_schemas.scripts import (
+    CancelAnswer,
+    CancelEffect,
+    FinishAnswer,
+    ReleaseAnswer,
+    Script,
+    StubAnswer,
+    TakeAnswer,
+    Verdict,
+)
+from dragoman_schemas.wire import decode_result, encode_result
+
+pytestmark = pytest.mark.redis
+
+LIVE_TTL_MS = 600_000
+JOB_TTL_MS = 60_000
+FINGERPRINT, OTHER_FINGERPRINT = "f" * 64, "0" * 64
+PLACE, OTHER_PLACE = "dragoman.jobs/3/17", "dragoman.jobs/3/18"
+RECORDED_AT = "2030-01-01T00:00:00.000Z"
+STUBBED_AT = "2029-12-31T23:59:59.000Z"
+CANCELLED_AT = "2030-01-01T00:00:30.000Z"
+FINISHED_AT = "2030-01-01T00:01:00.000Z"
+RESULT = b'{"job_id":"a1","status":"completed"}'
+ENDED_UNWELL = ["failed", "cancelled", "expired"]
+TERMINAL = ["completed", *ENDED_UNWELL]
+
+
+class Job:
+    """One key, and the five scripts on it with everyday arguments."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.key = f"test:job:{uuid.uuid4().hex}"
+        self._nonces = (f"n{number}" for number in itertools.count())
+
+    def call(self, script: Script, args: list[str | bytes]) -> list[Any]:
+        try:
+            reply = self._client.evalsha(script.sha1, 1, self.key, *args)
+        except redis.exceptions.NoScriptError:
+            reply = self._client.eval(script.text, 1, self.key, *args)
+        return list(reply)
+
+    def stub(self, queued_at: str = STUBBED_AT) -> StubAnswer:
+        args = scripts.stub_args(queued_at=queued_at, live_ttl_ms=LIVE_TTL_MS)
+        return scripts.parse_stub(self.call(scripts.STUB, args))
+
+    def take(
+        self,
+        nonce: str | None = None,
+        *,
+        fingerprint: str = FINGERPRINT,
+        place: str = PLACE,
+        now: str = "2030-01-01T00:00:05.000Z",
+        replay: int = 0,
+        alone: bool = False,
+        want_result: bool = False,
+        poison_after: int = 4,
+    ) -> TakeAnswer:
+        args = scripts.take_args(
+            nonce=nonce or next(self._nonces),
+            fingerprint=fingerprint,
+            place=place,
+            now=now,
+            live_ttl_ms=LIVE_TTL_MS,
+            queued_at=RECORDED_AT,
+            replay=replay,
+            poison_after=poison_after,
+            alone=alone,
+            want_result=want_result,
+        )
+        return scripts.parse_take(self.call(scripts.TAKE, args))
+
+    def release(self, nonce: str) -> ReleaseAnswer:
+        args = scripts.release_args(nonce=nonce)
+        return scripts.parse_release(self.call(scripts.RELEASE, args))
+
+    def finish(
+        self,
+        status: str = "completed",
+        *,
+        replays: int = 0,
+        result: bytes = RESULT,
+        fingerprint: str = FINGERPRINT,
+        deliveries: int = 1,
+        queued_at: str | None = None,
+        started_at: str | None = None,
+    ) -> FinishAnswer:
+        args = scripts.finish_args(
+            status=status,
+            replays=replays,
+            result=result,
+            finished_at=FINISHED_AT,
+            ttl_ms=JOB_TTL_MS,
+            fingerprint=fingerprint,
+            deliveries=deliveries,
+            queued_at=queued_at,
+            started_at=started_at,
+        )
+        return scripts.parse_finish(self.call(scripts.FINISH, args))
+
+    def cancel(self, now: str = CANCELLED_AT) -> CancelAnswer:
+        result = encode_result(cancelled_result("a1", now))
+        args = scripts.cancel_args(now=now, live_ttl_ms=LIVE_TTL_MS, result=result)
+        return scripts.parse_cancel(self.call(scripts.CANCEL, args))
+
+    @property
+    def fields(self) -> dict[str, str]:
+        stored: dict[bytes, bytes] = self._client.hgetall(self.key)
+        return {name.decode(): value.decode() for name, value in stored.items()}
+
+    @property
+    def takes(self) -> dict[str, str]:
+        return {
+            name.removeprefix("take:"): place
+            for name, place in self.fields.items()
+            if name.startswith("take:")
+        }
+
+    @property
+    def ttl_ms(self) -> int:
+        return int(self._client.pttl(self.key))
+
+    def crashed(self, times: int, *, place: str = PLACE) -> None:
+        """So many workers took the record at ``place`` and were never heard of again."""
+        for _ in range(times):
+            assert self.take(place=place, alone=True).verdict is Verdict.RUN
+
+    def ended(self, status: str) -> None:
+        """The job ran once and ended so."""
+        assert self.take("first").verdict is Verdict.RUN
+        assert self.finish(status).written
+
+    def unchanged_by(self, act: Callable[[], object]) -> bool:
+        before = self.fields
+        act()
+        return self.fields == before
+
+
+@pytest.fixture(scope="session")
+def client(redis_url: str) -> Iterator[Any]:
+    with redis.Redis.from_url(redis_url) as connected:
+        if connected.info("cluster").get("cluster_enabled"):
+            with redis.RedisCluster.from_url(redis_url) as cluster:
+                yield cluster
+        else:
+            yield connected
+
+
+@pytest.fixture
+def job(client: Any) -> Iterator[Job]:
+    """A job whose key does not exist yet; at the end of every test it has a TTL, or is absent."""
+    used = Job(client)
+    yield used
+    assert used.ttl_ms == -2 or 0 < used.ttl_ms <= LIVE_TTL_MS
+    client.delete(used.key)
+
+
+def near(ttl_ms: int, expected: int) -> bool:
+    return expected - 30_000 < ttl_ms <= expected
+
+
+class TestStub:
+    def test_announces_a_job_that_has_no_key(self, job: Job) -> None:
+        assert job.stub() == StubAnswer(written=True, status="queued")
+        assert job.fields == {"status": "queued", "queued_at": STUBBED_AT}
+        assert near(job.ttl_ms, LIVE_TTL_MS)
+
+    def test_repeated_changes_nothing(self, job: Job) -> None:
+        job.stub()
+        assert job.unchanged_by(lambda: job.stub("2031-01-01T00:00:00.000Z"))
+        assert job.stub() == StubAnswer(written=False, status="queued")
+
+    def test_leaves_a_running_job_alone(self, job: Job) -> None:
+        job.take()
+        assert job.unchanged_by(job.stub)
+        assert job.stub() == StubAnswer(written=False, status="running")
+
+    @pytest.mark.parametrize("status", TERMINAL)
+    def test_leaves_an_ended_job_alone(self, job: Job, status: str) -> None:
+        job.ended(status)
+        assert job.unchanged_by(job.stub)
+        assert job.stub() == StubAnswer(written=False, status=status)
+        assert near(job.ttl_ms, JOB_TTL_MS)
+
+
+class TestTakeOfANewJob:
+    def test_runs_without_a_key(self, job: Job) -> None:
+        answer = job.take("n", now="2030-01-01T00:00:05.000Z")
+        assert answer == TakeAnswer(
+            verdict=Verdict.RUN,
+            deliveries=1,
+            replays=0,
+            queued_at=RECORDED_AT,
+            started_at="2030-01-01T00:00:05.000Z",
+            status="running",
+            result=None,
+        )
+        assert job.fields == {
+            "status": "running",
+            "fingerprint": FINGERPRINT,
+            "deliveries": "1",
+            "replays": "0",
+            "take:n": PLACE,
+            "queued_at": RECORDED_AT,
+            "started_at": "2030-01-01T00:00:05.000Z",
+        }
+        assert near(job.ttl_ms, LIVE_TTL_MS)
+
+    def test_keeps_the_time_at_which_the_client_queued_it(self, job: Job) -> None:
+        job.stub()
+        assert job.take().queued_at == STUBBED_AT
+        assert job.fields["queued_at"] == STUBBED_AT
+
+    def test_repeated_with_its_nonce_runs_and_is_not_counted_again(self, job: Job) -> None:
+        first = job.take("n")
+        before = job.fields
+        assert [job.take("n") for _ in range(6)] == [first] * 6
+        assert job.fields == before
+
+    def test_of_another_delivery_is_counted_and_keeps_the_start(self, job: Job) -> None:
+        job.take("a", now="2030-01-01T00:00:05.000Z")
+        answer = job.take("b", place=OTHER_PLACE, now="2030-01-01T00:00:09.000Z")
+        assert (answer.verdict, answer.deliveries) == (Verdict.RUN, 2)
+        assert answer.started_at == "2030-01-01T00:00:05.000Z"
+        assert job.takes == {"a": PLACE, "b": OTHER_PLACE}
+
+    def test_renews_the_live_ttl(self, job: Job, client: Any) -> None:
+        job.stub()
+        client.pexpire(job.key, 5_000)
+        job.take()
+        assert near(job.ttl_ms, LIVE_TTL_MS)
+
+    def test_of_a_replay_sets_replays(self, job: Job) -> None:
+        assert job.take(replay=3).replays == 3
+        assert job.fields["replays"] == "3"
+
+
+class TestTakeOfAnOwnedJob:
+    def test_with_another_fingerprint_is_a_conflict(self, job: Job) -> None:
+        job.take("a")
+        assert job.unchanged_by(lambda: job.take(fingerprint=OTHER_FINGERPRINT))
+        answer = job.take(fingerprint=OTHER_FINGERPRINT)
+        assert (answer.verdict, answer.status, answer.deliveries) == ("conflict", "running", 1)
+
+    def test_with_another_fingerprint_and_its_nonce_known_is_a_conflict(self, job: Job) -> None:
+        job.take("a")
+        assert job.take("a", fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
+
+    def test_with_another_fingerprint_is_a_conflict_once_released(self, job: Job) -> None:
+        job.take("a")
+        job.release("a")
+        assert job.take(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
+
+    def test_a_conflict_comes_before_a_cancel(self, job: Job) -> None:
+        job.take("a")
+        job.cancel()
+        assert job.take(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
+
+    @pytest.mark.parametrize("status", ENDED_UNWELL)
+    def test_a_replay_with_another_fingerprint_is_a_conflict(self, job: Job, status: str) -> None:
+        job.ended(status)
+        assert job.unchanged_by(lambda: job.take(fingerprint=OTHER_FINGERPRINT, replay=1))
+        answer = job.take(fingerprint=OTHER_FINGERPRINT, replay=1)
+        assert (answer.verdict, answer.status) == (Verdict.CONFLICT, status)
+
+    def test_a_key_without_a_fingerprint_matches_all(self, job: Job) -> None:
+        job.stub()
+        assert job.take(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.RUN
+        assert job.fields["fingerprint"] == OTHER_FINGERPRINT
+
+    def test_after_a_cancel_request_is_a_cancel(self, job: Job) -> None:
+        job.take("a")
+        job.cancel()
+        assert job.unchanged_by(lambda: job.take(place=OTHER_PLACE))
+        answer = job.take("a")
+        assert (answer.verdict, answer.status, answer.replays) == (Verdict.CANCEL, "running", 0)
+
+
+class TestTakeOfASuspect:
+    def test_runs_after_one_crash(self, job: Job) -> None:
+        job.crashed(1)
+        assert job.take().verdict is Verdict.RUN
+
+    @pytest.mark.parametrize("crashes", [2, 3])
+    def test_must_be_alone_after_more(self, job: Job, crashes: int) -> None:
+        job.crashed(crashes)
+        assert job.unchanged_by(job.take)
+        assert job.take().verdict is Verdict.SUSPECT
+        answer = job.take(alone=True)
+        assert (answer.verdict, answer.deliveries) == (Verdict.RUN, crashes + 1)
+
+    @pytest.mark.parametrize("alone", [False, True])
+    @pytest.mark.parametrize("crashes", [4, 5])
+    def test_is_poison_after_the_limit(self, job: Job, crashes: int, alone: bool) -> None:
+        for _ in range(crashes):
+            job.take(alone=True, poison_after=9)
+        assert job.unchanged_by(lambda: job.take(alone=alone))
+        answer = job.take(alone=alone)
+        assert (answer.verdict, answer.deliveries) == (Verdict.POISONED, crashes)
+
+    def test_is_poison_after_the_limit_that_is_asked_for(self, job: Job) -> None:
+        job.crashed(1)
+        assert job.take(poison_after=1).verdict is Verdict.POISONED
+
+    def test_takes_of_other_records_raise_no_suspicion(self, job: Job) -> None:
+        for number in range(12):
+            job.crashed(1, place=f"dragoman.jobs/0/{number}")
+        assert job.take().verdict is Verdict.RUN
+
+    def test_its_own_take_raises_no_suspicion(self, job: Job) -> None:
+        job.crashed(1)
+        job.take("own")
+        assert job.take("own").verdict is Verdict.RUN
+
+    def test_a_released_take_raises_no_suspicion(self, job: Job) -> None:
+        for number in range(9):
+            assert job.take(f"r{number}").verdict is Verdict.RUN
+            job.release(f"r{number}")
+
+    def test_a_cancel_comes_before_poison(self, job: Job) -> None:
+        job.crashed(4)
+        job.cancel()
+        assert job.take().verdict is Verdict.CANCEL
+
+    def test_hundreds_of_takes_are_counted(self, job: Job) -> None:
+        for number in range(511):
+            job.take(place=f"dragoman.jobs/0/{number}")
+        assert job.take(place="dragoman.jobs/0/77", poison_after=1).verdict is Verdict.POISONED
+        assert job.finish("failed").written
+        assert job.takes == {}
+
+
+class TestTakeOfAnEndedJob:
+    @pytest.mark.parametrize("status", TERMINAL)
+    def test_is_done(self, job: Job, status: str) -> None:
+        job.ended(status)
+        assert job.unchanged_by(job.take)
+        answer = job.take()
+        assert (answer.verdict, answer.status, answer.result) == (Verdict.DONE, status, None)
+        assert near(job.ttl_ms, JOB_TTL_MS)
+
+    @pytest.mark.parametrize("status", TERMINAL)
+    def test_tells_the_result_if_wanted(self, job: Job, status: str) -> None:
+        job.ended(status)
+        assert job.take(want_result=True).result == RESULT
+
+    def test_a_result_is_told_only_with_done(self, job: Job) -> None:
+        job.ended("failed")
+        assert job.take(want_result=True, fingerprint=OTHER_FINGERPRINT, replay=1).result is None
+
+    @pytest.mark.parametrize("status", TERMINAL)
+    def test_is_done_for_another_fingerprint_too(self, job: Job, status: str) -> None:
+        job.ended(status)
+        assert job.take(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.DONE
+
+    def test_is_done_when_it_was_cancelled_before_it_came(self, job: Job) -> None:
+        job.cancel()
+        answer = job.take(want_result=True)
+        assert (answer.verdict, answer.status) == (Verdict.DONE, "cancelled")
+        assert decode_result(answer.result or b"").status == "cancelled"
+
+    def test_repeated_after_its_finish_is_done(self, job: Job) -> None:
+        job.take("n")
+        job.finish()
+        assert job.take("n").verdict is Verdict.DONE
+        assert job.takes == {}
+
+
+class TestReplay:
+    def test_of_a_completed_job_is_done(self, job: Job) -> None:
+        job.ended("completed")
+        assert job.unchanged_by(lambda: job.take(replay=1))
+        assert job.take(replay=1).verdict is Verdict.DONE
+
+    @pytest.mark.parametrize("status", ENDED_UNWELL)
+    def test_reopens_a_job_that_ended_unwell(self, job: Job, status: str) -> None:
+        job.ended(status)
+        answer = job.take("again", replay=1, place=OTHER_PLACE, now="2030-01-02T00:00:00.000Z")
+        assert (answer.verdict, answer.deliveries, answer.replays) == (Verdict.RUN, 2, 1)
+        assert answer.result is None
+        assert job.fields == {
+            "status": "running",
+            "fingerprint": FINGERPRINT,
+            "deliveries": "2",
+            "replays": "1",
+            "take:again": OTHER_PLACE,
+            "queued_at": RECORDED_AT,
+            "started_at": "2030-01-02T00:00:00.000Z",
+        }
+        assert near(job.ttl_ms, LIVE_TTL_MS)
+
+    @pytest.mark.parametrize("status", ENDED_UNWELL)
+    def test_runs_only_once(self, job: Job, status: str) -> None:
+        job.ended(status)
+        job.take(replay=2)
+        job.finish(status, replays=2)
+        assert job.take(replay=2).verdict is Verdict.DONE
+        assert job.take(replay=1).verdict is Verdict.DONE
+        assert job.take(replay=3).verdict is Verdict.RUN
+
+    def test_repeated_with_its_nonce_is_not_counted_again(self, job: Job) -> None:
+        job.ended("failed")
+        first = job.take("again", replay=1)
+        assert job.unchanged_by(lambda: job.take("again", replay=1))
+        assert job.take("again", replay=1) == first
+
+    def test_reopens_a_job_cancelled_before_it_came(self, job: Job) -> None:
+        job.cancel()
+        assert job.take(replay=1).verdict is Verdict.RUN
+        assert {"result", "finished_at"}.isdisjoint(job.fields)
+
+    def test_forgets_what_a_poor_server_left_behind(self, job: Job, client: Any) -> None:
+        job.ended("failed")
+        leftovers = {f"take:old{number}": OTHER_PLACE for number in range(5)}
+        client.hset(job.key, mapping=leftovers | {"cancel_requested_at": CANCELLED_AT})
+        answer = job.take("again", replay=1, place=OTHER_PLACE)
+        assert answer.verdict is Verdict.RUN
+        assert job.takes == {"again": OTHER_PLACE}
+        assert "cancel_requested_at" not in job.fields
+
+    def test_of_a_running_job_takes_it_over(self, job: Job) -> None:
+        job.take("a", now="2030-01-01T00:00:05.000Z")
+        answer = job.take("b", replay=1, place=OTHER_PLACE, now="2030-01-01T00:00:09.000Z")
+        assert (answer.verdict, answer.replays) == (Verdict.RUN, 1)
+        assert answer.started_at == "2030-01-01T00:00:09.000Z"
+        assert job.finish(replays=0) == FinishAnswer(written=False, status="running", replays=1)
+        assert job.finish(replays=1).written
+
+    def test_an_older_record_beside_it_shares_its_generation(self, job: Job) -> None:
+        job.take("b", replay=2, now="2030-01-01T00:00:05.000Z")
+        answer = job.take("a", place=OTHER_PLACE, now="2030-01-01T00:00:09.000Z")
+        assert (answer.verdict, answer.replays) == (Verdict.RUN, 2)
+        assert answer.started_at == "2030-01-01T00:00:05.000Z"
+        assert job.finish(replays=answer.replays).written
+
+
+class TestRelease:
+    def test_of_the_only_take_queues_the_job_again(self, job: Job, client: Any) -> None:
+        job.take("a")
+        client.pexpire(job.key, 50_000)
+        assert job.release("a") == ReleaseAnswer(removed=True, status="queued")
+        assert (job.takes, job.fields["status"]) == ({}, "queued")
+        assert near(job.ttl_ms, 50_000)
+
+    def test_leaves_other_takes_and_the_job_running(self, job: Job) -> None:
+        job.take("a")
+        job.take("b")
+        assert job.release("a") == ReleaseAnswer(removed=True, status="running")
+        assert (job.takes, job.fields["status"]) == ({"b": PLACE}, "running")
+
+    def test_repeated_changes_nothing(self, job: Job) -> None:
+        job.take("a")
+        job.release("a")
+        assert job.unchanged_by(lambda: job.release("a"))
+        assert job.release("a") == ReleaseAnswer(removed=False, status="queued")
+
+    def test_without_a_key_makes_none(self, job: Job) -> None:
+        assert job.release("a") == ReleaseAnswer(removed=False, status=None)
+        assert job.fields == {}
+
+    def test_of_an_unknown_take_changes_nothing(self, job: Job) -> None:
+        job.take("a")
+        assert job.unchanged_by(lambda: job.release("b"))
+
+    @pytest.mark.parametrize("status", TERMINAL)
+    def test_after_the_end_changes_nothing(self, job: Job, status: str) -> None:
+        job.ended(status)
+        assert job.unchanged_by(lambda: job.release("first"))
+        assert job.release("first") == ReleaseAnswer(removed=False, status=status)
+
+    def test_keeps_a_cancel_request(self, job: Job) -> None:
+        job.take("a")
+        job.cancel()
+        job.release("a")
+        assert job.take().verdict is Verdict.CANCEL
+
+    def test_keeps_the_count_of_deliveries(self, job: Job) -> None:
+        job.take("a")
+        job.release("a")
+        assert job.take().deliveries == 2
+
+
+class TestFinish:
+    @pytest.mark.parametrize("status", TERMINAL)
+    def test_writes_the_end_of_a_running_job(self, job: Job, status: str) -> None:
+        job.take("a", now="2030-01-01T00:00:05.000Z")
+        assert job.finish(status) == FinishAnswer(written=True, status=status, replays=0)
+        assert job.fields == {
+            "status": status,
+            "result": RESULT.decode(),
+            "fingerprint": FINGERPRINT,
+            "deliveries": "1",
+            "replays": "0",
+            "queued_at": RECORDED_AT,
+            "started_at": "2030-01-01T00:00:05.000Z",
+            "finished_at": FINISHED_AT,
+        }
+        assert near(job.ttl_ms, JOB_TTL_MS)
+
+    def test_without_a_key_writes_all_it_is_given(self, job: Job) -> None:
+        answer = job.finish(replays=2, deliveries=3, queued_at=RECORDED_AT, started_at=STUBBED_AT)
+        assert answer.written
+        assert job.fields == {
+            "status": "completed",
+            "result": RESULT.decode(),
+            "fingerprint": FINGERPRINT,
+            "deliveries": "3",
+            "replays": "2",
+            "queued_at": RECORDED_AT,
+            "started_at": STUBBED_AT,
+            "finished_at": FINISHED_AT,
+        }
+        assert near(job.ttl_ms, JOB_TTL_MS)
+
+    def test_without_times_writes_none(self, job: Job) -> None:
+        job.finish()
+        assert {"queued_at", "started_at"}.isdisjoint(job.fields)
+
+    def test_ends_a_queued_job(self, job: Job) -> None:
+        job.stub()
+        assert job.finish("expired").written
+        assert (job.fields["status"], job.fields["queued_at"]) == ("expired", STUBBED_AT)
+
+    def test_removes_every_take_and_a_cancel_request(self, job: Job) -> None:
+        job.crashed(3)
+        job.cancel()
+        job.finish("cancelled")
+        assert job.takes == {}
+        assert "cancel_requested_at" not in job.fields
+
+    def test_never_lowers_the_count_of_deliveries(self, job: Job) -> None:
+        job.crashed(3)
+        job.finish(deliveries=1)
+        assert job.fields["deliveries"] == "3"
+
+    @pytest.mark.parametrize("status", TERMINAL)
+    @pytest.mark.parametrize("other", TERMINAL)
+    def test_the_first_end_wins(self, job: Job, status: str, other: str) -> None:
+        job.ended(status)
+        assert job.unchanged_by(lambda: job.finish(other, result=b"{}"))
+        answer = job.finish(other, result=b"{}")
+        assert answer == FinishAnswer(written=False, status=status, replays=0)
+        assert near(job.ttl_ms, JOB_TTL_MS)
+
+    def test_of_an_older_generation_changes_nothing(self, job: Job) -> None:
+        job.ended("failed")
+        job.take(replay=1)
+        assert job.unchanged_by(job.finish)
+        assert job.finish() == FinishAnswer(written=False, status="running", replays=1)
+        assert near(job.ttl_ms, LIVE_TTL_MS)
+
+    def test_of_a_newer_generation_than_the_key_changes_nothing(self, job: Job) -> None:
+        job.take()
+        assert job.unchanged_by(lambda: job.finish(replays=1))
+
+    def test_cannot_end_a_job_of_another_owner(self, job: Job) -> None:
+        job.take()
+        assert job.unchanged_by(lambda: job.finish(fingerprint=OTHER_FINGERPRINT))
+        assert not job.finish(fingerprint=OTHER_FINGERPRINT).written
+
+
+class TestCancel:
+    def test_without_a_key_cancels_a_job_that_is_still_to_come(self, job: Job) -> None:
+        assert job.cancel() == CancelAnswer(CancelEffect.CANCELLED, "cancelled")
+        fields = job.fields
+        assert decode_result(fields.pop("result")).status == "cancelled"
+        assert fields == {"status": "cancelled", "finished_at": CANCELLED_AT}
+        assert near(job.ttl_ms, LIVE_TTL_MS)
+
+    def test_of_a_queued_job_cancels_it(self, job: Job, client: Any) -> None:
+        job.stub()
+        client.pexpire(job.key, 5_000)
+        assert job.cancel() == CancelAnswer(CancelEffect.CANCELLED, "cancelled")
+        assert job.fields["status"] == "cancelled"
+        assert near(job.ttl_ms, LIVE_TTL_MS)
+
+    def test_of_a_released_job_cancels_it(self, job: Job) -> None:
+        job.take("a")
+        job.cancel()
+        job.release("a")
+        assert job.cancel().effect is CancelEffect.CANCELLED
+        assert "cancel_requested_at" not in job.fields
+
+    def test_of_a_running_job_requests_it_once(self, job: Job, client: Any) -> None:
+        job.take("a")
+        client.pexpire(job.key, 50_000)
+        assert job.cancel() == CancelAnswer(CancelEffect.REQUESTED, "running")
+        assert job.fields["cancel_requested_at"] == CANCELLED_AT
+        assert job.unchanged_by(lambda: job.cancel("2031-01-01T00:00:00.000Z"))
+        assert job.cancel() == CancelAnswer(CancelEffect.REQUESTED, "running")
+        assert near(job.ttl_ms, 50_000)
+
+    @pytest.mark.parametrize("status", TERMINAL)
+    def test_of_an_ended_job_changes_nothing(self, job: Job, status: str) -> None:
+        job.ended(status)
+        assert job.unchanged_by(job.cancel)
+        assert job.cancel() == CancelAnswer(CancelEffect.ENDED, status)
+
+    def test_repeated_changes_nothing(self, job: Job) -> None:
+        job.cancel()
+        assert job.unchanged_by(lambda: job.cancel("2031-01-01T00:00:00.000Z"))
+        assert job.cancel() == CancelAnswer(CancelEffect.ENDED, "cancelled")
+
+
+class TestBothOrders:
+    """Scripts run one after the other: two callers at once are one of two orders."""
+
+    def test_take_then_cancel_is_cancelled_by_the_worker(self, job: Job) -> None:
+        job.take("a")
+        assert job.cancel().effect is CancelEffect.REQUESTED
+        assert job.finish("cancelled").written
+
+    def test_cancel_then_take_never_runs(self, job: Job) -> None:
+        assert job.cancel().effect is CancelEffect.CANCELLED
+        assert job.take("a").verdict is Verdict.DONE
+
+    def test_finish_then_cancel_keeps_the_result(self, job: Job) -> None:
+        job.ended("completed")
+        assert job.cancel() == CancelAnswer(CancelEffect.ENDED, "completed")
+        assert job.fields["result"] == RESULT.decode()
+
+    def test_cancel_then_a_finish_under_way_keeps_the_result(self, job: Job) -> None:
+        job.take("a")
+        job.cancel()
+        assert job.finish("completed").written
+        assert "cancel_requested_at" not in job.fields
+
+    def test_finish_then_take_is_done(self, job: Job) -> None:
+        job.ended("completed")
+        assert job.take("b").verdict is Verdict.DONE
+
+    def test_take_then_finish_ends_both_takes(self, job: Job) -> None:
+        job.take("a")
+        job.take("b")
+        assert job.finish().written
+        assert job.takes == {}
+        assert not job.finish("failed").written
+
+    @pytest.mark.parametrize(
+        ("first", "second"), [("completed", "failed"), ("failed", "completed")]
+    )
+    def test_of_two_finishes_the_first_stands(self, job: Job, first: str, second: str) -> None:
+        job.take("a")
+        job.take("b")
+        assert job.finish(first).written
+        assert job.finish(second) == FinishAnswer(written=False, status=first, replays=0)
+
+    def test_stub_then_take_and_take_then_stub_are_the_same_job(self, job: Job) -> None:
+        job.stub()
+        assert job.take("a").verdict is Verdict.RUN
+        assert job.stub() == StubAnswer(written=False, status="running")
+
+    def test_stub_after_cancel_does_not_revive_the_job(self, job: Job) -> None:
+        job.cancel()
+        assert job.stub() == StubAnswer(written=False, status="cancelled")
+
+    def test_release_then_take_runs_without_a_suspicion(self, job: Job) -> None:
+        job.take("a")
+        job.release("a")
+        answer = job.take("b")
+        assert (answer.verdict, job.takes) == (Verdict.RUN, {"b": PLACE})
+
+    def test_take_then_release_of_the_other_keeps_it_running(self, job: Job) -> None:
+        job.take("a")
+        job.take("b")
+        assert job.release("a").status == "running"
+        assert job.finish().written
+
+
+def test_a_key_has_a_ttl_after_every_script_in_every_state(job: Job, client: Any) -> None:
+    def rows() -> Iterator[Callable[[], object]]:
+        yield job.stub
+        yield lambda: job.take("a")
+        yield lambda: job.release("a")
+        yield lambda: job.finish("failed")
+        yield job.cancel
+        yield lambda: job.take("b", replay=1)
+
+    for prepare, act in itertools.product(rows(), rows()):
+        client.delete(job.key)
+        prepare()
+        act()
+        assert job.ttl_ms == -2 or job.ttl_ms > 0
+
+
+def test_a_server_that_refuses_writes_leaves_the_key_as_it_was(job: Job, client: Any) -> None:
+    """Redis has no roll-back: a script that fails after its first write would leave half."""
+    job.ended("failed")
+    before, limit = job.fields, client.config_get("maxmemory")["maxmemory"]
+    client.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(redis.exceptions.ResponseError):
+            job.take("again", replay=1)
+        assert job.fields == before
+    finally:
+        client.config_set("maxmemory", limit)
+    assert job.take("again", replay=1).verdict is Verdict.RUN
+
+
+def test_scripts_are_known_by_the_digest_redis_gives_them(client: Any) -> None:
+    for script in scripts.SCRIPTS:
+        assert client.script_load(script.text) == script.sha1
+
+
+def test_replies_are_understood_with_decoded_responses_too(job: Job, redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url, decode_responses=True) as decoding:
+        if decoding.info("cluster").get("cluster_enabled"):
+            pytest.skip("a Cluster's client is the one of the other tests")
+        twin = Job(decoding)
+        twin.key = job.key
+        assert twin.stub() == StubAnswer(written=True, status="queued")
+        assert twin.take("a").verdict is Verdict.RUN
+        assert twin.finish().written
+        assert twin.take(want_result=True).result == RESULT

@@ -1,0 +1,138 @@
+"""How does a test get a Redis server of its own? A real one, on a free port of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import redis
+
+from support.ports import free_port
+from support.waiting import NotInTime, wait_until
+
+_START_TIMEOUT_S = 15.0
+
+
+class RedisServer:
+    """A redis-server process; ``stop`` and ``start`` again keep the port and the data folder.
+
+    ``binary`` is a name on PATH or a path; ``options`` are redis-server's settings
+    (``appendonly="yes"``, ``maxmemory="10mb"``, underscores for hyphens). Nothing is written to
+    disk unless an option says so.
+    """
+
+    def __init__(
+        self, *, binary: str = "redis-server", port: int | None = None, **options: str
+    ) -> None:
+        self._binary = binary
+        self._options = {"save": "", "appendonly": "no"} | options
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = port or free_port()
+
+    @property
+    def url(self) -> str:
+        """Database 0 of the server."""
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    @property
+    def pid(self) -> int:
+        """The process id while it runs; raises RuntimeError otherwise."""
+        if self._process is None:
+            raise RuntimeError("the Redis server is not running")
+        return self._process.pid
+
+    def start(self) -> Self:
+        """Start the process and wait until it answers; raises RuntimeError with its last words."""
+        if self._process is not None:
+            raise RuntimeError("the Redis server is already running")
+        binary = shutil.which(self._binary)
+        if binary is None:
+            raise RuntimeError(f"{self._binary} is not installed")
+        self._folder = self._folder or tempfile.TemporaryDirectory(prefix="dragoman-redis-")
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command(binary), cwd=self._folder.name, stdout=log, stderr=log
+            )
+        self._wait_until_ready()
+        return self
+
+    def stop(self) -> None:
+        """End the process in an orderly way; the data folder stays. Harmless if it has ended."""
+        self._end(kill=False)
+
+    def kill(self) -> None:
+        """End the process with SIGKILL; what the append-only file holds comes back on start."""
+        self._end(kill=True)
+
+    def close(self) -> None:
+        """Stop and remove the data folder."""
+        self.stop()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def _log(self) -> Path:
+        assert self._folder is not None
+        return Path(self._folder.name) / "redis.log"
+
+    def _command(self, binary: str) -> list[str]:
+        fixed = {"port": str(self.port), "bind": "127.0.0.1", "daemonize": "no"}
+        command = [binary]
+        for name, value in (fixed | self._options).items():
+            command += [f"--{name.replace('_', '-')}", value]
+        return command
+
+    def _wait_until_ready(self) -> None:
+        try:
+            answers = wait_until(
+                lambda: self._answers() or self._has_ended(),
+                timeout_s=_START_TIMEOUT_S,
+                what="the Redis server's first answer",
+            )
+        except NotInTime:
+            answers = "not in time"
+        if answers != "yes":
+            last_words = self._log.read_text(errors="replace")[-500:]
+            self.kill()
+            raise RuntimeError(f"the Redis server did not start: {last_words}")
+
+    def _answers(self) -> str:
+        password = self._options.get("requirepass")
+        client = redis.Redis(port=self.port, password=password, socket_timeout=1)
+        with client, contextlib.suppress(redis.RedisError):
+            client.ping()
+            return "yes"
+        return ""
+
+    def _has_ended(self) -> str:
+        assert self._process is not None
+        return "" if self._process.poll() is None else "ended"
+
+    def _end(self, *, kill: bool) -> None:
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.kill() if kill else process.terminate()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
