@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from support.kafka_broker import KafkaBroker, KafkaUnavailable, kafka_jars
+from support.redis_server import RedisServer
 from support.service_report import ServiceReport
 
 _ROOT = Path(__file__).parents[1]
@@ -52,6 +55,55 @@ def topic(kafka: KafkaBroker) -> Callable[..., str]:
         return kafka.create_topic(f"test-{test}-{next(numbers)}", partitions, configs)
 
     return create
+
+
+@pytest.fixture(scope="session")
+def redis_installed() -> str:
+    """The path of redis-server; skips where it is missing."""
+    found = shutil.which("redis-server")
+    if found is None:
+        pytest.skip("a real Redis needs redis-server (Debian: redis-server)")
+    return found
+
+
+@pytest.fixture(scope="session")
+def redis_server(redis_installed: str) -> Iterator[RedisServer]:
+    """One real Redis for the session, empty at the start of each test that uses it."""
+    with RedisServer(binary=redis_installed, appendonly="yes") as server:
+        yield server
+
+
+@pytest.fixture
+def own_redis(redis_installed: str) -> Iterator[RedisServer]:
+    """A real Redis for one test, which may stop, kill and restart it."""
+    with RedisServer(binary=redis_installed, appendonly="yes") as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _redis_keys_expire(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Empties the shared Redis before a test; after it, only streams may live for ever.
+
+    A key without a TTL that slips in is a leak that no user would notice for months.
+    """
+    used = "redis_server" in request.fixturenames
+    server = request.getfixturevalue("redis_server") if used else None
+    # A folder may have a fixture of this name for servers of its own.
+    if not isinstance(server, RedisServer):
+        yield
+        return
+    with redis.Redis.from_url(server.url) as client:
+        client.flushall()
+        yield
+        assert _immortal(client) == []
+
+
+def _immortal(client: redis.Redis) -> list[str]:
+    return [
+        key.decode()
+        for key in client.scan_iter()
+        if client.ttl(key) == -1 and client.type(key) != b"stream"
+    ]
 
 
 @pytest.fixture(scope="session")

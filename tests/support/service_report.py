@@ -19,6 +19,8 @@ _MARKER_OF = {
     "kafka": "kafka",
     "own_kafka": "kafka",
     "redis_server": "redis",
+    "own_redis": "redis",
+    "redis_url": "redis",
     "demo_model": "vllm",
 }
 _SERVICES = {"kafka": "Kafka", "redis": "Redis", "vllm": "vLLM"}

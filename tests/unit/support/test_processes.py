@@ -1,0 +1,71 @@
+"""Do the tests' own processes end, and does a wait on them fail early and tell why?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.processes import ChildProcess, command
+from support.waiting import NotInTime, eventually, wait_until
+
+
+def test_output_is_waited_for(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", "print('ready'); import time; time.sleep(100)"]
+    with ChildProcess(argv, log=tmp_path / "log") as child:
+        child.wait_for(lambda: "ready" in child.output, timeout_s=20, what="ready")
+        assert child.running
+    assert child.returncode == -15
+
+
+def test_a_wait_for_a_process_that_ended_fails_at_once_with_its_output(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", "import sys; print('out'); sys.exit('no broker')"]
+    with (
+        ChildProcess(argv, log=tmp_path / "log", split_streams=True) as child,
+        pytest.raises(NotInTime, match=r"(?s)ended with 1 before ready.*no broker"),
+    ):
+        child.wait_for(lambda: "ready" in child.output, timeout_s=60, what="ready")
+    assert (child.output, child.errors) == ("out\n", "no broker\n")
+
+
+def test_grandchildren_of_a_killed_process_end_with_the_context(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with ChildProcess(["bash", "-c", "sleep 1000 & echo started; wait"], log=log) as child:
+        child.wait_for(lambda: "started" in child.output, timeout_s=20, what="start")
+        child.kill()
+        assert [process.name() for process in child.session()] == ["sleep"]
+    assert child.session() == []
+
+
+def test_a_paused_process_is_ended_too(tmp_path: Path) -> None:
+    with ChildProcess(["sleep", "1000"], log=tmp_path / "log") as child:
+        child.pause()
+    assert not child.running
+
+
+def test_a_process_that_does_not_end_in_time_is_told(tmp_path: Path) -> None:
+    with (
+        ChildProcess(["sleep", "1000"], log=tmp_path / "log") as child,
+        pytest.raises(NotInTime, match=r"did not end within 0\.1 s"),
+    ):
+        child.wait(timeout_s=0.1)
+
+
+def test_commands_come_from_the_environment_of_the_tests() -> None:
+    python = Path(command("dragoman", "--help")[0])
+    assert python.parent == Path(sys.executable).parent
+    assert command("dragoman", "--help")[1:] == ["--help"]
+
+
+def test_a_condition_that_never_holds_is_bounded() -> None:
+    with pytest.raises(NotInTime, match=r"rain: not within 0\.05 s"):
+        wait_until(lambda: False, timeout_s=0.05, what="rain")
+
+
+async def test_conditions_may_be_coroutines() -> None:
+    async def seen() -> str:
+        return "it"
+
+    assert await eventually(seen, timeout_s=1, what="it") == "it"
+    assert await eventually(lambda: 7, timeout_s=1, what="seven") == 7
