@@ -1,0 +1,28 @@
+"""Which prompt profiles are there? One immutable table; a new family is one line in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from dragoman_worker.errors import UnknownProfile
+from dragoman_worker.prompts.base import Profile
+from dragoman_worker.prompts.chat import CHAT
+from dragoman_worker.prompts.demo import DEMO
+from dragoman_worker.prompts.hy_mt2 import HY_MT2
+
+_ALL: Final[tuple[Profile, ...]] = (HY_MT2, CHAT, DEMO)
+
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
+    {profile.name: profile for profile in _ALL}
+)
+
+
+def get_profile(name: str) -> Profile:
+    """The profile of that name. Raises UnknownProfile, naming those there are."""
+    try:
+        return PROFILES[name]
+    except KeyError:
+        known = ", ".join(PROFILES)
+        raise UnknownProfile(f"profile: there is no {name[:40]!r}; known are {known}") from None

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_worker.ports import Prompt
-from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment
+from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+
+_SAMPLING: Final = ProfileSampling()
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +16,12 @@ class Plain:
     """The source text as it is; whatever would steer a model is answered with a warning."""
 
     name: str = "plain"
+    models: str = "none: the echo engine"
+    licence: str = "none"
+    takes: frozenset[Steering] = frozenset()
     needs_source: bool = False
     languages: frozenset[str] | None = None
-    sampling: ProfileSampling = ProfileSampling()
+    sampling: ProfileSampling = _SAMPLING
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
 
@@ -24,8 +29,9 @@ class Plain:
         """The text itself."""
         return Rendering(Prompt(completion=segment.text), _ignored(segment))
 
-    def clean(self, text: str) -> str:
+    def clean(self, text: str, source: str | None = None) -> str:
         """The answer as it is."""
+        del source
         return text
 
 

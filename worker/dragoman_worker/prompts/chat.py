@@ -1,0 +1,48 @@
+"""How is any instruct model asked? In plain words, through its own chat template."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_worker.ports import Message, Prompt
+from dragoman_worker.prompts import steering
+from dragoman_worker.prompts.base import (
+    ALL_STEERING,
+    ProfileSampling,
+    Rendering,
+    Segment,
+    Steering,
+)
+from dragoman_worker.prompts.cleaning import cleaned
+from dragoman_worker.prompts.instructed import request, user_texts
+
+_SAMPLING: Final = ProfileSampling()
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Any instruct model with a chat template. One user message; greedy, so that runs agree."""
+
+    name: str = "chat"
+    models: str = "any instruct model with a chat template"
+    licence: str = "the model's own"
+    takes: frozenset[Steering] = ALL_STEERING
+    needs_source: bool = False
+    languages: frozenset[str] | None = None
+    sampling: ProfileSampling = _SAMPLING
+    max_source_tokens: int | None = None
+    max_source_sentences: int | None = None
+
+    def render(self, segment: Segment) -> Rendering:
+        """One user message, no system message."""
+        steering.require_languages(self, segment)
+        message = Message("user", request(segment))
+        return Rendering(Prompt(messages=(message,), user_texts=user_texts(segment)))
+
+    def clean(self, text: str, source: str | None = None) -> str:
+        """The answer without think tags, wrappers and chatter."""
+        return cleaned(text, source)
+
+
+CHAT: Final = Chat()

@@ -1,0 +1,99 @@
+"""What in a model's answer is not the translation? Taken off only where that is certain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from dragoman_worker.prompts import names
+
+_THOUGHT: Final = re.compile(r"\A\s*(?:<think>)?.*?</think>\s*", re.DOTALL)
+_TARGET: Final = re.compile(r"\A\s*<target>(.*)</target>\s*\Z", re.DOTALL)
+_FENCE: Final = re.compile(r"\A\s*```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
+_OPENING: Final = re.compile(
+    r"""\A\s*(?:
+        (?:sure|certainly|of[ ]course|okay|ok)\s*[,!.]?\s*
+        (?:here(?:'s|[ ]is|’s)\b[^\n:：]{0,80}[:：]\s*)
+      | here(?:'s|[ ]is|’s)[ ](?:the|your|my|a)\b[^\n:：]{0,30}\btranslat\w*[^\n:：]{0,60}[:：]\s*
+      | (?:the\s+)?(?:translation|translated\s+text)(?:\s+is)?\s*[:：]\s*
+      | (?:übersetzung|traduction|traducción|tradução|traduzione|vertaling|перевод
+          |翻訳|翻译|翻譯|译文|譯文|번역)\s*[:：]\s*
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_LABEL: Final = re.compile(r"\A\s*([A-Z][A-Za-zøå ()]{2,30})[:：]\s*")
+_COLON: Final = re.compile("[:：]")
+_QUOTES: Final = {'"': '"', "“": "”", "„": "“", "'": "'"}
+_QUOTED_OR_DASHED: Final = re.compile("[\"“”„‟«»‹›「」『』《》〈〉'‘’`—–―*_-]")
+
+_LABELS: Final = (
+    "ar bg bn ca cs da de el en es et fa fi fil fr he hi hr hu id it ja km ko lt lv ms my nl no "
+    "pl pt ro ru sk sl sv ta th tr uk ur vi zh zh-Hans zh-Hant pt-BR pt-PT nb"
+)
+
+
+def cleaned(text: str, source: str | None) -> str:
+    """The answer without think tags, wrappers, chatter before it and quotes the source lacks."""
+    steps: tuple[Callable[[str, str | None], str], ...] = (
+        _without_thought,
+        _without_wrappers,
+        _without_opening,
+        _without_wrappers,
+        _without_quotes,
+    )
+    for step in steps:
+        # A step that leaves nothing was mistaken: an empty answer is for the caller to judge.
+        text = step(text, source).strip() or text
+    return text.strip()
+
+
+def _without_thought(text: str, source: str | None) -> str:
+    if "</think>" not in text or (source is not None and "think>" in source):
+        return text
+    return _THOUGHT.sub("", text, count=1)
+
+
+def _without_wrappers(text: str, source: str | None) -> str:
+    if source is None:
+        return text
+    for mark, wrapper in (("<target>", _TARGET), ("```", _FENCE)):
+        found = wrapper.match(text) if mark not in source else None
+        if found is not None and mark not in found[1]:
+            text = found[1]
+    return text
+
+
+def _without_opening(text: str, source: str | None) -> str:
+    """Take a "Here is the translation:" or "German:" off, if the source has no such opening."""
+    if source is None or _COLON.search(source[:120]):
+        return text
+    found = _OPENING.match(text)
+    if found is None:
+        label = _LABEL.match(text)
+        found = label if label is not None and label[1].strip() in _language_names() else None
+    return text if found is None else text[found.end() :]
+
+
+def _without_quotes(text: str, source: str | None) -> str:
+    """Take quotes off that stand around all of the answer, if the source has none at its ends.
+
+    Dashes and emphasis in the source count as quotes: other languages write quotes for them.
+    """
+    text = text.strip()
+    if source is None or len(text) < 3 or _QUOTES.get(text[0]) != text[-1]:
+        return text
+    ends = source.strip()
+    if not ends or _QUOTED_OR_DASHED.match(ends[0]) or _QUOTED_OR_DASHED.match(ends[-1]):
+        return text
+    inside = text[1:-1]
+    return text if _QUOTES[text[0]] in inside or text[0] in inside else inside
+
+
+@lru_cache(maxsize=1)
+def _language_names() -> frozenset[str]:
+    tags = _LABELS.split()
+    return frozenset(names.english_name(tag) for tag in tags) | frozenset(
+        names.plain_name(tag) for tag in tags
+    )

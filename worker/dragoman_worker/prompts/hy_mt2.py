@@ -1,0 +1,114 @@
+"""How is Tencent's Hy-MT2 asked? With the task prompts of its model card, in English."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_worker.ports import Message, Prompt
+from dragoman_worker.prompts import names, steering
+from dragoman_worker.prompts.base import (
+    ALL_STEERING,
+    ProfileSampling,
+    Rendering,
+    Segment,
+    Steering,
+)
+from dragoman_worker.prompts.cleaning import cleaned
+from dragoman_worker.prompts.instructed import user_texts
+
+_LANGUAGES: Final = names.tags(
+    "zh en fr pt es ja tr ru ar ko th it de vi ms id fil hi pl cs nl km my fa gu ur te mr he "
+    "bn ta uk bo kk mn ug yue"
+)
+_SAMPLING: Final = ProfileSampling(temperature=0.7, top_p=0.6, top_k=20, repetition_penalty=1.05)
+_BACKGROUND: Final = "taking the provided background information into consideration"
+
+
+@dataclass(frozen=True, slots=True)
+class HyMt2:
+    """Hy-MT2: terms, context, style and preferences each have a task prompt of their own.
+
+    One of them alone is rendered exactly as on the card; several are joined in the order
+    background, terms, task. Words not to be translated are terms that translate to themselves.
+    The sampling is the card's for 1.8B and 7B. The source language is never named.
+    """
+
+    name: str = "hy-mt2"
+    models: str = "Hy-MT2 1.8B, 7B, 30B-A3B (Tencent)"
+    licence: str = "Apache-2.0"
+    takes: frozenset[Steering] = ALL_STEERING
+    needs_source: bool = False
+    languages: frozenset[str] | None = _LANGUAGES
+    sampling: ProfileSampling = _SAMPLING
+    max_source_tokens: int | None = None
+    max_source_sentences: int | None = None
+
+    def render(self, segment: Segment) -> Rendering:
+        """One user message, no system message. Raises UnsupportedLanguage."""
+        steering.require_languages(self, segment)
+        content = "\n\n".join([*_background(segment), *_terms(segment), _task(segment)])
+        prompt = Prompt(messages=(Message("user", content),), user_texts=user_texts(segment))
+        return Rendering(prompt)
+
+    def clean(self, text: str, source: str | None = None) -> str:
+        """The answer without wrappers and chatter."""
+        return cleaned(text, source)
+
+
+def _target(segment: Segment) -> str:
+    """The card's names: Chinese and Traditional Chinese, the others as everywhere."""
+    if names.base_of(segment.target_lang) == "zh":
+        traditional = names.script_of(segment.target_lang) == "Hant"
+        return "Traditional Chinese" if traditional else "Chinese"
+    return names.english_name(segment.target_lang)
+
+
+def _context(segment: Segment) -> str:
+    return (segment.context or "").strip()
+
+
+def _background(segment: Segment) -> list[str]:
+    context = _context(segment)
+    return [f"[Background Information]\n{context}"] if context else []
+
+
+def _terms(segment: Segment) -> list[str]:
+    terms = {word: word for word in steering.untranslated(segment)} | steering.terms(segment)
+    lines = [f"{source} translates to {target}" for source, target in terms.items()]
+    return ["\n".join(["Reference the following translations:", *lines])] if lines else []
+
+
+def _task(segment: Segment) -> str:
+    if segment.instructions:
+        return _preferences(segment)
+    target, text = _target(segment), segment.text
+    register = steering.register(segment)
+    style = f" Note that the translation style must strictly conform to [{register}]"
+    if _context(segment):
+        note = f"{style}." if register else ""
+        return (
+            f"Please translate the following text into {target}, {_BACKGROUND}.{note}\n\n"
+            f"[Source Text]\n{text}"
+        )
+    if register:
+        return f"Please translate the following text into {target}.{style}:\n\n{text}"
+    verb = "must ONLY" if _terms(segment) else "should only"
+    return (
+        f"Translate the following text into {target}. Note that you {verb} output the "
+        f"translated result without any additional explanation:\n\n{text}"
+    )
+
+
+def _preferences(segment: Segment) -> str:
+    """The card's personalisation prompt: numbered wishes, the translation being the last."""
+    wishes = [wish.strip() for wish in segment.instructions]
+    if register := steering.register(segment):
+        wishes.append(f"The translation style must strictly conform to [{register}].")
+    ending = f", {_BACKGROUND}." if _context(segment) else "."
+    wishes.append(f"Translate the [Source Text] into {_target(segment)}{ending}")
+    lines = [f"{number}. {wish}" for number, wish in enumerate(wishes, start=1)]
+    return "\n".join(["[Source Text]", segment.text, "", "[Translation Tasks]", *lines])
+
+
+HY_MT2: Final = HyMt2()

@@ -1,0 +1,55 @@
+"""How is a general instruct model asked? One user message that says everything in plain words."""
+
+from __future__ import annotations
+
+from dragoman_worker.prompts import names, steering
+from dragoman_worker.prompts.base import Segment
+
+
+def request(segment: Segment) -> str:
+    """The whole message; the text to be translated stands at its end."""
+    blocks = [_task(segment), *guidance(segment), f"Text:\n{segment.text}"]
+    return "\n\n".join(blocks)
+
+
+def guidance(segment: Segment) -> list[str]:
+    """Rules and background of the segment, a block each; none if nothing steers it."""
+    rules = _rules(segment)
+    blocks = ["Rules:\n" + "\n".join(f"- {rule}" for rule in rules)] if rules else []
+    if segment.context and segment.context.strip():
+        background = segment.context.strip()
+        blocks.append(f"Context, for understanding only, not to be translated:\n{background}")
+    return blocks
+
+
+def _task(segment: Segment) -> str:
+    source = f" {names.english_name(segment.source_lang)}" if segment.source_lang else ""
+    target = names.english_name(segment.target_lang)
+    return (
+        f"Translate the following{source} text into {target}. Reply with the translation only, "
+        "without explanations or notes. Keep line breaks, markup, placeholders and links as "
+        "they are."
+    )
+
+
+def _rules(segment: Segment) -> list[str]:
+    rules = [
+        f"Translate “{source}” as “{target}”." for source, target in steering.terms(segment).items()
+    ]
+    rules += [f"Leave “{word}” untranslated." for word in steering.untranslated(segment)]
+    if register := steering.register(segment):
+        rules.append(f"Use {'a formal' if register == 'formal' else 'an informal'} register.")
+    return [*rules, *(rule.strip() for rule in segment.instructions)]
+
+
+def user_texts(segment: Segment) -> tuple[str, ...]:
+    """Every part of the segment that may stand in its prompt."""
+    given = (
+        segment.text,
+        segment.context or "",
+        *segment.glossary,
+        *segment.glossary.values(),
+        *segment.do_not_translate,
+        *segment.instructions,
+    )
+    return tuple(text for text in given if text)

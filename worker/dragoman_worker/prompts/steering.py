@@ -1,0 +1,131 @@
+"""What of a segment's steering applies to its text, and what has no place in a prompt?"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from dragoman_worker.errors import UnsupportedLanguage
+from dragoman_worker.prompts import names
+from dragoman_worker.prompts.base import Profile, Segment, Steering
+
+_FEW_LANGUAGES: Final = 10
+"""As many as a message lists; beyond that it names the command that lists them."""
+
+_WRITTEN_WITHOUT_SPACES: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    "\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Thai, Lao, Burmese, Khmer, kana, Han, and Korean, whose particles join the noun."""
+
+_GIVEN: Final[Mapping[Steering, Callable[[Segment], bool]]] = {
+    "context": lambda segment: bool(segment.context and segment.context.strip()),
+    "glossary": lambda segment: bool(terms(segment)),
+    "do_not_translate": lambda segment: bool(untranslated(segment)),
+    # prefer_more and prefer_less fall back without a word: that is what they ask for.
+    "formality": lambda segment: segment.formality in {"more", "less"},
+    "instructions": lambda segment: bool(segment.instructions),
+}
+
+
+def occurs(term: str, text: str) -> bool:
+    """Whether `term` stands in `text` as a whole word, in any case.
+
+    Scripts without spaces have no word ends to look for, so there any occurrence counts.
+    """
+    wanted = _folded(term.strip())
+    folded = _folded(text)
+    start = folded.find(wanted) if wanted else -1
+    while start >= 0:
+        end = start + len(wanted)
+        if _edge(folded, start) and _edge(folded, end):
+            return True
+        start = folded.find(wanted, start + 1)
+    return False
+
+
+def terms(segment: Segment) -> dict[str, str]:
+    """The glossary entries that occur in the segment's text, in the glossary's order."""
+    return {
+        source: target
+        for source, target in segment.glossary.items()
+        if occurs(source, segment.text)
+    }
+
+
+def untranslated(segment: Segment) -> tuple[str, ...]:
+    """The words not to be translated that occur in the segment's text."""
+    return tuple(word for word in segment.do_not_translate if occurs(word, segment.text))
+
+
+def register(segment: Segment) -> str | None:
+    """``formal`` or ``informal`` where the segment asks for or prefers one."""
+    if segment.formality in {"more", "prefer_more"}:
+        return "formal"
+    return "informal" if segment.formality in {"less", "prefer_less"} else None
+
+
+def warnings(profile: Profile, segment: Segment) -> tuple[str, ...]:
+    """One sentence for each thing given that has no place in the profile's prompt."""
+    return tuple(
+        f"{field}: ignored, the prompts of profile {profile.name} have no place for it."
+        for field, given in _GIVEN.items()
+        if field not in profile.takes and given(segment)
+    )
+
+
+def region_warning(profile: Profile, segment: Segment) -> tuple[str, ...]:
+    """A sentence if the target's region is lost in a prompt that names the language alone."""
+    if not names.unusual_region(segment.target_lang):
+        return ()
+    warning = (
+        f"target_lang: profile {profile.name} cannot ask for a region, so {segment.target_lang} "
+        f"is {names.plain_name(segment.target_lang)} as the model writes it."
+    )
+    return (warning,)
+
+
+def require_languages(profile: Profile, segment: Segment) -> None:
+    """Raise UnsupportedLanguage unless the profile knows both languages it is asked about."""
+    if profile.needs_source and segment.source_lang is None:
+        raise UnsupportedLanguage(
+            f"source_lang: the prompts of profile {profile.name} name the source language, and "
+            "none was given or detected"
+        )
+    for field, tag in (("target_lang", segment.target_lang), ("source_lang", segment.source_lang)):
+        if tag is None or profile.languages is None:
+            continue
+        if names.listed(tag, profile.languages) is None:
+            raise UnsupportedLanguage(
+                f"{field}: {_translates(profile.name, profile.languages, tag)}"
+            )
+
+
+def _translates(name: str, languages: frozenset[str], tag: str) -> str:
+    if len(languages) > _FEW_LANGUAGES:
+        return (
+            f"profile {name} does not know {tag}; its {len(languages)} languages are listed by "
+            "`dragoman-worker profiles`"
+        )
+    *most, last = sorted(languages)
+    return f"profile {name} translates between {', '.join(most)} and {last}, not {tag}"
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).casefold()
+
+
+def _edge(text: str, place: int) -> bool:
+    """Whether a word may begin or end between the characters before and at `place`."""
+    if place in {0, len(text)}:
+        return True
+    before, after = text[place - 1], text[place]
+    if not (_in_word(before) and _in_word(after)):
+        return True
+    return bool(_WRITTEN_WITHOUT_SPACES.match(before) or _WRITTEN_WITHOUT_SPACES.match(after))
+
+
+def _in_word(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LMN" or character == "_"
