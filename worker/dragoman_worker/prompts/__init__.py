@@ -10,9 +10,25 @@ from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.chat import CHAT
 from dragoman_worker.prompts.demo import DEMO
+from dragoman_worker.prompts.eurollm import EUROLLM
 from dragoman_worker.prompts.hy_mt2 import HY_MT2
+from dragoman_worker.prompts.milmmt import MILMMT
+from dragoman_worker.prompts.qwen3 import QWEN3
+from dragoman_worker.prompts.seed_x import SEED_X
+from dragoman_worker.prompts.tower_plus import TOWER_PLUS
+from dragoman_worker.prompts.translategemma import TRANSLATEGEMMA
 
-_ALL: Final[tuple[Profile, ...]] = (HY_MT2, CHAT, DEMO)
+_ALL: Final[tuple[Profile, ...]] = (
+    HY_MT2,
+    TRANSLATEGEMMA,
+    TOWER_PLUS,
+    SEED_X,
+    MILMMT,
+    EUROLLM,
+    QWEN3,
+    CHAT,
+    DEMO,
+)
 
 PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
     {profile.name: profile for profile in _ALL}

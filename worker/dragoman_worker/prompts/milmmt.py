@@ -1,0 +1,60 @@
+"""How are Xiaomi's MiLMMT-46 and GemmaX2 asked? A raw completion with both names twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from dragoman_worker.ports import Prompt
+from dragoman_worker.prompts import names, steering
+from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.cleaning import cleaned
+
+_LANGUAGES: Final = names.tags(
+    "ar az bg bn ca cs da de el en es fa fi fr he hi hr hu id it ja kk km ko lo ms my no nl pl pt "
+    "ro ru sk sl sv ta th fil tr ur uz vi yue zh"
+)
+_NAMES: Final[Mapping[str, str]] = MappingProxyType({"fil": "Tagalog", "nb": "Norwegian"})
+_SAMPLING: Final = ProfileSampling(top_k=1)
+
+
+@dataclass(frozen=True, slots=True)
+class MiLmmt:
+    """MiLMMT-46 (Gemma 3); the names must be exactly those of the card.
+
+    Tuned without a begin token, so none is put before the prompt.
+    """
+
+    name: str = "milmmt"
+    models: str = "MiLMMT-46 1B, 4B, 12B; GemmaX2-28 (Xiaomi)"
+    licence: str = "Gemma terms of use"
+    takes: frozenset[Steering] = frozenset()
+    needs_source: bool = True
+    languages: frozenset[str] | None = _LANGUAGES
+    sampling: ProfileSampling = _SAMPLING
+    max_source_tokens: int | None = None
+    max_source_sentences: int | None = None
+
+    def render(self, segment: Segment) -> Rendering:
+        """The completion prompt. Raises UnsupportedLanguage."""
+        steering.require_languages(self, segment)
+        source, target = _name(segment.source_lang or ""), _name(segment.target_lang)
+        completion = (
+            f"Translate this from {source} to {target}:\n{source}: {segment.text}\n{target}:"
+        )
+        prompt = Prompt(completion=completion, user_texts=(segment.text,))
+        warnings = steering.warnings(self, segment) + steering.region_warning(self, segment)
+        return Rendering(prompt, warnings)
+
+    def clean(self, text: str, source: str | None = None) -> str:
+        """The answer without wrappers and chatter."""
+        return cleaned(text, source)
+
+
+def _name(tag: str) -> str:
+    return _NAMES.get(names.base_of(tag)) or names.plain_name(tag)
+
+
+MILMMT: Final = MiLmmt()

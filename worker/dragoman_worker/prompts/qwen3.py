@@ -1,0 +1,57 @@
+"""How is Qwen3 asked? As any instruct model, with its thinking switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from dragoman_worker.ports import Message, Prompt
+from dragoman_worker.prompts import steering
+from dragoman_worker.prompts.base import (
+    ALL_STEERING,
+    ProfileSampling,
+    Rendering,
+    Segment,
+    Steering,
+)
+from dragoman_worker.prompts.cleaning import cleaned
+from dragoman_worker.prompts.instructed import request, user_texts
+
+# The card's values without thinking; the generation_config.json beside the weights has those
+# for thinking, and no engine of ours reads it.
+_SAMPLING: Final = ProfileSampling(temperature=0.7, top_p=0.8, top_k=20)
+_TEMPLATE_OPTIONS: Final[Mapping[str, object]] = MappingProxyType({"enable_thinking": False})
+
+
+@dataclass(frozen=True, slots=True)
+class Qwen3:
+    """Qwen3 and Qwen3.5 without thinking. One user message."""
+
+    name: str = "qwen3"
+    models: str = "Qwen3, Qwen3.5 (Alibaba)"
+    licence: str = "Apache-2.0"
+    takes: frozenset[Steering] = ALL_STEERING
+    needs_source: bool = False
+    languages: frozenset[str] | None = None
+    sampling: ProfileSampling = _SAMPLING
+    max_source_tokens: int | None = None
+    max_source_sentences: int | None = None
+
+    def render(self, segment: Segment) -> Rendering:
+        """One user message, no system message."""
+        steering.require_languages(self, segment)
+        prompt = Prompt(
+            messages=(Message("user", request(segment)),),
+            template_options=_TEMPLATE_OPTIONS,
+            user_texts=user_texts(segment),
+        )
+        return Rendering(prompt)
+
+    def clean(self, text: str, source: str | None = None) -> str:
+        """The answer without think tags, wrappers and chatter."""
+        return cleaned(text, source)
+
+
+QWEN3: Final = Qwen3()

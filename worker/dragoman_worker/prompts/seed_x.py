@@ -1,0 +1,71 @@
+"""How is ByteDance's Seed-X asked? A raw completion that ends with the target's tag."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_worker.ports import Prompt
+from dragoman_worker.prompts import names, steering
+from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.cleaning import cleaned
+
+_LANGUAGES: Final = names.tags(
+    "ar cs da de en es fi fr hr hu id it ja ko ms nb nl no pl pt ro ru sv th tr uk vi zh"
+)
+_SAMPLING: Final = ProfileSampling()
+
+
+@dataclass(frozen=True, slots=True)
+class SeedX:
+    """Seed-X 7B PPO and Instruct, without chain of thought; 28 languages, no chat template.
+
+    Without the tag ``<xx>`` at its end the model does not translate. The card prefers a beam of
+    4, which continuous batching does not offer cheaply; greedy is its second advice. The
+    begin token is the tokenizer's, as in the card's example.
+    """
+
+    name: str = "seed-x"
+    models: str = "Seed-X-PPO-7B, Seed-X-Instruct-7B (ByteDance)"
+    licence: str = "OpenMDW"
+    takes: frozenset[Steering] = frozenset()
+    needs_source: bool = True
+    languages: frozenset[str] | None = _LANGUAGES
+    sampling: ProfileSampling = _SAMPLING
+    max_source_tokens: int | None = None
+    max_source_sentences: int | None = None
+
+    def render(self, segment: Segment) -> Rendering:
+        """The completion prompt. Raises UnsupportedLanguage."""
+        steering.require_languages(self, segment)
+        tag = names.listed(segment.target_lang, _LANGUAGES)
+        completion = (
+            f"Translate the following {_name(segment.source_lang or '')} sentence into "
+            f"{_name(segment.target_lang)}:\n{segment.text} <{tag}>"
+        )
+        prompt = Prompt(completion=completion, add_special_tokens=True, user_texts=(segment.text,))
+        warnings = (
+            *steering.warnings(self, segment),
+            *steering.region_warning(self, segment),
+            *_simplified_only(segment),
+        )
+        return Rendering(prompt, warnings)
+
+    def clean(self, text: str, source: str | None = None) -> str:
+        """The answer without wrappers and chatter."""
+        return cleaned(text, source)
+
+
+def _name(tag: str) -> str:
+    """The model knows one Chinese."""
+    return "Chinese" if names.base_of(tag) == "zh" else names.plain_name(tag)
+
+
+def _simplified_only(segment: Segment) -> tuple[str, ...]:
+    tag = segment.target_lang
+    if names.base_of(tag) != "zh" or names.script_of(tag) != "Hant":
+        return ()
+    return (f"target_lang: profile seed-x writes simplified characters only, not {tag}.",)
+
+
+SEED_X: Final = SeedX()

@@ -1,0 +1,75 @@
+"""How is Google's TranslateGemma asked? By language codes; its own template writes the prompt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_worker.ports import Message, Prompt
+from dragoman_worker.prompts import names, steering
+from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.cleaning import cleaned
+
+_LANGUAGES: Final = names.tags(
+    "ar bg bn ca cs da de el en es et fa fi fil fr gu he hi hr hu id is it ja kn ko lt lv ml mr nl "
+    "no pa pl pt ro ru sk sl sr sv sw ta te th tr uk ur vi zh zu"
+)
+"""Those it was evaluated on; its template names more."""
+
+_REGIONAL: Final = frozenset(("fr-CA", "pt-BR", "pt-PT"))
+"""Variants it was evaluated on, which its template knows by code."""
+
+_SAMPLING: Final = ProfileSampling()
+
+
+@dataclass(frozen=True, slots=True)
+class TranslateGemma:
+    """TranslateGemma: the message is one part with both codes; no system message, no free text.
+
+    The template raises for any other shape and for codes it does not list, such as zh-CN, so
+    Chinese goes as ``zh-Hans`` or ``zh-Hant``. Its input is limited to 2,000 tokens, the prompt
+    included. Greedy, as in common use.
+    """
+
+    name: str = "translategemma"
+    models: str = "TranslateGemma 4B, 12B, 27B (Google)"
+    licence: str = "Gemma terms of use"
+    takes: frozenset[Steering] = frozenset()
+    needs_source: bool = True
+    languages: frozenset[str] | None = _LANGUAGES
+    sampling: ProfileSampling = _SAMPLING
+    max_source_tokens: int | None = 1800
+    max_source_sentences: int | None = None
+
+    def render(self, segment: Segment) -> Rendering:
+        """One user message of one part. Raises UnsupportedLanguage."""
+        steering.require_languages(self, segment)
+        part = {
+            "type": "text",
+            "source_lang_code": _code(segment.source_lang or ""),
+            "target_lang_code": _code(segment.target_lang),
+            "text": segment.text,
+        }
+        prompt = Prompt(messages=(Message("user", (part,)),), user_texts=(segment.text,))
+        return Rendering(prompt, steering.warnings(self, segment) + _lost_region(segment))
+
+    def clean(self, text: str, source: str | None = None) -> str:
+        """The answer without wrappers and chatter."""
+        return cleaned(text, source)
+
+
+def _code(tag: str) -> str:
+    if names.base_of(tag) == "zh":
+        return "zh-Hant" if names.script_of(tag) == "Hant" else "zh-Hans"
+    if tag in _REGIONAL:
+        return tag
+    return names.listed(tag, _LANGUAGES) or tag
+
+
+def _lost_region(segment: Segment) -> tuple[str, ...]:
+    if segment.target_lang in _REGIONAL:
+        return ()
+    return steering.region_warning(TRANSLATEGEMMA, segment)
+
+
+TRANSLATEGEMMA: Final = TranslateGemma()
