@@ -259,11 +259,12 @@ def _finish(future: asyncio.Future[None]) -> None:
 
 def _limits(options: dict[str, Any]) -> EngineLimits:
     seqs = _count(options, "max_num_seqs", _MAX_NUM_SEQS)
+    context = _count(options, "max_model_len", _MAX_MODEL_LEN)
     return EngineLimits(
         max_num_seqs=seqs,
         max_num_batched_tokens=_count(options, "max_num_batched_tokens", _MAX_NUM_BATCHED_TOKENS),
-        max_model_len=_count(options, "max_model_len", _MAX_MODEL_LEN),
-        kv_cache_tokens=seqs * _KV_TOKENS_A_SEQUENCE,
+        max_model_len=context,
+        kv_cache_tokens=max(seqs * _KV_TOKENS_A_SEQUENCE, context),
     )
 
 

@@ -1,0 +1,238 @@
+"""How does AsyncLLMEngine serve the worker's Engine port?"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Final, get_args
+
+from dragoman_schemas.results import EngineInfo
+from dragoman_worker.engines.vllm import arguments, core_process
+from dragoman_worker.engines.vllm.launch import Built, Launch
+from dragoman_worker.engines.vllm.readings import VllmGauges
+from dragoman_worker.engines.vllm.sampling import sampling_params
+from dragoman_worker.errors import EngineDead, EngineFailed, Halt, TooLong, WorkerError
+from dragoman_worker.ports import (
+    Decoding,
+    EngineLimits,
+    EngineReadings,
+    FinishReason,
+    Generation,
+    GenerationRequest,
+    Prompt,
+)
+from dragoman_worker.prompts import tokens
+from dragoman_worker.settings import EngineSettings
+
+_FINISH_REASONS: Final = frozenset(get_args(FinishReason))
+_WARM_UP_S: Final = 600.0
+_WATCH_S: Final = 1.0
+_ABORT_S: Final = 5.0
+_SHUTDOWN_S: Final = 20.0
+
+
+class VllmEngine:
+    """vLLM in a child process, fed through AsyncLLMEngine.
+
+    `log_level` is ``log.level``; only at ``debug`` vLLM's own log is shown below errors.
+    """
+
+    def __init__(self, settings: EngineSettings, *, log_level: str = "info") -> None:
+        self._settings = settings
+        self._verbose = log_level == "debug"
+        self._built: Built | None = None
+        self._limits: EngineLimits | None = None
+        self._gauges = VllmGauges()
+        self._numbers = itertools.count()
+        self._in_flight: set[str] = set()
+        self._callbacks: list[Callable[[EngineDead], None]] = []
+        self._death: EngineDead | None = None
+        self._watch: asyncio.Task[None] | None = None
+
+    @property
+    def info(self) -> EngineInfo:
+        """Name and version, for results; the version is known after `start`."""
+        return EngineInfo(name="vllm", version=self._built.version if self._built else "unknown")
+
+    @property
+    def model(self) -> str:
+        """The model's name, for results."""
+        return arguments.model_name(self._settings)
+
+    @property
+    def limits(self) -> EngineLimits:
+        """What vLLM was really built with; after `start`."""
+        if self._limits is None:
+            raise RuntimeError("the engine's limits are known after start()")
+        return self._limits
+
+    async def start(self) -> None:
+        """Build vLLM and let it answer once. Raises SettingsError or Halt, in one line."""
+        self._built = await Launch(self._settings, verbose=self._verbose).built()
+        self._limits = _real_limits(self._built.client.vllm_config)
+        await self._warm_up()
+        self._watch = asyncio.create_task(self._watch_over(), name="vllm-watch")
+
+    def encode(self, prompt: Prompt) -> Sequence[int]:
+        """The prompt as token ids, control tokens of the user's text neutralised."""
+        return tokens.encode(prompt, self._tokenizer())
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text has, without any template."""
+        return tokens.count(text, self._tokenizer())
+
+    async def generate(self, request: GenerationRequest) -> Generation:
+        """Generate to the end; one output, no intermediate ones.
+
+        A prompt that leaves less room than `max_tokens` is cut off at the context's end and
+        reported as ``length``; with `exact_length` it is TooLong.
+        """
+        built = self._alive()
+        self._raise_if_too_long(request)
+        name = f"{request.request_id}-{next(self._numbers)}"
+        self._in_flight.add(name)
+        try:
+            params = sampling_params(built.sampling, request.decoding)
+            prompt = {"type": "token", "prompt_token_ids": list(request.prompt_ids)}
+            outputs = [output async for output in built.client.generate(prompt, params, name)]
+            return _generation(outputs)
+        except asyncio.CancelledError:
+            await self._abort([name])
+            raise
+        except WorkerError:
+            raise
+        except Exception as error:
+            raise self._failure(built, error) from error
+        finally:
+            self._in_flight.discard(name)
+
+    def readings(self) -> EngineReadings:
+        """vLLM's own counts, of the requests we wait for."""
+        return self._gauges.readings(len(self._in_flight), self.limits.max_num_seqs)
+
+    def on_death(self, callback: Callable[[EngineDead], None]) -> None:
+        """Call back once if the engine's process ends; at once if it has already."""
+        if self._death is not None:
+            callback(self._death)
+        else:
+            self._callbacks.append(callback)
+
+    async def close(self) -> None:
+        """End the engine's processes, within about 25 s, whatever state they are in."""
+        built, self._built = self._built, None
+        self._callbacks.clear()
+        if self._watch is not None:
+            self._watch.cancel()
+        if built is None:
+            return
+        await self._abort(self._in_flight, built)
+        await _stop_outputs(built.client)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_SHUTDOWN_S):
+                await asyncio.to_thread(built.client.shutdown)
+        await asyncio.to_thread(core_process.end, built.processes)
+        built.folder.cleanup()
+
+    def _alive(self) -> Built:
+        if self._death is not None:
+            raise EngineDead(str(self._death))
+        if self._built is None:
+            raise EngineDead("the engine is not running")
+        return self._built
+
+    def _tokenizer(self) -> Any:
+        return self._alive().client.get_tokenizer()
+
+    def _raise_if_too_long(self, request: GenerationRequest) -> None:
+        length, context = len(request.prompt_ids), self.limits.max_model_len
+        least = request.decoding.max_tokens if request.decoding.exact_length else 1
+        if length + least > context:
+            raise TooLong(
+                f"the prompt has {length} tokens and the answer needs {least} at least; "
+                f"the model's context holds {context}"
+            )
+
+    async def _warm_up(self) -> None:
+        """An engine may come up and fail at its first request; better now than with a job."""
+        prompt = self._tokenizer().encode("Hello.", add_special_tokens=False)
+        request = GenerationRequest("warm-up", prompt, Decoding(max_tokens=4), "", "", 1)
+        try:
+            async with asyncio.timeout(_WARM_UP_S):
+                await self.generate(request)
+        except (WorkerError, TimeoutError) as error:
+            why = str(error) or f"no answer within {_WARM_UP_S:.0f} s"
+            raise Halt(f"the engine failed its first request: {why}") from error
+
+    async def _abort(self, names: Iterable[str], built: Built | None = None) -> None:
+        """Abort by name: a request cancelled while it enters vLLM is not aborted by vLLM itself."""
+        built = built or self._built
+        wanted = list(names)
+        if built is None or not wanted:
+            return
+        with suppress(Exception):  # a dead engine needs no abort
+            async with asyncio.timeout(_ABORT_S):
+                await built.client.abort(wanted)
+
+    def _failure(self, built: Built, error: Exception) -> WorkerError:
+        if built.failures.is_death(error):
+            return EngineDead(str(self._mark_dead(built)))
+        return built.failures.translate(error)
+
+    def _mark_dead(self, built: Built) -> EngineDead:
+        if self._death is None:
+            why = core_process.how_it_ended(built.processes, built.report)
+            self._death = EngineDead(f"vLLM's engine process is gone: {why}")
+            core_process.end(built.processes)
+            callbacks, self._callbacks = self._callbacks, []
+            for callback in callbacks:
+                callback(self._death)
+        return self._death
+
+    async def _watch_over(self) -> None:
+        """Notice the engine's death while nothing is being generated."""
+        while (built := self._built) is not None and self._death is None:
+            if built.client.errored or not all(map(_lives, built.processes)):
+                self._mark_dead(built)
+            await asyncio.sleep(_WATCH_S)
+
+
+def _lives(process: Any) -> bool:
+    return bool(process.is_alive())
+
+
+def _real_limits(config: Any) -> EngineLimits:
+    """What vLLM made of its arguments; the KV cache in tokens."""
+    cache = config.cache_config
+    blocks = (cache.num_gpu_blocks or 0) * cache.block_size
+    return EngineLimits(
+        max_num_seqs=config.scheduler_config.max_num_seqs,
+        max_num_batched_tokens=config.scheduler_config.max_num_batched_tokens,
+        max_model_len=config.model_config.max_model_len,
+        kv_cache_tokens=getattr(cache, "kv_cache_size_tokens", None) or blocks,
+    )
+
+
+def _generation(outputs: Sequence[Any]) -> Generation:
+    """Raises EngineFailed if vLLM gave nothing, or did not say why it stopped: a bug of its."""
+    if not outputs or not outputs[-1].outputs:
+        raise EngineFailed("vLLM ended the request without an output")
+    output = outputs[-1]
+    made = output.outputs[0]
+    if made.finish_reason not in _FINISH_REASONS:
+        raise EngineFailed(f"vLLM ended the request with the finish reason {made.finish_reason!r}")
+    return Generation(
+        text=made.text,
+        finish_reason=made.finish_reason,
+        prompt_tokens=len(output.prompt_token_ids or ()),
+        completion_tokens=len(made.token_ids),
+    )
+
+
+async def _stop_outputs(client: Any) -> None:
+    """End vLLM's reader of outputs first, or it logs the shutdown as a crash."""
+    handler = getattr(client, "output_handler", None)
+    if isinstance(handler, asyncio.Task):
+        handler.cancel()
+        await asyncio.wait([handler], timeout=_ABORT_S)

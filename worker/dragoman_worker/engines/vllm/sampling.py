@@ -1,0 +1,47 @@
+"""How does vLLM learn the way to decode? SamplingParams with nothing left to a default."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dragoman_worker.ports import Decoding
+
+_LONGEST_PATTERN_TOKENS: Final = 64
+_REPETITIONS: Final = 8
+
+
+def sampling_params(module: Any, decoding: Decoding) -> Any:
+    """vLLM's SamplingParams for `decoding`; `module` is vllm.sampling_params.
+
+    vLLM's own defaults are not ours: 16 tokens at temperature 1, and an output at every step.
+    """
+    exact = decoding.exact_length
+    params = module.SamplingParams(
+        max_tokens=decoding.max_tokens,
+        min_tokens=decoding.max_tokens if exact else 0,
+        ignore_eos=exact,
+        temperature=decoding.temperature,
+        top_p=decoding.top_p,
+        top_k=max(decoding.top_k, 0),
+        min_p=0.0,
+        seed=decoding.seed,
+        repetition_penalty=decoding.repetition_penalty,
+        frequency_penalty=decoding.frequency_penalty,
+        presence_penalty=0.0,
+        stop=list(decoding.stop),
+        stop_token_ids=list(decoding.stop_token_ids),
+        detokenize=True,
+        skip_special_tokens=True,
+        output_kind=module.RequestOutputKind.FINAL_ONLY,
+        repetition_detection=None if exact else _repetition_detection(module),
+    )
+    if hasattr(params, "skip_clone"):
+        params.skip_clone = True  # made for one request: vLLM need not copy it deeply
+    return params
+
+
+def _repetition_detection(module: Any) -> Any:
+    """A pattern of up to 64 tokens, eight times in a row, is a loop."""
+    return module.RepetitionDetectionParams(
+        max_pattern_size=_LONGEST_PATTERN_TOKENS, min_pattern_size=1, min_count=_REPETITIONS
+    )

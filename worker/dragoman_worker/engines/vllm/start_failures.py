@@ -1,0 +1,127 @@
+"""Why did vLLM not start, in one line that names the setting and the fix?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from pydantic import ValidationError
+
+from dragoman_schemas.connections import SettingsError
+from dragoman_worker.errors import Halt
+
+_LONGEST_LINE: Final = 500
+
+
+def start_failure(error: BaseException, reason: str | None, model: str) -> SettingsError | Halt:
+    """What to raise for `error`; `reason` is the engine process's own, if it gave one.
+
+    What vLLM says is recognised by its wording (0.26 to 0.33); anything else becomes Halt.
+    """
+    if isinstance(error, ValidationError):
+        return SettingsError(_validation(error))
+    text = one_line(reason or f"{type(error).__name__}: {error}", longest=4_000)
+    for pattern, explain in _KNOWN:
+        if found := re.search(pattern, text):
+            return SettingsError(explain(found))
+    if reason is None and isinstance(error, OSError):
+        return SettingsError(
+            f"engine.model: {model} is no folder here, and could not be fetched: {one_line(text)}"
+        )
+    return Halt(f"the engine did not start: {one_line(text)}")
+
+
+def one_line(text: str, *, longest: int = _LONGEST_LINE) -> str:
+    """`text` without line breaks, cut if it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."
+
+
+def _validation(error: ValidationError) -> str:
+    problems = []
+    for problem in error.errors(include_url=False, include_input=False):
+        message = problem["msg"].removeprefix("Value error, ")
+        for pattern, explain in _KNOWN:
+            if found := re.search(pattern, message):
+                return explain(found)
+        name = ".".join(("engine.options", *(str(part) for part in problem["loc"])))
+        problems.append(f"{name}: {message}")
+    return one_line("; ".join(problems))
+
+
+def _over_kv_cache(found: re.Match[str]) -> str:
+    largest = found["largest"]
+    fits = (
+        f"the largest that fits is {largest}" if largest else "not even a very short one would fit"
+    )
+    return (
+        f"engine.options.max_model_len: {found['wanted']} tokens need {found['need']} GiB of KV "
+        f"cache and there are {found['have']} GiB; {fits}; or give the cache more memory "
+        "(engine.options.gpu_memory_utilization, on CPUs VLLM_CPU_KVCACHE_SPACE)"
+    )
+
+
+def _over_model(found: re.Match[str]) -> str:
+    return (
+        f"engine.options.max_model_len: {found['wanted']} tokens are more than the model's context "
+        f"of {found['largest']}; give at most {found['largest']}"
+    )
+
+
+def _no_memory(_: re.Match[str]) -> str:
+    return (
+        "engine.options.gpu_memory_utilization: the model leaves no memory for the KV cache; raise "
+        "it, or choose a smaller or a quantised model"
+    )
+
+
+def _memory_taken(found: re.Match[str]) -> str:
+    return (
+        f"engine.options.gpu_memory_utilization: {found['want']} GiB are wanted and "
+        f"{found['free']} of {found['all']} GiB are free; lower it, or end what else holds memory "
+        "of the device (perhaps the engine of a worker that was killed)"
+    )
+
+
+def _out_of_memory(_: re.Match[str]) -> str:
+    return (
+        "engine.options.gpu_memory_utilization: the device ran out of memory while the engine "
+        "started; lower it, lower max_num_seqs or max_num_batched_tokens, or choose a smaller model"
+    )
+
+
+def _bad_batch(found: re.Match[str]) -> str:
+    return (
+        f"engine.options.max_num_batched_tokens: {found['tokens']} is below "
+        f"{found['name']} ({found['least']}); give at least {found['least']}"
+    )
+
+
+_OVER_KV_CACHE: Final = (
+    r"model's max seq len \((?P<wanted>\d+)\), \(+(?P<need>[\d.]+) GiB KV cache is needed.*?"
+    r"available KV cache memory \((?P<have>[\d.]+) GiB\)"
+    r"(?:.*?estimated maximum model length is (?P<largest>\d+))?"
+)
+_OVER_MODEL: Final = (
+    r"max_model_len \((?P<wanted>\d+)\) is greater than the derived max_model_len "
+    r"\((?:\D*=)?(?P<largest>\d+)"
+)
+_NO_MEMORY: Final = r"No available memory for the cache blocks"
+_MEMORY_TAKEN: Final = (
+    r"Free memory on device[^(]*\((?P<free>[\d.]+)/(?P<all>[\d.]+) GiB\).*?less than desired "
+    r"GPU memory utilization \([\d.]+, (?P<want>[\d.]+) GiB\)"
+)
+_OUT_OF_MEMORY: Final = r"(?:CUDA|HIP|XPU) out of memory|OutOfMemoryError"
+_BAD_BATCH: Final = (
+    r"max_num_batched_tokens \((?P<tokens>\d+)\) (?:must be greater than or equal to|is "
+    r"smaller than) (?P<name>\w+) \((?P<least>\d+)\)"
+)
+_KNOWN: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
+    (_OVER_KV_CACHE, _over_kv_cache),
+    (_OVER_MODEL, _over_model),
+    (_NO_MEMORY, _no_memory),
+    (_MEMORY_TAKEN, _memory_taken),
+    (_OUT_OF_MEMORY, _out_of_memory),
+    (_BAD_BATCH, _bad_batch),
+)
