@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import redis
+from redis.exceptions import NoScriptError, ResponseError
 
 from dragoman_schemas import scripts
 from dragoman_schemas.results import cancelled_result
@@ -50,7 +51,7 @@ class Job:
     def call(self, script: Script, args: list[str | bytes]) -> list[Any]:
         try:
             reply = self._client.evalsha(script.sha1, 1, self.key, *args)
-        except redis.exceptions.NoScriptError:
+        except NoScriptError:
             reply = self._client.eval(script.text, 1, self.key, *args)
         return list(reply)
 
@@ -703,7 +704,7 @@ def test_a_server_that_refuses_writes_leaves_the_key_as_it_was(job: Job, client:
     before, limit = job.fields, client.config_get("maxmemory")["maxmemory"]
     client.config_set("maxmemory", 1)
     try:
-        with pytest.raises(redis.exceptions.ResponseError):
+        with pytest.raises(ResponseError):
             job.take("again", replay=1)
         assert job.fields == before
     finally:

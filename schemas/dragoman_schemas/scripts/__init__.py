@@ -24,7 +24,7 @@ class Script:
 
 
 def _load(name: str) -> Script:
-    text = files(__package__).joinpath(f"{name}.lua").read_text(encoding="utf-8")
+    text = files("dragoman_schemas.scripts").joinpath(f"{name}.lua").read_text(encoding="utf-8")
     return Script(name, text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
