@@ -294,7 +294,7 @@ class Executor:
         """A result whose content is unknown here: enough to repeat what follows a finish."""
         reply = execution.reply
         status = reply.status if reply and reply.status else JobStatus.COMPLETED
-        return TranslationResult.model_construct(
+        return TranslationResult(
             job_id=execution.envelope.job_id,
             status=_terminal(status),
             document=execution.document,
@@ -308,7 +308,7 @@ class Executor:
         failure: JobError | None = None,
     ) -> TranslationResult:
         job, identity, plan = execution.job, self._identity, execution.plan
-        return TranslationResult.model_construct(
+        return TranslationResult(
             job_id=execution.envelope.job_id,
             status=status,
             fingerprint=execution.envelope.fingerprint,
@@ -349,7 +349,7 @@ def _error_info(failure: JobError) -> ErrorInfo:
 
 
 def _sum(items: list[ItemResult]) -> Usage:
-    return Usage.model_construct(
+    return Usage(
         prompt_tokens=sum(item.usage.prompt_tokens for item in items),
         completion_tokens=sum(item.usage.completion_tokens for item in items),
         source_chars=sum(item.usage.source_chars for item in items),
@@ -361,7 +361,7 @@ def _timing(execution: _Execution) -> Timing:
     reply, finished_at = execution.reply, now_rfc3339()
     queued_at = reply.queued_at if reply else None
     started_at = reply.started_at if reply else None
-    return Timing.model_construct(
+    return Timing(
         queued_at=queued_at,
         started_at=started_at,
         finished_at=finished_at,

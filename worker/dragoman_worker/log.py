@@ -42,7 +42,11 @@ def _adopt_standard_logging(shared: list[Processor], render: Processor) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, render],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                render,
+            ],
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

@@ -72,7 +72,7 @@ class KafkaSource(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
 
     async def start(self, within: Deadline) -> None:
         """Join the group. Raises Unreachable."""
-        self._consumer = await connected(self._new_consumer, self._servers, within)
+        await connected(self._new_consumer, self._servers, within)
         self._committer = asyncio.create_task(self._commit_forever(), name="committer")
 
     async def close(self) -> None:
@@ -107,6 +107,7 @@ class KafkaSource(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
             max_partition_fetch_bytes=FETCH_MAX_BYTES // 4,
         )
         consumer.subscribe(list(self._settings.topic_names), listener=self)
+        self._consumer = consumer  # its callbacks run, and need it, before its start has returned
         return consumer
 
     # --- poll -------------------------------------------------------------------------------------
