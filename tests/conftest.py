@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from support.engine_fixtures import echo_engine, tiny_model, vllm_engine  # noqa: F401
 from support.kafka_broker import KafkaBroker, KafkaUnavailable, kafka_jars
 from support.redis_server import RedisServer
 from support.service_report import ServiceReport

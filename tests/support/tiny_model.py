@@ -1,13 +1,15 @@
-"""What is the smallest model that vLLM serves? A Qwen3 with random weights and the demo's tokens."""
+"""What is the smallest model vLLM serves? A Qwen3 of random weights, with the demo's tokens."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
+PADDING: Final = "<|pad|>"
+END: Final = "<|end|>"
 SPECIAL_TOKENS: Final = (
-    "<|pad|>",
-    "<|end|>",
+    PADDING,
+    END,
     "<|en|>",
     "<|de|>",
     "<|fr|>",
@@ -54,9 +56,9 @@ def _save_tokenizer(folder: Path) -> dict[str, int]:
     tokenizer.train_from_iterator(_LINES * 4, trainer)
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
-        eos_token="<|end|>",
-        pad_token="<|pad|>",
-        extra_special_tokens=[t for t in SPECIAL_TOKENS if t not in ("<|end|>", "<|pad|>")],
+        eos_token=END,
+        pad_token=PADDING,
+        extra_special_tokens=[token for token in SPECIAL_TOKENS if token not in (END, PADDING)],
         model_max_length=CONTEXT_TOKENS,
     )
     fast.save_pretrained(folder)
@@ -79,7 +81,7 @@ def _save_weights(folder: Path, special: dict[str, int], context_tokens: int) ->
         max_position_embeddings=context_tokens,
         tie_word_embeddings=True,
         bos_token_id=None,
-        eos_token_id=special["<|end|>"],
-        pad_token_id=special["<|pad|>"],
+        eos_token_id=special[END],
+        pad_token_id=special[PADDING],
     )
     Qwen3ForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)

@@ -1,0 +1,46 @@
+"""Which engines may every test use? A real vLLM on the tiny model, one a session, and an echo."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from dragoman_worker.engines.echo import EchoEngine
+from dragoman_worker.engines.vllm import VllmEngine
+from dragoman_worker.settings import EchoSettings, EngineSettings
+from support.engines import CONTEXT_TOKENS, OPTIONS, vllm_settings
+from support.tiny_model import make_tiny_model
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a Qwen3 with random weights, made once a session."""
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    return make_tiny_model(tmp_path_factory.mktemp("tiny-model"))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def vllm_engine(tiny_model: Path) -> AsyncIterator[VllmEngine]:
+    """A started vLLM, for tests in the session's loop; do not close or kill it."""
+    engine = VllmEngine(vllm_settings(tiny_model))
+    await engine.start()
+    yield engine
+    await engine.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def echo_engine() -> AsyncIterator[EchoEngine]:
+    """An echo with the limits of `vllm_engine` that takes its time."""
+    engine = EchoEngine(
+        EngineSettings(
+            kind="echo",
+            echo=EchoSettings(latency_s=0.1),
+            options={**OPTIONS, "max_model_len": CONTEXT_TOKENS},
+        )
+    )
+    await engine.start()
+    yield engine
+    await engine.close()
