@@ -176,7 +176,7 @@ class TranslationClient:
         """The error to raise; the id is made to say ``failed`` unless somebody else uses it."""
         error = JobTooLarge(job.job_id, len(value), limit)
         if ours:
-            refusal = Refusal(job, value, self._topic, str(error))
+            refusal = Refusal(job, value, self._topic, error.why)
             await record_refusal(refusal, self._settings.kafka, self._publisher, self._store)
         return error
 

@@ -70,6 +70,7 @@ class SubmitFailed(DragomanError):
     def __init__(self, job_id: str, why: str) -> None:
         super().__init__(f"job {job_id}: {why}")
         self.job_id = job_id
+        self.why = why
 
 
 class JobTooLarge(SubmitFailed):

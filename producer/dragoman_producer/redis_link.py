@@ -60,7 +60,7 @@ class RedisLink:
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
-                    return await operation()
+                    return await _cancellable(operation)
             except _FORBIDDEN as error:
                 raise self._refused(error) from None
             except _TRANSIENT as error:
@@ -86,6 +86,16 @@ class RedisLink:
     def _refused(self, error: RedisError) -> StoreRefused:
         hint = "check redis.url" if isinstance(error, _FORBIDDEN) else "see its log"
         return StoreRefused(f"Redis at {self._address} refused: {error}; {hint}")
+
+
+async def _cancellable(operation: Callable[[], Awaitable[T]]) -> T:
+    """The operation; a cancellation that redis-py swallows, having its reply already, counts."""
+    task = asyncio.current_task()
+    before = task.cancelling() if task else 0
+    answer = await operation()
+    if task and task.cancelling() > before:
+        raise asyncio.CancelledError
+    return answer
 
 
 def _address(url: str) -> str:

@@ -45,7 +45,7 @@ class Expected:
     def end_in(self, state: JobState | None) -> TranslationResult | None:
         """The result once this run is terminal, else None. Raises IdTaken and Unreadable."""
         status = self.status_in(state)
-        if state is None or status not in TERMINAL_STATUSES:
+        if state is None or status is None or status not in TERMINAL_STATUSES:
             return None
         if state.result:
             try:
