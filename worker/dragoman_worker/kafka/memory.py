@@ -1,0 +1,208 @@
+"""How does the worker run without a broker? On a log in memory, with commits that can be read.
+
+For tests and for programs that embed the worker's core; nothing survives the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_schemas import names
+from dragoman_schemas.results import TranslationResult
+from dragoman_worker.errors import Halt
+from dragoman_worker.offsets import PartitionOffsets
+from dragoman_worker.ports import Delivery
+
+POLL_S: Final = 0.25
+Headers = Sequence[tuple[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+    timestamp_ms: int
+
+
+class MemorySource:
+    """A topic's log and a consumer group of one. What is finished is committed at once."""
+
+    def __init__(self, *, topic: str = names.JOBS_TOPIC, partitions: int = 1) -> None:
+        self._topic = topic
+        self._epoch = 0
+        self._log: dict[int, list[_Record]] = {number: [] for number in range(partitions)}
+        self._committed = dict.fromkeys(self._log, 0)
+        self._offsets: dict[int, PartitionOffsets] = {}
+        self._news = asyncio.Event()
+        self._failure: Halt | None = None
+        self.stale_completions = 0
+        for partition in self._log:
+            self.assign(partition)
+
+    # --- what producers and brokers do ------------------------------------------------------------
+
+    def append(
+        self,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        headers: Headers = (),
+        partition: int = 0,
+        gap: int = 0,
+    ) -> int:
+        """Put a record at the end, behind `gap` offsets that hold none, and tell its offset."""
+        log = self._log[partition]
+        offset = (log[-1].offset + 1 if log else 0) + gap
+        now_ms = time.time_ns() // 1_000_000
+        log.append(_Record(offset, key, value, tuple(headers), now_ms))
+        self._news.set()
+        return offset
+
+    def committed(self, partition: int = 0) -> int:
+        """The offset at which a restarted worker would go on."""
+        return self._committed[partition]
+
+    def end(self, partition: int = 0) -> int:
+        """One past the last record."""
+        log = self._log[partition]
+        return log[-1].offset + 1 if log else 0
+
+    def revoke(self, partition: int = 0) -> None:
+        """Give the partition to somebody else."""
+        self._offsets.pop(partition, None)
+
+    def assign(self, partition: int = 0) -> None:
+        """Give the partition (back) to this worker, from the committed offset and in a new epoch.
+
+        This is also what a restart does.
+        """
+        self._epoch += 1
+        base = self._committed[partition]
+        self._offsets[partition] = PartitionOffsets(epoch=self._epoch, base=base)
+        self._news.set()
+
+    def fail(self, reason: Halt) -> None:
+        """From now on the log cannot be read."""
+        self._failure = reason
+        self._news.set()
+
+    # --- the port ---------------------------------------------------------------------------------
+
+    async def poll(self, room: int) -> Sequence[Delivery]:
+        """At most `room` new deliveries, waiting a moment if there are none."""
+        if room == 0:
+            await asyncio.sleep(0)
+            self._raise_if_failed()
+            return ()
+        found = self._next(room)
+        if not found and self._failure is None:
+            self._news.clear()
+            try:
+                async with asyncio.timeout(POLL_S):
+                    await self._news.wait()
+            except TimeoutError:
+                return ()
+            found = self._next(room)
+        self._raise_if_failed()
+        return found
+
+    def complete(self, delivery: Delivery) -> None:
+        """The delivery needs nobody any more."""
+        offsets = self._offsets.get(delivery.partition)
+        if offsets is None or offsets.epoch != delivery.epoch:
+            self.stale_completions += 1
+            return
+        offsets.complete(delivery.offset)
+        offsets.committed = self._committed[delivery.partition] = offsets.watermark
+
+    def owned(self, delivery: Delivery) -> bool:
+        """Whether completing the delivery would still count."""
+        offsets = self._offsets.get(delivery.partition)
+        return offsets is not None and offsets.epoch == delivery.epoch
+
+    def _raise_if_failed(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _next(self, room: int) -> list[Delivery]:
+        found: list[Delivery] = []
+        if self._failure is not None:
+            return found
+        for partition, offsets in self._offsets.items():
+            for record in self._log[partition][self._delivered(partition, offsets) :]:
+                if len(found) == room:
+                    return found
+                if offsets.begin(record.offset):
+                    found.append(self._delivery(partition, offsets.epoch, record))
+        return found
+
+    def _delivered(self, partition: int, offsets: PartitionOffsets) -> int:
+        return bisect_left(
+            self._log[partition], offsets.next_offset, key=lambda record: record.offset
+        )
+
+    def _delivery(self, partition: int, epoch: int, record: _Record) -> Delivery:
+        return Delivery(
+            topic=self._topic,
+            partition=partition,
+            offset=record.offset,
+            epoch=epoch,
+            key=record.key,
+            value=record.value,
+            headers=record.headers,
+            timestamp_ms=record.timestamp_ms,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """One dead letter, as a reader of the topic would see it."""
+
+    delivery: Delivery
+    code: str
+    message: str
+    job_id: str | None
+    attempts: int
+    deliveries: int
+    first_seen: str | None
+
+
+class MemoryDeadLetters:
+    """The DeadLetters port: a list. Never unavailable."""
+
+    def __init__(self) -> None:
+        self.letters: list[DeadLetter] = []
+
+    async def publish(
+        self,
+        delivery: Delivery,
+        *,
+        code: str,
+        message: str,
+        job_id: str | None,
+        attempts: int,
+        deliveries: int,
+        first_seen: str | None,
+    ) -> None:
+        """See the port."""
+        self.letters.append(
+            DeadLetter(delivery, code, message, job_id, attempts, deliveries, first_seen)
+        )
+
+
+class MemoryResults:
+    """The Results port: a list. Never unavailable."""
+
+    def __init__(self) -> None:
+        self.results: list[TranslationResult] = []
+
+    async def publish(self, result: TranslationResult) -> None:
+        """See the port."""
+        self.results.append(result)

@@ -1,0 +1,266 @@
+"""How do jobs' keys behave without a Redis? As the scripts of the contract say, in a dictionary.
+
+For tests and for programs that embed the worker's core. The same contract tests hold for it and
+for `RedisStore`; nothing survives the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from dragoman_schemas.results import (
+    TERMINAL_STATUSES,
+    JobStatus,
+    TranslationResult,
+    cancelled_result,
+)
+from dragoman_schemas.scripts import CancelEffect
+from dragoman_schemas.wire import now_rfc3339
+from dragoman_worker.outcome import Take
+from dragoman_worker.ports import CancelNotice, TakeReply, TakeRequest, Verdict
+
+LIVE_TTL_S: Final = 7 * 86_400
+SUSPECT_AFTER: Final = 2
+"""So many outstanding takes of one record, and it runs with nobody else in the engine."""
+
+
+@dataclass(slots=True)
+class JobState:
+    """The fields of one job's key; `takes` maps nonces to the places of their records."""
+
+    status: JobStatus = JobStatus.QUEUED
+    result: TranslationResult | None = None
+    fingerprint: str | None = None
+    deliveries: int = 0
+    replays: int = 0
+    takes: dict[str, str] = field(default_factory=dict)
+    cancel_requested_at: str | None = None
+    queued_at: str | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+    expires_at: float = 0.0
+    """When the key is gone, by the store's clock."""
+
+    @property
+    def terminal(self) -> bool:
+        """Whether it has ended; only a replay can change it then."""
+        return self.status in TERMINAL_STATUSES
+
+
+@dataclass(slots=True)
+class DocumentProgress:
+    """The bitmaps of a document, as sets of indexes."""
+
+    completed: set[int] = field(default_factory=set)
+    ended: set[int] = field(default_factory=set)
+
+
+class MemoryStore:
+    """The Store port, and what clients do to the same keys. Event loop only; never unavailable."""
+
+    def __init__(
+        self,
+        *,
+        poison_after: int = 4,
+        live_ttl_s: int = LIVE_TTL_S,
+        want_results: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._poison_after = poison_after
+        self._live_ttl_s = live_ttl_s
+        self._want_results = want_results
+        self._clock = clock
+        self._jobs: dict[str, JobState] = {}
+        self._cancelled_documents: set[str] = set()
+        self._listeners: list[asyncio.Queue[CancelNotice]] = []
+        self.documents: dict[str, DocumentProgress] = {}
+        self.events: list[tuple[str, str]] = []
+        """(job id, status) of every finish and announcement, oldest first."""
+
+    # --- the port ---------------------------------------------------------------------------------
+
+    async def take(self, request: TakeRequest) -> TakeReply:
+        """Claim the job, or learn why not."""
+        state = self.state(request.job_id)
+        verdict = self._verdict(state, request)
+        if verdict == "run":
+            state = self._claim(state or JobState(), request)
+        return self._reply(verdict, state or JobState(), request)
+
+    async def release(self, take: Take) -> None:
+        """Give the claim up."""
+        state = self.state(take.job_id)
+        if state is None or state.takes.pop(take.nonce, None) is None:
+            return
+        if not state.takes and state.status is JobStatus.RUNNING:
+            state.status = JobStatus.QUEUED
+
+    async def finish(self, take: Take, result: TranslationResult) -> bool:
+        """Write the terminal state, and what follows it."""
+        state = self.state(take.job_id)
+        ours = state is None or _open_to(state, take)
+        if ours:
+            self._end(state or JobState(), take, result)
+        await self.announce(result)
+        return ours
+
+    async def announce(self, result: TranslationResult) -> None:
+        """Repeat what follows a finish."""
+        if result.document is not None:
+            progress = self.documents.setdefault(result.document.document_id, DocumentProgress())
+            progress.ended.add(result.document.index)
+            if result.status == "completed":
+                progress.completed.add(result.document.index)
+        self.events.append((result.job_id, result.status))
+
+    async def cancels(self) -> AsyncIterator[CancelNotice]:
+        """Cancellations as they come, from now on."""
+        notices: asyncio.Queue[CancelNotice] = asyncio.Queue()
+        self._listeners.append(notices)
+        try:
+            while True:
+                yield await notices.get()
+        finally:
+            self._listeners.remove(notices)
+
+    # --- what clients do --------------------------------------------------------------------------
+
+    def state(self, job_id: str) -> JobState | None:
+        """The fields of a job's key; None without a key, or past its TTL."""
+        state = self._jobs.get(job_id)
+        if state is not None and state.expires_at <= self._clock():
+            del self._jobs[job_id]
+            return None
+        return state
+
+    @property
+    def listening(self) -> bool:
+        """Whether anybody hears a cancellation now."""
+        return bool(self._listeners)
+
+    def stub(self, job_id: str) -> bool:
+        """Announce a job before its record is produced. False if its key is there already."""
+        if self.state(job_id) is not None:
+            return False
+        self._jobs[job_id] = JobState(queued_at=now_rfc3339(), expires_at=self._live())
+        return True
+
+    def cancel(self, job_id: str) -> CancelEffect:
+        """Ask that a job be not run, or be aborted."""
+        state = self.state(job_id)
+        if state is None or state.status is JobStatus.QUEUED:
+            state = self._jobs.setdefault(job_id, state or JobState())
+            state.status = JobStatus.CANCELLED
+            state.finished_at = now_rfc3339()
+            state.result = cancelled_result(job_id, state.finished_at)
+            state.cancel_requested_at = None
+            state.expires_at = self._live()
+            return CancelEffect.CANCELLED
+        if state.terminal:
+            return CancelEffect.ENDED
+        state.cancel_requested_at = state.cancel_requested_at or now_rfc3339()
+        self._notify(CancelNotice(job_id=job_id))
+        return CancelEffect.REQUESTED
+
+    def cancel_document(self, document_id: str) -> None:
+        """Cancel every job of a document that is running or still to come."""
+        self._cancelled_documents.add(document_id)
+        self._notify(CancelNotice(document_id=document_id))
+
+    # --- the scripts ------------------------------------------------------------------------------
+
+    def _verdict(self, state: JobState | None, request: TakeRequest) -> Verdict:
+        if state is None or _reopens(state, request):
+            stranger = state is not None and _owned_by_another(state, request.fingerprint)
+            return "conflict" if stranger else "run"
+        if state.terminal:
+            return "done"
+        if _owned_by_another(state, request.fingerprint):
+            return "conflict"
+        if state.cancel_requested_at is not None:
+            return "cancel"
+        return self._suspicion(state, request)
+
+    def _suspicion(self, state: JobState, request: TakeRequest) -> Verdict:
+        if request.nonce in state.takes:
+            return "run"
+        suspicions = list(state.takes.values()).count(request.place)
+        if suspicions >= self._poison_after:
+            return "poisoned"
+        if suspicions >= SUSPECT_AFTER and not request.alone:
+            return "suspect"
+        return "run"
+
+    def _claim(self, state: JobState, request: TakeRequest) -> JobState:
+        reopens = _reopens(state, request)
+        if request.nonce in state.takes and not reopens:
+            return state  # a repeated call
+        now = now_rfc3339()
+        if reopens:
+            state.result = state.finished_at = state.cancel_requested_at = None
+            state.takes.clear()
+        if state.started_at is None or reopens or request.replay > state.replays:
+            state.started_at = now
+        state.status = JobStatus.RUNNING
+        state.takes[request.nonce] = request.place
+        state.fingerprint = request.fingerprint
+        state.replays = max(state.replays, request.replay)
+        state.queued_at = state.queued_at or request.queued_at
+        state.deliveries += 1
+        state.expires_at = self._live()
+        self._jobs[request.job_id] = state
+        return state
+
+    def _end(self, state: JobState, take: Take, result: TranslationResult) -> None:
+        timing = result.timing
+        state.status = JobStatus(result.status)
+        state.result = result
+        state.fingerprint = take.fingerprint
+        state.replays = take.replay
+        state.deliveries = max(state.deliveries, result.deliveries)
+        state.queued_at = timing.queued_at or state.queued_at
+        state.started_at = timing.started_at or state.started_at
+        state.finished_at = timing.finished_at or now_rfc3339()
+        state.cancel_requested_at = None
+        state.takes.clear()
+        state.expires_at = self._clock() + take.ttl_s
+        self._jobs[take.job_id] = state
+
+    def _reply(self, verdict: Verdict, state: JobState, request: TakeRequest) -> TakeReply:
+        known = request.job_id in self._jobs
+        return TakeReply(
+            verdict=verdict,
+            deliveries=state.deliveries,
+            replays=state.replays,
+            queued_at=state.queued_at,
+            started_at=state.started_at,
+            status=state.status if known else None,
+            result=state.result if verdict == "done" and self._want_results else None,
+            document_cancelled=request.document_id in self._cancelled_documents,
+        )
+
+    def _live(self) -> float:
+        return self._clock() + self._live_ttl_s
+
+    def _notify(self, notice: CancelNotice) -> None:
+        for listener in self._listeners:
+            listener.put_nowait(notice)
+
+
+def _reopens(state: JobState, request: TakeRequest) -> bool:
+    ended_unwell = state.terminal and state.status is not JobStatus.COMPLETED
+    return ended_unwell and request.replay > state.replays
+
+
+def _owned_by_another(state: JobState, fingerprint: str) -> bool:
+    return state.fingerprint is not None and state.fingerprint != fingerprint
+
+
+def _open_to(state: JobState, take: Take) -> bool:
+    if state.terminal or state.replays != take.replay:
+        return False
+    return not _owned_by_another(state, take.fingerprint)
