@@ -1,0 +1,122 @@
+"""Is text cut at sentences, clauses and blanks, and is nothing ever lost?"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_text.sentences import pack, split_sentences
+from dragoman_text.spans import find_spans
+
+LANGS = st.sampled_from(["en", "de", "zh-CN", "pt-BR", "ja", "th", "ar", "hi", "xx"])
+TEXTS = st.text() | st.lists(
+    st.sampled_from(
+        ["Hello.", "z. B.", " ", "\n\n", "Wie geht's?", "你好。", "1,000", "ok, ", "{name}", "😀"]
+    ),
+    max_size=40,
+).map("".join)
+
+
+@given(TEXTS, LANGS)
+def test_sentences_joined_are_the_text(text: str, lang: str) -> None:
+    sentences = split_sentences(text, lang)
+    assert "".join(sentences) == text
+    assert all(sentences)
+
+
+@given(TEXTS, LANGS)
+def test_blanks_stay_with_the_sentence_before_them(text: str, lang: str) -> None:
+    assert not any(sentence[0].isspace() for sentence in split_sentences(text, lang)[1:])
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "expected"),
+    [
+        (
+            "en",
+            "Hello Mr. Smith.  How are you?\n\nFine. ",
+            ["Hello Mr. Smith.  ", "How are you?\n\n", "Fine. "],
+        ),
+        ("zh-CN", "你好。我很好！谢谢", ["你好。", "我很好！", "谢谢"]),
+        ("de", "Das ist z. B. gut. Ja.", ["Das ist z. B. gut. ", "Ja."]),
+        ("en", "  Hi. Ho.", ["  Hi. ", "Ho."]),
+        ("en", " \n ", [" \n "]),
+        ("en", "", []),
+    ],
+)
+def test_sentences_end_where_a_reader_sees_it(lang: str, text: str, expected: list[str]) -> None:
+    assert split_sentences(text, lang) == expected
+
+
+@given(TEXTS, LANGS, st.integers(1, 30))
+def test_chunks_joined_are_the_pieces(text: str, lang: str, limit: int) -> None:
+    assert "".join(pack(split_sentences(text, lang), lambda part: len(part) <= limit)) == text
+
+
+@given(TEXTS, LANGS, st.integers(1, 30))
+def test_chunks_are_as_long_as_fits(text: str, lang: str, limit: int) -> None:
+    chunks = pack(split_sentences(text, lang), lambda part: len(part) <= limit)
+    for chunk in chunks:
+        oversize = len(chunk) > limit
+        assert not oversize or len(chunk.split(maxsplit=1)) <= 1 or find_spans(chunk)
+    packed_again = pack(chunks, lambda part: len(part) <= limit)
+    assert packed_again == chunks
+
+
+@given(TEXTS, st.integers(1, 12))
+def test_no_chunk_ends_inside_a_protected_span(text: str, limit: int) -> None:
+    with_span = f"{text} <a href='x y'>, {{{{ a b }}}}; ACME, Inc. {text}"
+    chunks = pack([with_span], lambda part: len(part) <= limit, ["ACME, Inc."])
+    cuts = {sum(map(len, chunks[:count])) for count in range(len(chunks))}
+    for span in find_spans(with_span, ["ACME, Inc."]):
+        assert not any(span.start < cut < span.end for cut in cuts)
+
+
+def test_short_sentences_share_a_chunk() -> None:
+    pieces = ["One. ", "Two. ", "Three. ", "Four."]
+    assert pack(pieces, lambda part: len(part) <= 10) == ["One. Two. ", "Three. ", "Four."]
+
+
+def test_a_long_sentence_is_split_at_clauses_before_blanks() -> None:
+    piece = "one two, three four; five six seven"
+    assert pack([piece], lambda part: len(part) <= 15) == [
+        "one two, ",
+        "three four; ",
+        "five six seven",
+    ]
+
+
+def test_a_long_clause_is_split_at_blanks() -> None:
+    assert pack(["one two three"], lambda part: len(part) <= 8) == ["one two ", "three"]
+
+
+def test_numbers_and_times_are_no_clauses() -> None:
+    piece = "pay 1,000 at 12:30"
+    assert pack([piece], lambda part: len(part) <= 9) == ["pay ", "1,000 at ", "12:30"]
+
+
+def test_chinese_clauses_need_no_blank() -> None:
+    assert pack(["你好，世界，再见"], lambda part: len(part) <= 4) == ["你好，", "世界，", "再见"]
+
+
+def test_what_cannot_be_split_comes_back_whole() -> None:
+    assert pack(["x" * 50], lambda part: len(part) <= 10) == ["x" * 50]
+
+
+def test_lengths_are_asked_for_about_as_often_as_chunks_come_out() -> None:
+    asked = 0
+
+    def fits(part: str) -> bool:
+        nonlocal asked
+        asked += 1
+        return len(part) <= 2000
+
+    chunks = pack(["word "] * 20_000, fits)
+    assert len(chunks) == 50
+    assert asked < 20_000 + 50 * 25
+
+
+def test_no_pieces_are_no_chunks() -> None:
+    assert pack([], lambda _part: True) == []
+    assert pack(["", ""], lambda _part: True) == []

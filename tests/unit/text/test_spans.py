@@ -1,0 +1,278 @@
+"""Are placeholders found, masked and put back, and is prose left alone?"""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dragoman_text.spans import (
+    BRACKETS,
+    STYLES,
+    TAGS,
+    Masked,
+    Span,
+    TokensChanged,
+    TokenStyle,
+    find_spans,
+    has_letters,
+    is_translatable,
+    mask,
+    restore,
+)
+
+ANY_STYLE = st.sampled_from(STYLES)
+TEXTS = st.text() | st.lists(
+    st.sampled_from(
+        [
+            "{name}",
+            "%d",
+            "%",
+            "{{x}}",
+            "{",
+            "}",
+            "<b>",
+            "<x",
+            "/>",
+            "⟦0⟧",
+            "⟦",
+            "⟧",
+            "{{1}}",
+            "<x2/>",
+            "https://a.de/b",
+            "ACME",
+            "`",
+            " ",
+            "3",
+            "word",
+            "ü",
+            "⟦ 999999 ⟧",
+            "&amp;",
+            "a@b.de",
+        ]
+    ),
+    max_size=30,
+).map("".join)
+TERMS = st.lists(st.sampled_from(["ACME", "or", "d", "", "word ACME"]) | st.text(max_size=3))
+
+
+def kept(text: str, *terms: str) -> list[str]:
+    return [text[span.start : span.end] for span in find_spans(text, terms)]
+
+
+@pytest.mark.parametrize(
+    "placeholder",
+    [
+        "{{x}}",
+        "{{ user.name }}",
+        "{{{raw}}}",
+        "${x}",
+        "%(x)s",
+        "%(count)d",
+        "%1$s",
+        "%d",
+        "%5.2f",
+        "%@",
+        "%lld",
+        "{name}",
+        "{0}",
+        "{}",
+        "{price:.2f}",
+        "{items[0]}",
+        "%%",
+        "<tag>",
+        "</tag>",
+        "<br/>",
+        '<a href="x">',
+        "<!-- no -->",
+        "&nbsp;",
+        "&#160;",
+        "&#xA0;",
+        "https://x.org/a?b=c",
+        "http://x.org",
+        "www.example.org/a_(b)",
+        "first.last+tag@mail.example.org",
+        "`code here`",
+        "``a `b` c``",
+        "https://de.wikipedia.org/wiki/Straße",
+        "https://x.org/{id}/y",
+    ],
+)
+def test_a_placeholder_is_found_in_its_sentence(placeholder: str) -> None:
+    assert kept(f"Vorher {placeholder} nachher.") == [placeholder]
+    assert kept(f"({placeholder}).") == [placeholder]
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "100 % der Leute",
+        "5 %ige Lösung",
+        "a 50% discount",
+        "50 % of",
+        "I <3 you",
+        "a < b and c > d",
+        "R&D and Q&A",
+        "Tom & Jerry;",
+        "{not a placeholder}",
+        "$5 {",
+        "me @home",
+        "10:30 a.m.",
+        "don't `quote",
+        "e.g. this",
+        "and/or",
+        "C:\\path",
+        "www. is short",
+    ],
+)
+def test_prose_is_left_alone(prose: str) -> None:
+    assert kept(prose) == []
+
+
+def test_a_link_ends_before_the_sentence_does() -> None:
+    assert kept("See https://x.org/a, (or https://y.org/b_(c)). 请访问https://z.cn/路。") == [
+        "https://x.org/a",
+        "https://y.org/b_(c)",
+        "https://z.cn/",
+    ]
+
+
+def test_every_occurrence_of_a_term_is_found_verbatim() -> None:
+    assert kept("ACME sells acme. ACME!", "ACME") == ["ACME", "ACME"]
+    assert kept("a.b axb", "a.b") == ["a.b"]
+
+
+def test_what_overlaps_becomes_one_span() -> None:
+    text = "New York City"
+    assert find_spans(text, ["New York", "York City"]) == [Span(0, 13, "term")]
+    assert [span.kind for span in find_spans("https://acme.org/x", ["acme"])] == ["url"]
+
+
+@given(TEXTS, TERMS)
+def test_spans_are_in_order_and_apart(text: str, terms: list[str]) -> None:
+    spans = find_spans(text, terms)
+    assert all(span.start < span.end for span in spans)
+    assert all(one.end <= other.start for one, other in itertools.pairwise(spans))
+    assert (not spans) or spans[-1].end <= len(text)
+
+
+@given(TEXTS, TERMS)
+def test_a_term_is_always_covered(text: str, terms: list[str]) -> None:
+    spans = find_spans(text, terms)
+    for term in filter(None, terms):
+        place = text.find(term)
+        assert place < 0 or any(s.start <= place and place + len(term) <= s.end for s in spans)
+
+
+@given(TEXTS, TERMS, ANY_STYLE)
+def test_restoring_the_mask_gives_the_text(text: str, terms: list[str], style: TokenStyle) -> None:
+    masked = mask(text, find_spans(text, terms), style)
+    assert restore(masked.text, masked) == text
+
+
+@given(TEXTS, ANY_STYLE)
+def test_tokens_may_come_back_spaced_and_in_another_order(text: str, style: TokenStyle) -> None:
+    masked = mask(text, find_spans(text), style)
+    tokens = [style.token(masked.first + n) for n in range(len(masked.originals))]
+    spaced = [token.replace(style.before, style.before + " ") for token in reversed(tokens)]
+    assert restore(" und ".join(spaced), masked) == " und ".join(reversed(masked.originals))
+
+
+@pytest.mark.parametrize("spelling", ["⟦0⟧", "⟦ 0 ⟧", "⟦0 ⟧", "⟦\u00a00⟧", "⟦０⟧", "⟦٠⟧"])
+def test_a_token_is_recognised_however_it_is_spaced(spelling: str) -> None:
+    masked = mask("Hi {name}!", find_spans("Hi {name}!"))
+    assert restore(f"Hallo {spelling}!", masked) == "Hallo {name}!"
+
+
+def test_a_token_is_recognised_in_capitals() -> None:
+    masked = mask("Hi {name}!", find_spans("Hi {name}!"), TAGS)
+    assert restore("Hallo <X0 />!", masked) == "Hallo {name}!"
+
+
+def test_a_lost_token_is_told() -> None:
+    masked = mask("{a} and {b}", find_spans("{a} and {b}"))
+    with pytest.raises(TokensChanged) as raised:
+        restore("⟦0⟧ und", masked)
+    assert (raised.value.missing, raised.value.repeated) == (("{b}",), ())
+
+
+def test_a_repeated_token_is_told() -> None:
+    masked = mask("{a} and {b}", find_spans("{a} and {b}"))
+    with pytest.raises(TokensChanged) as raised:
+        restore("⟦0⟧ ⟦1⟧ ⟦0⟧", masked)
+    assert (raised.value.missing, raised.value.repeated) == ((), ("{a}",))
+
+
+def test_numbers_that_the_text_spells_itself_are_not_used() -> None:
+    text = "⟦0⟧ and {a}"
+    masked = mask(text, find_spans(text), BRACKETS)
+    assert masked == Masked("⟦0⟧ and ⟦1⟧", ("{a}",), 1, BRACKETS)
+    assert restore("⟦0⟧ und ⟦1⟧", masked) == "⟦0⟧ und {a}"
+
+
+def test_a_text_without_spans_is_its_own_mask() -> None:
+    masked = mask("Hello.", [])
+    assert masked.text == "Hello."
+    assert restore("Hallo.", masked) == "Hallo."
+
+
+@pytest.mark.parametrize("text", ["a", "ü", "日", "नमस्ते", "1 a", "😀 b"])
+def test_letters_of_every_script_are_letters(text: str) -> None:
+    assert has_letters(text)
+    assert is_translatable(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n\t",
+        "12.5",
+        "—!?…",
+        "😀🎉",
+        "1 + 1 = 2",
+        "https://example.org/a",
+        "{name}",
+        "%s: %d",
+        "<br/>",
+        "a@b.de",
+        "`code`",
+        "{{x}} / {{y}}",
+        "&nbsp;",
+        "<b>1</b>",
+    ],
+)
+def test_what_holds_no_words_is_its_own_translation(text: str) -> None:
+    assert not is_translatable(text)
+
+
+def test_a_term_alone_is_its_own_translation() -> None:
+    assert not is_translatable("ACME!", ["ACME"])
+    assert is_translatable("ACME sells!", ["ACME"])
+
+
+@given(TEXTS)
+def test_a_text_with_a_word_is_translatable(text: str) -> None:
+    assume("`" not in text and "<" not in text and "{" not in text)
+    assert is_translatable(f"{text} – Guten – ")
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "`a", "<!--", "<a ", "a@", "{", "%", "http://", "a.b@c.", "&a", "``a", "(", "{{", "%(a"],
+)
+def test_hostile_texts_take_linear_time(unit: str) -> None:
+    text = "https://a.de/" + unit * (131_072 // len(unit))
+    started = time.process_time()
+    find_spans(text)
+    find_spans(text[13:])
+    assert time.process_time() - started < 2.0
+
+
+def test_a_link_with_a_thousand_brackets_takes_linear_time() -> None:
+    started = time.process_time()
+    assert kept("https://a.de/" + ")" * 130_000) == ["https://a.de/"]
+    assert time.process_time() - started < 2.0

@@ -1,0 +1,197 @@
+"""Which parts of a text must come through a translation verbatim, and how are they kept so?"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+# One pass, the first alternative that matches at a place wins. Every repetition is bounded or
+# cannot run over what another start would scan again: texts of 128 KiB take linear time.
+_URL_CHARS: Final = r"A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%{}\u00C0-\u052F"
+_KINDS: Final = {
+    "url": rf"(?:https?://|ftp://|(?<![\w.])www\.)[{_URL_CHARS}]+",
+    "mail": r"(?<![\w.%+\-])[A-Za-z0-9_.%+\-]{1,64}@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}\b",
+    "code": r"``[^\n]{1,300}?``|`[^`\n]{1,1000}`",
+    "tag": r"<!--[^<>]{0,1000}-->|</?[A-Za-z][A-Za-z0-9:\-]{0,60}(?:\s[^<>]{0,2000})?/?>",
+    "entity": r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});",
+    "mustache": r"\{\{\{[^{}\n]{1,200}\}\}\}|\{\{[^{}\n]{1,200}\}\}",
+    "template": r"\$\{[^{}\n]{1,200}\}",
+    # No space flag and no letter behind: "100 % der" and "5 %ige" are prose.
+    "printf": r"%\([A-Za-z_]\w{0,60}\)[#0+\-]{0,3}[0-9]{0,4}(?:\.[0-9]{1,3})?[diouxXeEfFgGcrsa]"
+    r"|%(?:[0-9]{1,2}\$)?[#0+\-']{0,3}(?:[0-9]{1,4}|\*)?(?:\.(?:[0-9]{1,3}|\*))?"
+    r"(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGaAcCsSp@](?![^\W\d_])|%%",
+    "brace": r"\{(?:[A-Za-z0-9_][\w.\[\]]{0,60}(?:![rsa])?(?::[^{}\n]{0,40})?)?\}",
+}
+_PATTERN: Final = re.compile("|".join(f"(?P<{kind}>{body})" for kind, body in _KINDS.items()))
+_CLOSING: Final = {")": "(", "]": "[", "}": "{"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """``text[start:end]`` is to be kept; ``kind`` is ``term`` or the kind of placeholder."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def find_spans(text: str, terms: Iterable[str] = ()) -> list[Span]:
+    """Placeholders, links, code, tags and every occurrence of the literal ``terms``, in order.
+
+    Spans neither overlap nor are empty: what overlaps becomes one span.
+    """
+    found = [_placeholder(match) for match in _PATTERN.finditer(text)]
+    for term in set(terms) - {""}:
+        found += [
+            Span(match.start(), match.end(), "term") for match in re.finditer(re.escape(term), text)
+        ]
+    return _united(sorted(found))
+
+
+def has_letters(text: str) -> bool:
+    """Whether any character is a letter of any script."""
+    return any(map(str.isalpha, text))
+
+
+def is_translatable(text: str, terms: Iterable[str] = ()) -> bool:
+    """Whether letters remain outside the protected spans.
+
+    Otherwise (nothing, blanks, digits, punctuation, emoji, a link, a placeholder) the text is its
+    own translation.
+    """
+    return has_letters(text) and any(
+        has_letters(piece) for piece in unprotected(text, find_spans(text, terms))
+    )
+
+
+def unprotected(text: str, spans: Sequence[Span]) -> list[str]:
+    """What lies between the spans, in order; one piece more than there are spans."""
+    starts = [0, *(span.end for span in spans)]
+    ends = [*(span.start for span in spans), len(text)]
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStyle:
+    """How a numbered token is written; models differ in which style they copy faithfully."""
+
+    name: str
+    before: str
+    after: str
+
+    def token(self, number: int) -> str:
+        """The token of a number."""
+        return f"{self.before}{number}{self.after}"
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Finds tokens, also with spaces inside, in other case and with digits of any script."""
+        before, after = (
+            r"\s*".join(re.escape(char) for char in part if not char.isspace())
+            for part in (self.before, self.after)
+        )
+        return re.compile(rf"{before}\s*(\d{{1,6}})\s*{after}", re.IGNORECASE)
+
+
+BRACKETS: Final = TokenStyle("brackets", "⟦", "⟧")
+TAGS: Final = TokenStyle("tags", "<x", "/>")
+BRACES: Final = TokenStyle("braces", "{{", "}}")
+STYLES: Final = (BRACKETS, TAGS, BRACES)
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A text with numbered tokens in place of ``originals``; the first has the number ``first``."""
+
+    text: str
+    originals: tuple[str, ...]
+    first: int
+    style: TokenStyle
+
+
+class TokensChanged(ValueError):
+    """A translation lacks tokens or repeats them; ``missing`` and ``repeated`` are originals."""
+
+    def __init__(self, missing: tuple[str, ...], repeated: tuple[str, ...]) -> None:
+        super().__init__(f"{len(missing)} tokens are missing, {len(repeated)} are repeated")
+        self.missing = missing
+        self.repeated = repeated
+
+
+def mask(text: str, spans: Sequence[Span], style: TokenStyle = BRACKETS) -> Masked:
+    """Put a numbered token in each span's place; numbers that the text itself spells are skipped.
+
+    ``spans`` as ``find_spans`` returns them: in order, without overlaps.
+    """
+    between = unprotected(text, spans)
+    first = _first_free_number("\0".join(between), len(spans), style)
+    tokens = [style.token(first + index) for index in range(len(spans))]
+    pieces = [piece + token for piece, token in zip(between, [*tokens, ""], strict=True)]
+    originals = tuple(text[span.start : span.end] for span in spans)
+    return Masked("".join(pieces), originals, first, style)
+
+
+def restore(translation: str, masked: Masked) -> str:
+    """Put the originals back in the tokens' places, in whichever order these have come.
+
+    Raises TokensChanged unless every token is there exactly once.
+    """
+    pattern, numbers = masked.style.pattern, range(len(masked.originals))
+    seen = Counter(int(match[1]) - masked.first for match in pattern.finditer(translation))
+    missing = tuple(masked.originals[number] for number in numbers if seen[number] == 0)
+    repeated = tuple(masked.originals[number] for number in numbers if seen[number] > 1)
+    if missing or repeated:
+        raise TokensChanged(missing, repeated)
+
+    def original(match: re.Match[str]) -> str:
+        number = int(match[1]) - masked.first
+        return masked.originals[number] if number in numbers else match[0]
+
+    return pattern.sub(original, translation)
+
+
+def _first_free_number(text: str, count: int, style: TokenStyle) -> int:
+    """The lowest number from which on ``count`` numbers are not spelled by ``text`` itself."""
+    first = 0
+    for used in sorted({int(match[1]) for match in style.pattern.finditer(text)}):
+        if first + count <= used:
+            break
+        first = used + 1
+    return first
+
+
+def _placeholder(match: re.Match[str]) -> Span:
+    kind = match.lastgroup or ""
+    end = match.end()
+    if kind == "url":
+        end = match.start() + len(_without_closing_punctuation(match[0]))
+    return Span(match.start(), end, kind)
+
+
+def _without_closing_punctuation(url: str) -> str:
+    """A sentence's full stop or bracket behind a link is not part of it."""
+    surplus = {close: url.count(close) - url.count(opened) for close, opened in _CLOSING.items()}
+    end = len(url)
+    while end:
+        last = url[end - 1]
+        if surplus.get(last, 0) > 0:
+            surplus[last] -= 1
+        elif last not in ".,;:!?'":
+            break
+        end -= 1
+    return url[:end]
+
+
+def _united(found: list[Span]) -> list[Span]:
+    united: list[Span] = []
+    for span in found:
+        if united and span.start < united[-1].end:
+            last = united[-1]
+            longer = max(last, span, key=lambda either: either.end - either.start)
+            united[-1] = Span(last.start, max(last.end, span.end), longer.kind)
+        else:
+            united.append(span)
+    return united
