@@ -1,0 +1,74 @@
+"""What does the trial translate? A greeting, a paragraph, a Markdown file; out and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dragoman_schemas.jobs import TranslationJob
+
+_TARGETS: Final = ("de", "fr", "es", "ja")
+_GREETING: Final = "Good morning! How are you today?"
+_PARAGRAPH: Final = (
+    "My sister lives in a small town near the sea. She works at a school and goes to work by bike. "
+    "Last summer we visited her for two weeks. It rained almost every day, but we were happy."
+)
+_BACK: Final = {
+    "de": "Ich habe meinen Schlüssel zu Hause vergessen.",
+    "fr": "Où est la gare, s'il vous plaît ?",
+    "es": "¿Cuánto cuesta este libro?",
+    "ja": "明日は友達と映画を見に行きます。",
+}
+_MARKDOWN_FILE: Final = Path(__file__).with_name("sample.md")
+# A heading's or list item's mark; the rest of the line is text.
+_MARK: Final = re.compile(r"^\s*(?:#{1,6}|[-*]|\d+\.)\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One text in one direction; `part` is what it belongs to on the screen."""
+
+    part: str
+    name: str
+    text: str
+    source_lang: str
+    target_lang: str
+
+    @property
+    def job(self) -> TranslationJob:
+        """The job to submit, under an id that a person can read."""
+        return TranslationJob(
+            job_id=f"trial.{self.name}.{self.source_lang}-{self.target_lang}",
+            text=self.text,
+            source_lang=self.source_lang,
+            target_lang=self.target_lang,
+        )
+
+
+def samples() -> list[Sample]:
+    """All samples, in the order in which they are shown."""
+    return [
+        *_from_english("A greeting", "greeting", _GREETING),
+        *(Sample("Into English", "back", text, source, "en") for source, text in _BACK.items()),
+        *_from_english("A paragraph", "paragraph", _PARAGRAPH),
+        *(
+            sample
+            for number, sentence in enumerate(markdown_sentences(), start=1)
+            for sample in _from_english(
+                f"A Markdown file ({_MARKDOWN_FILE.name})", f"markdown-{number}", sentence
+            )
+        ),
+    ]
+
+
+def markdown_sentences() -> list[str]:
+    """The sentences of the sample file, which has one a line, without their Markdown marks."""
+    lines = _MARKDOWN_FILE.read_text(encoding="utf-8").splitlines()
+    return [_MARK.sub("", line) for line in lines if line.strip()]
+
+
+def _from_english(part: str, name: str, text: str) -> Iterator[Sample]:
+    return (Sample(part, name, text, "en", target) for target in _TARGETS)

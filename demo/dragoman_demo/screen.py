@@ -1,0 +1,148 @@
+"""What does a person see during the trial? Every wait, the translations, and a summary."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from typing import Final
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from dragoman_demo.translating import Report, Translated
+
+# Wider lines than this are hard to read.
+_WIDEST: Final = 96
+
+
+class Screen:
+    """Progress and errors on stderr, translations on stdout; plain lines where there is no tty."""
+
+    def __init__(self, out: Console, err: Console) -> None:
+        self._out = out
+        self._err = err
+
+    @contextmanager
+    def step(self, doing: str) -> Iterator[None]:
+        """Say what is waited for, with the seconds so far, and how long it took in the end."""
+        started = time.monotonic()
+        if not self._err.is_terminal:
+            self._err.print(f"{doing} ...", markup=False, highlight=False)
+        with Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+            console=self._err,
+            transient=True,
+            disable=not self._err.is_terminal,
+        ) as progress:
+            progress.add_task(doing, total=None)
+            yield
+        self._err.print(
+            Text.assemble(("✓ ", "green"), doing, (f"  {time.monotonic() - started:.1f} s", "dim"))
+        )
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Progress]:
+        """A bar of finished jobs; advance its only task."""
+        with Progress(
+            SpinnerColumn(),
+            TextColumn("Translating", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self._err,
+        ) as progress:
+            progress.add_task("Translating", total=total)
+            yield progress
+
+    def say(self, text: str = "") -> None:
+        """A line on stderr, as it is."""
+        self._err.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def data(self, text: str) -> None:
+        """A line on stdout, unwrapped, so that it can be copied and parsed."""
+        self._out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def error(self, text: str) -> None:
+        """One line on stderr that says what to do."""
+        self._err.print(Text.assemble(("dragoman-demo: ", "bold red"), text), soft_wrap=True)
+
+    # --- results --------------------------------------------------------------------------------
+
+    def translations(self, done: Sequence[Translated]) -> None:
+        """Each source text once, with its translations below it."""
+        for part, of_part in groupby(done, key=lambda one: one.sample.part):
+            self._out.print()
+            self._out.print(Text(part, style="bold"))
+            for source, of_source in groupby(of_part, key=_source):
+                self._out.print(self._translations_of(source, list(of_source)))
+
+    def summary(self, report: Report) -> None:
+        """Jobs, jobs a second, and failures with their reasons."""
+        self._err.print()
+        self._err.print(
+            f"{report.completed} of {len(report.done)} jobs translated in {report.seconds:.1f} s "
+            f"({len(report.done) / report.seconds:.1f} jobs/s)",
+            highlight=False,
+        )
+        for reason, count in report.failures.items():
+            self.error(f"{count} failed: {reason}")
+
+    def json_lines(self, done: Sequence[Translated]) -> None:
+        """One object a line, in the order of the samples."""
+        for one in done:
+            sample = one.sample
+            members = {
+                "job_id": sample.job.job_id,
+                "source_lang": sample.source_lang,
+                "target_lang": sample.target_lang,
+                "source": sample.text,
+                "status": one.status,
+                "translation": one.text,
+                "error": one.error,
+                "total_ms": one.total_ms,
+            }
+            self.data(json.dumps(members, ensure_ascii=False))
+
+    def _translations_of(self, source: tuple[str, str], done: Sequence[Translated]) -> Padding:
+        table = Table(
+            width=min(self._out.width - 2, _WIDEST),
+            box=None,
+            show_header=False,
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
+        )
+        table.add_column(no_wrap=True)
+        # Folded, not cut with an ellipsis: Japanese has no spaces to break a line at.
+        table.add_column(ratio=1, overflow="fold")
+        table.add_column(style="dim", justify="right", no_wrap=True)
+        table.add_row(*(Text(text, style="dim") for text in source))
+        for one in done:
+            table.add_row(Text(one.sample.target_lang, style="cyan"), _outcome(one), _took(one))
+        return Padding(table, (0, 0, 0, 2))
+
+
+def _source(one: Translated) -> tuple[str, str]:
+    return one.sample.source_lang, one.sample.text
+
+
+def _outcome(one: Translated) -> Text:
+    return Text(one.text) if one.text is not None else Text(one.error or one.status, style="red")
+
+
+def _took(one: Translated) -> str:
+    return f"{one.total_ms / 1000:.2f} s" if one.total_ms is not None else ""

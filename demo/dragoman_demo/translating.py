@@ -1,0 +1,86 @@
+"""How do the samples go through the real client, and what came of each?"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from dragoman_demo.samples import Sample
+from dragoman_producer import JobHandle, ResultTimeout, TranslationClient
+
+_RESULT_S: Final = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """The end of one sample; `error` says why `text` is None. `total_ms` runs from the record."""
+
+    sample: Sample
+    status: str
+    text: str | None
+    error: str | None
+    total_ms: int | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """All samples in their order, and the seconds from the first submit to the last result."""
+
+    done: Sequence[Translated]
+    seconds: float
+
+    @cached_property
+    def failures(self) -> Counter[str]:
+        """How often each reason kept a sample from being translated."""
+        return Counter(one.error or one.status for one in self.done if one.text is None)
+
+    @property
+    def completed(self) -> int:
+        """Samples with a translation."""
+        return len(self.done) - self.failures.total()
+
+
+async def translate(
+    samples: Sequence[Sample],
+    *,
+    bootstrap: str,
+    redis_url: str,
+    on_done: Callable[[Translated], None],
+) -> Report:
+    """Submit all samples and wait for their ends; `on_done` hears of each as it comes.
+
+    Raises what the client raises where broker or Redis cannot be reached.
+    """
+    started = time.monotonic()
+
+    async def follow(sample: Sample, handle: JobHandle) -> Translated:
+        done = await _end(sample, handle)
+        on_done(done)
+        return done
+
+    async with (
+        TranslationClient(bootstrap_servers=bootstrap, redis_url=redis_url) as client,
+        asyncio.TaskGroup() as following,
+    ):
+        by_id = {sample.job.job_id: sample for sample in samples}
+        tasks = [
+            following.create_task(follow(by_id[handle.job_id], handle), name=handle.job_id)
+            async for handle in client.submit_many(sample.job for sample in samples)
+        ]
+    return Report([task.result() for task in tasks], time.monotonic() - started)
+
+
+async def _end(sample: Sample, handle: JobHandle) -> Translated:
+    try:
+        result = await handle.result(timeout_s=_RESULT_S)
+    except ResultTimeout as late:
+        return Translated(sample, str(late.status or "unknown"), None, str(late), None)
+    texts = [item.text for item in result.translations]
+    text = texts[0] if texts else None
+    error = f"{result.error.code}: {result.error.message}" if result.error else None
+    return Translated(sample, result.status, text, error, result.timing.total_ms)

@@ -1,0 +1,130 @@
+"""Does `dragoman-demo` show translations, leave nothing behind, and say clearly what failed?"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dragoman_demo.samples import samples
+from dragoman_producer import TranslationClient, TranslationJob
+from support.processes import ChildProcess, command
+from support.waiting import wait_until
+
+Trial = Callable[..., ChildProcess]
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Iterator[Trial]:
+    """Starts `dragoman-demo` with its temporary files where the test can see them."""
+    started: list[ChildProcess] = []
+
+    def start(*arguments: str, **env: str) -> ChildProcess:
+        process = ChildProcess(
+            command("dragoman-demo", *arguments),
+            log=tmp_path / "trial",
+            env={"TMPDIR": str(tmp_path), **env},
+            split_streams=True,
+        )
+        started.append(process.start())
+        return process
+
+    yield start
+    for process in started:
+        process.stop()
+
+
+def _children(process: ChildProcess) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def _rows(process: ChildProcess) -> list[dict[str, object]]:
+    return [json.loads(line) for line in process.output.splitlines()]
+
+
+def _nothing_left(children: list[psutil.Process], folder: Path) -> None:
+    _gone, alive = psutil.wait_procs(children, timeout=20)
+    assert alive == []
+    assert sorted(path.name for path in folder.iterdir()) == ["trial.err", "trial.out"]
+
+
+def test_all_samples_go_through_kafka_worker_and_redis(trial: Trial, tmp_path: Path) -> None:
+    # Settings for a real deployment must not leak into the trial.
+    process = trial("--engine", "echo", "--json", DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:1")
+    children = wait_until(lambda: _children(process), timeout_s=30, what="children")
+    assert process.wait(timeout_s=90) == 0, process.errors
+    rows = _rows(process)
+    assert [row["source"] for row in rows] == [sample.text for sample in samples()]
+    assert all(
+        row["translation"] == f"[{row['target_lang']}] {row['source']}"
+        and row["status"] == "completed"
+        for row in rows
+    )
+    _nothing_left(children, tmp_path)
+
+
+async def test_a_trial_that_stays_up_takes_jobs_until_ctrl_c(trial: Trial, tmp_path: Path) -> None:
+    process = trial("serve", "--engine", "echo", "--json")
+    process.wait_for(lambda: "\n" in process.output, timeout_s=90, what="the addresses")
+    addresses = json.loads(process.output)
+    async with TranslationClient(addresses["bootstrap_servers"], addresses["redis_url"]) as client:
+        job = TranslationJob(job_id="a1", text="Hello.", target_lang="de")
+        result = await (await client.submit(job)).result(timeout_s=30)
+    assert [item.text for item in result.translations] == ["[de] Hello."]
+    children = _children(process)
+    assert len(children) >= 5
+    process.interrupt()
+    assert process.wait(timeout_s=30) == 0, process.errors
+    _nothing_left(children, tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_trial_ended_while_it_starts_leaves_nothing(
+    trial: Trial, tmp_path: Path, number: signal.Signals
+) -> None:
+    process = trial("--engine", "echo")
+    # Broker, Redis and the worker, three of them on a leash or two.
+    children = process.wait_for(
+        lambda: found if len(found := _children(process)) >= 5 else [],
+        timeout_s=30,
+        what="all children",
+    )
+    process.send(number)
+    assert process.wait(timeout_s=30) == 130, process.errors
+    _nothing_left(children, tmp_path)
+
+
+def test_a_worker_that_cannot_start_is_told_with_the_end_of_its_log(
+    trial: Trial, tmp_path: Path
+) -> None:
+    broken = tmp_path / "dragoman_worker"
+    broken.mkdir()
+    (broken / "__init__.py").touch()
+    (broken / "__main__.py").write_text("raise SystemExit('out of order')")
+    process = trial("--engine", "echo", PYTHONPATH=str(tmp_path))
+    assert process.wait(timeout_s=60) == 1
+    assert process.output == ""
+    assert "the worker ended with 1 before it was ready" in process.errors
+    assert "out of order" in process.errors
+    [log] = tmp_path.glob("dragoman-demo-*/worker.log")
+    assert str(log) in process.errors
+
+
+@pytest.mark.timeout(400)
+def test_the_demonstration_model_translates_every_sample(
+    trial: Trial, tmp_path: Path, demo_model: Path
+) -> None:
+    process = trial("--json")
+    children = wait_until(lambda: _children(process), timeout_s=30, what="children")
+    assert process.wait(timeout_s=380) == 0, process.errors
+    rows = _rows(process)
+    assert [row["status"] for row in rows] == ["completed"] * len(samples())
+    assert all(row["translation"] and row["translation"] != row["source"] for row in rows)
+    into_english = {str(row["source"]): str(row["translation"]) for row in rows[4:8]}
+    assert "book" in into_english["¿Cuánto cuesta este libro?"].lower()
+    assert "station" in into_english["Où est la gare, s'il vous plaît ?"].lower()
+    _nothing_left(children, tmp_path)

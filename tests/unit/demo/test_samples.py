@@ -1,0 +1,23 @@
+"""Are the trial's samples jobs that any worker with the demo model can do?"""
+
+from __future__ import annotations
+
+from dragoman_demo.samples import markdown_sentences, samples
+
+
+def test_every_sample_is_a_job_with_an_id_of_its_own() -> None:
+    jobs = [sample.job for sample in samples()]
+    assert len({job.job_id for job in jobs}) == len(jobs) > 30
+
+
+def test_the_samples_go_in_eight_directions() -> None:
+    directions = {(sample.source_lang, sample.target_lang) for sample in samples()}
+    foreign = {"de", "fr", "es", "ja"}
+    assert directions == {("en", tag) for tag in foreign} | {(tag, "en") for tag in foreign}
+
+
+def test_markdown_marks_are_not_translated() -> None:
+    sentences = markdown_sentences()
+    assert sentences[0] == "How to make tea"
+    assert "Boil the water and warm the cup." in sentences
+    assert not any(sentence.startswith(("#", "-")) for sentence in sentences)

@@ -1,0 +1,86 @@
+"""Can a person read the trial's output, in a narrow terminal and in a pipe too?"""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from dragoman_demo.samples import Sample
+from dragoman_demo.screen import Screen
+from dragoman_demo.translating import Report, Translated
+
+_DONE = [
+    Translated(
+        Sample("A greeting", "greeting", "Good [bold]morning[/bold]!", "en", "ja"),
+        "completed",
+        "おはようございます。" * 8,
+        None,
+        310,
+    ),
+    Translated(
+        Sample("A greeting", "greeting", "Good [bold]morning[/bold]!", "en", "de"),
+        "failed",
+        None,
+        "too_long: 700 tokens, 512 fit",
+        40,
+    ),
+]
+
+
+class _Screened:
+    def __init__(self, width: int, *, terminal: bool = False) -> None:
+        self.out, self.err = io.StringIO(), io.StringIO()
+        self.screen = Screen(
+            out=Console(file=self.out, width=width, color_system=None),
+            err=Console(file=self.err, width=width, color_system=None, force_terminal=terminal),
+        )
+
+
+@pytest.mark.parametrize("width", [30, 40, 80, 200])
+def test_translations_fit_the_terminal_and_lose_nothing(width: int) -> None:
+    screened = _Screened(width)
+    screened.screen.translations(_DONE)
+    text = screened.out.getvalue()
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+    squeezed = "".join(text.split())
+    assert squeezed.count("お") == 8
+    # Text of a user is never taken for markup.
+    assert "[bold]" in squeezed
+    assert squeezed.count("Good[bold]morning[/bold]!") == 1
+
+
+def test_json_is_one_object_a_line_whatever_the_width() -> None:
+    screened = _Screened(30)
+    screened.screen.json_lines(_DONE)
+    first, second = map(json.loads, screened.out.getvalue().splitlines())
+    assert first["translation"] == _DONE[0].text
+    assert first["job_id"] == "trial.greeting.en-ja"
+    assert (second["translation"], second["error"]) == (None, "too_long: 700 tokens, 512 fit")
+
+
+def test_failures_are_counted_by_reason_on_stderr() -> None:
+    screened = _Screened(100)
+    screened.screen.summary(Report(_DONE, 0.5))
+    assert screened.out.getvalue() == ""
+    assert "1 of 2 jobs translated in 0.5 s (4.0 jobs/s)" in screened.err.getvalue()
+    assert "1 failed: too_long" in screened.err.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_wait_names_what_is_waited_for_and_how_long_it_took(terminal: bool) -> None:
+    screened = _Screened(80, terminal=terminal)
+    with screened.screen.step("Loading the engine"):
+        pass
+    assert screened.out.getvalue() == ""
+    assert "✓ Loading the engine  0.0 s" in screened.err.getvalue()
+
+
+def test_a_wait_that_failed_is_not_called_done() -> None:
+    screened = _Screened(80)
+    with pytest.raises(LookupError), screened.screen.step("Loading the engine"):
+        raise LookupError
+    assert "✓" not in screened.err.getvalue()
