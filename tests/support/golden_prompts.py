@@ -1,0 +1,136 @@
+"""Which prompts are pinned? Segments that show all a profile does, and how a file is written.
+
+``python tests/support/golden_prompts.py NAME`` writes ``tests/data/prompts/NAME.json`` anew for a
+profile; read the difference before it is committed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman_worker.errors import UnsupportedLanguage
+from dragoman_worker.ports import Prompt
+from dragoman_worker.prompts import get_profile
+from dragoman_worker.prompts.base import Profile, Segment
+
+FOLDER: Final = Path(__file__).parent.parent / "data" / "prompts"
+
+_TEXT: Final = "The cat sleeps on the server.\nIt likes Kafka."
+SEGMENTS: Final[dict[str, dict[str, Any]]] = {
+    "plain": {"text": "Hello, world!", "target_lang": "de", "source_lang": "en"},
+    "source unknown": {"text": "Hello, world!", "target_lang": "fr"},
+    "context": {
+        "text": _TEXT,
+        "target_lang": "de",
+        "source_lang": "en",
+        "context": "A story for children about computers.",
+    },
+    "glossary": {
+        "text": _TEXT,
+        "target_lang": "de",
+        "source_lang": "en",
+        "glossary": {"server": "Rechner", "Cat": "Kätzchen", "ice": "Eis", "dog": "Hund"},
+    },
+    "do_not_translate": {
+        "text": _TEXT,
+        "target_lang": "de",
+        "source_lang": "en",
+        "do_not_translate": ["Kafka", "Redis"],
+    },
+    "formality": {
+        "text": "How are you?",
+        "target_lang": "de",
+        "source_lang": "en",
+        "formality": "more",
+    },
+    "formality preferred": {
+        "text": "How are you?",
+        "target_lang": "fr",
+        "source_lang": "en",
+        "formality": "prefer_less",
+    },
+    "instructions": {
+        "text": _TEXT,
+        "target_lang": "es",
+        "source_lang": "en",
+        "instructions": ["Use short sentences.", "Keep the humour."],
+    },
+    "everything": {
+        "text": _TEXT,
+        "target_lang": "ja",
+        "source_lang": "en",
+        "context": "A story for children about computers.",
+        "glossary": {"cat": "子猫"},
+        "do_not_translate": ["Kafka"],
+        "formality": "less",
+        "instructions": ["Use short sentences."],
+    },
+    "zh-CN": {"text": "Hello, world!", "target_lang": "zh-CN", "source_lang": "en"},
+    "zh-TW": {"text": "Hello, world!", "target_lang": "zh-TW", "source_lang": "en"},
+    "from zh-Hant": {"text": "你好，世界！", "target_lang": "en", "source_lang": "zh-Hant"},
+    "pt-PT": {"text": "Hello, world!", "target_lang": "pt-PT", "source_lang": "en"},
+    "pt-BR": {"text": "Hello, world!", "target_lang": "pt-BR", "source_lang": "en"},
+    "de-AT": {"text": "Hello, world!", "target_lang": "de-AT", "source_lang": "en-GB"},
+    "neither is English": {"text": "Guten Tag.", "target_lang": "fr", "source_lang": "de"},
+    "same language": {"text": "Hello, world!", "target_lang": "en", "source_lang": "en-US"},
+    "language of few": {"text": "Hello, world!", "target_lang": "gd", "source_lang": "en"},
+}
+
+
+def segment_of(fields: dict[str, Any]) -> Segment:
+    """A segment from its JSON."""
+    given: dict[str, Any] = dict(fields)
+    for key in ("do_not_translate", "instructions"):
+        given[key] = tuple(fields.get(key, ()))
+    return Segment(**given)
+
+
+def outcome(profile: Profile, segment: Segment) -> dict[str, Any]:
+    """What rendering gives, as JSON: the prompt and warnings, or the error."""
+    try:
+        rendering = profile.render(segment)
+    except UnsupportedLanguage as error:
+        return {"error": error.message}
+    return {**_described(rendering.prompt), "warnings": list(rendering.warnings)}
+
+
+def golden(profile: Profile) -> dict[str, Any]:
+    """The content of the profile's file."""
+    cases = [
+        {"name": name, "segment": fields, **outcome(profile, segment_of(fields))}
+        for name, fields in SEGMENTS.items()
+    ]
+    return {"profile": profile.name, "cases": cases}
+
+
+def _described(prompt: Prompt) -> dict[str, Any]:
+    if not prompt.messages:
+        return {
+            "completion": prompt.completion,
+            "add_special_tokens": prompt.add_special_tokens,
+            "user_texts": list(prompt.user_texts),
+        }
+    messages = [
+        {
+            "role": message.role,
+            "content": message.content
+            if isinstance(message.content, str)
+            else [dict(part) for part in message.content],
+        }
+        for message in prompt.messages
+    ]
+    return {"messages": messages, "template_options": dict(prompt.template_options)}
+
+
+def main() -> None:
+    """Write the files of the profiles named."""
+    for name in sys.argv[1:]:
+        text = json.dumps(golden(get_profile(name)), ensure_ascii=False, indent=2) + "\n"
+        (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,357 @@
+"""Does every profile ask as its model card says, and answer for what it cannot ask?"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from dragoman_worker.errors import UnknownProfile, UnsupportedLanguage
+from dragoman_worker.prompts import PROFILES, get_profile, names
+from dragoman_worker.prompts.base import ALL_STEERING, Profile, Segment
+from dragoman_worker.prompts.plain import PLAIN
+from support.golden_prompts import FOLDER, SEGMENTS, outcome, segment_of
+
+NAMES = sorted(PROFILES)
+EVERYTHING = Segment(
+    text="The cat sleeps.",
+    target_lang="de",
+    source_lang="en",
+    context="A story.",
+    glossary={"cat": "Kater"},
+    do_not_translate=("cat",),
+    formality="more",
+    instructions=("Be brief.",),
+)
+
+
+def golden_cases() -> list[Any]:
+    cases = []
+    for name in NAMES:
+        path = FOLDER / f"{name}.json"
+        if path.exists():
+            found = json.loads(path.read_text(encoding="utf-8"))["cases"]
+            cases += [pytest.param(name, case, id=f"{name}: {case['name']}") for case in found]
+    return cases
+
+
+def content(profile: str, segment: Segment) -> str:
+    """The last message, or the completion, as text."""
+    prompt = get_profile(profile).render(segment).prompt
+    if not prompt.messages:
+        return prompt.completion
+    last = prompt.messages[-1].content
+    assert isinstance(last, str)
+    return last
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def test_the_profiles_of_the_contract_are_there() -> None:
+    assert set(PROFILES) == {
+        *("hy-mt2", "translategemma", "tower-plus", "seed-x", "milmmt", "eurollm"),
+        *("qwen3", "chat", "demo"),
+    }
+
+
+def test_the_table_cannot_be_changed() -> None:
+    with pytest.raises(TypeError):
+        PROFILES["mine"] = PLAIN  # type: ignore[index]
+
+
+def test_an_unknown_profile_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(UnknownProfile) as caught:
+        get_profile("hymt")
+    assert "'hymt'" in caught.value.message
+    assert all(name in caught.value.message for name in NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_profile_is_frozen_documented_and_pinned(name: str) -> None:
+    profile = get_profile(name)
+    assert profile.name == name
+    assert (type(profile).__doc__ or "").strip()
+    assert profile.models
+    assert profile.licence
+    assert profile.takes <= ALL_STEERING
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        profile.name = "other"  # type: ignore[misc]
+    pinned = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    assert pinned["profile"] == name
+    assert [case["name"] for case in pinned["cases"]] == list(SEGMENTS)
+
+
+@pytest.mark.parametrize(("name", "case"), golden_cases())
+def test_a_rendering_is_as_pinned(name: str, case: dict[str, Any]) -> None:
+    expected = {key: value for key, value in case.items() if key not in {"name", "segment"}}
+    assert outcome(get_profile(name), segment_of(case["segment"])) == expected
+
+
+# --- the words of the model cards -----------------------------------------------------------------
+
+PLAIN_TEXT = "It’s on the house."
+
+
+@pytest.mark.parametrize(
+    ("name", "source_lang", "target_lang", "expected"),
+    [
+        (
+            "hy-mt2",
+            None,
+            "de",
+            (
+                "Translate the following text into German. Note that you should only output the "
+                f"translated result without any additional explanation:\n\n{PLAIN_TEXT}"
+            ),
+        ),
+        (
+            "tower-plus",
+            "en",
+            "pt-PT",
+            (
+                "Translate the following English source text to Portuguese (Portugal):\n"
+                f"English: {PLAIN_TEXT}\nPortuguese (Portugal): "
+            ),
+        ),
+        (
+            "seed-x",
+            "en",
+            "zh",
+            f"Translate the following English sentence into Chinese:\n{PLAIN_TEXT} <zh>",
+        ),
+        (
+            "milmmt",
+            "zh-Hans",
+            "en",
+            (
+                "Translate this from Chinese (Simplified) to English:\n"
+                f"Chinese (Simplified): {PLAIN_TEXT}\nEnglish:"
+            ),
+        ),
+        ("demo", "en", "de", "<|de|>It's on the house.<|translation|>"),
+    ],
+)
+def test_a_plain_text_is_asked_for_in_the_words_of_the_card(
+    name: str, source_lang: str | None, target_lang: str, expected: str
+) -> None:
+    assert content(name, Segment(PLAIN_TEXT, target_lang, source_lang)) == expected
+
+
+@pytest.mark.parametrize(
+    ("steering", "expected"),
+    [
+        (
+            {"glossary": {"house": "Haus", "on": "auf", "garden": "Garten"}},
+            (
+                "Reference the following translations:\nhouse translates to Haus\non translates to "
+                "auf\n\nTranslate the following text into German. Note that you must ONLY output "
+                f"the translated result without any additional explanation:\n\n{PLAIN_TEXT}"
+            ),
+        ),
+        (
+            {"formality": "more"},
+            (
+                "Please translate the following text into German. Note that the translation style "
+                f"must strictly conform to [formal]:\n\n{PLAIN_TEXT}"
+            ),
+        ),
+        (
+            {"context": "In a pub."},
+            (
+                "[Background Information]\nIn a pub.\n\nPlease translate the following text into "
+                "German, taking the provided background information into consideration.\n\n"
+                f"[Source Text]\n{PLAIN_TEXT}"
+            ),
+        ),
+        (
+            {"instructions": ("Be brief.", "Be kind.")},
+            (
+                f"[Source Text]\n{PLAIN_TEXT}\n\n[Translation Tasks]\n1. Be brief.\n2. Be kind.\n"
+                "3. Translate the [Source Text] into German."
+            ),
+        ),
+    ],
+)
+def test_hy_mt2_has_the_task_prompts_of_its_card(steering: dict[str, Any], expected: str) -> None:
+    segment = Segment(PLAIN_TEXT, "de", "en", **steering)
+    assert content("hy-mt2", segment) == expected
+    assert get_profile("hy-mt2").render(segment).warnings == ()
+
+
+def test_translategemma_gets_one_part_with_both_codes() -> None:
+    rendering = get_profile("translategemma").render(Segment(PLAIN_TEXT, "zh-CN", "en-US"))
+    (message,) = rendering.prompt.messages
+    assert message.role == "user"
+    assert message.content == (
+        {
+            "type": "text",
+            "source_lang_code": "en",
+            "target_lang_code": "zh-Hans",
+            "text": PLAIN_TEXT,
+        },
+    )
+
+
+def test_eurollm_begins_with_the_system_message_of_its_card() -> None:
+    messages = get_profile("eurollm").render(Segment(PLAIN_TEXT, "fr", "en")).prompt.messages
+    assert [message.role for message in messages] == ["system", "user"]
+    assert messages[0].content == (
+        "You are EuroLLM --- an AI assistant specialized in European languages that provides "
+        "safe, educational and helpful answers."
+    )
+
+
+def test_qwen3_is_asked_not_to_think() -> None:
+    prompt = get_profile("qwen3").render(Segment(PLAIN_TEXT, "fr")).prompt
+    assert dict(prompt.template_options) == {"enable_thinking": False}
+
+
+@pytest.mark.parametrize(("name", "begins"), [("demo", False), ("seed-x", True), ("milmmt", False)])
+def test_a_completion_says_whether_a_begin_token_stands_before_it(name: str, begins: bool) -> None:
+    prompt = get_profile(name).render(Segment("Hello", "de", "en")).prompt
+    assert prompt.messages == ()
+    assert prompt.add_special_tokens is begins
+
+
+def test_sampling_is_as_on_the_cards() -> None:
+    by_card = get_profile("hy-mt2").sampling
+    assert (by_card.temperature, by_card.top_p, by_card.top_k, by_card.repetition_penalty) == (
+        *(0.7, 0.6, 20),
+        1.05,
+    )
+    qwen = get_profile("qwen3").sampling
+    assert (qwen.temperature, qwen.top_p, qwen.top_k) == (0.7, 0.8, 20)
+    for name in ("translategemma", "tower-plus", "seed-x", "milmmt", "eurollm", "chat", "demo"):
+        assert get_profile(name).sampling.temperature == 0.0
+    assert get_profile("demo").sampling.frequency_penalty == 0.3
+
+
+# --- what has no place ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_has_no_place_is_named_in_a_warning_each(name: str) -> None:
+    profile = get_profile(name)
+    warnings = profile.render(EVERYTHING).warnings
+    assert [warning.split(":")[0] for warning in warnings] == [
+        field
+        for field in ("context", "glossary", "do_not_translate", "formality", "instructions")
+        if field not in profile.takes
+    ]
+    assert all(profile.name in warning for warning in warnings)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if PROFILES[name].takes == ALL_STEERING])
+def test_what_has_a_place_stands_in_the_prompt(name: str) -> None:
+    text = content(name, EVERYTHING)
+    for part in ("The cat sleeps.", "A story.", "Kater", "formal", "Be brief.", "German"):
+        assert part in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("formality", ["default", "prefer_more", "prefer_less"])
+def test_a_preference_falls_back_silently(name: str, formality: Any) -> None:
+    segment = Segment("How are you?", "de", "en", formality=formality)
+    assert get_profile(name).render(segment).warnings == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_steering_that_does_not_apply_changes_nothing(name: str) -> None:
+    profile = get_profile(name)
+    plain = Segment("How are you?", "de", "en")
+    idle = dataclasses.replace(
+        plain, context=" \n", glossary={"cat": "Kater"}, do_not_translate=("Kafka",)
+    )
+    before, after = profile.render(plain), profile.render(idle)
+    assert after.prompt.messages == before.prompt.messages
+    assert after.prompt.completion == before.prompt.completion
+    assert after.warnings == ()
+
+
+# --- languages ------------------------------------------------------------------------------------
+
+WORLD = ("en", "de", "pt-BR", "zh-Hant", "sr-Latn", "fil", "nb", "gd", "yo")
+
+
+def every_pair() -> list[tuple[str, str, str]]:
+    pairs = []
+    for name in NAMES:
+        for tag in sorted(PROFILES[name].languages or WORLD):
+            pairs += [(name, "en", tag), (name, tag, "en")]
+    return pairs
+
+
+@pytest.mark.parametrize(("name", "source_lang", "target_lang"), every_pair())
+def test_every_language_a_profile_knows_is_rendered(
+    name: str, source_lang: str, target_lang: str
+) -> None:
+    profile = get_profile(name)
+    prompt = profile.render(Segment("Hello", target_lang, source_lang)).prompt
+    shown = prompt.completion or str(prompt.messages)
+    assert "Hello" in shown
+    named = (names.plain_name(target_lang), target_lang, "Tagalog", "Chinese", "Norwegian")
+    assert any(name in shown for name in named)
+    assert "Unknown" not in shown
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if PROFILES[name].languages is not None])
+def test_a_language_it_does_not_know_is_refused(name: str) -> None:
+    profile = get_profile(name)
+    for field, segment in (
+        ("target_lang", Segment("Hello", "tlh", "en")),
+        ("source_lang", Segment("Hello", "en", "tlh")),
+    ):
+        with pytest.raises(UnsupportedLanguage) as caught:
+            profile.render(segment)
+        assert caught.value.message.startswith(f"{field}: ")
+        assert "tlh" in caught.value.message
+        assert name in caught.value.message
+
+
+def test_the_demo_names_the_five_it_knows() -> None:
+    with pytest.raises(UnsupportedLanguage, match="between de, en, es, fr and ja, not it"):
+        get_profile("demo").render(Segment("Hello", "it", "en"))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if PROFILES[name].needs_source])
+def test_a_prompt_that_names_the_source_needs_it(name: str) -> None:
+    with pytest.raises(UnsupportedLanguage, match=r"^source_lang: .*none was given or detected"):
+        get_profile(name).render(Segment("Hello", "de"))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not PROFILES[name].needs_source])
+def test_the_others_do_without(name: str) -> None:
+    assert get_profile(name).render(Segment("Hello", "de")).warnings == ()
+
+
+def test_the_demo_takes_regions_and_says_so() -> None:
+    rendering = get_profile("demo").render(Segment("Hello", "de-AT", "en-GB"))
+    assert rendering.prompt.completion == "<|de|>Hello<|translation|>"
+    assert [warning.split(":")[0] for warning in rendering.warnings] == ["target_lang"]
+
+
+def test_the_demo_is_weak_between_others_than_english() -> None:
+    demo = get_profile("demo")
+    (warning,) = demo.render(Segment("Guten Tag", "fr", "de")).warnings
+    assert "weak from de to fr" in warning
+    assert demo.render(Segment("Guten Tag", "de", "de")).warnings == ()
+
+
+def test_the_demo_reads_text_as_it_was_trained() -> None:
+    text = "  „Cafe\u0301“ \u00a0 isn’t\there.  \n \n  Next\u202fline! "
+    prompt = get_profile("demo").render(Segment(text, "de", "en")).prompt
+    assert prompt.completion == '<|de|>"Café" isn\'t here.\n\nNext line!<|translation|>'
+    assert prompt.user_texts == ('"Café" isn\'t here.\n\nNext line!',)
+
+
+# --- the echo engine's ----------------------------------------------------------------------------
+
+
+def test_the_echo_engine_has_a_profile_that_is_no_choice() -> None:
+    profile: Profile = PLAIN
+    assert profile.name not in PROFILES
+    assert profile.render(Segment(" <|en|> ", "de")).prompt.completion == " <|en|> "
+    assert len(profile.render(EVERYTHING).warnings) == 5

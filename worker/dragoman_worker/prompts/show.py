@@ -1,0 +1,83 @@
+"""How are profiles shown to people? Rows of a table, and a rendered prompt as plain text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from dragoman_worker.ports import Message, Prompt
+from dragoman_worker.prompts import PROFILES
+from dragoman_worker.prompts.base import Profile, ProfileSampling, Segment
+
+_DEFAULTS = ProfileSampling()
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRow:
+    """One profile as `dragoman-worker profiles` lists it. `takes` names fields of the job."""
+
+    name: str
+    models: str
+    licence: str
+    languages: tuple[str, ...]
+    """Base tags in order; empty: any."""
+    takes: tuple[str, ...]
+    needs_source: bool
+    sampling: str
+
+
+def profile_rows() -> list[ProfileRow]:
+    """All profiles, in the order of the table."""
+    return [_row(profile) for profile in PROFILES.values()]
+
+
+def rendered(profile: Profile, segment: Segment) -> str:
+    """What the model would be sent, before its own template, and the warnings.
+
+    Raises UnsupportedLanguage.
+    """
+    rendering = profile.render(segment)
+    blocks = [_prompt(rendering.prompt)]
+    blocks += [f"warning: {warning}" for warning in rendering.warnings]
+    return "\n\n".join(blocks)
+
+
+def sampling_text(sampling: ProfileSampling) -> str:
+    """``greedy``, or what differs from neutral decoding: ``temperature 0.7, top_k 20``."""
+    changed = [
+        f"{each.name} {getattr(sampling, each.name):g}"
+        for each in fields(sampling)
+        if isinstance(getattr(sampling, each.name), int | float)
+        and getattr(sampling, each.name) != getattr(_DEFAULTS, each.name)
+    ]
+    if sampling.temperature == 0.0:
+        changed = ["greedy", *(text for text in changed if not text.startswith("top_"))]
+    return ", ".join(changed)
+
+
+def _row(profile: Profile) -> ProfileRow:
+    return ProfileRow(
+        name=profile.name,
+        models=profile.models,
+        licence=profile.licence,
+        languages=tuple(sorted(profile.languages or ())),
+        takes=tuple(sorted(profile.takes)),
+        needs_source=profile.needs_source,
+        sampling=sampling_text(profile.sampling),
+    )
+
+
+def _prompt(prompt: Prompt) -> str:
+    if not prompt.messages:
+        begin = "with" if prompt.add_special_tokens else "without"
+        return f"--- completion, {begin} the tokenizer's begin token\n{prompt.completion}"
+    options = "".join(f", {key}={value}" for key, value in prompt.template_options.items())
+    return "\n".join(
+        f"--- {message.role}{options}\n{_content(message)}" for message in prompt.messages
+    )
+
+
+def _content(message: Message) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    lines = (f"{key}: {value}" for part in message.content for key, value in part.items())
+    return "\n".join(lines)
