@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_worker.errors import EngineDead, TooLong
 from dragoman_worker.ports import Decoding, Engine, FinishReason, GenerationRequest, Prompt
-from support.engines import CONTEXT_TOKENS, MAX_NUM_SEQS, a_request, ended, long_decoding
+from support.engine_requests import CONTEXT_TOKENS, MAX_NUM_SEQS, a_request, ended, long_decoding
 from support.waiting import eventually
 
 pytestmark = [
@@ -47,7 +47,6 @@ async def test_a_generation_says_how_it_ended_and_what_it_took(engine: Engine) -
     assert made.finish_reason in get_args(FinishReason)
     assert made.prompt_tokens == len(asked.prompt_ids)
     assert 0 < made.completion_tokens <= 20
-    assert made.text
 
 
 async def test_greedy_decoding_gives_the_same_text_twice(engine: Engine) -> None:

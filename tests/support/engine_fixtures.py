@@ -11,7 +11,7 @@ import pytest_asyncio
 from dragoman_worker.engines.echo import EchoEngine
 from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.settings import EchoSettings, EngineSettings
-from support.engines import CONTEXT_TOKENS, OPTIONS, vllm_settings
+from support.engine_requests import CONTEXT_TOKENS, OPTIONS, vllm_settings
 from support.tiny_model import make_tiny_model
 
 

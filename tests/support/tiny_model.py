@@ -62,7 +62,7 @@ def _save_tokenizer(folder: Path) -> dict[str, int]:
         model_max_length=CONTEXT_TOKENS,
     )
     fast.save_pretrained(folder)
-    return {token: tokenizer.token_to_id(token) for token in SPECIAL_TOKENS}
+    return {token: index for index, token in enumerate(SPECIAL_TOKENS)}
 
 
 def _save_weights(folder: Path, special: dict[str, int], context_tokens: int) -> None:
@@ -84,4 +84,4 @@ def _save_weights(folder: Path, special: dict[str, int], context_tokens: int) ->
         eos_token_id=special[END],
         pad_token_id=special[PADDING],
     )
-    Qwen3ForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
+    Qwen3ForCausalLM(config).bfloat16().save_pretrained(folder)

@@ -52,29 +52,38 @@ class Launch:
         self._verbose = verbose
         self._given_up = threading.Event()
         self._before: frozenset[BaseProcess] = frozenset()
+        self._made: list[Built] = []
 
     async def built(self) -> Built:
         """Build; if cancelled, end what has been started before passing the cancellation on."""
         self._before = frozenset(multiprocessing.active_children())
         thread = asyncio.create_task(asyncio.to_thread(self._build), name="vllm-build")
         try:
-            return await asyncio.shield(thread)
+            await asyncio.shield(thread)
         except asyncio.CancelledError:
             await self._give_up(thread)
             raise
+        return self._made.pop()
 
-    async def _give_up(self, thread: asyncio.Task[Built]) -> None:
+    async def _give_up(self, thread: asyncio.Task[None]) -> None:
         self._given_up.set()
         while not thread.done():
             core_process.end(self._children())
             await asyncio.wait([thread], timeout=_REAP_S)
-        if not thread.cancelled() and thread.exception() is None:
-            await asyncio.to_thread(thread.result().client.shutdown)
+        if not thread.cancelled():
+            thread.exception()  # it is the cancellation that is passed on
+        while self._made:
+            await asyncio.to_thread(self._made.pop().client.shutdown)
 
     def _children(self) -> tuple[BaseProcess, ...]:
         return tuple(set(multiprocessing.active_children()) - self._before)
 
-    def _build(self) -> Built:
+    def _build(self) -> None:
+        """Put the engine into `_made`.
+
+        vLLM keeps exceptions whose tracebacks hold this frame and its callers': an engine that
+        they named would live until the interpreter ends, and fail noisily then.
+        """
         arguments.require_vllm()
         arguments.model_place(self._settings.model or "")
         arguments.prepare_environment(self._settings, verbose=self._verbose)
@@ -83,13 +92,17 @@ class Launch:
         folder = tempfile.TemporaryDirectory(prefix="dragoman-engine-")
         report = Path(folder.name) / "end.json"
         try:
-            client = self._client(vllm, made, report)
+            self._made.append(self._join(vllm, made, report, folder))
         except (Exception, SystemExit) as error:
             failure = self._explain(error, core_process.read_report(report))
             folder.cleanup()
             raise failure from error
+
+    def _join(
+        self, vllm: Any, made: Any, report: Path, folder: tempfile.TemporaryDirectory[str]
+    ) -> Built:
         return Built(
-            client=client,
+            client=self._client(vllm, made, report),
             version=str(vllm.__version__),
             sampling=_import_vllm("vllm.sampling_params"),
             failures=request_failures(),

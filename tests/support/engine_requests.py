@@ -1,0 +1,67 @@
+"""What do tests of the engines share? One vLLM a session on the tiny model, and requests for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest, Prompt
+from dragoman_worker.settings import EngineSettings
+
+MAX_NUM_SEQS = 8
+CONTEXT_TOKENS = 512
+OPTIONS = {"max_num_seqs": MAX_NUM_SEQS, "max_num_batched_tokens": 512}
+
+
+def vllm_settings(model: Path, **options: Any) -> EngineSettings:
+    """Settings for vLLM on `model`, small enough for two cores."""
+    return EngineSettings(kind="vllm", model=str(model), options={**OPTIONS, **options})
+
+
+def a_request(
+    engine: Engine,
+    source: str = "Hello, how are you?",
+    *,
+    decoding: Decoding | None = None,
+    request_id: str = "test",
+    attempt: int = 1,
+) -> GenerationRequest:
+    """A request to write `source` on; 8 tokens unless `decoding` says otherwise."""
+    prompt = Prompt(completion=f"<|en|>{source}<|de|>", user_texts=(source,))
+    return GenerationRequest(
+        request_id=request_id,
+        prompt_ids=engine.encode(prompt),
+        decoding=decoding or Decoding(max_tokens=8, exact_length=True),
+        source=source,
+        target_lang="de",
+        attempt=attempt,
+    )
+
+
+def long_decoding() -> Decoding:
+    """Long enough that a test can act before it ends: seconds on two cores."""
+    return Decoding(max_tokens=480, exact_length=True)
+
+
+async def ended(tasks: Iterable[asyncio.Task[Generation]]) -> list[Generation | BaseException]:
+    """How each of `tasks` ended, within a minute."""
+    async with asyncio.timeout(60):
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def engine_processes() -> list[psutil.Process]:
+    """Processes below this one that are vLLM's; Python's resource tracker is not."""
+    return [child for child in psutil.Process().children(recursive=True) if _is_vllm(child)]
+
+
+def _is_vllm(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and (
+            "VLLM" in process.name() or "spawn_main" in " ".join(process.cmdline())
+        )
+    except psutil.NoSuchProcess:
+        return False

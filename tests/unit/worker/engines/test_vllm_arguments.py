@@ -1,0 +1,165 @@
+"""Is vLLM built with our arguments where the settings are silent, and are wrong ones refused?"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman_schemas.connections import SettingsError
+from dragoman_worker.engines.vllm.arguments import (
+    Device,
+    check_options,
+    defaults,
+    engine_arguments,
+    model_name,
+    model_place,
+    prepare_device,
+    prepare_environment,
+    require_vllm,
+)
+from dragoman_worker.settings import EngineSettings
+
+GIB = 1024**3
+CPU = Device(cpu=True, memory_bytes=24 * GIB, name="cpu")
+H200 = Device(cpu=False, memory_bytes=140 * GIB, name="NVIDIA H200")
+A100 = Device(cpu=False, memory_bytes=80 * GIB, name="NVIDIA A100-SXM4-80GB")
+L4 = Device(cpu=False, memory_bytes=23 * GIB, name="NVIDIA L4")
+
+
+@dataclass
+class Arguments:
+    """As AsyncEngineArgs: a dataclass of many fields."""
+
+    model: str = ""
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    gpu_memory_utilization: float = 0.9
+    generation_config: str = "auto"
+    hf_overrides: dict[str, Any] = field(default_factory=dict)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "config.json").write_text("{}")
+    return tmp_path
+
+
+def settings(model: Path | str, **options: Any) -> EngineSettings:
+    return EngineSettings(model=str(model), options=options)
+
+
+@pytest.mark.parametrize(
+    ("device", "seqs", "tokens"),
+    [(CPU, 64, 2_048), (H200, 1_024, 16_384), (A100, 256, 8_192), (L4, 256, 8_192)],
+)
+def test_the_batch_fits_the_device(device: Device, seqs: int, tokens: int) -> None:
+    ours = defaults(device, {})
+    assert (ours["max_num_seqs"], ours["max_num_batched_tokens"]) == (seqs, tokens)
+    assert ours.get("enforce_eager", False) is device.cpu
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"max_num_seqs": 4_096}, {"max_num_batched_tokens": 8_192}),
+        ({"max_num_seqs": 9_000}, {"max_num_batched_tokens": 9_000}),
+        ({"max_num_batched_tokens": 100}, {"max_num_seqs": 100}),
+    ],
+)
+def test_the_other_half_of_a_batch_follows_the_half_that_is_given(
+    given: dict[str, int], expected: dict[str, int]
+) -> None:
+    ours = defaults(L4, given)
+    assert expected.items() <= ours.items()
+
+
+def test_options_win_over_our_defaults_and_ours_over_vllms(folder: Path) -> None:
+    made = engine_arguments(
+        settings(folder, max_num_seqs=3, hf_overrides={"a": 1}), Arguments, "0.32.0", CPU
+    )
+    assert (made.model, made.max_num_seqs, made.hf_overrides) == (str(folder), 3, {"a": 1})
+    assert made.max_num_batched_tokens == 2_048
+    assert made.generation_config == "vllm"
+
+
+def test_an_unknown_option_is_refused_with_the_nearest_one_that_exists() -> None:
+    with pytest.raises(SettingsError) as refused:
+        check_options({"max_num_seq": 3}, Arguments, "0.32.0")
+    assert str(refused.value) == (
+        "engine.options.max_num_seq: vLLM 0.32.0 has no such option; did you mean max_num_seqs?"
+    )
+    with pytest.raises(SettingsError, match=r"engine\.options\.xyz: .* no such option$"):
+        check_options({"xyz": 3}, Arguments, "0.32.0")
+
+
+def test_the_model_is_named_in_one_place_only() -> None:
+    with pytest.raises(SettingsError, match=r"engine\.options\.model: .*engine\.model"):
+        check_options({"model": "a/b"}, Arguments, "0.32.0")
+
+
+@pytest.mark.parametrize("missing", ["/no/such/model", "./no-such-model", "no-such-model", "a/b/c"])
+def test_a_missing_folder_is_named(missing: str) -> None:
+    with pytest.raises(SettingsError, match=f"engine.model: there is no folder {missing}"):
+        model_place(missing)
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"engine\.model: .*config\.json"):
+        model_place(str(tmp_path))
+
+
+def test_a_name_on_a_hub_passes_as_it_is(folder: Path) -> None:
+    assert model_place("tencent/HY-MT1.5-1.8B") == "tencent/HY-MT1.5-1.8B"
+    assert model_place(str(folder)) == str(folder)
+
+
+def test_results_name_the_model_without_the_folders_above_it(folder: Path) -> None:
+    assert model_name(settings(folder)) == folder.name
+    assert model_name(settings("tencent/HY-MT1.5-1.8B")) == "tencent/HY-MT1.5-1.8B"
+    assert model_name(settings(folder, served_model_name="mt")) == "mt"
+    assert model_name(settings(folder, served_model_name=["first", "second"])) == "first"
+
+
+def test_vllm_sends_no_statistics_and_asks_no_hub_for_a_local_model(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", {"VLLM_NO_USAGE_STATS": "0"})
+    prepare_environment(settings("tencent/HY-MT1.5-1.8B"), verbose=False)
+    assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
+    assert "HF_HUB_OFFLINE" not in os.environ
+    prepare_environment(settings(folder), verbose=True)
+    assert os.environ["HF_HUB_OFFLINE"] == "1"
+    assert os.environ["VLLM_LOGGING_STREAM"] == "ext://sys.stderr"
+    assert os.environ["VLLM_LOGGING_LEVEL"] == "WARNING"
+
+
+@pytest.mark.parametrize(
+    ("device", "options", "given", "expected"),
+    [
+        (CPU, {}, {}, "1"),
+        (CPU, {}, {"VLLM_CPU_KVCACHE_SPACE": "7"}, "7"),
+        (CPU, {"kv_cache_memory_bytes": 1}, {}, None),
+        (H200, {}, {}, None),
+    ],
+)
+def test_a_cpus_kv_cache_gets_one_gib_unless_a_size_is_given(
+    device: Device,
+    options: dict[str, Any],
+    given: dict[str, str],
+    expected: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(given))
+    prepare_device(device, options)
+    assert os.environ.get("VLLM_CPU_KVCACHE_SPACE") == expected
+
+
+def test_a_machine_without_vllm_is_told_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(SettingsError, match=r"engine\.kind: vLLM is not installed") as told:
+        require_vllm()
+    assert "\n" not in str(told.value)

@@ -1,0 +1,105 @@
+"""Does a start that failed name the setting and the fix in one line, in vLLM's wording of today?"""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel, ValidationError, field_validator
+
+from dragoman_schemas.connections import SettingsError
+from dragoman_worker.engines.vllm.start_failures import one_line, start_failure
+from dragoman_worker.errors import Halt
+
+CORE_FAILED = RuntimeError(
+    "Engine core initialization failed. See root cause above. Failed core proc(s): {}"
+)
+KV_0_32 = (
+    "ValueError: To serve at least one request with the model's max seq len (8000000), (1.91 GiB "
+    "KV cache is needed, which is larger than the available KV cache memory (1.0 GiB). Based on "
+    "the available memory, the estimated maximum model length is 4194176. Try increasing "
+    "`gpu_memory_utilization`"
+)
+KV_NOTHING_FITS = (
+    "ValueError: To serve at least one request with the model's max seq len (100), (1.91 GiB KV "
+    "cache is needed, which is larger than the available KV cache memory (0.0 GiB). Try increasing"
+)
+DERIVED = (
+    "User-specified max_model_len (1000) is greater than the derived max_model_len "
+    "(max_position_embeddings=512 or model_max_length=None in model's config.json)."
+)
+BATCH = "ValueError: max_num_batched_tokens (4) must be greater than or equal to max_num_seqs (8)."
+TAKEN = (
+    "ValueError: Free memory on device cuda:0 (3.1/139.8 GiB) on startup is less than desired GPU "
+    "memory utilization (0.9, 125.8 GiB). Decrease GPU memory utilization"
+)
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (KV_0_32, ["engine.options.max_model_len", "8000000", "largest that fits is 4194176"]),
+        (KV_NOTHING_FITS, ["engine.options.max_model_len", "not even a very short one"]),
+        (DERIVED, ["engine.options.max_model_len", "1000", "at most 512"]),
+        (TAKEN, ["engine.options.gpu_memory_utilization", "3.1 of 139.8 GiB", "125.8 GiB"]),
+        (
+            "ValueError: No available memory for the cache blocks. Try increasing",
+            ["engine.options.gpu_memory_utilization", "raise"],
+        ),
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB.",
+            ["engine.options.gpu_memory_utilization", "ran out of memory"],
+        ),
+        (BATCH, ["engine.options.max_num_batched_tokens", "at least 8"]),
+    ],
+)
+def test_what_the_engine_process_says_names_the_setting(reason: str, words: list[str]) -> None:
+    failure = start_failure(CORE_FAILED, reason, "m")
+    assert isinstance(failure, SettingsError)
+    assert "\n" not in str(failure)
+    for word in words:
+        assert word in str(failure)
+
+
+def test_what_vllm_finds_in_this_process_is_recognised_just_the_same() -> None:
+    failure = start_failure(ValueError(DERIVED), None, "m")
+    assert isinstance(failure, SettingsError)
+    assert "at most 512" in str(failure)
+
+
+def test_an_option_that_vllm_validates_is_named() -> None:
+    class CacheConfig(BaseModel):
+        gpu_memory_utilization: float
+        block_size: int = 1
+
+        @field_validator("block_size")
+        @classmethod
+        def _known(cls, value: int) -> int:
+            raise ValueError(DERIVED if value == 7 else "must be 16")
+
+    with pytest.raises(ValidationError) as invalid:
+        CacheConfig.model_validate({"gpu_memory_utilization": "much", "block_size": 3})
+    failure = start_failure(invalid.value, None, "m")
+    assert isinstance(failure, SettingsError)
+    assert str(failure).startswith("engine.options.gpu_memory_utilization: ")
+    assert "engine.options.block_size: must be 16" in str(failure)
+    with pytest.raises(ValidationError) as known:
+        CacheConfig.model_validate({"gpu_memory_utilization": 1, "block_size": 7})
+    assert "at most 512" in str(start_failure(known.value, None, "m"))
+
+
+def test_a_model_that_cannot_be_fetched_is_named() -> None:
+    failure = start_failure(OSError("a/b is not a local folder and\nnot a model"), None, "a/b")
+    assert isinstance(failure, SettingsError)
+    assert str(failure).startswith("engine.model: a/b ")
+
+
+@pytest.mark.parametrize("reason", [None, "RuntimeError: the driver is\n too old"])
+def test_anything_else_ends_the_process_in_one_line(reason: str | None) -> None:
+    failure = start_failure(CORE_FAILED, reason, "m")
+    assert isinstance(failure, Halt)
+    assert "\n" not in str(failure)
+    assert ("driver is too old" in str(failure)) is (reason is not None)
+
+
+def test_a_long_text_is_cut() -> None:
+    assert one_line("a\n  b") == "a b"
+    assert len(one_line("x" * 2_000)) == 500
