@@ -65,7 +65,7 @@ clean: ## Remove caches and build outputs; .venv stays
 # --- containers -----------------------------------------------------------------------------------
 
 up: ## Start Kafka, Redis, Prometheus and a worker without GPU in containers (deploy/compose.yaml)
-	$(COMPOSE) --profile echo up --build --detach --wait
+	$(COMPOSE) --profile echo up --build --detach
 
 down: ## Stop the containers of `make up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down

@@ -1,0 +1,191 @@
+"""Do the files in deploy/ name only settings, metrics and files that there are?"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+from pydantic import BaseModel
+
+from dragoman_schemas.connections import DragomanSettings, load_settings
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.settings import WorkerSettings
+
+_ROOT = Path(__file__).parents[3]
+_DEPLOY = _ROOT / "deploy"
+_EXAMPLE = _DEPLOY / "dragoman.toml"
+_ENGINE_OPTION = re.compile(r"engine\.options\.")
+# Of the contract, and to come with a later issue.
+_PLANNED_METRICS = {"dragoman_bottleneck"}
+
+
+def _yaml(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def _setting_names(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _setting_names(inner, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
+
+
+def _leaf_names(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaf_names(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
+
+
+def _uncommented() -> str:
+    """The example with the settings switched on that have no default."""
+    return re.sub(r"^# (\w+ = )", r"\1", _EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DRAGOMAN_CACHE", raising=False)
+
+
+def test_the_example_explains_every_setting_and_no_other() -> None:
+    explained = {
+        name
+        for name in _leaf_names(tomllib.loads(_uncommented()))
+        if not _ENGINE_OPTION.match(name)
+    }
+    assert explained == set(_setting_names(WorkerSettings)) - {"engine.options"}
+
+
+def test_the_example_shows_the_defaults() -> None:
+    settings = load_settings(WorkerSettings, _EXAMPLE)
+    given = {"engine.model": settings.engine.model, "worker_id": settings.worker_id}
+    assert settings == load_settings(WorkerSettings, None, given)
+    # The client's default differs in one, and it says so.
+    client = load_settings(DragomanSettings, _EXAMPLE, {"connect_timeout_s": 10.0})
+    assert client == DragomanSettings()
+
+
+def test_the_settings_without_a_default_have_valid_examples(tmp_path: Path) -> None:
+    file = tmp_path / "dragoman.toml"
+    file.write_text(_uncommented(), encoding="utf-8")
+    settings = load_settings(WorkerSettings, file)
+    assert settings.worker_id == "gpu-17"
+    assert settings.kafka.results_topic == "dragoman.results"
+    assert settings.engine.options["max_num_seqs"] == 256
+
+
+# --- compose --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compose() -> Any:
+    return _yaml(_DEPLOY / "compose.yaml")
+
+
+def test_containers_set_only_settings_that_there_are(
+    compose: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("topics", "worker", "worker-echo"):
+        environment = compose["services"][name]["environment"]
+        kind = DragomanSettings if name == "topics" else WorkerSettings
+        known = {f"DRAGOMAN_{path.upper().replace('.', '__')}" for path in _setting_names(kind)}
+        assert set(environment) <= known
+        with monkeypatch.context() as patch:
+            for variable, value in environment.items():
+                patch.setenv(variable, re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value))
+            settings = load_settings(kind)
+        assert settings.kafka.bootstrap_servers == "kafka:19092"
+
+
+def test_a_container_is_given_longer_than_a_drain_may_take(compose: Any) -> None:
+    for name in ("worker", "worker-echo"):
+        service = compose["services"][name]
+        grace_s = float(service["environment"]["DRAGOMAN_SHUTDOWN__GRACE_S"])
+        assert int(service["stop_grace_period"].removesuffix("s")) >= grace_s + 15
+
+
+def test_redis_keeps_results_on_disk_and_throws_none_out(compose: Any) -> None:
+    command = compose["services"]["redis"]["command"]
+    assert command[command.index("--appendonly") + 1] == "yes"
+    assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
+
+
+def test_every_service_is_pinned_or_built_from_here(compose: Any) -> None:
+    for service in compose["services"].values():
+        if "build" in service:
+            built = _DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]
+            target = service["build"].get("target")
+            assert target is None or f" AS {target}\n" in built.read_text(encoding="utf-8")
+        else:
+            assert re.search(r":v?\d+\.\d+", service["image"])
+
+
+def test_mounted_files_are_there(compose: Any) -> None:
+    volumes = compose["services"]["prometheus"]["volumes"]
+    files = [volume.split(":")[0] for volume in volumes if volume.startswith("./")]
+    assert files
+    assert all((_DEPLOY / file).is_file() for file in files)
+
+
+def test_prometheus_finds_the_workers_by_their_alias_and_port(compose: Any) -> None:
+    [scrape] = _yaml(_DEPLOY / "prometheus" / "prometheus.yml")["scrape_configs"]
+    [found] = scrape["dns_sd_configs"]
+    for name in ("worker", "worker-echo"):
+        assert found["names"] == compose["services"][name]["networks"]["default"]["aliases"]
+    assert found["port"] == WorkerSettings.model_fields["http"].default.port
+
+
+# --- Dockerfiles ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
+def test_images_run_without_root_in_exec_form(name: str) -> None:
+    text = (_DEPLOY / name).read_text(encoding="utf-8")
+    for stage in re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]:
+        assert re.search(r"^USER 10001$", stage, re.MULTILINE)
+        assert re.search(r'^ENTRYPOINT \["', stage, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
+def test_images_copy_files_that_there_are(name: str) -> None:
+    text = (_DEPLOY / name).read_text(encoding="utf-8")
+    for line in re.findall(r"^COPY (.+)$", text, re.MULTILINE):
+        *sources, _target = line.split()
+        assert all((_ROOT / source).exists() for source in sources)
+
+
+# --- alerts ---------------------------------------------------------------------------------------
+
+
+def _metric_names() -> set[str]:
+    registry = Metrics(CollectorRegistry()).registry
+    names: set[str] = set()
+    for metric in registry.collect():
+        suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
+        names |= {metric.name + suffix for suffix in suffixes.get(metric.type, [""])}
+    return names | _PLANNED_METRICS
+
+
+def test_alerts_speak_of_metrics_that_there_are() -> None:
+    [group] = _yaml(_DEPLOY / "prometheus" / "alerts.yaml")["groups"]
+    text = yaml.safe_dump(group)
+    named = set(re.findall(r"\bdragoman_[a-z_]+", text))
+    assert named
+    assert named <= _metric_names()
+
+
+def test_every_alert_says_what_to_do() -> None:
+    [group] = _yaml(_DEPLOY / "prometheus" / "alerts.yaml")["groups"]
+    for rule in group["rules"]:
+        assert rule["labels"]["severity"] in {"page", "ticket"}
+        assert rule["annotations"]["summary"]
+        assert rule["annotations"]["action"]
