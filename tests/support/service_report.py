@@ -22,6 +22,7 @@ _MARKER_OF = {
     "own_redis": "redis",
     "redis_url": "redis",
     "demo_model": "vllm",
+    "vllm_engine": "vllm",
 }
 _SERVICES = {"kafka": "Kafka", "redis": "Redis", "vllm": "vLLM"}
 
