@@ -113,6 +113,7 @@ class Permits:
                     waiter.granted.set_exception(Draining())
             if not waiters:
                 del self._lines[line]
+        self._grant()  # whoever was turned away may have stood in another's way
 
     def _fits(self, line: str, tokens: int) -> bool:
         if self._alone is not None and line != self._alone:
@@ -141,6 +142,8 @@ class Permits:
                 waiter.granted.set_result(self._take(line, waiter.tokens))
 
     def _grant_solitude(self) -> None:
+        while self._solitude and self._solitude[0][1].done():
+            self._solitude.popleft()  # cancelled, and its task has not run since
         if self._alone is None and self._held_items == 0 and self._solitude:
             self._alone, turn = self._solitude.popleft()
             turn.set_result(None)
