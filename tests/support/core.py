@@ -1,0 +1,143 @@
+"""How does a test get a worker's core without any infrastructure? Put together in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from dragoman_schemas.results import EngineInfo
+from dragoman_worker.executor import Executor, Identity
+from dragoman_worker.in_hand import InHand
+from dragoman_worker.kafka.memory import MemoryDeadLetters, MemoryResults, MemorySource
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.permits import Permits
+from dragoman_worker.prompts.base import Profile
+from dragoman_worker.prompts.plain import PLAIN
+from dragoman_worker.quality.language import LanguageDetector
+from dragoman_worker.retry import RetryPolicy
+from dragoman_worker.stores.memory import JobState, MemoryStore
+from dragoman_worker.translation import Translator
+from dragoman_worker.worker import Worker
+from support.scripted_engine import ScriptedEngine
+from support.waiting import eventually
+
+TIMEOUT_S = 10.0
+
+
+def record(job_id: str = "a1", text: Any = "one two", **fields: Any) -> bytes:
+    """The value of a small job's record."""
+    job = {"job_id": job_id, "text": text, "source_lang": "en", "target_lang": "de", **fields}
+    return json.dumps({name: value for name, value in job.items() if value is not ...}).encode()
+
+
+@dataclass
+class Core:
+    """A worker's parts, each of which a test may replace before `build` or look into after it."""
+
+    engine: ScriptedEngine = field(default_factory=ScriptedEngine)
+    store: MemoryStore = field(default_factory=MemoryStore)
+    source: MemorySource = field(default_factory=MemorySource)
+    dead_letters: MemoryDeadLetters = field(default_factory=MemoryDeadLetters)
+    results: MemoryResults = field(default_factory=MemoryResults)
+    metrics: Metrics = field(default_factory=lambda: Metrics(CollectorRegistry()))
+    permits: Permits = field(default_factory=lambda: Permits(items=8, tokens=100_000))
+    retry: RetryPolicy = field(default_factory=lambda: RetryPolicy(attempts=3, initial_s=0))
+    choose_profile: Callable[[str | None], Profile] = lambda _: PLAIN
+    attempt_timeout_s: float = TIMEOUT_S
+    max_tokens: int = 4_096
+    exact_lengths: bool = False
+    jobs_in_hand: int = 64
+    bytes_in_hand: int = 1_000_000
+    grace_s: float = TIMEOUT_S
+    in_hand: InHand = field(default_factory=InHand)
+    worker_id: str = "w1"
+
+    def build(self) -> tuple[Translator, Executor, Worker]:
+        """The core's three rooms, on these parts."""
+        translator = Translator(
+            engine=self.engine,
+            choose_profile=self.choose_profile,
+            permits=self.permits,
+            retry=self.retry,
+            attempt_timeout_s=self.attempt_timeout_s,
+            max_tokens=self.max_tokens,
+            exact_lengths=self.exact_lengths,
+            detector=LanguageDetector(),
+            metrics=self.metrics,
+        )
+        executor = Executor(
+            store=self.store,
+            translator=translator,
+            permits=self.permits,
+            in_hand=self.in_hand,
+            owned=self.source.owned,
+            identity=Identity(self.worker_id, EngineInfo(name="scripted", version="1"), "scripted"),
+            metrics=self.metrics,
+        )
+        worker = Worker(
+            source=self.source,
+            executor=executor,
+            store=self.store,
+            dead_letters=self.dead_letters,
+            results=self.results,
+            in_hand=self.in_hand,
+            permits=self.permits,
+            jobs_in_hand=self.jobs_in_hand,
+            bytes_in_hand=self.bytes_in_hand,
+            grace_s=self.grace_s,
+            metrics=self.metrics,
+        )
+        self.engine.on_death(worker.halt)
+        return translator, executor, worker
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[Worker]:
+        """A worker that works inside and has drained outside; what it raises is raised here."""
+        _, _, worker = self.build()
+        task = asyncio.create_task(worker.run(), name="worker")
+        try:
+            yield worker
+            worker.stop()
+            await asyncio.wait_for(task, TIMEOUT_S)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def run_all(self) -> None:
+        """Work until every record is completed, then drain."""
+        async with self.working():
+            await self.all_completed()
+
+    async def all_completed(self) -> None:
+        """Wait until everything in the log is committed."""
+        await eventually(
+            lambda: self.source.committed() == self.source.end(),
+            timeout_s=TIMEOUT_S,
+            what="every record completed",
+        )
+
+    async def inside(self, *sources: str) -> None:
+        """Wait until these texts are in the engine, and no others."""
+        await eventually(
+            lambda: sorted(self.engine.inside) == sorted(sources),
+            timeout_s=TIMEOUT_S,
+            what=f"{sources} in the engine",
+        )
+
+    def state(self, job_id: str = "a1") -> JobState:
+        """The job's key, which must be there."""
+        state = self.store.state(job_id)
+        assert state is not None
+        return state
+
+    def texts(self, job_id: str = "a1") -> list[str | None]:
+        """The translations of a terminal job."""
+        result = self.state(job_id).result
+        assert result is not None
+        return [item.text for item in result.translations]

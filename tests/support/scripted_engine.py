@@ -1,0 +1,133 @@
+"""How does a test decide what the engine answers, and when? By a script for each text."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dragoman_schemas.results import EngineInfo
+from dragoman_worker.errors import EngineDead
+from dragoman_worker.ports import (
+    EngineLimits,
+    EngineReadings,
+    FinishReason,
+    Generation,
+    GenerationRequest,
+    Prompt,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """An answer: the text, and why the engine stopped."""
+
+    text: str
+    finish_reason: FinishReason = "stop"
+    completion_tokens: int | None = None
+
+
+Step = Says | BaseException | asyncio.Event
+"""Answer this; raise this; or wait for this before the next step."""
+
+
+class ScriptedEngine:
+    """Answers `<text>` with `<TEXT>` unless a script says otherwise. A token is a word."""
+
+    def __init__(self, *, max_model_len: int = 10_000) -> None:
+        self.info = EngineInfo(name="scripted", version="1")
+        self.model = "scripted"
+        self.limits = EngineLimits(
+            max_num_seqs=8,
+            max_num_batched_tokens=1_000,
+            max_model_len=max_model_len,
+            kv_cache_tokens=100_000,
+        )
+        self.requests: list[GenerationRequest] = []
+        self.inside: list[str] = []
+        self.most_inside = 0
+        self.aborted: list[str] = []
+        self._scripts: dict[str, deque[Step]] = {}
+        self._callbacks: list[Callable[[EngineDead], None]] = []
+
+    # --- for tests --------------------------------------------------------------------------------
+
+    def script(self, source: str, *steps: Step) -> None:
+        """What happens to the text `source`, request after request; then the usual answer."""
+        self._scripts[source] = deque(steps)
+
+    def hold(self, *sources: str) -> asyncio.Event:
+        """Keep these texts inside the engine until the event is set."""
+        released = asyncio.Event()
+        for source in sources:
+            self.script(source, released)
+        return released
+
+    def die(self, death: EngineDead) -> None:
+        """Tell whoever wanted to know."""
+        for callback in self._callbacks:
+            callback(death)
+
+    def asked(self, source: str) -> int:
+        """How many requests there were for a text."""
+        return sum(request.source == source for request in self.requests)
+
+    # --- the port ---------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Nothing needs to be built."""
+
+    def encode(self, prompt: Prompt) -> Sequence[int]:
+        """A token a word."""
+        return range(self.count_tokens(prompt.completion))
+
+    def count_tokens(self, text: str) -> int:
+        """A token a word."""
+        return len(text.split())
+
+    async def generate(self, request: GenerationRequest) -> Generation:
+        """Follow the script."""
+        self.requests.append(request)
+        self.inside.append(request.source)
+        self.most_inside = max(self.most_inside, len(self.inside))
+        try:
+            await asyncio.sleep(0)
+            return await self._follow(request)
+        except asyncio.CancelledError:
+            self.aborted.append(request.source)
+            raise
+        finally:
+            self.inside.remove(request.source)
+
+    async def _follow(self, request: GenerationRequest) -> Generation:
+        script = self._scripts.get(request.source, deque())
+        while script:
+            step = script.popleft()
+            if isinstance(step, asyncio.Event):
+                await step.wait()
+            elif isinstance(step, Says):
+                return self._generation(request, step)
+            else:
+                raise step
+        return self._generation(request, Says(request.source.upper()))
+
+    def _generation(self, request: GenerationRequest, says: Says) -> Generation:
+        tokens = says.completion_tokens
+        return Generation(
+            text=says.text,
+            finish_reason=says.finish_reason,
+            prompt_tokens=len(request.prompt_ids),
+            completion_tokens=self.count_tokens(says.text) if tokens is None else tokens,
+        )
+
+    def readings(self) -> EngineReadings:
+        """Its own counts now."""
+        return EngineReadings(len(self.inside), 0, 0.0, 0)
+
+    def on_death(self, callback: Callable[[EngineDead], None]) -> None:
+        """Call back from `die`."""
+        self._callbacks.append(callback)
+
+    async def close(self) -> None:
+        """Nothing to stop."""
