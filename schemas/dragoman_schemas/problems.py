@@ -61,7 +61,9 @@ def failure_code(problems: Sequence[ErrorDetails]) -> FailureCode:
 
 def sentence(problems: Sequence[ErrorDetails]) -> str:
     """The first problems in one line, and how many more there are; quotes no user text."""
-    shown = "; ".join(_problem(problem) for problem in problems[:_SHOWN])
+    # A misspelt name first: it explains the missing field that it leaves behind.
+    ordered = sorted(problems, key=lambda problem: problem["type"] != "extra_forbidden")
+    shown = "; ".join(_problem(problem) for problem in ordered[:_SHOWN])
     more = len(problems) - _SHOWN
     return f"{shown}; and {more} more" if more > 0 else shown
 
