@@ -364,9 +364,10 @@ class TestTakeOfAnEndedJob:
         assert job.take(want_result=True, fingerprint=OTHER_FINGERPRINT, replay=1).result is None
 
     @pytest.mark.parametrize("status", TERMINAL)
-    def test_is_done_for_another_fingerprint_too(self, job: Job, status: str) -> None:
+    def test_is_a_conflict_for_another_fingerprint(self, job: Job, status: str) -> None:
         job.ended(status)
-        assert job.take(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.DONE
+        assert job.unchanged_by(lambda: job.take(fingerprint=OTHER_FINGERPRINT))
+        assert job.take(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
 
     def test_is_done_when_it_was_cancelled_before_it_came(self, job: Job) -> None:
         job.cancel()

@@ -34,7 +34,7 @@ def run(config: Config = None, set_: Set = None) -> None:
     try:
         from dragoman_worker import log
         from dragoman_worker.app import App
-        from dragoman_worker.errors import Halt
+        from dragoman_worker.errors import WorkerError
     except ModuleNotFoundError as error:
         _fail(2, f"{error.name} is not installed; pip install 'dragoman[worker]' (or [echo])")
     log.configure(settings.log, worker_id=settings.worker_id)
@@ -42,8 +42,10 @@ def run(config: Config = None, set_: Set = None) -> None:
         _loop_runner()(App(settings).run())
     except SettingsError as error:
         _fail(2, str(error))
-    except Halt as error:
+    except WorkerError as error:
         _fail(1, str(error))
+    except Exception as error:  # noqa: BLE001  the text of a job must not reach the log
+        _fail(1, f"a defect of the worker: {log.where(error)}; nothing unfinished was committed")
 
 
 @app.command()

@@ -34,10 +34,11 @@ local function answer(verdict, result)
     kept[4] or '', kept[5] or '', result or ''}
 end
 
+-- Before `done`: a payload that was never run must not be told that it is.
+if owner and owner ~= fingerprint then return answer('conflict') end
 if terminal and not reopens then
   return answer('done', ARGV[10] == '1' and redis.call('HGET', key, 'result'))
 end
-if owner and owner ~= fingerprint then return answer('conflict') end
 if cancelled and not reopens then return answer('cancel') end
 if not reopens and redis.call('HEXISTS', key, own) == 1 then return answer('run') end
 

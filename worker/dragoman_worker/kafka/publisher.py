@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from aiokafka.errors import (
+    InvalidProducerEpoch,
+    KafkaError,
+    MessageSizeTooLargeError,
+    OutOfOrderSequenceNumber,
+    UnknownProducerId,
+)
 
 from dragoman_schemas import names
 from dragoman_schemas.connections import KafkaSettings
@@ -19,8 +25,10 @@ from dragoman_worker.kafka.connection import client_options, connected, quietly
 from dragoman_worker.ports import Delivery
 
 Headers = Sequence[tuple[str, bytes]]
-MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
-"""Far above any broker's limit: the broker is to judge what is too large."""
+MAX_REQUEST_BYTES: Final = 1_040_000
+"""Below a broker's default limit of 1,048,588 bytes. We must judge before the broker does: a batch
+it refuses leaves a gap in an idempotent producer's sequence, and all later ones are refused too."""
+_SEQUENCE_LOST: Final = (OutOfOrderSequenceNumber, InvalidProducerEpoch, UnknownProducerId)
 MAX_MESSAGE_BYTES: Final = 1024
 
 
@@ -48,7 +56,7 @@ class KafkaPublisher:
             client_id=self._client_id,
             acks="all",
             enable_idempotence=True,
-            max_request_size=MAX_REQUEST_BYTES,
+            max_request_size=MAX_REQUEST_BYTES + MAX_MESSAGE_BYTES,
             request_timeout_ms=30_000,
         )
 
@@ -56,12 +64,32 @@ class KafkaPublisher:
         self, topic: str, *, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> None:
         """Return once acknowledged. Raises TooLarge or Unavailable."""
+        if _size(key, value, headers) > MAX_REQUEST_BYTES:
+            raise TooLarge
+        if key is None and value is None:
+            value = b""  # aiokafka sends no record that has neither
+        producer = self._producer
         try:
-            await self._producer.send_and_wait(topic, key=key, value=value, headers=list(headers))
+            await producer.send_and_wait(topic, key=key, value=value, headers=list(headers))
         except MessageSizeTooLargeError as error:
+            await self._renew(producer)
             raise TooLarge from error
         except (KafkaError, OSError) as error:
+            if isinstance(error, _SEQUENCE_LOST):
+                await self._renew(producer)
             raise Unavailable(f"topic {topic}: {type(error).__name__}") from error
+
+    async def _renew(self, broken: Any) -> None:
+        """Replace a producer whose sequence the broker no longer accepts. The first caller does."""
+        if self._producer is not broken:
+            return
+        self._producer = fresh = self._new_producer()
+        try:
+            await fresh.start()
+        except (KafkaError, OSError) as error:
+            raise Unavailable(f"a new producer: {type(error).__name__}") from error
+        finally:
+            await quietly(broken.stop)
 
     async def close(self) -> None:
         """Send what is buffered and disconnect."""
@@ -137,6 +165,11 @@ class KafkaResults:
         except TooLarge:
             short = result.model_copy(update={"translations": [], "truncated": True})
             await self._publisher.send(self._topic, key=key, value=encode_result(short))
+
+
+def _size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
+    overhead = 100 + sum(len(name) + len(content) + 10 for name, content in headers)
+    return len(key or b"") + len(value or b"") + overhead
 
 
 def _merged(original: Headers, ours: dict[str, str]) -> list[tuple[str, bytes]]:
