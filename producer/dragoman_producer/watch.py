@@ -38,6 +38,10 @@ class Keys(Protocol):
         """The states of several jobs, in their order."""
         ...
 
+    async def state(self, job_id: str) -> JobState | None:
+        """The state of one job; concurrent calls share a round trip."""
+        ...
+
     async def newest_event(self) -> str:
         """The id of the newest event, or one that is before every event."""
         ...
@@ -129,7 +133,7 @@ class ResultWatch:
             raise ResultTimeout(expected.job_id, timeout_s, None, readable=False) from error
 
     async def _look_once(self, expected: Expected, timeout_s: float) -> TranslationResult:
-        (state,) = await self._keys.read([expected.job_id])
+        state = await self._keys.state(expected.job_id)
         result = expected.end_in(state)
         if result is None:
             raise ResultTimeout(expected.job_id, timeout_s, expected.status_in(state))

@@ -1,0 +1,77 @@
+"""Which commands does `dragoman` have?
+
+Each is a module here. Nothing heavy is loaded before a command runs, so that --help is quick.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+
+from dragoman_producer.cli import results, submit, topics
+from dragoman_producer.cli.terminal import FAILED, WRONG_USAGE, say
+
+_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def main() -> None:
+    """The `dragoman` command; ends the process with the status of contract section 7."""
+    logging.disable(logging.CRITICAL)  # what libraries log about a refused connection is said once
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    try:
+        status = _commands()(prog_name="dragoman", standalone_mode=False)
+    except typer.Abort:
+        status = FAILED
+    except _USAGE_ERROR as error:
+        status = _wrong_usage(error)
+    sys.exit(status)
+
+
+def _commands() -> typer.Typer:
+    app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+    app.callback()(_options)
+    app.command()(submit.submit)
+    app.command()(results.result)
+    app.command()(results.status)
+    app.command()(results.cancel)
+    app.add_typer(_topic_commands(), name="topics")
+    return app
+
+
+def _topic_commands() -> typer.Typer:
+    app = typer.Typer(help="Make and look at Kafka's topics.", no_args_is_help=True)
+    app.command()(topics.create)
+    app.command()(topics.show)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # seldom needed
+
+        typer.echo(f"dragoman {version('dragoman')}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Hand texts over for translation and read the results."""
+
+
+def _wrong_usage(error: Exception) -> int:
+    """One line that names the option, and where to read more."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "dragoman"
+    message = getattr(error, "format_message", error.__str__)()
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(message, err=True)
+    else:
+        say(f"{command}: {message.rstrip('.')}. See `{command} --help`.")
+    return WRONG_USAGE

@@ -1,0 +1,149 @@
+"""Which jobs does the person mean: by a text, by lines, or by a file of jobs?"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman_schemas.jobs import MAX_ITEMS, MAX_TEXT_BYTES, TranslationJob
+from dragoman_schemas.wire import InvalidRecord, UnreadableRecord, decode_job, open_record
+
+_OPTION_OF: Final = {"target_lang": "--to", "source_lang": "--from", "job_id": "--id"}
+
+
+class WrongInput(ValueError):
+    """What was given makes no job; the message names the option and the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the options say about every job that does not say it itself."""
+
+    to: str | None
+    source: str | None = None
+    job_id: str | None = None
+
+    def fill(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The fields, with what they lack; an id is made up where there is none."""
+        given = {name: value for name, value in fields.items() if value is not None}
+        added = {
+            "job_id": self.job_id or uuid.uuid4().hex,
+            "target_lang": self.to,
+            "source_lang": self.source,
+        }
+        return {name: value for name, value in added.items() if value is not None} | given
+
+
+def job_of_text(text: str, wanted: Wanted) -> TranslationJob:
+    """One job of one item. Raises WrongInput."""
+    return _by_options(wanted.fill({"text": text}))
+
+
+def jobs_of_lines(
+    lines: Iterable[str], wanted: Wanted, refuse: Callable[[int, str], None]
+) -> list[TranslationJob]:
+    """Jobs of as many lines as fit, an item a line; ``refuse`` is told of lines too long for any.
+
+    Several jobs are a document: their ids are ``<id>.<index>``. Raises WrongInput.
+    """
+    batches = list(_batches(lines, refuse))
+    document_id = wanted.job_id or uuid.uuid4().hex
+    if len(batches) == 1:
+        return [_by_options(wanted.fill({"job_id": document_id, "text": batches[0]}))]
+    return [
+        _by_options(
+            wanted.fill(
+                {
+                    "job_id": f"{document_id}.{index}",
+                    "text": batch,
+                    "document": {
+                        "document_id": document_id,
+                        "index": index,
+                        "total": len(batches),
+                    },
+                }
+            )
+        )
+        for index, batch in enumerate(batches)
+    ]
+
+
+def jobs_of_file(
+    path: Path, wanted: Wanted, refuse: Callable[[int, str], None]
+) -> Iterator[TranslationJob]:
+    """The jobs of a JSONL file, a line at a time; ``refuse`` is told of each line that is none."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                yield _job(wanted.fill(_object(line)))
+            except (InvalidRecord, UnreadableRecord, WrongInput) as error:
+                refuse(number, str(error))
+
+
+def count_lines(path: Path) -> int:
+    """How many lines a file has, for the progress bar."""
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
+
+def _batches(lines: Iterable[str], refuse: Callable[[int, str], None]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for number, line in enumerate(lines, 1):
+        line_size = len(line.encode())
+        if line_size > MAX_TEXT_BYTES:
+            refuse(number, f"is {line_size:,} bytes, at most {MAX_TEXT_BYTES:,} are allowed")
+            continue
+        if len(batch) == MAX_ITEMS or size + line_size > MAX_TEXT_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(line)
+        size += line_size
+    if batch:
+        yield batch
+
+
+def _by_options(fields: dict[str, Any]) -> TranslationJob:
+    try:
+        return _job(fields)
+    except (InvalidRecord, UnreadableRecord) as error:
+        raise WrongInput(_with_options(str(error))) from None
+
+
+def _with_options(message: str) -> str:
+    for name, option in _OPTION_OF.items():
+        if message.startswith(f"{name}:"):
+            return option + message.removeprefix(name)
+    return message
+
+
+def _job(fields: dict[str, Any]) -> TranslationJob:
+    value = json.dumps(fields).encode()
+    return decode_job(open_record(value), size=len(value))
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        fields = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_unique)
+    except UnicodeDecodeError as error:
+        raise WrongInput(f"is not UTF-8 (byte {error.start})") from None
+    except json.JSONDecodeError as error:
+        raise WrongInput(f"is not JSON: {error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise WrongInput("is nested too deeply") from None
+    if not isinstance(fields, dict):
+        raise WrongInput("is not a JSON object")
+    return fields
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise WrongInput("an object repeats a name")
+    return fields

@@ -1,0 +1,103 @@
+"""How do the commands speak: data on stdout, one line an error on stderr, and an exit status?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+ALL_WELL: Final = 0
+FAILED: Final = 1
+WRONG_USAGE: Final = 2
+PARTLY: Final = 3
+INTERRUPTED: Final = 130
+
+
+def say(line: str) -> None:
+    """One line for the person, on stderr."""
+    print(" ".join(line.split()), file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
+
+
+def put(line: str) -> None:
+    """One line of data, on stdout."""
+    print(line, flush=sys.stdout.isatty())  # noqa: T201 - this is the terminal
+
+
+def put_json(fields: dict[str, Any]) -> None:
+    """One object of data, on one line of stdout."""
+    put(json.dumps(fields, ensure_ascii=False, separators=(", ", ": ")))
+
+
+def run(work: Coroutine[Any, Any, int], interrupted: Callable[[], str] = lambda: "") -> None:
+    """Run a command's work and end with its status; no error of ours becomes a traceback."""
+    from dragoman_producer.errors import DragomanError  # --help need not wait for it
+    from dragoman_schemas.connections import SettingsError
+
+    try:
+        status = asyncio.run(work)
+        sys.stdout.flush()
+    except SettingsError as error:
+        say(f"dragoman: {error}")
+        status = WRONG_USAGE
+    except DragomanError as error:
+        say(f"dragoman: {error}")
+        status = FAILED
+    except KeyboardInterrupt:
+        say(f"dragoman: interrupted{interrupted()}")
+        status = INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read stdout has gone; nothing more can be said there, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = FAILED
+    raise typer.Exit(status)
+
+
+@contextmanager
+def progress(title: str, total: int | None) -> Iterator[Callable[[], None]]:
+    """A bar with rate and time left where a person watches stderr; call it once a job."""
+    if not sys.stderr.isatty() or total == 1:
+        yield lambda: None
+        return
+    bar = _bar()
+    task = bar.add_task(title, total=total)
+    with bar:
+        yield lambda: bar.advance(task)
+
+
+def _bar() -> Progress:
+    from rich.console import Console  # only where a bar is shown
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class RateColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text("" if speed is None else f"{speed:,.0f} jobs/s")
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        RateColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(
+        *columns, console=Console(stderr=True), redirect_stdout=sys.stdout.isatty(), transient=True
+    )

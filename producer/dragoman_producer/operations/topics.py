@@ -1,0 +1,191 @@
+"""Which topics does Dragoman need, do they exist, and what is in them?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+
+from dragoman_producer.broker import connection_options, end_within, unreachable
+from dragoman_producer.errors import BrokerRefused
+from dragoman_schemas.connections import DragomanSettings
+
+DEFAULT_PARTITIONS: Final = 12
+DEAD_LETTER_RETENTION_S: Final = 30 * 86_400
+BROKERS_DEFAULT: Final = -1
+_MAX_MESSAGE_BYTES: Final = 1_048_588
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """How the topics are to be made; ``retention_s`` None is as long as an unfinished job's key."""
+
+    partitions: int = DEFAULT_PARTITIONS
+    replication: int = BROKERS_DEFAULT
+    retention_s: int | None = None
+    dead_letter_retention_s: int = DEAD_LETTER_RETENTION_S
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMade:
+    """One topic after ``create_topics``; one that was there before is left as it is."""
+
+    name: str
+    created: bool
+    partitions: int
+    wanted: int
+
+    @property
+    def too_few(self) -> bool:
+        """Fewer partitions than wanted: so many workers at most can share the topic."""
+        return self.partitions < self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """One partition: its first and next offset, what the group has committed, what is left."""
+
+    topic: str
+    partition: int
+    first_offset: int
+    next_offset: int
+    committed: int | None
+
+    @property
+    def lag(self) -> int:
+        """Records not yet settled by the group; without a commit, all that are there."""
+        start = self.first_offset if self.committed is None else self.committed
+        return max(0, self.next_offset - max(start, self.first_offset))
+
+
+async def create_topics(settings: DragomanSettings, plan: TopicPlan) -> list[TopicMade]:
+    """Make the topics the settings name and report each; those that exist are left alone.
+
+    Raises BrokerUnreachable and BrokerRefused.
+    """
+    wanted = _new_topics(settings, plan)
+    async with _admin(settings) as admin:
+        timeout_ms = int(settings.connect_timeout_s * 1000)
+        response: Any = await admin.create_topics(wanted, timeout_ms=timeout_ms)
+        created = {name: _outcome(name, error) for name, *error in response.topic_errors}
+        found = {topic["topic"]: topic for topic in await admin.describe_topics(list(created))}
+    return [
+        TopicMade(
+            name=topic.name,
+            created=created[topic.name],
+            partitions=len(found[topic.name]["partitions"]) or topic.num_partitions,
+            wanted=topic.num_partitions,
+        )
+        for topic in wanted
+    ]
+
+
+async def show_topics(settings: DragomanSettings) -> list[PartitionState]:
+    """Every partition of the topics the settings name that exist, with the group's lag.
+
+    Raises BrokerUnreachable and BrokerRefused.
+    """
+    async with _admin(settings) as admin, _consumer(settings) as consumer:
+        existing = set(await admin.list_topics())
+        committed = await admin.list_consumer_group_offsets(settings.kafka.group_id)
+        names = [name for name in _names(settings) if name in existing]
+        described = await admin.describe_topics(names) if names else []
+        partitions = [
+            TopicPartition(topic["topic"], number)
+            for topic in described
+            for number in sorted(entry["partition"] for entry in topic["partitions"])
+        ]
+        first = await consumer.beginning_offsets(partitions)
+        following = await consumer.end_offsets(partitions)
+    return [
+        PartitionState(
+            topic=place.topic,
+            partition=place.partition,
+            first_offset=first[place],
+            next_offset=following[place],
+            committed=_offset(committed.get(place)),
+        )
+        for place in sorted(partitions, key=lambda place: (names.index(place.topic), place))
+    ]
+
+
+def missing_topics(settings: DragomanSettings, found: Iterable[PartitionState]) -> list[str]:
+    """Topics the settings name of which no partition was found."""
+    known = {state.topic for state in found}
+    return [name for name in _names(settings) if name not in known]
+
+
+def _names(settings: DragomanSettings) -> list[str]:
+    kafka = settings.kafka
+    names = [*kafka.topic_names, kafka.dead_letter_topic]
+    return [*names, kafka.results_topic] if kafka.results_topic else names
+
+
+def _new_topics(settings: DragomanSettings, plan: TopicPlan) -> list[NewTopic]:
+    retention_s = plan.retention_s or settings.redis.live_ttl_s
+
+    def topic(name: str, seconds: int) -> NewTopic:
+        configs = {"retention.ms": str(seconds * 1000)}
+        if name != settings.kafka.results_topic:
+            configs["max.message.bytes"] = str(_MAX_MESSAGE_BYTES)
+        return NewTopic(name, plan.partitions, plan.replication, topic_configs=configs)
+
+    return [
+        topic(
+            name,
+            plan.dead_letter_retention_s
+            if name == settings.kafka.dead_letter_topic
+            else retention_s,
+        )
+        for name in _names(settings)
+    ]
+
+
+def _outcome(name: str, error: list[Any]) -> bool:
+    """Whether the topic is new. ``error`` is a code and, from newer brokers, a message."""
+    kind = for_code(error[0])
+    if error[0] == 0:
+        return True
+    if kind is TopicAlreadyExistsError:
+        return False
+    why = error[1] if len(error) > 1 and error[1] else kind.__name__
+    raise BrokerRefused(f"Kafka refused to make topic {name}: {why}")
+
+
+def _offset(found: Any) -> int | None:
+    return found.offset if found is not None and found.offset >= 0 else None
+
+
+@asynccontextmanager
+async def _admin(settings: DragomanSettings) -> AsyncIterator[AIOKafkaAdminClient]:
+    timeout_ms = int(settings.connect_timeout_s * 1000)
+    admin = AIOKafkaAdminClient(**connection_options(settings.kafka), request_timeout_ms=timeout_ms)
+    async with _reached(settings, admin.start, admin.close):
+        yield admin
+
+
+@asynccontextmanager
+async def _consumer(settings: DragomanSettings) -> AsyncIterator[AIOKafkaConsumer]:
+    consumer = AIOKafkaConsumer(**connection_options(settings.kafka), enable_auto_commit=False)
+    async with _reached(settings, consumer.start, consumer.stop):
+        yield consumer
+
+
+@asynccontextmanager
+async def _reached(settings: DragomanSettings, start: Any, stop: Any) -> AsyncIterator[None]:
+    """Start, and stop whatever happens; what Kafka raises in between is said in our words."""
+    timeout_s = settings.connect_timeout_s
+    try:
+        async with asyncio.timeout(timeout_s):
+            await start()
+        yield
+    except (KafkaError, OSError, TimeoutError) as error:
+        raise await unreachable(settings.kafka, timeout_s, error) from None
+    finally:
+        await end_within(2.0, stop)
