@@ -47,7 +47,8 @@ class RetryPolicy:
             retry=tenacity.retry_if_exception(_worth_retrying),
             reraise=True,
         )
-        await asyncio.sleep(random.uniform(0, self.initial_s))  # noqa: S311  jitter, no secret
+        first_s = min(self.initial_s, self.max_s)
+        await asyncio.sleep(random.uniform(0, first_s))  # noqa: S311  jitter, no secret
         return await retrying(next_attempt)
 
 
@@ -69,4 +70,8 @@ async def until_available(call: Callable[[], Awaitable[T]], *, max_s: float = 5.
         wait=tenacity.wait_random_exponential(multiplier=0.2, max=max_s),
         retry=tenacity.retry_if_exception_type(Unavailable),
     )
-    return await retrying(call)
+
+    async def again() -> T:  # tenacity would not await what a plain lambda returns
+        return await call()
+
+    return await retrying(again)
