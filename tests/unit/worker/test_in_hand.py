@@ -1,0 +1,90 @@
+"""Does a cancel find its job, whenever it comes?"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from dragoman_schemas.results import TranslationResult
+from dragoman_worker.in_hand import InHand
+from dragoman_worker.outcome import Take
+from dragoman_worker.ports import CancelNotice
+
+KEY = ("a1", "f" * 64, 0)
+RESULT = TranslationResult(job_id="a1", status="completed")
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_a_job_is_found_until_it_is_let_go() -> None:
+    in_hand = InHand()
+    assert in_hand.find(KEY) is None
+    job = in_hand.enter(KEY, None)
+    assert in_hand.find(KEY) is job
+    assert in_hand.find(("a1", "f" * 64, 1)) is None
+    in_hand.leave(job, RESULT)
+    assert (in_hand.find(KEY), len(in_hand)) == (None, 0)
+    assert await job.settled is RESULT
+
+
+async def test_a_job_given_up_tells_whoever_waits_to_work_on_it_itself() -> None:
+    in_hand = InHand()
+    job = in_hand.enter(KEY, None)
+    in_hand.leave(job, None)
+    assert await job.settled is None
+
+
+async def test_a_notice_cancels_what_it_names_and_nothing_else() -> None:
+    in_hand = InHand()
+    one = in_hand.enter(KEY, "d1")
+    replay = in_hand.enter(("a1", "f" * 64, 1), "d1")
+    other = in_hand.enter(("a2", "f" * 64, 0), "d1")
+    free = in_hand.enter(("a3", "f" * 64, 0), None)
+    assert in_hand.cancel(CancelNotice(job_id="a1")) == 2
+    assert [job.cancelled for job in (one, replay, other, free)] == [True, True, False, False]
+    assert in_hand.cancel(CancelNotice(document_id="d1")) == 3
+    assert other.cancelled
+    assert in_hand.cancel(CancelNotice(job_id="nobody")) == 0
+    assert in_hand.cancel(CancelNotice()) == 0
+    assert not free.cancelled
+
+
+async def test_a_cancel_ends_the_run_that_is_under_way() -> None:
+    job = InHand().enter(KEY, None)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(None) as scope:
+            job.run_in(scope)
+            asyncio.get_running_loop().call_soon(job.cancel)
+            asyncio.get_running_loop().call_soon(job.cancel)
+            await forever()
+
+
+async def test_a_cancel_that_came_before_the_run_ends_it_at_once() -> None:
+    job = InHand().enter(KEY, None)
+    job.cancel()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(None) as scope:
+            job.run_in(scope)
+            await forever()
+
+
+async def test_a_cancel_after_the_run_comes_too_late() -> None:
+    job = InHand().enter(KEY, None)
+    async with asyncio.timeout(None) as scope:
+        job.run_in(scope)
+        job.leave_scope()
+        job.cancel()
+        await asyncio.sleep(0)
+    assert job.cancelled
+
+
+async def test_outstanding_claims_are_those_of_jobs_that_have_one() -> None:
+    in_hand = InHand()
+    job = in_hand.enter(KEY, None)
+    in_hand.enter(("a2", "f" * 64, 0), None)
+    assert list(in_hand.takes()) == []
+    job.take = Take(job_id="a1", fingerprint="f" * 64, nonce="n1")
+    assert list(in_hand.takes()) == [job.take]
