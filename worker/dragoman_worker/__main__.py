@@ -59,6 +59,53 @@ def check(
     raise typer.Exit(1 if _loop_runner()(_check(settings, as_json=as_json)) else 0)
 
 
+@app.command()
+def profiles(
+    name: Annotated[str | None, typer.Argument(help="Show this one's prompt.")] = None,
+    text: Annotated[str, typer.Option(help="The text to render.")] = "Good morning!",
+    to: Annotated[str, typer.Option("--to", help="Target language.")] = "de",
+    from_: Annotated[str, typer.Option("--from", help="Source language.")] = "en",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """List the prompt profiles, or show how one of them asks for a translation."""
+    from dragoman_schemas.languages import UnknownLanguage, normalise
+    from dragoman_worker.errors import JobError
+    from dragoman_worker.prompts import get_profile
+    from dragoman_worker.prompts.base import Segment
+    from dragoman_worker.prompts.show import rendered
+
+    if name is None:
+        _list_profiles(as_json=as_json)
+        return
+    try:
+        profile = get_profile(name)
+        segment = Segment(text=text, target_lang=normalise(to), source_lang=normalise(from_))
+        shown = rendered(profile, segment)
+    except (JobError, UnknownLanguage) as error:
+        _fail(2, str(error))
+    print(json.dumps({"profile": name, "prompt": shown}) if as_json else shown)
+
+
+def _list_profiles(*, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from dragoman_worker.prompts.show import profile_rows
+
+    rows = profile_rows()
+    if as_json:
+        for row in rows:
+            print(json.dumps(asdict(row)))
+        return
+    table = Table("profile", "models", "languages", "takes", "sampling", box=None)
+    for row in rows:
+        languages = " ".join(row.languages) if len(row.languages) <= 8 else str(len(row.languages))
+        table.add_row(row.name, row.models, languages or "any", " ".join(row.takes), row.sampling)
+    Console().print(table)
+
+
 async def _check(settings: Any, *, as_json: bool) -> bool:
     from dragoman_worker import log
     from dragoman_worker.check import findings

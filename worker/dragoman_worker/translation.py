@@ -136,7 +136,7 @@ class Translator:
             return planned
         source_lang = job.source_lang
         if source_lang is None:
-            found = self._detector.detect(item.text)
+            found = self._detector.detect(item.text, profile.languages)
             source_lang = planned.detected = found.language if found else None
         segment = _segment(job, item, source_lang)
         try:
@@ -174,7 +174,7 @@ class Translator:
         sentences = split_sentences(segment.text, segment.source_lang or "en")
         most = profile.max_source_sentences or len(sentences)
         for start in range(0, len(sentences), most):
-            yield from pack(sentences[start : start + most], fits)
+            yield from pack(sentences[start : start + most], fits, segment.do_not_translate)
 
     def _unit(
         self, job: TranslationJob, profile: Profile, segment: Segment
@@ -314,7 +314,7 @@ class Translator:
         unit.completion_tokens += generation.completion_tokens
         exact = unit.decoding.exact_length
         if generation.finish_reason == "stop" or (exact and generation.finish_reason == "length"):
-            text = plan.profile.clean(generation.text)
+            text = plan.profile.clean(generation.text, unit.source)
             if text.strip() or exact:
                 unit.error = None
                 return text.strip()
