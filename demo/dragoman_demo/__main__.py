@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +19,7 @@ from dragoman_demo.samples import samples
 from dragoman_demo.screen import Screen
 from dragoman_demo.serving import addresses, commands_to_try
 from dragoman_demo.translating import translate
-from dragoman_demo.trial import Trial, running
+from dragoman_demo.trial import Trial, running, unless_worker_fails
 from dragoman_demo.worker_child import EngineKind
 from dragoman_producer import DragomanError
 
@@ -58,7 +58,7 @@ def main() -> None:
     app()
 
 
-Act = Callable[[Trial, Screen], Awaitable[int]]
+Act = Callable[[Trial, Screen], Coroutine[None, None, int]]
 
 
 def _show_samples(*, as_json: bool) -> Act:
@@ -116,7 +116,7 @@ async def _until_signal(engine: EngineKind, folder: Path, screen: Screen, act: A
 
     async def trying() -> int:
         async with running(engine, folder, screen) as trial:
-            return await act(trial, screen)
+            return await unless_worker_fails(trial, act(trial, screen))
 
     task = asyncio.create_task(trying(), name="trial")
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -69,6 +69,12 @@ class LeashedChild:
     def exit_status(self) -> int | None:
         return None if self._leash is None else self._leash.returncode
 
+    async def wait(self) -> int:
+        """Its exit status, once it has ended by itself."""
+        if self._leash is None:
+            raise RuntimeError("the child is not started")
+        return await self._leash.wait()
+
     def last_lines(self, count: int) -> str:
         """The end of what it wrote."""
         return last_lines(self.log, count)

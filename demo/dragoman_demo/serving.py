@@ -33,7 +33,7 @@ def commands_to_try(trial: Trial) -> str:
             f"  {dragoman} result hello --wait 30",
             f"  {dragoman} status hello --json",
             "",
-            f"The worker's log: {trial.worker_log}",
+            f"The worker's log: {trial.worker.log}",
             "Ctrl-C stops everything.",
         ]
     )

@@ -63,16 +63,12 @@ async def translate(
         on_done(done)
         return done
 
-    async with (
-        TranslationClient(bootstrap_servers=bootstrap, redis_url=redis_url) as client,
-        asyncio.TaskGroup() as following,
-    ):
-        by_id = {sample.job.job_id: sample for sample in samples}
-        tasks = [
-            following.create_task(follow(by_id[handle.job_id], handle), name=handle.job_id)
-            async for handle in client.submit_many(sample.job for sample in samples)
-        ]
-    return Report([task.result() for task in tasks], time.monotonic() - started)
+    by_id = {sample.job.job_id: sample for sample in samples}
+    async with TranslationClient(bootstrap_servers=bootstrap, redis_url=redis_url) as client:
+        jobs = (sample.job for sample in samples)
+        handles = [handle async for handle in client.submit_many(jobs)]
+        done = await asyncio.gather(*(follow(by_id[handle.job_id], handle) for handle in handles))
+    return Report(done, time.monotonic() - started)
 
 
 async def _end(sample: Sample, handle: JobHandle) -> Translated:

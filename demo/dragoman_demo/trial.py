@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ class Trial:
 
     bootstrap: str
     redis_url: str
-    worker_log: Path
+    worker: WorkerChild
 
 
 @asynccontextmanager
@@ -44,7 +45,20 @@ async def running(engine: EngineKind, folder: Path, screen: Screen) -> AsyncIter
         worker = WorkerChild(engine, bootstrap=broker.bootstrap, redis_url=redis.url, folder=folder)
         with screen.step(_WAITING_FOR[engine]):
             await stack.enter_async_context(worker)
-        yield Trial(broker.bootstrap, redis.url, worker.log)
+        yield Trial(broker.bootstrap, redis.url, worker)
     finally:
         with screen.step("Stopping worker, Redis and broker"):
             await stack.aclose()
+
+
+async def unless_worker_fails(trial: Trial, doing: Coroutine[None, None, int]) -> int:
+    """What `doing` answers; ChildFailed at once where the worker ends meanwhile."""
+    acting = asyncio.create_task(doing, name="act")
+    failing = asyncio.create_task(trial.worker.fails(), name="worker-watch")
+    try:
+        await asyncio.wait({acting, failing}, return_when=asyncio.FIRST_COMPLETED)
+        return acting.result() if acting.done() else await failing
+    finally:
+        for task in (acting, failing):
+            task.cancel()
+        await asyncio.gather(acting, failing, return_exceptions=True)

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self
 
 from dragoman_demo.child import ChildFailed, LeashedChild
 
@@ -44,6 +44,7 @@ class WorkerChild:
         self.settings = _settings(engine, bootstrap, redis_url, self._port)
         self._folder = folder
         self._resources = AsyncExitStack()
+        self._child: LeashedChild | None = None
         self.log = folder / "worker.log"
 
     async def __aenter__(self) -> Self:
@@ -56,6 +57,7 @@ class WorkerChild:
                 LeashedChild(command, log=self.log, grace_s=_GRACE_S + 3.0, env=_ENVIRONMENT)
             )
             await self._until_ready(child)
+            self._child = child
             self._resources = starting.pop_all()
         return self
 
@@ -66,6 +68,12 @@ class WorkerChild:
         trace: TracebackType | None,
     ) -> None:
         await self._resources.aclose()
+
+    async def fails(self) -> NoReturn:
+        """Wait until the worker ends by itself, which it should not; raises ChildFailed then."""
+        if self._child is None:
+            raise RuntimeError("the worker is not started")
+        raise ChildFailed(f"the worker ended with {await self._child.wait()}")
 
     async def _until_ready(self, child: LeashedChild) -> None:
         try:

@@ -114,6 +114,17 @@ def test_a_worker_that_cannot_start_is_told_with_the_end_of_its_log(
     assert str(log) in process.errors
 
 
+def test_a_worker_that_dies_ends_the_trial_at_once(trial: Trial) -> None:
+    process = trial("serve", "--engine", "echo", "--json")
+    process.wait_for(lambda: "\n" in process.output, timeout_s=90, what="the addresses")
+    children = _children(process)
+    [worker] = [child for child in children if child.cmdline()[1:3] == ["-m", "dragoman_worker"]]
+    worker.kill()
+    assert process.wait(timeout_s=30) == 1
+    assert "the worker ended with 137" in process.errors
+    assert psutil.wait_procs(children, timeout=20)[1] == []
+
+
 @pytest.mark.timeout(400)
 def test_the_demonstration_model_translates_every_sample(
     trial: Trial, tmp_path: Path, demo_model: Path
