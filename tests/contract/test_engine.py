@@ -8,8 +8,23 @@ from typing import get_args
 import pytest
 
 from dragoman_worker.errors import EngineDead, TooLong
-from dragoman_worker.ports import Decoding, Engine, FinishReason, GenerationRequest, Prompt
-from support.engine_requests import CONTEXT_TOKENS, MAX_NUM_SEQS, a_request, ended, long_decoding
+from dragoman_worker.ports import (
+    Decoding,
+    Engine,
+    FinishReason,
+    Generation,
+    GenerationRequest,
+    Prompt,
+)
+from support.engine_requests import (
+    MAX_NUM_SEQS,
+    a_long_request,
+    a_request,
+    begin,
+    begin_long,
+    ended,
+)
+from support.tiny_model import CONTEXT_TOKENS
 from support.waiting import eventually
 
 pytestmark = [
@@ -64,7 +79,7 @@ async def test_an_exact_length_is_met_and_reported_as_length(engine: Engine) -> 
 async def test_a_prompt_as_long_as_the_context_is_too_long_and_the_next_is_unharmed(
     engine: Engine,
 ) -> None:
-    ids = list(engine.encode(Prompt(completion="a " * 4 * CONTEXT_TOKENS)))[:CONTEXT_TOKENS]
+    ids = list(engine.encode(Prompt(completion="a b " * 2 * CONTEXT_TOKENS)))[:CONTEXT_TOKENS]
     overlong = GenerationRequest("long", ids, Decoding(max_tokens=8), "a", "de", 1)
     with pytest.raises(TooLong, match=str(CONTEXT_TOKENS)):
         await engine.generate(overlong)
@@ -77,56 +92,49 @@ async def test_two_requests_may_bear_the_same_id(engine: Engine) -> None:
 
 
 async def test_it_runs_max_num_seqs_at_once_and_lets_the_others_wait(engine: Engine) -> None:
-    tasks = [
-        asyncio.create_task(engine.generate(a_request(engine, decoding=long_decoding())))
-        for _ in range(MAX_NUM_SEQS + 3)
-    ]
+    tasks = begin(engine, *(a_long_request(engine) for _ in range(MAX_NUM_SEQS + 3)))
 
     def full() -> bool:
         now = engine.readings()
         assert now.running <= MAX_NUM_SEQS
         return now.running == MAX_NUM_SEQS and now.waiting == 3 and now.kv_cache_usage > 0
 
-    await eventually(full, timeout_s=30, what="as many running as it admits")
-    results = await ended(tasks)
-    assert [getattr(made, "completion_tokens", made) for made in results] == [480] * len(tasks)
+    await eventually(full, timeout_s=60, what="as many running as it admits")
+    for task in tasks:
+        task.cancel()
+    await ended(tasks)
     idle = engine.readings()
     assert (idle.running, idle.waiting, idle.kv_cache_usage) == (0, 0, 0.0)
 
 
+async def test_more_than_it_admits_all_come_to_their_turn(engine: Engine) -> None:
+    results = await ended(begin(engine, *(a_request(engine) for _ in range(3 * MAX_NUM_SEQS))))
+    assert [written(result) for result in results] == [8] * 3 * MAX_NUM_SEQS
+    assert engine.readings().waiting == 0
+
+
 async def test_cancelling_frees_the_slots_for_those_who_wait(engine: Engine) -> None:
-    first = [
-        asyncio.create_task(engine.generate(a_request(engine, decoding=long_decoding())))
-        for _ in range(MAX_NUM_SEQS)
-    ]
-    await eventually(
-        lambda: engine.readings().running == MAX_NUM_SEQS, timeout_s=30, what="a full engine"
-    )
-    waiting = asyncio.create_task(engine.generate(a_request(engine)))
+    first = await begin_long(engine, MAX_NUM_SEQS)
+    (waiting,) = begin(engine, a_request(engine))
     for task in first:
         task.cancel()
     results = await ended([*first, waiting])
     assert all(isinstance(result, asyncio.CancelledError) for result in results[:-1])
-    assert getattr(results[-1], "completion_tokens", results[-1]) == 8
+    assert written(results[-1]) == 8
     assert engine.readings().running == 0
 
 
 async def test_requests_cancelled_as_they_enter_leave_nothing_behind(engine: Engine) -> None:
     for ticks in range(6):
-        tasks = [
-            asyncio.create_task(engine.generate(a_request(engine, decoding=long_decoding())))
-            for _ in range(MAX_NUM_SEQS)
-        ]
+        tasks = begin(engine, *(a_long_request(engine) for _ in range(MAX_NUM_SEQS)))
         for _ in range(ticks):
             await asyncio.sleep(0)
         for task in tasks:
             task.cancel()
         await ended(tasks)
-    begin = asyncio.get_running_loop().time()
-    fill = [asyncio.create_task(engine.generate(a_request(engine))) for _ in range(MAX_NUM_SEQS)]
-    results = await ended(fill)
-    assert [getattr(made, "completion_tokens", made) for made in results] == [8] * MAX_NUM_SEQS
-    assert asyncio.get_running_loop().time() - begin < 20
+    results = await ended(begin(engine, *(a_request(engine) for _ in range(MAX_NUM_SEQS))))
+    assert [written(result) for result in results] == [8] * MAX_NUM_SEQS
+    assert engine.readings().running == 0
 
 
 async def test_nobody_is_told_of_a_death_that_did_not_happen(engine: Engine) -> None:
@@ -134,3 +142,10 @@ async def test_nobody_is_told_of_a_death_that_did_not_happen(engine: Engine) -> 
     engine.on_death(deaths.append)
     await engine.generate(a_request(engine))
     assert not deaths
+
+
+def written(result: Generation | BaseException) -> int:
+    """How many tokens were written; raises what was raised instead."""
+    if isinstance(result, BaseException):
+        raise result
+    return result.completion_tokens

@@ -11,8 +11,8 @@ import pytest_asyncio
 from dragoman_worker.engines.echo import EchoEngine
 from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.settings import EchoSettings, EngineSettings
-from support.engine_requests import CONTEXT_TOKENS, OPTIONS, vllm_settings
-from support.tiny_model import make_tiny_model
+from support.engine_requests import OPTIONS, vllm_settings
+from support.tiny_model import CONTEXT_TOKENS, make_tiny_model
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,7 @@ async def echo_engine() -> AsyncIterator[EchoEngine]:
     engine = EchoEngine(
         EngineSettings(
             kind="echo",
-            echo=EchoSettings(latency_s=0.1),
+            echo=EchoSettings(latency_s=0.02, faults=True),
             options={**OPTIONS, "max_model_len": CONTEXT_TOKENS},
         )
     )

@@ -11,9 +11,10 @@ import psutil
 
 from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest, Prompt
 from dragoman_worker.settings import EngineSettings
+from support.tiny_model import CONTEXT_TOKENS
+from support.waiting import eventually
 
 MAX_NUM_SEQS = 8
-CONTEXT_TOKENS = 512
 OPTIONS = {"max_num_seqs": MAX_NUM_SEQS, "max_num_batched_tokens": 512}
 
 
@@ -42,9 +43,27 @@ def a_request(
     )
 
 
-def long_decoding() -> Decoding:
-    """Long enough that a test can act before it ends: seconds on two cores."""
-    return Decoding(max_tokens=480, exact_length=True)
+def a_long_request(engine: Engine) -> GenerationRequest:
+    """A request that is not over before the test has acted: 10 s and more on either engine."""
+    return a_request(
+        engine,
+        "#!sleep 20\nHello, how are you?",
+        decoding=Decoding(max_tokens=CONTEXT_TOKENS - 64, exact_length=True),
+    )
+
+
+def begin(engine: Engine, *requests: GenerationRequest) -> list[asyncio.Task[Generation]]:
+    """A task for each request."""
+    return [asyncio.create_task(engine.generate(request)) for request in requests]
+
+
+async def begin_long(engine: Engine, count: int) -> list[asyncio.Task[Generation]]:
+    """As many long requests, all of them running inside the engine by its own count."""
+    tasks = begin(engine, *(a_long_request(engine) for _ in range(count)))
+    await eventually(
+        lambda: engine.readings().running == count, timeout_s=60, what=f"{count} running"
+    )
+    return tasks
 
 
 async def ended(tasks: Iterable[asyncio.Task[Generation]]) -> list[Generation | BaseException]:

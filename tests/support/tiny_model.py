@@ -17,7 +17,7 @@ SPECIAL_TOKENS: Final = (
     "<|ja|>",
     "<|translation|>",
 )
-CONTEXT_TOKENS: Final = 512
+CONTEXT_TOKENS: Final = 4_096
 _VOCABULARY: Final = 1_024
 _LINES: Final = (
     "Hello, how are you today? I would like a cup of coffee, please.",

@@ -125,6 +125,7 @@ class VllmEngine:
         self._callbacks.clear()
         if self._watch is not None:
             self._watch.cancel()
+            self._watch = None
         if built is None:
             return
         await self._abort(self._in_flight, built)
@@ -133,6 +134,7 @@ class VllmEngine:
             async with asyncio.timeout(_SHUTDOWN_S):
                 await asyncio.to_thread(built.client.shutdown)
         await asyncio.to_thread(core_process.end, built.processes)
+        await asyncio.to_thread(_close_sockets, built.client)
         built.folder.cleanup()
 
     def _alive(self) -> Built:
@@ -192,14 +194,15 @@ class VllmEngine:
 
     async def _watch_over(self) -> None:
         """Notice the engine's death while nothing is being generated."""
-        while (built := self._built) is not None and self._death is None:
-            if built.client.errored or not all(map(_lives, built.processes)):
-                self._mark_dead(built)
+        while self._built is not None and self._death is None:
+            if _is_dead(self._built):
+                self._mark_dead(self._built)
             await asyncio.sleep(_WATCH_S)
 
 
-def _lives(process: Any) -> bool:
-    return bool(process.is_alive())
+def _is_dead(built: Built) -> bool:
+    ended = not all(process.is_alive() for process in built.processes)
+    return ended or bool(built.client.errored)
 
 
 def _real_limits(config: Any) -> EngineLimits:
@@ -236,3 +239,11 @@ async def _stop_outputs(client: Any) -> None:
     if isinstance(handler, asyncio.Task):
         handler.cancel()
         await asyncio.wait([handler], timeout=_ABORT_S)
+
+
+def _close_sockets(client: Any) -> None:
+    """vLLM closes its sockets but not their context, which keeps two threads and some files."""
+    core_client = getattr(client, "engine_core", None)
+    context = getattr(getattr(core_client, "resources", None), "ctx", None)
+    if context is not None:
+        context.destroy(linger=0)

@@ -84,11 +84,7 @@ class Launch:
         vLLM keeps exceptions whose tracebacks hold this frame and its callers': an engine that
         they named would live until the interpreter ends, and fail noisily then.
         """
-        arguments.require_vllm()
-        arguments.model_place(self._settings.model or "")
-        arguments.prepare_environment(self._settings, verbose=self._verbose)
-        vllm = _import_vllm("vllm")
-        made = self._arguments(vllm)
+        vllm, made = _prepare(self._settings, verbose=self._verbose)
         folder = tempfile.TemporaryDirectory(prefix="dragoman-engine-")
         report = Path(folder.name) / "end.json"
         try:
@@ -111,13 +107,6 @@ class Launch:
             folder=folder,
         )
 
-    def _arguments(self, vllm: Any) -> Any:
-        device = this_device()
-        arguments.prepare_device(device, self._settings.options)
-        return arguments.engine_arguments(
-            self._settings, vllm.AsyncEngineArgs, str(vllm.__version__), device
-        )
-
     def _client(self, vllm: Any, made: Any, report: Path) -> Any:
         context = _import_vllm("vllm.usage.usage_lib").UsageContext.LLM_CLASS
         core_class = _import_vllm("vllm.v1.engine.core").EngineCoreProc
@@ -138,6 +127,24 @@ class Launch:
         if isinstance(failure, Halt) and report:
             logger().error("engine_not_started", traceback=report.traceback)
         return failure
+
+
+def check(settings: EngineSettings) -> None:
+    """Find what is wrong with `settings` without building anything. Raises SettingsError."""
+    _prepare(settings, verbose=False)
+
+
+def _prepare(settings: EngineSettings, *, verbose: bool) -> tuple[Any, Any]:
+    """vLLM's module and its AsyncEngineArgs; nothing of the model is loaded yet."""
+    arguments.require_vllm()
+    arguments.model_place(settings.model or "")
+    arguments.prepare_environment(settings, verbose=verbose)
+    vllm = _import_vllm("vllm")
+    device = this_device()
+    arguments.prepare_device(device, settings.options)
+    return vllm, arguments.engine_arguments(
+        settings, vllm.AsyncEngineArgs, str(vllm.__version__), device
+    )
 
 
 def request_failures() -> RequestFailures:

@@ -1,0 +1,359 @@
+"""Does the real vLLM do what the adapter promises: lengths, aborts, deaths, refusals, signals?"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import pytest_asyncio
+from prometheus_client import REGISTRY
+
+from dragoman_schemas.connections import SettingsError
+from dragoman_worker.engines import check_engine
+from dragoman_worker.engines.vllm import VllmEngine
+from dragoman_worker.engines.vllm.sampling import sampling_params
+from dragoman_worker.errors import EngineDead, Halt
+from dragoman_worker.ports import Decoding, GenerationRequest, Prompt
+from support import engine_parent
+from support.engine_requests import (
+    MAX_NUM_SEQS,
+    a_request,
+    begin_long,
+    ended,
+    engine_processes,
+    vllm_settings,
+)
+from support.tiny_model import CONTEXT_TOKENS, SPECIAL_TOKENS
+from support.waiting import eventually, wait_until
+
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.filterwarnings("default"),  # vLLM's and its libraries' are not ours to mend
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture(autouse=True)
+def _collect_vllms_garbage() -> Iterator[None]:
+    """A start that failed leaves sockets of vLLM's open, which Python warns of: here, not later."""
+    yield
+    gc.collect()
+
+
+RAMBLING = Decoding(max_tokens=5, temperature=1.0, seed=1)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def own_engine(tiny_model: Path) -> AsyncIterator[VllmEngine]:
+    """A vLLM for one test, which may kill it."""
+    engine = VllmEngine(vllm_settings(tiny_model))
+    await engine.start()
+    yield engine
+    await engine.close()
+
+
+# --- generating -----------------------------------------------------------------------------------
+
+
+async def test_no_more_than_max_tokens_are_written_and_length_is_reported(
+    vllm_engine: VllmEngine,
+) -> None:
+    made = await vllm_engine.generate(a_request(vllm_engine, decoding=RAMBLING))
+    assert (made.completion_tokens, made.finish_reason) == (5, "length")
+
+
+async def test_the_context_cuts_an_answer_off_and_that_is_length_too(
+    vllm_engine: VllmEngine,
+) -> None:
+    ids = list(vllm_engine.encode(Prompt(completion="a b " * CONTEXT_TOKENS)))[: CONTEXT_TOKENS - 9]
+    asked = GenerationRequest("cut", ids, Decoding(100, temperature=1.0, seed=1), "", "de", 1)
+    made = await vllm_engine.generate(asked)
+    assert (made.completion_tokens, made.finish_reason) == (9, "length")
+
+
+async def test_a_loop_is_ended_early_and_named(vllm_engine: VllmEngine) -> None:
+    made = await vllm_engine.generate(
+        a_request(vllm_engine, decoding=Decoding(max_tokens=400, temperature=0.0))
+    )
+    assert made.finish_reason == "repetition"
+    assert made.completion_tokens < 200
+
+
+async def test_a_stop_text_ends_with_stop_and_is_left_out(vllm_engine: VllmEngine) -> None:
+    rambled = Decoding(max_tokens=40, temperature=1.0, seed=3)
+    text = (await vllm_engine.generate(a_request(vllm_engine, decoding=rambled))).text
+    mark = next(letter for letter in text[len(text) // 2 :] if letter.isascii())
+    stopping = Decoding(max_tokens=40, temperature=1.0, seed=3, stop=(mark,))
+    made = await vllm_engine.generate(a_request(vllm_engine, decoding=stopping))
+    assert made.finish_reason == "stop"
+    assert text.startswith(made.text)
+    assert mark not in made.text
+
+
+async def test_vllm_reads_the_very_ids_it_is_given_and_gives_one_output(
+    vllm_engine: VllmEngine,
+) -> None:
+    asked = a_request(vllm_engine)
+    built = vllm_engine._built
+    assert built is not None
+    params = sampling_params(built.sampling, Decoding(max_tokens=20, exact_length=True))
+    prompt = {"type": "token", "prompt_token_ids": list(asked.prompt_ids)}
+    outputs = [output async for output in built.client.generate(prompt, params, "ids")]
+    assert len(outputs) == 1
+    assert outputs[0].prompt_token_ids == asked.prompt_ids
+
+
+async def test_a_control_token_in_a_text_stays_text(vllm_engine: VllmEngine) -> None:
+    source = "Write <|end|> and <|fr|>."
+    prompt = Prompt(completion=f"<|en|>{source}<|de|><|translation|>", user_texts=(source,))
+    ids = vllm_engine.encode(prompt)
+    assert [SPECIAL_TOKENS[i] for i in ids if i < len(SPECIAL_TOKENS)] == [
+        "<|en|>",
+        "<|de|>",
+        "<|translation|>",
+    ]
+
+
+def test_all_sampling_is_explicit(tiny_model: Path) -> None:
+    module = pytest.importorskip("vllm.sampling_params")
+    params = sampling_params(module, Decoding(max_tokens=7, stop=("x",), top_k=-1))
+    assert (params.max_tokens, params.min_tokens, params.temperature) == (7, 0, 0.0)
+    assert (params.stop, params.ignore_eos, params.skip_special_tokens) == (["x"], False, True)
+    assert params.output_kind is module.RequestOutputKind.FINAL_ONLY
+    assert params.repetition_detection.min_count == 8
+    exact = sampling_params(module, Decoding(max_tokens=7, exact_length=True))
+    assert (exact.min_tokens, exact.ignore_eos, exact.repetition_detection) == (7, True, None)
+
+
+async def test_cancelling_aborts_inside_vllm(vllm_engine: VllmEngine) -> None:
+    tasks = await begin_long(vllm_engine, MAX_NUM_SEQS)
+    for task in tasks:
+        task.cancel()
+    await ended(tasks)
+    await vllm_engine.generate(a_request(vllm_engine))
+
+    def running_in_vllm() -> float:
+        return sum(
+            sample.value
+            for metric in REGISTRY.restricted_registry(["vllm:num_requests_running"]).collect()
+            for sample in metric.samples
+        )
+
+    await eventually(lambda: running_in_vllm() == 0, timeout_s=10, what="vLLM's own count at 0")
+
+
+# --- settings that cannot be right ----------------------------------------------------------------
+
+
+def test_an_unknown_option_is_refused_by_name_without_building(tiny_model: Path) -> None:
+    settings = vllm_settings(tiny_model, max_num_sequences=3)
+    with pytest.raises(SettingsError) as refused:
+        check_engine(settings)
+    assert "engine.options.max_num_sequences" in str(refused.value)
+    assert "did you mean max_num_seqs?" in str(refused.value)
+
+
+def test_settings_that_can_be_right_pass_the_check(tiny_model: Path) -> None:
+    check_engine(vllm_settings(tiny_model, max_model_len=128, seed=3))
+
+
+async def test_a_missing_model_folder_is_named(tmp_path: Path) -> None:
+    engine = VllmEngine(vllm_settings(tmp_path / "nowhere"))
+    with pytest.raises(SettingsError, match=r"engine\.model: there is no folder .*nowhere"):
+        await engine.start()
+
+
+async def test_a_context_beyond_the_models_is_refused_with_the_largest(tiny_model: Path) -> None:
+    engine = VllmEngine(vllm_settings(tiny_model, max_model_len=100_000))
+    with pytest.raises(SettingsError) as refused:
+        await engine.start()
+    assert "engine.options.max_model_len" in str(refused.value)
+    assert str(CONTEXT_TOKENS) in str(refused.value)
+
+
+async def test_a_context_beyond_the_kv_cache_is_refused_with_the_largest_that_fits(
+    tiny_model: Path,
+) -> None:
+    wanted = 40_000_000
+    engine = VllmEngine(
+        vllm_settings(
+            tiny_model,
+            max_model_len=wanted,
+            hf_overrides={"max_position_embeddings": wanted},
+        )
+    )
+    with pytest.raises(SettingsError) as refused:
+        await engine.start()
+    assert str(refused.value).startswith("engine.options.max_model_len: ")
+    assert "the largest that fits is " in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert not engine_processes_beside(())
+
+
+# --- the engine's process -------------------------------------------------------------------------
+
+
+async def test_a_killed_engine_fails_all_in_flight_and_calls_back_once(
+    own_engine: VllmEngine,
+) -> None:
+    deaths: list[EngineDead] = []
+    own_engine.on_death(deaths.append)
+    tasks = await begin_long(own_engine, 4)
+    killed_at = time.monotonic()
+    kill_core(own_engine)
+    results = await ended(tasks)
+    assert time.monotonic() - killed_at < 5
+    assert [type(result) for result in results] == [EngineDead] * 4
+    with pytest.raises(EngineDead):
+        await own_engine.generate(a_request(own_engine))
+    await asyncio.sleep(0)
+    assert len(deaths) == 1
+    assert "signal 9" in str(deaths[0])
+
+
+async def test_an_engine_killed_while_idle_is_noticed_and_no_child_is_left(
+    own_engine: VllmEngine,
+) -> None:
+    before = processes_of(own_engine)
+    deaths: list[EngineDead] = []
+    own_engine.on_death(deaths.append)
+    kill_core(own_engine)
+    await eventually(lambda: deaths, timeout_s=10, what="the callback")
+    await own_engine.close()
+    assert not [process for process in before if process.is_running()]
+    assert len(deaths) == 1
+
+
+async def test_a_start_that_is_given_up_leaves_no_process(tiny_model: Path) -> None:
+    others = {process.pid for process in engine_processes()}
+    engine = VllmEngine(vllm_settings(tiny_model))
+    start = asyncio.create_task(engine.start())
+    await eventually(
+        lambda: engine_processes_beside(others), timeout_s=120, what="an engine process"
+    )
+    start.cancel()
+    with pytest.raises((asyncio.CancelledError, Halt)):
+        await asyncio.wait_for(start, 60)
+    assert not engine_processes_beside(others)
+    await engine.close()
+
+
+class Parent:
+    """A process that holds a vLLM (support/engine_parent.py), and what it says."""
+
+    def __init__(self, model: Path, log: Path) -> None:
+        self._log = log.open("w")
+        self._child = subprocess.Popen(
+            [sys.executable, engine_parent.__file__, str(model)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        self.engine: list[psutil.Process] = []
+
+    def started(self) -> None:
+        """Wait until the engine answers."""
+        self.engine = [psutil.Process(pid) for pid in self.hears()["started"]]
+
+    def hears(self) -> dict[str, Any]:
+        """The next thing it says."""
+        assert self._child.stdout is not None
+        line = self._child.stdout.readline()
+        assert line, Path(self._log.name).read_text()
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def go_on(self) -> None:
+        """Let it take the next step."""
+        assert self._child.stdin is not None
+        self._child.stdin.write("\n")
+        self._child.stdin.flush()
+
+    def kill(self) -> None:
+        """SIGKILL to it alone."""
+        self._child.kill()
+        self._child.wait(10)
+
+    def end(self) -> int:
+        """Wait for its own end; its status."""
+        return self._child.wait(60)
+
+    def clean_up(self) -> None:
+        """Whatever happened, nothing of it stays."""
+        for process in self.engine:
+            if process.is_running():
+                process.kill()
+        self._child.kill()
+        self._child.communicate(timeout=10)
+        self._log.close()
+
+
+@pytest.fixture
+def parent(tiny_model: Path, tmp_path: Path) -> Iterator[Parent]:
+    made = Parent(tiny_model, tmp_path / "parent.log")
+    try:
+        made.started()
+        yield made
+    finally:
+        made.clean_up()
+
+
+def test_sigint_to_the_group_lets_requests_finish_and_close_hangs_nobody(parent: Parent) -> None:
+    parent.go_on()
+    assert parent.hears() == {"finished": ["length"] * 4}
+    closed = parent.hears()
+    assert closed["left"] == []
+    assert set(closed["closed"]) == {"abort"}
+    assert parent.end() == 0
+    gone(parent.engine)
+
+
+def test_a_killed_parent_takes_its_engine_along(parent: Parent) -> None:
+    assert any("VLLM" in process.name() for process in parent.engine)
+    parent.kill()
+    gone(parent.engine)
+
+
+# --- small things ---------------------------------------------------------------------------------
+
+
+def kill_core(engine: VllmEngine) -> None:
+    assert engine._built is not None
+    (core,) = engine._built.processes
+    assert core.pid is not None
+    os.kill(core.pid, signal.SIGKILL)
+
+
+def processes_of(engine: VllmEngine) -> list[psutil.Process]:
+    assert engine._built is not None
+    (core,) = engine._built.processes
+    parent = psutil.Process(core.pid)
+    return [parent, *parent.children(recursive=True)]
+
+
+def engine_processes_beside(others: object) -> list[psutil.Process]:
+    known = others if isinstance(others, set) else set()
+    return [process for process in engine_processes() if process.pid not in known]
+
+
+def gone(processes: list[psutil.Process]) -> None:
+    wait_until(
+        lambda: not [p for p in processes if p.is_running() and p.status() != "zombie"],
+        timeout_s=20,
+        what="the engine's end",
+    )

@@ -1,0 +1,63 @@
+"""How does a process behave that holds a vLLM? A script, so that tests can signal and kill it.
+
+Usage: `python engine_parent.py MODEL`. It leads a process group, as under a shell. It prints one
+JSON line after each step: `{"started": [pids]}`, then, told to go on by a line on stdin, generates,
+sends SIGINT to its whole group in the middle, and prints `{"finished": [reasons]}`; then it closes
+the engine with requests in flight and prints `{"closed": [reasons], "left": [pids]}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from dragoman_worker.engines.vllm import VllmEngine
+from dragoman_worker.ports import Decoding, Generation
+from support.engine_requests import (
+    a_request,
+    begin,
+    begin_long,
+    ended,
+    engine_processes,
+    vllm_settings,
+)
+from support.waiting import eventually
+
+
+def say(**what: object) -> None:
+    sys.stdout.write(f"{json.dumps(what)}\n")
+    sys.stdout.flush()
+
+
+def reasons(results: list[Generation | BaseException]) -> list[str]:
+    return [r.finish_reason if isinstance(r, Generation) else repr(r) for r in results]
+
+
+async def main(model: Path) -> None:
+    interrupts: list[int] = []
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: interrupts.append(1))
+    engine = VllmEngine(vllm_settings(model))
+    await engine.start()
+    say(started=[process.pid for process in engine_processes()])
+    await asyncio.to_thread(sys.stdin.readline)
+    medium = Decoding(max_tokens=1_500, exact_length=True)
+    tasks = begin(engine, *(a_request(engine, decoding=medium) for _ in range(4)))
+    await eventually(lambda: engine.readings().running == 4, timeout_s=60, what="4 running")
+    os.killpg(os.getpgrp(), signal.SIGINT)
+    await eventually(lambda: interrupts, timeout_s=10, what="SIGINT")
+    say(finished=reasons(await ended(tasks)))
+    tasks = await begin_long(engine, 4)
+    await engine.close()
+    say(
+        closed=reasons(await ended(tasks)),
+        left=[process.pid for process in engine_processes()],
+    )
+
+
+if __name__ == "__main__":
+    os.setpgrp()
+    asyncio.run(main(Path(sys.argv[1])))
