@@ -47,6 +47,9 @@ class Unit:
     after: str = ""
     text: str | None = None
     error: JobError | None = None
+    """Why it has no text, once that is final."""
+    stumble: JobError | None = None
+    """Why the last attempt gave none."""
     attempts: int = 0
     finish_reason: str | None = None
     prompt_tokens: int = 0
@@ -83,6 +86,11 @@ class Plan:
     def units(self) -> list[Unit]:
         """All requests, in the order of the items."""
         return [unit for item in self.items for unit in item.units]
+
+    @property
+    def pending(self) -> list[Unit]:
+        """Those of them that the engine has yet to answer."""
+        return [unit for unit in self.units if unit.text is None]
 
     def first_failure(self) -> JobError | None:
         """Why the first item that has no text has none."""
@@ -142,7 +150,7 @@ class Translator:
         try:
             for unit, warnings in self._units(job, profile, segment):
                 planned.units.append(unit)
-                planned.warnings = list(warnings)
+                planned.warnings = list(dict.fromkeys((*planned.warnings, *warnings)))
         except TooLong as error:
             planned.units.clear()
             planned.error = error
@@ -238,10 +246,9 @@ class Translator:
 
         Raises Draining when the worker is stopping. Undone by `run` or `dismiss`.
         """
-        units = plan.units
-        if units:
+        if pending := plan.pending:
             plan.first = await self._permits.acquire(
-                plan.job.job_id, units[0].tokens, starts_job=True
+                plan.job.job_id, pending[0].tokens, starts_job=True
             )
 
     def dismiss(self, plan: Plan) -> None:
@@ -252,7 +259,7 @@ class Translator:
 
     async def run(self, plan: Plan) -> None:
         """Fill every unit with its text or its error. Raises Halt; keeps what was done if cut."""
-        units = [unit for unit in plan.units if unit.text is None]
+        units = plan.pending
         if len(units) == 1:  # the usual job: no task of its own
             await self._translate(plan, units[0])
             return
@@ -261,8 +268,9 @@ class Translator:
                 for number, unit in enumerate(units):
                     name = f"{plan.job.job_id}/{number}"
                     tasks.create_task(self._translate(plan, unit), name=name)
-        except* Halt as halted:
-            raise halted.exceptions[0] from None
+        except ExceptionGroup as group:
+            halts = (error for error in group.exceptions if isinstance(error, Halt))
+            raise next(halts, group.exceptions[0]) from None
 
     async def _translate(self, plan: Plan, unit: Unit) -> None:
         try:
@@ -274,17 +282,17 @@ class Translator:
         permit, plan.first = plan.first, None
         if permit is None:
             permit = await self._permits.acquire(plan.job.job_id, unit.tokens)
-        if number > 1 and unit.error is not None:
-            self._metrics.retries.labels(unit.error.code.value).inc()
+        if unit.stumble is not None:
+            self._metrics.retries.labels(unit.stumble.code.value).inc()
         unit.attempts = number
         try:
             generation = await self._generate(plan, unit)
+            return self._judge(plan, unit, generation)
         except JobError as error:
-            unit.error = error
+            unit.stumble = error
             raise
         finally:
             self._permits.release(permit)
-        return self._judge(plan, unit, generation)
 
     async def _generate(self, plan: Plan, unit: Unit) -> Generation:
         request = GenerationRequest(
@@ -316,14 +324,13 @@ class Translator:
         if generation.finish_reason == "stop" or (exact and generation.finish_reason == "length"):
             text = plan.profile.clean(generation.text, unit.source)
             if text.strip() or exact:
-                unit.error = None
                 return text.strip()
-            unit.error = EngineStumbled("the engine wrote nothing")
+            error = EngineStumbled("the engine wrote nothing")
         else:
             why = _NOT_SUCCESS.get(generation.finish_reason, "the engine gave no reason")
-            unit.error = EngineStumbled(why.format(max_tokens=unit.decoding.max_tokens))
+            error = EngineStumbled(why.format(max_tokens=unit.decoding.max_tokens))
         unit.decoding = self._otherwise(unit, generation)
-        raise unit.error
+        raise error
 
     def _otherwise(self, unit: Unit, generation: Generation) -> Decoding:
         """The same request asked differently: greedy decoding would fail the same way again."""
