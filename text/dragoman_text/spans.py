@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,9 +45,7 @@ def find_spans(text: str, terms: Iterable[str] = ()) -> list[Span]:
     """
     found = [_placeholder(match) for match in _PATTERN.finditer(text)]
     for term in set(terms) - {""}:
-        found += [
-            Span(match.start(), match.end(), "term") for match in re.finditer(re.escape(term), text)
-        ]
+        found += [Span(start, start + len(term), "term") for start in _occurrences(text, term)]
     return _united(sorted(found))
 
 
@@ -161,6 +159,13 @@ def _first_free_number(text: str, count: int, style: TokenStyle) -> int:
             break
         first = used + 1
     return first
+
+
+def _occurrences(text: str, term: str) -> Iterator[int]:
+    start = text.find(term)
+    while start >= 0:
+        yield start
+        start = text.find(term, start + len(term))
 
 
 def _placeholder(match: re.Match[str]) -> Span:
