@@ -1,0 +1,110 @@
+"""How fast is `LLM.generate` on the same jobs? The ceiling the pipeline is compared with.
+
+usage: baseline.py MODEL PROFILE JOBS.jsonl OPTIONS_JSON [--exact-lengths] > result.json
+
+Renders the very prompts the worker would send and decodes them with the same parameters; reading
+and tokenising are not counted, loading is not, one warm-up generation is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from dragoman_schemas.jobs import TranslationJob
+from dragoman_worker.engines.vllm.sampling import sampling_params
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.permits import Permits
+from dragoman_worker.ports import EngineLimits
+from dragoman_worker.prompts import get_profile, tokens
+from dragoman_worker.quality.language import LanguageDetector
+from dragoman_worker.retry import RetryPolicy
+from dragoman_worker.translation import Translator, Unit
+
+
+class _Tokens:
+    """The part of an engine that planning needs."""
+
+    def __init__(self, tokenizer: Any, max_model_len: int) -> None:
+        self._tokenizer = tokenizer
+        self.limits = EngineLimits(1, 1, max_model_len, 1)
+
+    def encode(self, prompt: Any) -> Any:
+        return tokens.encode(prompt, self._tokenizer)
+
+    def count_tokens(self, text: str) -> int:
+        return tokens.count(text, self._tokenizer)
+
+
+def planned(llm: Any, profile: str, jobs: list[TranslationJob], *, exact: bool) -> list[Unit]:
+    """Every request of every job, as the worker plans them."""
+    engine: Any = _Tokens(llm.get_tokenizer(), llm.llm_engine.model_config.max_model_len)
+    translator = Translator(
+        engine=engine,
+        choose_profile=lambda name: get_profile(name or profile),
+        permits=Permits(items=1, tokens=1),
+        retry=RetryPolicy(),
+        attempt_timeout_s=1,
+        max_tokens=4096,
+        exact_lengths=exact,
+        detector=LanguageDetector(),
+        metrics=Metrics(CollectorRegistry()),
+    )
+    return [unit for job in jobs for unit in translator.plan(job).units]
+
+
+def parameters(unit: Unit) -> Any:
+    """The worker's sampling parameters, by the worker's own code."""
+    from vllm import sampling_params as module  # noqa: PLC0415
+
+    return sampling_params(module, unit.decoding)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("profile")
+    parser.add_argument("jobs", type=Path)
+    parser.add_argument("options")
+    parser.add_argument("--exact-lengths", action="store_true")
+    given = parser.parse_args()
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    from vllm import LLM  # noqa: PLC0415
+
+    jobs = [
+        TranslationJob.model_validate_json(line) for line in given.jobs.read_text().splitlines()
+    ]
+    llm = LLM(model=given.model, **json.loads(given.options))
+    units = planned(llm, given.profile, jobs, exact=given.exact_lengths)
+    prompts = [{"prompt_token_ids": list(unit.prompt_ids)} for unit in units]
+    sampling = [parameters(unit) for unit in units]
+    llm.generate(prompts[:8], sampling[:8], use_tqdm=False)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    started, wall = time.perf_counter(), time.time()
+    outputs = llm.generate(prompts, sampling, use_tqdm=False)
+    seconds = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    written = sum(len(output.outputs[0].token_ids) for output in outputs)
+    row = {
+        "jobs": len(jobs),
+        "seconds": seconds,
+        "jobs_per_s": len(jobs) / seconds,
+        "output_tokens_per_s": written / seconds,
+        "frontend_cpu_s": after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime,
+        "window": [wall, wall + seconds],
+    }
+    print("RESULT " + json.dumps(row), flush=True)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
