@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
 from dragoman_schemas.results import TranslationResult
-from dragoman_worker.in_hand import InHand
+from dragoman_worker.in_hand import InHand, JobInHand
 from dragoman_worker.outcome import Take
 from dragoman_worker.ports import CancelNotice
 
@@ -15,8 +16,13 @@ KEY = ("a1", "f" * 64, 0)
 RESULT = TranslationResult(job_id="a1", status="completed")
 
 
-async def forever() -> None:
-    await asyncio.Event().wait()
+async def run_for_ever(job: JobInHand, *soon: Callable[[], None]) -> None:
+    """Run a job that only a cancel can end, and call `soon` once it runs."""
+    async with asyncio.timeout(None) as scope:
+        job.run_in(scope)
+        for call in soon:
+            asyncio.get_running_loop().call_soon(call)
+        await asyncio.Event().wait()
 
 
 async def test_a_job_is_found_until_it_is_let_go() -> None:
@@ -55,20 +61,14 @@ async def test_a_notice_cancels_what_it_names_and_nothing_else() -> None:
 async def test_a_cancel_ends_the_run_that_is_under_way() -> None:
     job = InHand().enter(KEY, None)
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(None) as scope:
-            job.run_in(scope)
-            asyncio.get_running_loop().call_soon(job.cancel)
-            asyncio.get_running_loop().call_soon(job.cancel)
-            await forever()
+        await run_for_ever(job, job.cancel, job.cancel)
 
 
 async def test_a_cancel_that_came_before_the_run_ends_it_at_once() -> None:
     job = InHand().enter(KEY, None)
     job.cancel()
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(None) as scope:
-            job.run_in(scope)
-            await forever()
+        await run_for_ever(job)
 
 
 async def test_a_cancel_after_the_run_comes_too_late() -> None:

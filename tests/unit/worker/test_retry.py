@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from dragoman_worker import retry as retry_module
 from dragoman_worker.errors import EngineFailed, EngineStumbled, Halt, JobError, Unavailable
 from dragoman_worker.retry import RetryPolicy, until_available
+from support.waiting import eventually
 
 AT_ONCE = RetryPolicy(attempts=3, initial_s=0, max_s=0)
 
@@ -73,8 +73,7 @@ async def test_a_cancellation_passes_through(before: int) -> None:
 async def test_a_cancellation_during_the_back_off_ends_it() -> None:
     attempt, numbers = failing(EngineStumbled(), "never")
     task = asyncio.create_task(RetryPolicy(attempts=3, initial_s=3_600, max_s=3_600).run(attempt))
-    while not numbers:
-        await asyncio.sleep(0)
+    await eventually(lambda: numbers, timeout_s=5, what="the first attempt")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -91,7 +90,7 @@ def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         waited.append(seconds)
         await really(0)
 
-    monkeypatch.setattr(retry_module.asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     return waited
 
 
@@ -141,8 +140,7 @@ async def test_an_outage_is_the_only_thing_waited_out(error: Exception) -> None:
 async def test_waiting_for_an_outage_to_end_can_be_cancelled() -> None:
     attempt, numbers = failing(*(Unavailable() for _ in range(500)))
     task = asyncio.create_task(until_available(lambda: attempt(0), max_s=3_600))
-    while not numbers:
-        await asyncio.sleep(0)
+    await eventually(lambda: numbers, timeout_s=5, what="the first attempt")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
