@@ -36,15 +36,15 @@ _LABELS: Final = (
 
 def cleaned(text: str, source: str | None) -> str:
     """The answer without think tags, wrappers, chatter before it and quotes the source lacks."""
+    text = _without_thought(text, source)
     steps: tuple[Callable[[str, str | None], str], ...] = (
-        _without_thought,
         _without_wrappers,
         _without_opening,
         _without_wrappers,
         _without_quotes,
     )
     for step in steps:
-        # A step that leaves nothing was mistaken: an empty answer is for the caller to judge.
+        # A step that leaves nothing was mistaken. Thoughts alone are an empty answer.
         text = step(text, source).strip() or text
     return text.strip()
 

@@ -1,4 +1,4 @@
-"""How are Xiaomi's MiLMMT-46 and GemmaX2 asked? A raw completion with both names twice."""
+"""How is Xiaomi's MiLMMT-46 asked? A raw completion with both names twice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MiLmmt:
     """
 
     name: str = "milmmt"
-    models: str = "MiLMMT-46 1B, 4B, 12B; GemmaX2-28 (Xiaomi)"
+    models: str = "MiLMMT-46 1B, 4B, 12B (Xiaomi)"
     licence: str = "Gemma terms of use"
     takes: frozenset[Steering] = frozenset()
     needs_source: bool = True

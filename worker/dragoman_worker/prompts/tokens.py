@@ -2,16 +2,16 @@
 
 A control token is one the tokenizer marks as special, or whose spelling says that it steers
 the model (``<|...|>``, think and tool tags). In most prompts no user text spells one, and the
-tokenizer's own way is taken. Where one does, the whole prompt is tokenised just the same, and
-each control token that stands inside a user's text is then replaced by the tokens of its
-spelling in two parts. So no character is inserted, nothing has to be restored in the output,
-and all other tokens are those the template would have given.
+tokenizer's own way is taken. Where one does, a private-use character stands for it while the
+prompt is filled in and tokenised, and the tokens of that character are then replaced by those of
+the spelling, read in two parts. So the model reads what the user wrote, nothing has to be
+restored in its answer, and the other tokens are as the template gives them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, Protocol
@@ -22,7 +22,7 @@ _STEERING_SPELLING: Final = re.compile(
     r"<[|｜].*[|｜]>|</?(?:think|tool_call|tool_response|unused\d+)>|\[/?[A-Z_]{3,}\]"
 )
 _STAND_INS: Final = range(0xF0000, 0xFFFFD)
-"""Private-use characters: they stand for control tokens while a template is filled in."""
+"""Private-use characters, so many that each occurrence in a job of 128 KiB has its own."""
 
 _ANCHORS: Final = (".", "\n", "x", " ")
 
@@ -53,11 +53,6 @@ class Tokenizer(Protocol):
         """The added tokens by id."""
         ...
 
-    @property
-    def bos_token_id(self) -> int | None:
-        """The id of the token that begins a text, if there is one."""
-        ...
-
     def apply_chat_template(self, conversation: Any, **options: Any) -> Any:
         """A chat as ids, or as text with `tokenize=False`."""
         ...
@@ -77,7 +72,7 @@ def encode(prompt: Prompt, tokenizer: Tokenizer) -> list[int]:
         ids = _encode_chat(prompt, tokenizer)
     else:
         ids = _encode_completion(prompt, tokenizer)
-    bos = tokenizer.bos_token_id
+    bos = getattr(tokenizer, "bos_token_id", None)
     while bos is not None and ids[:2] == [bos, bos]:
         del ids[0]
     return ids
@@ -95,37 +90,34 @@ def _encode_chat(prompt: Prompt, tokenizer: Tokenizer) -> list[int]:
     control = _control_spellings(tokenizer)
     if any(control.search(text) for text in _contents(prompt.messages)):
         return _encode_chat_neutralised(prompt, tokenizer, control)
-    return list(
-        tokenizer.apply_chat_template(
-            _conversation(prompt.messages),
-            **prompt.template_options,
-            tokenize=True,
-            add_generation_prompt=True,
-            return_dict=False,
-        )
+    ids = tokenizer.apply_chat_template(
+        _conversation(prompt.messages),
+        **prompt.template_options,
+        tokenize=True,
+        add_generation_prompt=True,
+        return_dict=False,
     )
+    return list(ids)
 
 
 def _encode_completion(prompt: Prompt, tokenizer: Tokenizer) -> list[int]:
     control = _control_spellings(tokenizer)
+    begin = prompt.add_special_tokens
     if any(control.search(text) for text in prompt.user_texts):
-        spans = _spelled_by_users(prompt, control)
-        return _encode_with_spans(
-            prompt.completion, spans, tokenizer, add_special_tokens=prompt.add_special_tokens
-        )
-    return tokenizer.encode(prompt.completion, add_special_tokens=prompt.add_special_tokens)
+        stand_ins = _StandIns([prompt.completion], control)
+        text = _with_stand_ins(prompt, stand_ins)
+        return _encode_neutralised(text, stand_ins, tokenizer, add_special_tokens=begin)
+    return tokenizer.encode(prompt.completion, add_special_tokens=begin)
 
 
 def _conversation(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    return [
-        {
-            "role": message.role,
-            "content": message.content
-            if isinstance(message.content, str)
-            else [dict(part) for part in message.content],
-        }
-        for message in messages
-    ]
+    return [{"role": message.role, "content": _plain_content(message)} for message in messages]
+
+
+def _plain_content(message: Message) -> str | list[dict[str, str]]:
+    if isinstance(message.content, str):
+        return message.content
+    return [dict(part) for part in message.content]
 
 
 def _contents(messages: Sequence[Message]) -> Iterator[str]:
@@ -136,103 +128,120 @@ def _contents(messages: Sequence[Message]) -> Iterator[str]:
             yield from (value for part in message.content for value in part.values())
 
 
-# --- where a user's text spells a control token ---------------------------------------------------
+# --- which tokens control the model ---------------------------------------------------------------
 
 
 @lru_cache(maxsize=8)
 def _control_spellings(tokenizer: Tokenizer) -> re.Pattern[str]:
     """Finds control tokens in a text, the longest first. Kept for as long as the tokenizer is."""
-    spellings = {tokenizer.added_tokens_decoder[index].content for index in _control_ids(tokenizer)}
+    spellings = {
+        token.content
+        for token in tokenizer.added_tokens_decoder.values()
+        if token.content and (token.special or _STEERING_SPELLING.fullmatch(token.content))
+    }
     longest_first = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
     return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
 
-@lru_cache(maxsize=8)
-def _control_ids(tokenizer: Tokenizer) -> frozenset[int]:
-    return frozenset(
-        index
-        for index, token in tokenizer.added_tokens_decoder.items()
-        if token.content and (token.special or _STEERING_SPELLING.fullmatch(token.content))
-    )
+# --- where a user's text spells one ---------------------------------------------------------------
+
+
+class _StandIns:
+    """Characters that stand for control tokens, none of which occurs in the prompt."""
+
+    def __init__(self, texts: Iterable[str], control: re.Pattern[str]) -> None:
+        used = {character for text in texts for character in text}
+        self._free = (chr(code) for code in _STAND_INS if chr(code) not in used)
+        self._control = control
+        self.spellings: dict[str, str] = {}
+
+    def put(self, text: str) -> str:
+        """`text` with a character of its own for each control token spelled in it."""
+        return self._control.sub(self._one, text)
+
+    def _one(self, found: re.Match[str]) -> str:
+        character = next(self._free)
+        self.spellings[character] = found[0]
+        return character
 
 
 def _encode_chat_neutralised(
     prompt: Prompt, tokenizer: Tokenizer, control: re.Pattern[str]
 ) -> list[int]:
     """Messages hold our prose and users' text; our prose spells no control token."""
-    stood_for: dict[str, str] = {}
-    used = {character for text in _contents(prompt.messages) for character in text}
-    free = (chr(code) for code in _STAND_INS if chr(code) not in used)
-
-    def stand_in(found: re.Match[str]) -> str:
-        character = next(free)
-        stood_for[character] = found[0]
-        return character
-
-    messages = [_substituted(message, control, stand_in) for message in prompt.messages]
+    stand_ins = _StandIns(_contents(prompt.messages), control)
     text = tokenizer.apply_chat_template(
-        _conversation(messages),
+        _conversation([_substituted(message, stand_ins) for message in prompt.messages]),
         **prompt.template_options,
         tokenize=False,
         add_generation_prompt=True,
     )
-    restored, spans = _restored(text, stood_for)
-    return _encode_with_spans(restored, spans, tokenizer, add_special_tokens=False)
+    return _encode_neutralised(text, stand_ins, tokenizer, add_special_tokens=False)
 
 
-def _substituted(message: Message, control: re.Pattern[str], stand_in: Any) -> Message:
+def _substituted(message: Message, stand_ins: _StandIns) -> Message:
     if isinstance(message.content, str):
-        return replace(message, content=control.sub(stand_in, message.content))
+        return replace(message, content=stand_ins.put(message.content))
     parts = tuple(
-        {key: control.sub(stand_in, value) for key, value in part.items()}
-        for part in message.content
+        {key: stand_ins.put(value) for key, value in part.items()} for part in message.content
     )
     return replace(message, content=parts)
 
 
-def _restored(text: str, stood_for: Mapping[str, str]) -> tuple[str, list[tuple[int, int]]]:
-    """The text with its control tokens spelled out again, and where they stand in it."""
-    pieces: list[str] = []
-    spans: list[tuple[int, int]] = []
-    length = 0
-    for piece in re.split(f"([{''.join(stood_for)}])", text):
-        spelled = stood_for.get(piece)
-        pieces.append(piece if spelled is None else spelled)
-        if spelled is not None:
-            spans.append((length, length + len(spelled)))
-        length += len(pieces[-1])
-    return "".join(pieces), spans
+def _with_stand_ins(prompt: Prompt, stand_ins: _StandIns) -> str:
+    """The completion with stand-ins in the users' texts alone.
 
-
-def _spelled_by_users(prompt: Prompt, control: re.Pattern[str]) -> list[tuple[int, int]]:
-    """Where users' texts spell control tokens in a completion.
-
-    A user's text never stands at the very edge of a completion that has control tokens of its
-    own: so a text that spells just the token before or after it is still told from that token.
+    A completion that has control tokens of its own has them at its edges, where no user's text
+    ever stands: so a text that spells just the token before or after it is told from that token.
     """
-    spans: list[tuple[int, int]] = []
+    completion = prompt.completion
     for text in prompt.user_texts:
-        start = prompt.completion.find(text, 1) if control.search(text) else -1
+        start = completion.find(text, 1)
         if start < 0:
-            start = prompt.completion.find(text)
+            start = completion.find(text)
         if start >= 0:
-            spans += [(start + m.start(), start + m.end()) for m in control.finditer(text)]
-    return spans
+            end = start + len(text)
+            completion = completion[:start] + stand_ins.put(text) + completion[end:]
+    return completion
 
 
-def _encode_with_spans(
-    text: str, spans: Sequence[tuple[int, int]], tokenizer: Tokenizer, *, add_special_tokens: bool
+def _encode_neutralised(
+    text: str, stand_ins: _StandIns, tokenizer: Tokenizer, *, add_special_tokens: bool
 ) -> list[int]:
-    """The ids of `text`, with plain ids for the control tokens that begin inside `spans`."""
+    """The ids of `text`, with the plain ids of its spelling for each stand-in."""
     encoded = tokenizer(text, add_special_tokens=add_special_tokens, return_offsets_mapping=True)
-    control_ids = _control_ids(tokenizer)
-    inside = {place for start, end in spans for place in range(start, end)}
+    spellings = stand_ins.spellings
     ids: list[int] = []
+    replaced: set[int] = set()
     for index, (start, end) in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True):
-        if index in control_ids and start < end and not inside.isdisjoint(range(start, end)):
-            ids += _plain_ids(text[start:end], tokenizer)
+        covered = text[start:end]
+        if covered in spellings:
+            # A character of several bytes may be several tokens; the first is replaced.
+            if start not in replaced:
+                ids += _plain_ids(spellings[covered], tokenizer)
+                replaced.add(start)
+        elif not spellings.keys().isdisjoint(covered):
+            break
         else:
             ids.append(index)
+    if len(replaced) == len(spellings):
+        return ids
+    # Some token took a stand-in together with its neighbour, or a normalizer took it away.
+    return _encode_in_pieces(text, stand_ins, tokenizer, add_special_tokens=add_special_tokens)
+
+
+def _encode_in_pieces(
+    text: str, stand_ins: _StandIns, tokenizer: Tokenizer, *, add_special_tokens: bool
+) -> list[int]:
+    """As above, each piece between stand-ins by itself: right, if less like the usual tokens."""
+    first, *rest = re.split(f"([{''.join(stand_ins.spellings)}])", text)
+    ids = list(tokenizer.encode(first, add_special_tokens=add_special_tokens))
+    for piece in filter(None, rest):
+        spelling = stand_ins.spellings.get(piece)
+        if spelling is None:
+            ids += tokenizer.encode(piece, add_special_tokens=False)
+        else:
+            ids += _plain_ids(spelling, tokenizer)
     return ids
 
 
