@@ -211,6 +211,7 @@ def _encode_neutralised(
     """The ids of `text`, with the plain ids of its spelling for each stand-in."""
     encoded = tokenizer(text, add_special_tokens=add_special_tokens, return_offsets_mapping=True)
     spellings = stand_ins.spellings
+    plain = {each: _plain_ids(each, tokenizer) for each in set(spellings.values())}
     ids: list[int] = []
     replaced: set[int] = set()
     for index, (start, end) in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True):
@@ -218,7 +219,7 @@ def _encode_neutralised(
         if covered in spellings:
             # A character of several bytes may be several tokens; the first is replaced.
             if start not in replaced:
-                ids += _plain_ids(spellings[covered], tokenizer)
+                ids += plain[spellings[covered]]
                 replaced.add(start)
         elif not spellings.keys().isdisjoint(covered):
             break
