@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -681,6 +684,46 @@ class TestBothOrders:
         job.take("b")
         assert job.release("a").status == "running"
         assert job.finish().written
+
+
+class TestAtOnce:
+    """Many callers on connections of their own, as replicas of a worker are."""
+
+    @staticmethod
+    def all_at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        gate = threading.Barrier(len(calls))
+
+        def run(call: Callable[[], Any]) -> Any:
+            gate.wait(timeout=30)
+            return call()
+
+        with ThreadPoolExecutor(len(calls)) as pool:
+            return list(pool.map(run, calls))
+
+    def test_of_many_finishes_one_is_written(self, job: Job) -> None:
+        job.crashed(2)
+        ends = [functools.partial(job.finish, TERMINAL[n % 4], result=b"%d" % n) for n in range(32)]
+        answers = self.all_at_once(ends)
+        (winner,) = [number for number, answer in enumerate(answers) if answer.written]
+        assert job.fields["result"] == str(winner)
+        assert {answer.status for answer in answers} == {TERMINAL[winner % 4]}
+
+    def test_of_many_replays_of_one_number_none_is_lost_or_reopens_twice(self, job: Job) -> None:
+        job.ended("failed")
+        takes = [
+            functools.partial(job.take, f"r{n}", replay=1, alone=True, poison_after=99)
+            for n in range(32)
+        ]
+        answers = self.all_at_once(takes)
+        assert {answer.verdict for answer in answers} == {Verdict.RUN}
+        assert sorted(answer.deliveries for answer in answers) == list(range(2, 34))
+        assert len(job.takes) == 32
+
+    def test_of_many_payloads_one_owns_the_id(self, job: Job) -> None:
+        takes = [functools.partial(job.take, fingerprint=f"{n:064x}") for n in range(32)]
+        verdicts = [answer.verdict for answer in self.all_at_once(takes)]
+        assert verdicts.count(Verdict.RUN) == 1
+        assert verdicts.count(Verdict.CONFLICT) == 31
 
 
 def test_a_key_has_a_ttl_after_every_script_in_every_state(job: Job, client: Any) -> None:

@@ -111,7 +111,7 @@ class RedisServer:
             answers = "not in time"
         if answers != "yes":
             last_words = self._log.read_text(errors="replace")[-500:]
-            self.kill()
+            self.close()
             raise RuntimeError(f"the Redis server did not start: {last_words}")
 
     def _answers(self) -> str:
