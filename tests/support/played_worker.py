@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import redis
 from confluent_kafka import Consumer, TopicPartition
@@ -38,8 +39,18 @@ class PlayedWorker:
 
     def fields(self, job_id: str) -> dict[str, str]:
         """All that a job's key holds."""
-        held = self.redis.hgetall(self.key(job_id))
-        return {name.decode(): value.decode() for name, value in held.items()}  # type: ignore[union-attr]
+        held: dict[Any, Any] = self.redis.hgetall(self.key(job_id))
+        return {name.decode(): value.decode() for name, value in held.items()}
+
+    def ttl_s(self, job_id: str) -> int:
+        """How long a job's key still lives; -1 for ever."""
+        ttl: Any = self.redis.ttl(self.key(job_id))
+        return int(ttl)
+
+    def cancels(self) -> list[dict[bytes, bytes]]:
+        """What the stream of cancels tells the workers."""
+        entries: Any = self.redis.xrange(self._keys.cancels)
+        return [fields for _, fields in entries]
 
     def take(self, job_id: str, fingerprint: str, *, replay: int = 0) -> TakeAnswer:
         """Take a job up."""
@@ -86,16 +97,13 @@ class PlayedWorker:
         )
         answer = scripts.parse_finish(self._run(scripts.FINISH, job_id, arguments))
         if hint:
-            event: dict[bytes | str | int | float, bytes | str | int | float] = {
-                "job_id": job_id,
-                "status": status,
-            }
+            event: dict[Any, Any] = {"job_id": job_id, "status": status}
             self.redis.xadd(self._keys.events, event)
         return answer.written
 
     def _run(self, script: Script, job_id: str, arguments: Sequence[str | bytes]) -> scripts.Reply:
-        reply: scripts.Reply = self.redis.eval(script.text, 1, self.key(job_id), *arguments)  # type: ignore[assignment]
-        return reply
+        reply: Any = self.redis.eval(script.text, 1, self.key(job_id), *arguments)
+        return list(reply)
 
 
 def _item(text: str | None) -> dict[str, object]:
@@ -128,7 +136,7 @@ def records(bootstrap: str, topic: str, count: int, *, timeout_s: float = 20.0) 
             if message is None and len(found) >= count:
                 break
             if message is not None and message.error() is None:
-                headers = dict(message.headers() or [])
+                headers: dict[str, Any] = dict(message.headers() or [])
                 found.append(Record(message.key(), message.value(), headers))
         return found
     finally:

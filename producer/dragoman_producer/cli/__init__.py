@@ -28,11 +28,19 @@ def main() -> None:
         status = FAILED
     except _USAGE_ERROR as error:
         status = _wrong_usage(error)
+    except Exception as error:  # noqa: BLE001 - a traceback tells the person at the shell nothing
+        say(f"dragoman: a fault of the program, please report it: {type(error).__name__}: {error}")
+        status = FAILED
     sys.exit(status)
 
 
 def _commands() -> typer.Typer:
-    app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+    app = typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
     app.callback()(_options)
     app.command()(submit.submit)
     app.command()(results.result)

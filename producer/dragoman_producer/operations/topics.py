@@ -10,7 +10,12 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    KafkaError,
+    TopicAlreadyExistsError,
+    for_code,
+)
 
 from dragoman_producer.broker import connection_options, end_within, unreachable
 from dragoman_producer.errors import BrokerRefused
@@ -93,7 +98,7 @@ async def show_topics(settings: DragomanSettings) -> list[PartitionState]:
     """
     async with _admin(settings) as admin, _consumer(settings) as consumer:
         existing = set(await admin.list_topics())
-        committed = await admin.list_consumer_group_offsets(settings.kafka.group_id)
+        committed = await _committed(admin, settings)
         names = [name for name in _names(settings) if name in existing]
         described = await admin.describe_topics(names) if names else []
         partitions = [
@@ -134,7 +139,9 @@ def _new_topics(settings: DragomanSettings, plan: TopicPlan) -> list[NewTopic]:
         configs = {"retention.ms": str(seconds * 1000)}
         if name != settings.kafka.results_topic:
             configs["max.message.bytes"] = str(_MAX_MESSAGE_BYTES)
-        return NewTopic(name, plan.partitions, plan.replication, topic_configs=configs)
+        new = NewTopic(name, plan.partitions, 1, topic_configs=configs)
+        new.replication_factor = plan.replication  # the constructor refuses the broker's default
+        return new
 
     return [
         topic(
@@ -156,6 +163,22 @@ def _outcome(name: str, error: list[Any]) -> bool:
         return False
     why = error[1] if len(error) > 1 and error[1] else kind.__name__
     raise BrokerRefused(f"Kafka refused to make topic {name}: {why}")
+
+
+async def _committed(
+    admin: AIOKafkaAdminClient, settings: DragomanSettings
+) -> dict[TopicPartition, Any]:
+    """What the group has committed. A new broker makes its offsets topic at the first question."""
+    async with asyncio.timeout(settings.connect_timeout_s):
+        while True:
+            try:
+                found: dict[TopicPartition, Any] = await admin.list_consumer_group_offsets(
+                    settings.kafka.group_id
+                )
+            except GroupCoordinatorNotAvailableError:
+                await asyncio.sleep(0.1)
+            else:
+                return found
 
 
 def _offset(found: Any) -> int | None:

@@ -1,0 +1,419 @@
+"""Do the commands print, refuse and end as contract section 7 says? As processes, on real services.
+
+The worker is played: it writes to Redis what the contract says, and nothing is translated.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dragoman_schemas.wire import open_record
+from support.kafka_broker import KafkaBroker
+from support.played_worker import PlayedWorker, Record, records
+from support.ports import free_ports
+from support.processes import ChildProcess, command
+from support.redis_server import RedisServer
+
+Topic = Callable[..., str]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def objects(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self.lines]
+
+
+class Shell:
+    """Runs `dragoman` against one topic, one Redis."""
+
+    def __init__(self, bootstrap: str, redis_url: str, topic: str, dead_letters: str) -> None:
+        self.bootstrap, self.topic = bootstrap, topic
+        self.env = {
+            **os.environ,
+            "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS": bootstrap,
+            "DRAGOMAN_KAFKA__TOPICS": json.dumps([topic]),
+            "DRAGOMAN_KAFKA__DEAD_LETTER_TOPIC": dead_letters,
+            "DRAGOMAN_REDIS__URL": redis_url,
+            "DRAGOMAN_CONNECT_TIMEOUT_S": "5",
+        }
+
+    def __call__(self, *arguments: str, stdin: bytes = b"") -> Ended:
+        done = subprocess.run(
+            command("dragoman", *arguments),
+            env=self.env,
+            input=stdin,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        ended = Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+        assert "Traceback" not in ended.err
+        return ended
+
+    def records(self, count: int) -> list[Record]:
+        return records(self.bootstrap, self.topic, count)
+
+    def jobs(self, count: int) -> list[dict[str, object]]:
+        return [json.loads(record.value or b"") for record in self.records(count)]
+
+
+@pytest.fixture
+def dragoman(kafka: KafkaBroker, redis_server: RedisServer, topic: Topic) -> Shell:
+    return Shell(kafka.bootstrap, redis_server.url, topic(), topic())
+
+
+@pytest.fixture
+def worker(redis_server: RedisServer) -> Iterator[PlayedWorker]:
+    played = PlayedWorker(redis_server.url)
+    yield played
+    played.close()
+
+
+# --- submit -------------------------------------------------------------------------------------
+
+
+def test_a_text_becomes_one_job_and_prints_its_id(dragoman: Shell) -> None:
+    ended = dragoman("submit", "--to", "pt_br", "--from", "en", "--id", "a1", "Hello.")
+    assert (ended.status, ended.out, ended.err) == (0, "a1\n", "")
+    assert dragoman.jobs(1) == [
+        {"job_id": "a1", "target_lang": "pt-BR", "source_lang": "en", "text": "Hello."}
+    ]
+
+
+def test_an_id_is_made_up_where_none_is_given(dragoman: Shell) -> None:
+    first = dragoman("submit", "--to", "de", "Hello.", "--json")
+    second = dragoman("submit", "--to", "de", "Hello.", "--json")
+    assert first.objects[0]["status"] == "queued"
+    assert first.objects[0]["job_id"] != second.objects[0]["job_id"]
+
+
+def test_stdin_is_one_text_without_the_newline_that_ends_it(dragoman: Shell) -> None:
+    ended = dragoman("submit", "--to", "de", "-", stdin="Grüße.\n\nZwei Absätze.\n".encode())
+    assert ended.status == 0
+    assert dragoman.jobs(1)[0]["text"] == "Grüße.\n\nZwei Absätze."
+
+
+def test_lines_of_stdin_are_items_in_jobs_of_512_that_form_a_document(dragoman: Shell) -> None:
+    text = "".join(f"Line {number}.\n" for number in range(600)).encode()
+    ended = dragoman("submit", "--to", "de", "--lines", "--id", "book", "-", stdin=text)
+    assert (ended.status, ended.lines) == (0, ["book.0", "book.1"])
+    first, second = sorted(dragoman.jobs(2), key=lambda job: str(job["job_id"]))
+    assert first["document"] == {"document_id": "book", "index": 0, "total": 2}
+    assert second["document"] == {"document_id": "book", "index": 1, "total": 2}
+    assert [*first["text"], *second["text"]] == [f"Line {n}." for n in range(600)]  # type: ignore[misc]
+
+
+def test_a_line_too_long_for_any_job_is_told_and_the_others_go_on(dragoman: Shell) -> None:
+    text = b"Short.\n" + b"x" * 140_000 + b"\nAlso short.\n"
+    ended = dragoman("submit", "--to", "de", "--lines", "-", stdin=text)
+    assert ended.status == 3
+    assert ended.err == "stdin:2: is 140,000 bytes, at most 131,072 are allowed\n"
+    assert dragoman.jobs(1)[0]["text"] == ["Short.", "Also short."]
+
+
+def test_the_lines_of_a_file_are_jobs_and_bad_ones_are_told_by_line(
+    dragoman: Shell, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.jsonl"
+    path.write_bytes(
+        b'{"job_id": "j-1", "text": "One."}\n'
+        b'{"job_id": "j-2", "text": "Two.", "target_lang": "fr"}\n'
+        b"{not json}\n"
+        b"\n"
+        b'{"job_id": "j-5", "text": "Five.", "txet": "?"}\n'
+        b'{"job_id": "j 6", "text": "Six."}\n'
+        b"\xff\xfe\n"
+        b'{"text": "Eight."}\n'
+    )
+    ended = dragoman("submit", "--to", "de", str(path))
+    assert ended.status == 3
+    assert ended.lines[:2] == ["j-1", "j-2"]
+    assert len(ended.lines) == 3
+    told = ended.err.splitlines()
+    assert [line.removeprefix(f"{path}:").split(":")[0] for line in told] == ["3", "5", "6", "7"]
+    assert "txet" in told[1]
+    assert "job_id" in told[2]
+    languages = {str(job["text"]): job["target_lang"] for job in dragoman.jobs(3)}
+    assert languages == {"One.": "de", "Two.": "fr", "Eight.": "de"}
+
+
+def test_a_file_without_one_good_line_fails(dragoman: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.jsonl"
+    path.write_text('{"text": "No target."}\n')
+    ended = dragoman("submit", str(path))
+    assert (ended.status, ended.out) == (1, "")
+    assert "target_lang: is required" in ended.err
+
+
+def test_again_on_a_completed_job_publishes_nothing_and_fails(
+    dragoman: Shell, worker: PlayedWorker
+) -> None:
+    dragoman("submit", "--to", "de", "--id", "done", "Hello.")
+    (record,) = dragoman.records(1)
+    worker.finish("done", open_record(record.value).fingerprint, "Hallo.")
+    ended = dragoman("submit", "--to", "de", "--id", "done", "--again", "Hello.")
+    assert (ended.status, ended.out) == (1, "")
+    assert "already completed" in ended.err
+    assert len(dragoman.records(1)) == 1
+
+
+def test_again_on_a_failed_job_publishes_a_replay(dragoman: Shell, worker: PlayedWorker) -> None:
+    dragoman("submit", "--to", "de", "--id", "bad", "Hello.")
+    (record,) = dragoman.records(1)
+    worker.finish("bad", open_record(record.value).fingerprint, None, status="failed")
+    ended = dragoman("submit", "--to", "de", "--id", "bad", "--again", "Hello.")
+    assert (ended.status, ended.out) == (0, "bad\n")
+    assert dragoman.records(2)[1].headers == {"dragoman-replay": b"1"}
+
+
+def test_submit_and_wait_prints_the_translations_in_their_order(
+    dragoman: Shell, worker: PlayedWorker, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.jsonl"
+    path.write_text("".join(f'{{"job_id": "w-{n}", "text": "T{n}."}}\n' for n in range(5)))
+    argv = command("dragoman", "submit", "--to", "de", "--wait", str(path))
+    with ChildProcess(argv, log=tmp_path / "log", env=dragoman.env, split_streams=True) as child:
+        published = dragoman.records(5)
+        for number, record in reversed(list(enumerate(published))):
+            envelope = open_record(record.value)
+            worker.finish(envelope.job_id, envelope.fingerprint, f"Ü{number}.")
+        assert child.wait(timeout_s=20) == 0
+        assert child.output.splitlines() == [f"Ü{n}." for n in range(5)]
+
+
+def test_interrupting_a_submission_ends_with_130_and_says_how_far_it_came(
+    dragoman: Shell, tmp_path: Path
+) -> None:
+    argv = command("dragoman", "submit", "--to", "de", "--id", "held", "--wait", "Hello.")
+    with ChildProcess(argv, log=tmp_path / "log", env=dragoman.env, split_streams=True) as child:
+        assert len(dragoman.records(1)) == 1
+        child.interrupt()
+        assert child.wait(timeout_s=20) == 128 + signal.SIGINT
+        assert "1 jobs were published" in child.errors
+        assert len(child.errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["submit", "Hello."], "--to is missing"),
+        (["submit", "--to", "xx-nonsense", "Hello."], "--to: 'xx-nonsense' is not a language"),
+        (["submit", "--to", "de", "--from", "?", "Hello."], "--from: '?' is not a language"),
+        (["submit", "--to", "de", "--id", "a b", "Hello."], "--id: must be 1-128 of"),
+        (["submit", "--to", "de", "no-such.jsonl"], "no-such.jsonl: No such file"),
+        (["submit", "--to", "de", "-"], "stdin is empty"),
+        (["submit", "--to", "de", "--id", "a1", "x.jsonl"], "--id is for one text"),
+        (["submit", "--to", "de", "--colour", "x"], "--colour"),
+        (["submit", "--to", "de", "--redis", "http://x", "x"], "redis.url: give redis://"),
+        (["submit", "--to", "de", "--config", "none.toml", "x"], "--config none.toml"),
+        (["result"], "ID..."),
+        (["result", "a", "--wait", "-1"], "--wait"),
+        (["cancel"], "either ID... or --document"),
+        (["topics", "create", "--partitions", "0"], "--partitions"),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_one_line_that_names_the_option(
+    arguments: list[str], says: str
+) -> None:
+    done = subprocess.run(
+        command("dragoman", *arguments), capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+# --- result, status, cancel ---------------------------------------------------------------------
+
+
+def test_result_prints_exactly_the_text_of_a_job_of_one_item(
+    dragoman: Shell, worker: PlayedWorker
+) -> None:
+    worker.finish("r-1", "f" * 64, "Zwei Zeilen,\neine Übersetzung.")
+    ended = dragoman("result", "r-1")
+    assert (ended.status, ended.out) == (0, "Zwei Zeilen,\neine Übersetzung.\n")
+
+
+def test_results_of_many_ids_come_in_their_order_whatever_they_are(
+    dragoman: Shell, worker: PlayedWorker
+) -> None:
+    worker.finish("r-2", "f" * 64, "Eins.", "Zwei.")
+    worker.take("r-3", "f" * 64)
+    worker.finish("r-4", "f" * 64, None, status="failed")
+    ended = dragoman("result", "--json", "r-4", "none", "r-3", "r-2")
+    assert ended.status == 3
+    assert [(found["job_id"], found["status"]) for found in ended.objects] == [
+        ("r-4", "failed"),
+        ("none", "unknown"),
+        ("r-3", "running"),
+        ("r-2", "completed"),
+    ]
+    plain = dragoman("result", "r-4", "none", "r-3", "r-2")
+    assert (plain.status, plain.lines) == (3, ["Eins.", "Zwei."])
+    assert len(plain.err.splitlines()) == 3
+
+
+def test_a_failed_job_ends_with_1_and_says_why(dragoman: Shell, worker: PlayedWorker) -> None:
+    worker.finish("r-5", "f" * 64, None, status="failed")
+    ended = dragoman("result", "r-5")
+    assert (ended.status, ended.out) == (1, "")
+    assert "engine_failed" in ended.err
+
+
+def test_result_waits_no_longer_than_it_is_told(dragoman: Shell, worker: PlayedWorker) -> None:
+    worker.take("r-6", "f" * 64)
+    began = time.monotonic()
+    ended = dragoman("result", "--wait", "1", "r-6")
+    assert 1 <= time.monotonic() - began < 8
+    assert ended.status == 3
+    assert "running" in ended.err
+
+
+def test_status_tells_of_each_id_in_order(dragoman: Shell, worker: PlayedWorker) -> None:
+    dragoman("submit", "--to", "de", "--id", "s-1", "Hello.")
+    worker.take("s-2", "f" * 64)
+    ended = dragoman("status", "s-2", "none", "s-1")
+    assert (ended.status, ended.lines) == (0, ["s-2\trunning", "none\tunknown", "s-1\tqueued"])
+    assert dragoman("status", "--json", "none").objects == [{"job_id": "none", "status": "unknown"}]
+
+
+def test_cancel_ends_queued_jobs_and_says_where_it_came_too_late(
+    dragoman: Shell, worker: PlayedWorker
+) -> None:
+    dragoman("submit", "--to", "de", "--id", "c-1", "Hello.")
+    worker.take("c-2", "f" * 64)
+    assert dragoman("cancel", "c-1", "c-2").lines == ["c-1\tcancelled", "c-2\trunning"]
+    worker.finish("c-3", "f" * 64, "Hallo.")
+    late = dragoman("cancel", "c-3", "--json")
+    assert (late.status, late.objects) == (3, [{"job_id": "c-3", "status": "completed"}])
+    assert dragoman("result", "c-1").status == 1
+
+
+def test_cancelling_a_document_leaves_its_mark(dragoman: Shell, worker: PlayedWorker) -> None:
+    ended = dragoman("cancel", "--document", "book")
+    assert (ended.status, ended.out) == (0, "book\tcancelled\n")
+    assert worker.redis.exists("dragoman:document:book:cancel") == 1
+
+
+# --- topics -------------------------------------------------------------------------------------
+
+
+def test_topics_are_made_once_and_too_small_ones_are_told(kafka: KafkaBroker, topic: Topic) -> None:
+    small, new = topic(partitions=2), f"{topic()}-letters"
+    config = {"DRAGOMAN_KAFKA__TOPICS": json.dumps([small])}
+    shell = Shell(kafka.bootstrap, "redis://127.0.0.1:1", small, new)
+    shell.env |= config
+
+    first = shell("topics", "create", "--partitions", "4", "--json")
+    assert first.status == 3
+    assert first.objects == [
+        {"topic": small, "created": False, "partitions": 2},
+        {"topic": new, "created": True, "partitions": 4},
+    ]
+    assert f"topic {small} has 2 partitions, 4 were asked for" in first.err
+    second = shell("topics", "create", "--partitions", "2")
+    assert (second.status, second.lines) == (0, [f"{small}\texists\t2", f"{new}\texists\t4"])
+
+
+def test_topics_show_tells_offsets_and_lag(dragoman: Shell) -> None:
+    dragoman("submit", "--to", "de", "Hello.")
+    ended = dragoman("topics", "show", "--json")
+    assert ended.status == 0
+    jobs = next(found for found in ended.objects if found["topic"] == dragoman.topic)
+    assert (jobs["first_offset"], jobs["next_offset"], jobs["committed"], jobs["lag"]) == (
+        0,
+        1,
+        None,
+        1,
+    )
+    assert dragoman.topic in dragoman("topics", "show").out
+
+
+def test_topics_show_fails_where_there_are_none(kafka: KafkaBroker) -> None:
+    ended = Shell(kafka.bootstrap, "redis://127.0.0.1:1", "no-jobs", "no-letters")("topics", "show")
+    assert (ended.status, ended.out) == (1, "")
+    assert "dragoman topics create" in ended.err
+
+
+# --- unreachable --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stdin_id", ["u-1"])
+def test_a_broker_that_is_not_there_ends_with_1_in_time_and_one_line(
+    redis_server: RedisServer, stdin_id: str
+) -> None:
+    (port,) = free_ports(1)
+    shell = Shell(f"127.0.0.1:{port}", redis_server.url, "jobs", "letters")
+    shell.env["DRAGOMAN_CONNECT_TIMEOUT_S"] = "1"
+    began = time.monotonic()
+    ended = shell("submit", "--to", "de", "--id", stdin_id, "Hello.")
+    assert time.monotonic() - began < 8
+    assert (ended.status, ended.out) == (1, "")
+    assert len(ended.err.splitlines()) == 1
+    assert f"Kafka at 127.0.0.1:{port} could not be reached within 1 s" in ended.err
+
+
+def test_a_redis_that_is_not_there_ends_with_1_in_time_and_one_line() -> None:
+    (port,) = free_ports(1)
+    shell = Shell("127.0.0.1:1", f"redis://user:secret@127.0.0.1:{port}/0", "jobs", "letters")
+    shell.env["DRAGOMAN_CONNECT_TIMEOUT_S"] = "1"
+    ended = shell("result", "--wait", "60", "a1")
+    assert (ended.status, ended.out) == (1, "")
+    assert len(ended.err.splitlines()) == 1
+    assert f"Redis at 127.0.0.1:{port} could not be reached within 1 s" in ended.err
+    assert "secret" not in ended.err
+
+
+def test_results_are_read_without_a_broker(redis_server: RedisServer, worker: PlayedWorker) -> None:
+    worker.finish("solo", "f" * 64, "Allein.")
+    assert Shell("127.0.0.1:1", redis_server.url, "jobs", "letters")("result", "solo").lines == [
+        "Allein."
+    ]
+
+
+# --- foreign programs ---------------------------------------------------------------------------
+
+
+def test_a_record_of_kcat_and_a_reader_with_redis_cli_need_nothing_of_ours(
+    dragoman: Shell, redis_server: RedisServer, worker: PlayedWorker
+) -> None:
+    value = b'{"job_id": "kc-1", "text": "Hello.", "target_lang": "de"}'
+    kcat = ["kcat", "-P", "-b", dragoman.bootstrap, "-t", dragoman.topic, "-k", "kc-1"]
+    subprocess.run(kcat, input=value, check=True, timeout=30)
+    (record,) = dragoman.records(1)
+    assert (record.key, record.value) == (b"kc-1", value)
+    fingerprint = open_record(record.value).fingerprint
+    answer = worker.take("kc-1", fingerprint)
+    worker.finish("kc-1", fingerprint, "Hallo.", replays=answer.replays)
+
+    poll = ["HMGET", "dragoman:job:kc-1", "status", "result", "replays"]
+    read = subprocess.run(
+        ["redis-cli", "-p", str(redis_server.port), *poll],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    status, result, replays = read.stdout.splitlines()
+    assert (status, replays) == ("completed", "0")
+    assert json.loads(result)["translations"][0]["text"] == "Hallo."
