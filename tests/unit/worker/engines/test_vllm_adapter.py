@@ -1,0 +1,191 @@
+"""Does the adapter keep its promises when vLLM behaves as no real vLLM can be made to?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dragoman_worker.engines.vllm import VllmEngine
+from dragoman_worker.engines.vllm.launch import Built
+from dragoman_worker.engines.vllm.request_failures import RequestFailures
+from dragoman_worker.errors import EngineDead, EngineFailed, EngineStumbled, TooLong
+from dragoman_worker.ports import Decoding, EngineLimits, GenerationRequest
+from dragoman_worker.settings import EngineSettings
+
+
+class EngineDeadError(Exception): ...
+
+
+class Client:
+    """What AsyncLLM looks like to the adapter; `answer` makes its outputs."""
+
+    def __init__(self, answer: Callable[[], AsyncIterator[Any]]) -> None:
+        self._answer = answer
+        self.asked: list[tuple[dict[str, Any], Any, str]] = []
+        self.aborted: list[str] = []
+        self.errored = False
+        self.down = 0
+
+    def generate(self, prompt: dict[str, Any], params: Any, name: str) -> AsyncIterator[Any]:
+        self.asked.append((prompt, params, name))
+        return self._answer()
+
+    async def abort(self, names: list[str]) -> None:
+        self.aborted += names
+
+    def shutdown(self) -> None:
+        self.down += 1
+
+
+def output(finish_reason: str | None, text: str = "Hallo.") -> Any:
+    made = SimpleNamespace(text=text, finish_reason=finish_reason, token_ids=[1, 2])
+    return SimpleNamespace(outputs=[made], prompt_token_ids=[5, 6, 7])
+
+
+def answering(*outputs: Any) -> Client:
+    async def answer() -> AsyncIterator[Any]:
+        for one in outputs:
+            if isinstance(one, BaseException):
+                raise one
+            yield one
+
+    return Client(answer)
+
+
+def hanging() -> Client:
+    async def answer() -> AsyncIterator[Any]:
+        await asyncio.Event().wait()
+        yield output("stop")
+
+    return Client(answer)
+
+
+def adapter(client: Client) -> VllmEngine:
+    engine = VllmEngine(EngineSettings(model="m"))
+    folder: Any = SimpleNamespace(cleanup=lambda: None)
+    engine._built = Built(
+        client=client,
+        version="0.32.0",
+        sampling=SimpleNamespace(
+            SamplingParams=SimpleNamespace,
+            RequestOutputKind=SimpleNamespace(FINAL_ONLY="final"),
+            RepetitionDetectionParams=SimpleNamespace,
+        ),
+        failures=RequestFailures(
+            SimpleNamespace(), SimpleNamespace(EngineDeadError=EngineDeadError)
+        ),
+        processes=(),
+        report=Path("/nowhere/end.json"),
+        folder=folder,
+    )
+    engine._limits = EngineLimits(4, 512, 512, 4_096)
+    return engine
+
+
+def request(length: int = 3, **decoding: Any) -> GenerationRequest:
+    return GenerationRequest(
+        "job/0", range(length), Decoding(**{"max_tokens": 8, **decoding}), "Hello.", "de", 1
+    )
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", "abort", "error", "repetition"])
+async def test_whatever_reason_vllm_names_is_passed_on(reason: str) -> None:
+    made = await adapter(answering(output(reason))).generate(request())
+    assert (made.text, made.finish_reason) == ("Hallo.", reason)
+    assert (made.prompt_tokens, made.completion_tokens) == (3, 2)
+
+
+@pytest.mark.parametrize("outputs", [[output(None)], [output("?")], []])
+async def test_an_end_without_a_reason_is_a_failure(outputs: list[Any]) -> None:
+    with pytest.raises(EngineFailed) as failed:
+        await adapter(answering(*outputs)).generate(request())
+    assert not isinstance(failed.value, EngineStumbled)
+
+
+async def test_names_inside_vllm_are_unique_and_prompts_are_ids() -> None:
+    client = answering(output("stop"))
+    engine = adapter(client)
+    for _ in range(2):
+        await engine.generate(request())
+    prompts, names = [asked[0] for asked in client.asked], [asked[2] for asked in client.asked]
+    assert prompts == [{"type": "token", "prompt_token_ids": [0, 1, 2]}] * 2
+    assert len(set(names)) == 2
+
+
+async def test_cancelling_aborts_by_name_and_leaves_nothing_in_flight() -> None:
+    client = hanging()
+    engine = adapter(client)
+    task = asyncio.create_task(engine.generate(request()))
+    await asyncio.sleep(0)
+    assert engine.readings().running == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert client.aborted == [client.asked[0][2]]
+    assert engine.readings().running == 0
+
+
+async def test_an_unknown_error_of_vllms_is_worth_another_attempt() -> None:
+    with pytest.raises(EngineStumbled, match="slot"):
+        await adapter(answering(RuntimeError("no slot"))).generate(request())
+
+
+async def test_a_death_met_by_a_request_is_told_once_also_to_late_comers() -> None:
+    engine = adapter(answering(EngineDeadError("gone")))
+    deaths: list[EngineDead] = []
+    engine.on_death(deaths.append)
+    for _ in range(2):
+        with pytest.raises(EngineDead):
+            await engine.generate(request())
+    assert len(deaths) == 1
+    engine.on_death(deaths.append)
+    assert len(deaths) == 2
+    await engine.close()
+
+
+@pytest.mark.parametrize(
+    ("length", "decoding", "fits"),
+    [
+        (511, {}, True),
+        (512, {}, False),
+        (500, {"max_tokens": 12, "exact_length": True}, True),
+        (500, {"max_tokens": 13, "exact_length": True}, False),
+    ],
+)
+async def test_the_context_is_kept_before_vllm_is_asked(
+    length: int, decoding: dict[str, Any], *, fits: bool
+) -> None:
+    client = answering(output("length"))
+    if fits:
+        await adapter(client).generate(request(length, **decoding))
+        return
+    with pytest.raises(TooLong, match="512"):
+        await adapter(client).generate(request(length, **decoding))
+    assert not client.asked
+
+
+async def test_closing_aborts_what_is_in_flight_and_is_idempotent() -> None:
+    client = hanging()
+    engine = adapter(client)
+    task = asyncio.create_task(engine.generate(request()))
+    await asyncio.sleep(0)
+    await engine.close()
+    await engine.close()
+    assert client.aborted == [client.asked[0][2]]
+    assert client.down == 1
+    with pytest.raises(EngineDead):
+        await engine.generate(request())
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_an_engine_that_was_never_started_closes_and_refuses() -> None:
+    engine = VllmEngine(EngineSettings(model="m"))
+    with pytest.raises(EngineDead):
+        await engine.generate(request())
+    await engine.close()

@@ -1,0 +1,70 @@
+"""Is vLLM's engine process started our way, and only while we build it?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dragoman_worker.engines.vllm import core_process
+from dragoman_worker.engines.vllm.core_process import guarded, how_it_ended, read_report
+
+
+class Core:
+    @staticmethod
+    def run_engine_core() -> str:
+        return "vLLM's"
+
+
+class CoreOfAnotherVersion: ...
+
+
+def test_the_childs_function_is_exchanged_while_building_and_then_restored(tmp_path: Path) -> None:
+    with guarded(Core, tmp_path / "end.json") as possible:
+        assert possible
+        exchanged: Callable[..., object] = Core.run_engine_core
+        assert exchanged is core_process.run
+        assert os.environ[core_process.REPORT_VARIABLE] == str(tmp_path / "end.json")
+    assert Core.run_engine_core() == "vLLM's"
+    assert core_process.REPORT_VARIABLE not in os.environ
+
+
+def test_it_is_restored_after_a_failed_build_too(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="built"), guarded(Core, tmp_path / "end.json"):
+        raise ValueError("not built")
+    assert Core.run_engine_core() == "vLLM's"
+
+
+def test_a_vllm_without_that_function_is_left_alone(tmp_path: Path) -> None:
+    with guarded(CoreOfAnotherVersion, tmp_path / "end.json") as possible:
+        assert not possible
+
+
+def test_the_reason_of_a_failure_travels_to_the_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "end.json"
+    monkeypatch.setenv(core_process.REPORT_VARIABLE, str(place))
+
+    def failing(size: int) -> None:
+        raise ValueError(f"no room for {size}")
+
+    with pytest.raises(SystemExit) as ended:
+        core_process._run_and_report(failing, (7,), {})
+    assert ended.value.code == 1
+    report = read_report(place)
+    assert report is not None
+    assert report.reason == "ValueError: no room for 7"
+    assert "failing" in report.traceback
+    assert how_it_ended((), place) == "ValueError: no room for 7"
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", '"x"', "not json"])
+def test_a_missing_or_broken_report_is_no_report(tmp_path: Path, content: str | None) -> None:
+    place = tmp_path / "end.json"
+    if content is not None:
+        place.write_text(content)
+    assert read_report(place) is None
+    assert how_it_ended((), place) == "it does not answer"
