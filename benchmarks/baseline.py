@@ -17,17 +17,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry
-
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.engines.vllm.sampling import sampling_params
-from dragoman_worker.metrics import Metrics
-from dragoman_worker.permits import Permits
+from dragoman_worker.planning import Planner, Unit
 from dragoman_worker.ports import EngineLimits
 from dragoman_worker.prompts import get_profile, tokens
 from dragoman_worker.quality.language import LanguageDetector
-from dragoman_worker.retry import RetryPolicy
-from dragoman_worker.translation import Translator, Unit
 
 
 class _Tokens:
@@ -47,18 +42,14 @@ class _Tokens:
 def planned(llm: Any, profile: str, jobs: list[TranslationJob], *, exact: bool) -> list[Unit]:
     """Every request of every job, as the worker plans them."""
     engine: Any = _Tokens(llm.get_tokenizer(), llm.llm_engine.model_config.max_model_len)
-    translator = Translator(
+    planner = Planner(
         engine=engine,
         choose_profile=lambda name: get_profile(name or profile),
-        permits=Permits(items=1, tokens=1),
-        retry=RetryPolicy(),
-        attempt_timeout_s=1,
         max_tokens=4096,
         exact_lengths=exact,
         detector=LanguageDetector(),
-        metrics=Metrics(CollectorRegistry()),
     )
-    return [unit for job in jobs for unit in translator.plan(job).units]
+    return [unit for job in jobs for unit in planner.plan(job).units]
 
 
 def parameters(unit: Unit) -> Any:

@@ -12,14 +12,16 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.results import EngineInfo
-from dragoman_worker.executor import Executor, Identity
+from dragoman_worker.executor import Executor
 from dragoman_worker.in_hand import InHand
 from dragoman_worker.kafka.memory import MemoryDeadLetters, MemoryResults, MemorySource
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.permits import Permits
+from dragoman_worker.planning import Planner
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.quality.language import LanguageDetector
+from dragoman_worker.reporting import Identity, Reporter
 from dragoman_worker.retry import RetryPolicy
 from dragoman_worker.stores.memory import JobState, MemoryStore
 from dragoman_worker.translation import Translator
@@ -60,15 +62,20 @@ class Core:
 
     def build(self) -> tuple[Translator, Executor, Worker]:
         """The core's three rooms, on these parts."""
-        translator = Translator(
+        planner = Planner(
             engine=self.engine,
             choose_profile=self.choose_profile,
+            max_tokens=self.max_tokens,
+            exact_lengths=self.exact_lengths,
+            detector=LanguageDetector(),
+        )
+        translator = Translator(
+            planner=planner,
+            engine=self.engine,
             permits=self.permits,
             retry=self.retry,
             attempt_timeout_s=self.attempt_timeout_s,
             max_tokens=self.max_tokens,
-            exact_lengths=self.exact_lengths,
-            detector=LanguageDetector(),
             metrics=self.metrics,
         )
         executor = Executor(
@@ -77,7 +84,9 @@ class Core:
             permits=self.permits,
             in_hand=self.in_hand,
             owned=self.source.owned,
-            identity=Identity(self.worker_id, EngineInfo(name="scripted", version="1"), "scripted"),
+            reporter=Reporter(
+                Identity(self.worker_id, EngineInfo(name="scripted", version="1"), "scripted")
+            ),
             metrics=self.metrics,
         )
         worker = Worker(

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
-from dragoman_worker.executor import Executor, Identity
+from dragoman_worker.executor import Executor
 from dragoman_worker.http import HttpServer, metrics_page
 from dragoman_worker.in_hand import InHand
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
@@ -21,11 +21,13 @@ from dragoman_worker.lifecycle import stop_signals
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.permits import Permits
+from dragoman_worker.planning import Planner
 from dragoman_worker.ports import Engine, EngineLimits
 from dragoman_worker.prompts import get_profile
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.quality.language import LanguageDetector
+from dragoman_worker.reporting import Identity, Reporter
 from dragoman_worker.retry import RetryPolicy
 from dragoman_worker.settings import LimitsSettings, WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
@@ -126,9 +128,16 @@ class App:
         in_hand = InHand()
         detector = LanguageDetector()
         await asyncio.to_thread(detector.load)
-        translator = Translator(
+        planner = Planner(
             engine=engine,
             choose_profile=self._choose_profile,
+            max_tokens=settings.limits.max_tokens,
+            exact_lengths=settings.engine.exact_lengths,
+            detector=detector,
+        )
+        translator = Translator(
+            planner=planner,
+            engine=engine,
             permits=permits,
             retry=RetryPolicy(
                 attempts=settings.retry.attempts,
@@ -137,8 +146,6 @@ class App:
             ),
             attempt_timeout_s=settings.retry.attempt_timeout_s,
             max_tokens=settings.limits.max_tokens,
-            exact_lengths=settings.engine.exact_lengths,
-            detector=detector,
             metrics=metrics,
         )
         executor = Executor(
@@ -147,7 +154,7 @@ class App:
             permits=permits,
             in_hand=in_hand,
             owned=source.owned,
-            identity=Identity(settings.worker_id, engine.info, engine.model),
+            reporter=Reporter(Identity(settings.worker_id, engine.info, engine.model)),
             metrics=metrics,
         )
         topic = settings.kafka.results_topic

@@ -24,9 +24,10 @@ from dragoman_worker.errors import (
     UnknownProfile,
 )
 from dragoman_worker.permits import Draining, Permits
+from dragoman_worker.planning import Plan
 from dragoman_worker.prompts.base import Profile, Segment
 from dragoman_worker.prompts.plain import PLAIN, Plain
-from dragoman_worker.translation import Plan, Translator
+from dragoman_worker.translation import Translator
 from support.core import TIMEOUT_S, Core, record
 from support.scripted_engine import Says, ScriptedEngine
 from support.waiting import eventually
@@ -53,7 +54,7 @@ async def run(core: Core, text: Any, **fields: Any) -> Plan:
 
 
 def texts(core: Core, plan: Plan) -> list[str | None]:
-    return [item.text for item in translator(core).results(plan)]
+    return [item.text for item in plan.results()]
 
 
 # --- unchanged, whitespace, order ---------------------------------------------------------------
@@ -63,7 +64,7 @@ def texts(core: Core, plan: Plan) -> list[str | None]:
 async def test_what_needs_no_translation_comes_back_unchanged_without_the_engine(text: str) -> None:
     core = Core()
     plan = await run(core, text)
-    [item] = translator(core).results(plan)
+    [item] = plan.results()
     assert (item.text, item.error, item.attempts) == (text, None, 0)
     assert core.engine.requests == []
     assert core.permits.held_items == 0
@@ -93,7 +94,7 @@ async def test_items_keep_their_order_and_ids_whichever_is_done_first() -> None:
     )
     slow.set()
     await task
-    items = translate.results(plan)
+    items = plan.results()
     assert [(item.id, item.text) for item in items] == [
         ("x", "ONE"),
         (None, "TWO"),
@@ -110,7 +111,7 @@ async def test_only_stop_is_success(reason: Any) -> None:
     core = Core()
     core.engine.script("one", *[Says("ONE", reason)] * 3)
     plan = await run(core, "one")
-    [item] = translator(core).results(plan)
+    [item] = plan.results()
     assert item.text is None
     assert item.error is not None
     assert item.error.code == "engine_failed"
@@ -133,7 +134,7 @@ async def test_a_stumble_is_asked_for_again(stumble: Any) -> None:
     core = Core()
     core.engine.script("one", stumble)
     plan = await run(core, "one")
-    [item] = translator(core).results(plan)
+    [item] = plan.results()
     assert (item.text, item.error, item.attempts, item.finish_reason) == ("ONE", None, 2, "stop")
     assert [request.attempt for request in core.engine.requests] == [1, 2]
 
@@ -142,7 +143,7 @@ async def test_what_would_fail_again_is_not_asked_for_again() -> None:
     core = Core()
     core.engine.script("one", EngineFailed("never"))
     plan = await run(core, ["one", "two"])
-    first, second = translator(core).results(plan)
+    first, second = plan.results()
     assert first.error is not None
     assert (first.error.message, first.attempts) == ("never", 1)
     assert second.text == "TWO"
@@ -182,7 +183,7 @@ async def test_usage_is_summed_over_attempts() -> None:
     core = Core()
     core.engine.script("one two", Says("a b c", "length"), Says("d e"))
     plan = await run(core, "one two")
-    usage = translator(core).results(plan)[0].usage
+    usage = plan.results()[0].usage
     assert (usage.prompt_tokens, usage.completion_tokens) == (4, 5)
     assert (usage.source_chars, usage.target_chars) == (7, 3)
 
@@ -289,7 +290,7 @@ async def test_a_cut_keeps_what_was_done_and_says_why_the_rest_is_not() -> None:
     await core.inside("two")
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    done, cut, blank = translate.results(plan, Cancelled("cancelled while it ran"))
+    done, cut, blank = plan.results(Cancelled("cancelled while it ran"))
     assert (done.text, blank.text, cut.text) == ("ONE", "", None)
     assert cut.error is not None
     assert cut.error.code == "cancelled"
@@ -310,7 +311,7 @@ async def test_an_item_cut_between_two_attempts_was_cancelled_not_failed() -> No
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    [item] = translate.results(plan, Cancelled("cancelled while it ran"))
+    [item] = plan.results(Cancelled("cancelled while it ran"))
     assert item.error is not None
     assert item.error.code == "cancelled"
     assert item.attempts == 1
@@ -355,7 +356,7 @@ async def test_exact_lengths_count_length_as_success_and_say_so() -> None:
     core = Core(exact_lengths=True)
     core.engine.script("one", Says("", "length", completion_tokens=9))
     plan = await run(core, "one", sampling={"max_tokens": 9})
-    [item] = translator(core).results(plan)
+    [item] = plan.results()
     assert (item.error, item.attempts) == (None, 1)
     assert any("exact_lengths" in warning for warning in item.warnings)
     assert core.engine.requests[0].decoding.exact_length
@@ -409,7 +410,7 @@ async def test_a_stretch_that_cannot_be_split_fails_with_its_counts_and_spares_t
     core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_tokens=1)))
     core.engine = CharacterEngine()
     plan = await run(core, ["ok", "x" * 300])
-    fine, long = translator(core).results(plan)
+    fine, long = plan.results()
     assert fine.text == "OK"
     assert long.error is not None
     assert (long.text, long.error.code) == (None, "too_long")
@@ -454,7 +455,7 @@ async def test_a_job_whose_first_piece_needs_no_translation_still_pays_for_the_n
 async def test_warnings_of_any_piece_are_kept() -> None:
     core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=1)))
     plan = await run(core, "One two three. 42!", context="a letter")
-    [item] = translator(core).results(plan)
+    [item] = plan.results()
     assert any("context" in warning for warning in item.warnings)
 
 
@@ -462,7 +463,7 @@ async def test_one_piece_that_fails_fails_its_item() -> None:
     core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=1)))
     core.engine.script("Four five six.", EngineFailed("never"))
     plan = await run(core, "One two three. Four five six.")
-    [item] = translator(core).results(plan)
+    [item] = plan.results()
     assert item.text is None
     assert item.error is not None
     assert item.usage.prompt_tokens == 3

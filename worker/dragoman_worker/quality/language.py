@@ -9,6 +9,8 @@ from typing import Any, Final, Protocol, cast
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+from dragoman_text.spans import has_letters
+
 LETTERS_READ: Final = 300
 """More letters do not make the guess better, and so no text costs more than these."""
 
@@ -18,7 +20,6 @@ _NOT_PROSE: Final = re.compile(
 )
 # Not [^\W\d_]: Python counts the vowel signs of Indic scripts, which are marks, as non-words.
 _NOT_LETTERS: Final = re.compile(r"[\d_\s!-/:-@\[-`{-~\u00a1-\u00bf\u2000-\u206f\u3000-\u303f]+")
-_LETTER: Final = re.compile(r"[^\W\d_]")
 _KANA: Final = re.compile("[\u3041-\u3096\u30a1-\u30fa\uff66-\uff9d]")
 _HANGUL: Final = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
@@ -138,12 +139,13 @@ def _listed(tag: str, candidates: Collection[str]) -> str | None:
 
 def _letters(text: str) -> str:
     """The first letters of the prose in `text`, with single spaces; of all of it if all is code."""
-    found = _LETTER.search(text)
-    if found is None:
+    # Not a pattern of word characters: Python counts superscripts and fractions among them.
+    first = next((at for at, character in enumerate(text) if character.isalpha()), None)
+    if first is None:
         return ""
-    start = text[found.start() : found.start() + _CHARACTERS_SCANNED]
+    start = text[first : first + _CHARACTERS_SCANNED]
     prose = _NOT_PROSE.sub(" ", start)
-    chosen = prose if _LETTER.search(prose) else start
+    chosen = prose if has_letters(prose) else start
     return _NOT_LETTERS.sub(" ", chosen).strip()[:LETTERS_READ]
 
 

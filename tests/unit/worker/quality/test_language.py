@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dragoman_worker.quality.language import Detection, LanguageDetector
@@ -122,6 +122,7 @@ def test_detecting_loads_the_model_by_itself() -> None:
 
 
 @settings(deadline=None)
+@example(text="²\x08", candidates=None)
 @given(text=st.text(max_size=400), candidates=st.sampled_from([None, DEMO]))
 def test_any_text_is_answered(
     detector: LanguageDetector, text: str, candidates: frozenset[str] | None
