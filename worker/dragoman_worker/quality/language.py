@@ -19,7 +19,9 @@ _NOT_PROSE: Final = re.compile(
     r"(?:https?://|www\.)\S+|\S+@\S+\.\S+|</?[A-Za-z][^<>]{0,200}>|`[^`]{1,200}`|\{[^{}]{0,60}\}"
 )
 # Not [^\W\d_]: Python counts the vowel signs of Indic scripts, which are marks, as non-words.
-_NOT_LETTERS: Final = re.compile(r"[\d_\s!-/:-@\[-`{-~\u00a1-\u00bf\u2000-\u206f\u3000-\u303f]+")
+_NOT_LETTERS: Final = re.compile(
+    r"[\d_\s!-/:-@\[-`{-~\u00a1-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u2000-\u206f\u3000-\u3004\u3007-\u3030\u3036-\u303a\u303d-\u303f]+"
+)
 _KANA: Final = re.compile("[\u3041-\u3096\u30a1-\u30fa\uff66-\uff9d]")
 _HANGUL: Final = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
