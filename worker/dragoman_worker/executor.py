@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -107,7 +107,7 @@ class Executor:
             case "run":
                 return await self._translate(execution)
             case "done":
-                return Completed(reply.result or self._reporter.stored(execution), take=None)
+                return Completed(self._reporter.stored(execution), take=None)
             case "conflict":
                 why = "job_id: it belongs to another payload; give every job an id of its own"
                 return Rejected(errors.Conflict(why), job_id=execution.envelope.job_id)
@@ -188,24 +188,23 @@ class Executor:
             return self._reporter.ended(execution, errors.Cancelled("its document was cancelled"))
         started = time.perf_counter()
         try:
-            with self._cancellable(execution) as scope:
-                async with scope:
-                    await self._translator.run(plan)
+            async with self._cancellable(execution):
+                await self._translator.run(plan)
         except TimeoutError:
-            return self._reporter.ended(execution, _why_ended(execution.held))
-        finally:
             execution.engine_s = time.perf_counter() - started
+            return self._reporter.ended(execution, _why_ended(execution.held))
+        execution.engine_s = time.perf_counter() - started
         return self._reporter.finished(execution, plan)
 
-    @contextmanager
-    def _cancellable(self, execution: Execution) -> Iterator[asyncio.Timeout]:
+    @asynccontextmanager
+    async def _cancellable(self, execution: Execution) -> AsyncIterator[None]:
         """One scope for the deadline and for cancels: whichever comes first ends it."""
-        scope = asyncio.timeout_at(_loop_time_of(execution.job))
-        execution.held.run_in(scope)
-        try:
-            yield scope
-        finally:
-            execution.held.leave_scope()
+        async with asyncio.timeout_at(_loop_time_of(execution.job)) as scope:
+            execution.held.run_in(scope)  # a scope can be ended only once it has been entered
+            try:
+                yield
+            finally:
+                execution.held.leave_scope()
 
 
 def _why_ended(held: JobInHand) -> JobError:

@@ -95,8 +95,14 @@ class Reporter:
         )
 
     def stored(self, execution: Execution) -> TranslationResult:
-        """A result whose content is unknown here: enough to repeat what follows a finish."""
+        """The result that stands in the store, or as much of it as what follows a finish needs.
+
+        A client that cancels a job in time knows neither its document nor its fingerprint.
+        """
         reply = execution.reply
+        if reply is not None and reply.result is not None:
+            found = reply.result
+            return found if found.document else _of_document(found, execution.document)
         status = reply.status if reply and reply.status else JobStatus.COMPLETED
         return TranslationResult(
             job_id=execution.envelope.job_id,
@@ -140,6 +146,10 @@ def _items(execution: Execution, unfinished: JobError) -> list[ItemResult]:
         ItemResult(id=item.id, error=error, usage=Usage(source_chars=len(item.text)))
         for item in items
     ]
+
+
+def _of_document(result: TranslationResult, document: DocumentRef | None) -> TranslationResult:
+    return result.model_copy(update={"document": document}) if document else result
 
 
 def _terminal(status: JobStatus) -> TerminalStatus:
