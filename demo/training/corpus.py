@@ -166,4 +166,8 @@ def _one_each(pairs: Iterable[Pair], keys: Sequence[str]) -> list[Pair]:
         key = key_of(pair.english)
         if key in wanted:
             by_key[key].append(pair)
-    return [min(by_key[key], key=lambda pair: _rank(f"{pair.english}\t{pair.other}")) for key in keys]
+    return [min(by_key[key], key=_pair_rank) for key in keys]
+
+
+def _pair_rank(pair: Pair) -> str:
+    return _rank(f"{pair.english}\t{pair.other}")
