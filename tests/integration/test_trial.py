@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -80,6 +81,23 @@ async def test_a_trial_that_stays_up_takes_jobs_until_ctrl_c(trial: Trial, tmp_p
     process.interrupt()
     assert process.wait(timeout_s=30) == 0, process.errors
     _nothing_left(children, tmp_path)
+
+
+def test_the_commands_it_prints_work_as_they_are_printed(trial: Trial, tmp_path: Path) -> None:
+    process = trial("serve", "--engine", "echo")
+    process.wait_for(lambda: "Ctrl-C" in process.errors, timeout_s=90, what="the commands")
+    lines = [line.strip() for line in process.errors.splitlines() if line.startswith("  ")]
+    done = subprocess.run(
+        ["bash", "-euc", "\n".join(lines)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    job_id, translation, status = done.stdout.splitlines()
+    assert (job_id, translation) == ("hello", "[de] Good morning!")
+    assert json.loads(status)["status"] == "completed"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
