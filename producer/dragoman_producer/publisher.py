@@ -156,8 +156,13 @@ class Publisher:
 
 
 async def _stop(producer: AIOKafkaProducer, seconds: float) -> None:
+    # An idempotent producer retries for ever, and its own stop waits for that: where it did not
+    # end in time, its sender and what is left of its records have to be ended one by one. aiokafka
+    # has no public way to stop without a flush.
     async def end_sender() -> None:
-        # An idempotent producer retries for ever; its own stop leaves the sender running then.
-        await producer._sender.close()  # noqa: SLF001 - aiokafka has no stop without a flush
+        await producer._sender.close()  # noqa: SLF001
 
-    await end_within(seconds, producer.stop, end_sender, producer.client.close)
+    async def give_records_up() -> None:
+        producer._message_accumulator.fail_all(KafkaError("the producer was stopped"))  # noqa: SLF001
+
+    await end_within(seconds, producer.stop, end_sender, give_records_up, producer.client.close)
