@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 import rfc8785
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman_schemas.fingerprint import OUTSIDE_THE_FINGERPRINT, fingerprint
 
+# Other tests share the machine: slowness is no failure here.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 INTEGERS = st.integers(1 - 2**53, 2**53 - 1)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.none() | st.booleans() | INTEGERS | FLOATS | st.text()
@@ -44,16 +46,19 @@ def by_the_book(fields: dict[str, Any]) -> str:
     return sha256(rfc8785.dumps(kept)).hexdigest()
 
 
+@UNHURRIED
 @given(st.dictionaries(NAMES, VALUES))
 def test_any_record_has_the_fingerprint_of_its_canonical_json(fields: dict[str, Any]) -> None:
     assert fingerprint(fields) == by_the_book(fields)
 
 
+@UNHURRIED
 @given(st.dictionaries(st.text(st.characters(max_codepoint=127)), PLAIN_VALUES))
 def test_the_fast_path_spells_the_same_bytes(fields: dict[str, Any]) -> None:
     assert fingerprint(fields) == by_the_book(fields)
 
 
+@UNHURRIED
 @given(st.dictionaries(NAMES, VALUES), st.randoms())
 def test_the_order_of_members_is_of_no_account(fields: dict[str, Any], random: Any) -> None:
     shuffled = list(fields.items())

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman_schemas.failures import FailureCode
@@ -28,6 +28,8 @@ from dragoman_schemas.wire import (
     rfc3339,
 )
 
+# Other tests share the machine: slowness is no failure here.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SMALLEST: dict[str, object] = {"job_id": "a1", "text": "Hello.", "target_lang": "de"}
 SMALLEST_BYTES = json.dumps(SMALLEST).encode()
 
@@ -72,6 +74,7 @@ class TestOpening:
         value = b'{"job_id":"a1","x":[9007199254740991,-9007199254740991]}'
         assert open_record(value).fields["x"] == [2**53 - 1, 1 - 2**53]
 
+    @UNHURRIED
     @given(st.binary(max_size=200) | st.text().map(str.encode))
     def test_any_bytes_are_opened_or_unreadable(self, value: bytes) -> None:
         with suppress(UnreadableRecord):
@@ -151,6 +154,10 @@ class TestDecoding:
         else:
             refusal(**members)
 
+    @pytest.mark.parametrize("schema", [True, "1", [1]])
+    def test_a_schema_that_is_no_number_is_an_invalid_job(self, schema: object) -> None:
+        assert refusal(schema=schema) == "schema: must be 1"
+
     @pytest.mark.parametrize("schema", [2, 0, -1, 1.5, 99])
     def test_another_schema_is_unsupported_before_all_else(self, schema: float) -> None:
         with pytest.raises(InvalidRecord) as raised:
@@ -212,6 +219,9 @@ class TestMessages:
         assert message.count(";") == 3
         assert message.endswith("and 2 more")
 
+    def test_a_fourth_problem_is_counted(self) -> None:
+        assert refusal(ttl_s=1, formality="x", a=1, b=2).endswith("; and 1 more")
+
     def test_a_language_among_other_problems_is_an_invalid_job(self) -> None:
         with pytest.raises(InvalidRecord) as raised:
             decoded(target_lang="xx", ttl_s=1)
@@ -241,6 +251,7 @@ JOBS = st.builds(
 
 
 class TestEncoding:
+    @UNHURRIED
     @given(JOBS)
     def test_an_encoded_job_is_decoded_to_the_same(self, job: TranslationJob) -> None:
         value = encode_job(job)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman_text.sentences import pack, split_sentences
 from dragoman_text.spans import find_spans
 
+# Other tests share the machine: slowness is no failure here.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LANGS = st.sampled_from(["en", "de", "zh-CN", "pt-BR", "ja", "th", "ar", "hi", "xx"])
 TEXTS = st.text() | st.lists(
     st.sampled_from(
@@ -18,6 +20,7 @@ TEXTS = st.text() | st.lists(
 ).map("".join)
 
 
+@UNHURRIED
 @given(TEXTS, LANGS)
 def test_sentences_joined_are_the_text(text: str, lang: str) -> None:
     sentences = split_sentences(text, lang)
@@ -25,6 +28,7 @@ def test_sentences_joined_are_the_text(text: str, lang: str) -> None:
     assert all(sentences)
 
 
+@UNHURRIED
 @given(TEXTS, LANGS)
 def test_blanks_stay_with_the_sentence_before_them(text: str, lang: str) -> None:
     assert not any(sentence[0].isspace() for sentence in split_sentences(text, lang)[1:])
@@ -49,11 +53,13 @@ def test_sentences_end_where_a_reader_sees_it(lang: str, text: str, expected: li
     assert split_sentences(text, lang) == expected
 
 
+@UNHURRIED
 @given(TEXTS, LANGS, st.integers(1, 30))
 def test_chunks_joined_are_the_pieces(text: str, lang: str, limit: int) -> None:
     assert "".join(pack(split_sentences(text, lang), lambda part: len(part) <= limit)) == text
 
 
+@UNHURRIED
 @given(TEXTS, LANGS, st.integers(1, 30))
 def test_chunks_are_as_long_as_fits(text: str, lang: str, limit: int) -> None:
     chunks = pack(split_sentences(text, lang), lambda part: len(part) <= limit)
@@ -64,6 +70,7 @@ def test_chunks_are_as_long_as_fits(text: str, lang: str, limit: int) -> None:
     assert packed_again == chunks
 
 
+@UNHURRIED
 @given(TEXTS, st.integers(1, 12))
 def test_no_chunk_ends_inside_a_protected_span(text: str, limit: int) -> None:
     with_span = f"{text} <a href='x y'>, {{{{ a b }}}}; ACME, Inc. {text}"
