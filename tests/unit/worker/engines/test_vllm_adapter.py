@@ -65,12 +65,13 @@ def hanging() -> Client:
     return Client(answer)
 
 
-def adapter(client: Client) -> VllmEngine:
+def adapter(client: Client, *, on_cpu: bool = False) -> VllmEngine:
     engine = VllmEngine(EngineSettings(model="m"))
     folder: Any = SimpleNamespace(cleanup=lambda: None)
     engine._built = Built(
         client=client,
         version="0.32.0",
+        on_cpu=on_cpu,
         sampling=SimpleNamespace(
             SamplingParams=SimpleNamespace,
             RequestOutputKind=SimpleNamespace(FINAL_ONLY="final"),
@@ -189,3 +190,25 @@ async def test_an_engine_that_was_never_started_closes_and_refuses() -> None:
     with pytest.raises(EngineDead):
         await engine.generate(request())
     await engine.close()
+
+
+@pytest.mark.parametrize(
+    ("on_cpu", "decoding", "refused"),
+    [
+        (True, {"seed": 1, "temperature": 0.7}, True),
+        (True, {"seed": 1}, False),
+        (True, {"temperature": 0.7}, False),
+        (False, {"seed": 1, "temperature": 0.7}, False),
+    ],
+)
+async def test_a_seed_that_would_kill_vllm_on_a_cpu_fails_its_job_alone(
+    decoding: dict[str, Any], *, on_cpu: bool, refused: bool
+) -> None:
+    client = answering(output("stop"))
+    engine = adapter(client, on_cpu=on_cpu)
+    if not refused:
+        assert (await engine.generate(request(**decoding))).finish_reason == "stop"
+        return
+    with pytest.raises(EngineFailed, match=r"sampling\.seed"):
+        await engine.generate(request(**decoding))
+    assert not client.asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -59,6 +60,21 @@ def test_the_reason_of_a_failure_travels_to_the_parent(
     assert report.reason == "ValueError: no room for 7"
     assert "failing" in report.traceback
     assert how_it_ended((), place) == "ValueError: no room for 7"
+
+
+def test_what_vllm_logs_before_it_dies_is_the_reason_and_a_failed_start_is_logged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "end.json"
+    monkeypatch.setenv(core_process.REPORT_VARIABLE, str(place))
+    error = RuntimeError("worker failed")
+
+    def record(message: str) -> logging.LogRecord:
+        return logging.LogRecord("", 40, "", 1, message, None, (RuntimeError, error, None))
+
+    assert core_process._report_what_is_logged(record("EngineCore encountered a fatal error."))
+    assert how_it_ended((), place) == "RuntimeError: worker failed"
+    assert not core_process._report_what_is_logged(record("EngineCore failed to start."))
 
 
 @pytest.mark.parametrize("content", [None, "", "{}", '"x"', "not json"])

@@ -98,9 +98,7 @@ def run(*args: Any, **kwargs: Any) -> None:
     threading.Thread(target=_die_with_parent, name="dragoman-parent-watch", daemon=True).start()
     from vllm.v1.engine.core import EngineCoreProc  # noqa: PLC0415 - only in the child
 
-    # The parent gets the reason in the report, and tells it in one line.
-    core_log = logging.getLogger("vllm.v1.engine.core")
-    core_log.addFilter(lambda record: record.msg != _START_FAILED)
+    logging.getLogger("vllm.v1.engine.core").addFilter(_report_what_is_logged)
     _run_and_report(EngineCoreProc.run_engine_core, args, kwargs)
 
 
@@ -112,6 +110,16 @@ def _run_and_report(
     except Exception as error:  # noqa: BLE001 - it goes to the parent, which raises it
         _report(error)
         sys.exit(1)
+
+
+def _report_what_is_logged(record: logging.LogRecord) -> bool:
+    """vLLM logs what kills its engine before it tells the parent, which may then kill us.
+
+    A failed start stays out of the log: the parent tells it in one line.
+    """
+    if record.exc_info and isinstance(record.exc_info[1], Exception):
+        _report(record.exc_info[1])
+    return record.msg != _START_FAILED
 
 
 def _report(error: Exception) -> None:

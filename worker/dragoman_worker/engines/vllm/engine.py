@@ -91,6 +91,7 @@ class VllmEngine:
         """
         built = self._alive()
         self._raise_if_too_long(request)
+        _raise_if_deadly(request.decoding, on_cpu=built.on_cpu)
         name = f"{request.request_id}-{next(self._numbers)}"
         self._in_flight.add(name)
         try:
@@ -198,6 +199,19 @@ class VllmEngine:
             if _is_dead(self._built):
                 self._mark_dead(self._built)
             await asyncio.sleep(_WATCH_S)
+
+
+def _raise_if_deadly(decoding: Decoding, *, on_cpu: bool) -> None:
+    """On CPUs a seeded request kills vLLM's process as soon as its prompt is read in two steps.
+
+    Its runner winds the request's random generator back then, which torch has only for GPUs; seen
+    with 0.32. Greedy decoding has no generator.
+    """
+    if on_cpu and decoding.seed is not None and decoding.temperature > 0:
+        raise EngineFailed(
+            "sampling.seed: vLLM on CPUs cannot sample with a seed; leave it out, or set "
+            "sampling.temperature to 0"
+        )
 
 
 def _is_dead(built: Built) -> bool:

@@ -31,6 +31,7 @@ class Built:
     client: Any
     """vLLM's AsyncLLM."""
     version: str
+    on_cpu: bool
     sampling: Any
     """vLLM's module of sampling parameters."""
     failures: RequestFailures
@@ -100,6 +101,7 @@ class Launch:
         return Built(
             client=self._client(vllm, made, report),
             version=str(vllm.__version__),
+            on_cpu=this_device().cpu,
             sampling=_import_vllm("vllm.sampling_params"),
             failures=request_failures(),
             processes=self._children(),
