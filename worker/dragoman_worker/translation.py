@@ -151,6 +151,6 @@ class Translator:
                 unit.decoding,
                 temperature=max(0.3, unit.decoding.temperature),
                 frequency_penalty=min(1.0, unit.decoding.frequency_penalty + 0.3),
-                seed=unit.attempts if unit.decoding.seed is None else unit.decoding.seed + 1,
+                seed=None if unit.decoding.seed is None else unit.decoding.seed + 1,
             )
         return unit.decoding
