@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from enum import StrEnum
-from typing import assert_never
+from typing import Final, assert_never
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.deadline import Deadline
@@ -14,10 +14,13 @@ from dragoman_worker.executor import Executor
 from dragoman_worker.in_hand import InHand
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.outcome import Completed, Outcome, Rejected, Released
+from dragoman_worker.outcome import Completed, Outcome, Rejected, Released, Take
 from dragoman_worker.permits import Permits
 from dragoman_worker.ports import DeadLetters, Delivery, Results, Source, Store
 from dragoman_worker.retry import until_available
+
+RELEASE_WITHIN_S: Final = 2.0
+"""Longest wait of a stopping worker for Redis; what is not released looks like a crash."""
 
 
 class WorkerState(StrEnum):
@@ -140,7 +143,9 @@ class Worker:
         self._bytes -= self._tasks.pop(task)
         self._changed.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log.error("halting", where=where(error), reason=str(error)[:500])
+            # Others than ours may quote a document in their message.
+            reason = str(error)[:500] if isinstance(error, WorkerError) else None
+            self._log.error("halting", where=where(error), reason=reason)
             self.halt(error)
 
     def _side_task_ended(self, task: asyncio.Task[None]) -> None:
@@ -232,10 +237,16 @@ class Worker:
         if self._halt is None and takes:
             self._log.info("releasing", jobs=len(takes))
             try:
-                async with asyncio.timeout(2.0):
-                    await asyncio.gather(*(self._store.release(take) for take in takes))
-            except (TimeoutError, WorkerError) as error:
-                self._log.warning("release_failed", where=where(error))
+                async with asyncio.timeout(RELEASE_WITHIN_S):
+                    await asyncio.gather(*map(self._release, takes))
+            except TimeoutError:
+                self._log.warning("release_failed", jobs=len(takes))
+
+    async def _release(self, take: Take) -> None:
+        try:
+            await until_available(lambda: self._store.release(take))
+        except Exception as error:  # noqa: BLE001  the others are to be released all the same
+            self._log.warning("release_failed", job_id=take.job_id, where=where(error))
 
 
 def _shared(outcome: Outcome) -> TranslationResult | None:
