@@ -44,7 +44,7 @@ class Core:
 
     engine: ScriptedEngine = field(default_factory=ScriptedEngine)
     store: MemoryStore = field(default_factory=MemoryStore)
-    source: MemorySource = field(default_factory=MemorySource)
+    source: MemorySource = field(default_factory=lambda: MemorySource(poll_s=0.01))
     dead_letters: MemoryDeadLetters = field(default_factory=MemoryDeadLetters)
     results: MemoryResults = field(default_factory=MemoryResults)
     metrics: Metrics = field(default_factory=lambda: Metrics(CollectorRegistry()))
@@ -59,6 +59,7 @@ class Core:
     grace_s: float = TIMEOUT_S
     in_hand: InHand = field(default_factory=InHand)
     worker_id: str = "w1"
+    _running: asyncio.Task[None] | None = None
 
     def build(self) -> tuple[Translator, Executor, Worker]:
         """The core's three rooms, on these parts."""
@@ -109,14 +110,25 @@ class Core:
     async def working(self) -> AsyncIterator[Worker]:
         """A worker that works inside and has drained outside; what it raises is raised here."""
         _, _, worker = self.build()
-        task = asyncio.create_task(worker.run(), name="worker")
+        task = self._running = asyncio.create_task(worker.run(), name="worker")
         try:
             yield worker
             worker.stop()
-            await asyncio.wait_for(task, TIMEOUT_S)
+            await self.ended()
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    def restart(self) -> None:
+        """What a new process finds: the store and the log, from its committed offset."""
+        self.in_hand = InHand()
+        self.permits = Permits(items=8, tokens=100_000)
+        self.source.assign()
+
+    async def ended(self) -> None:
+        """Wait for the end of the worker's run, and raise what it raises."""
+        if self._running is not None:
+            await asyncio.wait_for(self._running, TIMEOUT_S)
 
     async def run_all(self) -> None:
         """Work until every record is completed, then drain."""
@@ -126,10 +138,13 @@ class Core:
     async def all_completed(self) -> None:
         """Wait until everything in the log is committed."""
         await eventually(
-            lambda: self.source.committed() == self.source.end(),
+            lambda: self.source.committed() == self.source.end() or self._has_ended(),
             timeout_s=TIMEOUT_S,
             what="every record completed",
         )
+
+    def _has_ended(self) -> bool:
+        return self._running is not None and self._running.done()
 
     async def inside(self, *sources: str) -> None:
         """Wait until these texts are in the engine, and no others."""

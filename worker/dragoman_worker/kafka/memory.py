@@ -19,6 +19,7 @@ from dragoman_worker.offsets import PartitionOffsets
 from dragoman_worker.ports import Delivery
 
 POLL_S: Final = 0.25
+"""How long an empty poll waits for news."""
 Headers = Sequence[tuple[str, bytes]]
 
 
@@ -34,8 +35,11 @@ class _Record:
 class MemorySource:
     """A topic's log and a consumer group of one. What is finished is committed at once."""
 
-    def __init__(self, *, topic: str = names.JOBS_TOPIC, partitions: int = 1) -> None:
+    def __init__(
+        self, *, topic: str = names.JOBS_TOPIC, partitions: int = 1, poll_s: float = POLL_S
+    ) -> None:
         self._topic = topic
+        self._poll_s = poll_s
         self._epoch = 0
         self._log: dict[int, list[_Record]] = {number: [] for number in range(partitions)}
         self._committed = dict.fromkeys(self._log, 0)
@@ -105,7 +109,7 @@ class MemorySource:
         if not found and self._failure is None:
             self._news.clear()
             try:
-                async with asyncio.timeout(POLL_S):
+                async with asyncio.timeout(self._poll_s):
                     await self._news.wait()
             except TimeoutError:
                 return ()

@@ -1,0 +1,118 @@
+"""In what order does a worker settle, and what if a step fails? Ports that write a diary."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragoman_schemas.results import TranslationResult
+from dragoman_worker.kafka.memory import MemoryDeadLetters, MemoryResults, MemorySource
+from dragoman_worker.outcome import Take
+from dragoman_worker.ports import Delivery, TakeReply, TakeRequest
+from dragoman_worker.stores.memory import MemoryStore
+from support.core import Core
+
+
+@dataclass
+class Diary:
+    """Steps as they are done, and errors that steps are to fail with, once each."""
+
+    steps: list[str] = field(default_factory=list)
+    failures: dict[str, deque[BaseException]] = field(default_factory=dict)
+
+    def fail(self, step: str, *errors: BaseException) -> None:
+        """Let the next calls of `step` fail, before they have done anything."""
+        self.failures[step] = deque(errors)
+
+    def begin(self, step: str) -> None:
+        """Called before a step does its work."""
+        if waiting := self.failures.get(step):
+            raise waiting.popleft()
+
+    def done(self, step: str) -> None:
+        """Called after a step has done its work; `after-STEP` may fail here."""
+        self.steps.append(step)
+        self.begin(f"after-{step}")
+
+
+class TracedStore(MemoryStore):
+    """MemoryStore with a diary."""
+
+    def __init__(self, diary: Diary, **options: Any) -> None:
+        super().__init__(**options)
+        self._diary = diary
+
+    async def take(self, request: TakeRequest) -> TakeReply:
+        self._diary.begin("take")
+        reply = await super().take(request)
+        self._diary.done("take")
+        return reply
+
+    async def release(self, take: Take) -> None:
+        self._diary.begin("release")
+        await super().release(take)
+        self._diary.done("release")
+
+    async def finish(self, take: Take, result: TranslationResult) -> bool:
+        self._diary.begin("finish")
+        ours = await super().finish(take, result)
+        self._diary.done("finish")
+        return ours
+
+    async def announce(self, result: TranslationResult) -> None:
+        self._diary.begin("announce")
+        await super().announce(result)
+        self._diary.done("announce")
+
+
+class TracedSource(MemorySource):
+    """MemorySource with a diary."""
+
+    def __init__(self, diary: Diary, **options: Any) -> None:
+        super().__init__(poll_s=0.01, **options)
+        self._diary = diary
+
+    def complete(self, delivery: Delivery) -> None:
+        self._diary.begin("complete")
+        super().complete(delivery)
+        self._diary.done("complete")
+
+
+class TracedDeadLetters(MemoryDeadLetters):
+    """MemoryDeadLetters with a diary."""
+
+    def __init__(self, diary: Diary) -> None:
+        super().__init__()
+        self._diary = diary
+
+    async def publish(self, delivery: Delivery, **options: Any) -> None:
+        self._diary.begin("dead-letter")
+        await super().publish(delivery, **options)
+        self._diary.done("dead-letter")
+
+
+class TracedResults(MemoryResults):
+    """MemoryResults with a diary."""
+
+    def __init__(self, diary: Diary) -> None:
+        super().__init__()
+        self._diary = diary
+
+    async def publish(self, result: TranslationResult) -> None:
+        self._diary.begin("result")
+        await super().publish(result)
+        self._diary.done("result")
+
+
+def traced(**options: Any) -> tuple[Core, Diary]:
+    """A core all of whose ports write one diary."""
+    diary = Diary()
+    core = Core(
+        store=TracedStore(diary),
+        source=TracedSource(diary),
+        dead_letters=TracedDeadLetters(diary),
+        results=TracedResults(diary),
+        **options,
+    )
+    return core, diary
