@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from redis.exceptions import (
     AuthenticationError,
+    ClusterDownError,
     DataError,
     NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
     RedisError,
     ResponseError,
+    TryAgainError,
 )
 
 from dragoman_worker.errors import Unavailable
@@ -22,7 +27,18 @@ LANES: Final = 2
 """Pipelines under way at once: while one waits for Redis the next is being packed."""
 
 Command = tuple[Any, ...]
-_REFUSED_NOW: Final = ("OOM", "MISCONF", "READONLY", "LOADING", "MASTERDOWN", "NOREPLICAS", "BUSY")
+_NOT_NOW: Final = (
+    ClusterDownError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    TryAgainError,
+)
+"""redis-py takes the first word off these, which the others begin with."""
+_NOT_NOW_WORDS: Final = re.compile(
+    # At the start, or where Redis 6 quotes what a command inside a script was answered.
+    r"(?:^| -)(?:OOM|MISCONF|READONLY|LOADING|MASTERDOWN|NOREPLICAS|BUSY) "
+)
 
 
 class Transport(Protocol):
@@ -104,7 +120,7 @@ class Pipeline:
             for call in calls:
                 call.replies.cancel()
             raise
-        except (RedisError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  a lane that dies answers nobody any more
             for call in calls:
                 _fail(call, _classified(error))
             return
@@ -138,10 +154,13 @@ def _fail(call: _Call, error: Exception) -> None:
 
 def _classified(error: Exception) -> Exception:
     """A server that cannot serve now is waited for; a command it will never take is a defect."""
-    if isinstance(error, DataError | AuthenticationError | NoScriptError):
+    if isinstance(error, DataError | AuthenticationError):
         return error
-    if isinstance(error, ResponseError) and not str(error).startswith(_REFUSED_NOW):
-        refused_in_script = any(f" {word} " in f" {error} " for word in _REFUSED_NOW)
-        if not refused_in_script:
-            return error
+    lasting = isinstance(error, ResponseError) and not _refused_now(error)
+    if lasting or not isinstance(error, RedisError | OSError):
+        return error
     return Unavailable(f"Redis: {type(error).__name__}: {str(error)[:120]}")
+
+
+def _refused_now(error: ResponseError) -> bool:
+    return isinstance(error, _NOT_NOW) or _NOT_NOW_WORDS.search(str(error)) is not None
