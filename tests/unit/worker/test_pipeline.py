@@ -1,0 +1,259 @@
+"""Does every store call get its own reply, however many travel together and whatever fails?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import redis.exceptions as problems
+from redis._parsers.base import BaseParser
+
+from dragoman_worker.errors import Unavailable
+from dragoman_worker.stores.pipeline import MAX_COMMANDS, Command, Pipeline
+from support.waiting import eventually
+
+
+class FakeTransport:
+    """Answers every command with itself, unless a test has other plans."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[Command]] = []
+        self.loads = 0
+        self.answer: Callable[[Command], Any] = lambda command: command
+        self.before: Callable[[], Any] = lambda: None
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def send(self, commands: list[Command]) -> list[Any]:
+        self.sent.append(commands)
+        await self.gate.wait()
+        self.before()
+        return [self.answer(command) for command in commands]
+
+    async def load_scripts(self) -> None:
+        self.loads += 1
+
+
+@pytest.fixture
+def transport() -> FakeTransport:
+    return FakeTransport()
+
+
+@pytest.fixture
+async def pipeline(transport: FakeTransport) -> AsyncIterator[Pipeline]:
+    made = Pipeline(transport)
+    made.start()
+    yield made
+    await made.close()
+
+
+async def within(call: Any) -> Any:
+    return await asyncio.wait_for(call, 5)
+
+
+def reply(line: str) -> Exception:
+    """An error reply, as redis-py makes it of the server's line."""
+    parse: Any = BaseParser.parse_error
+    made: Exception = parse(line)
+    return made
+
+
+async def test_calls_of_one_turn_share_a_round_trip(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    calls = [pipeline.call([("A", number), ("B", number)]) for number in range(300)]
+    replies = await within(asyncio.gather(*calls))
+    assert replies == [[("A", number), ("B", number)] for number in range(300)]
+    assert len(transport.sent) == 1
+
+
+async def test_a_round_trip_has_a_bound_and_none_is_left_behind(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    calls = [pipeline.call([("A", number)]) for number in range(3 * MAX_COMMANDS + 1)]
+    replies = await within(asyncio.gather(*calls))
+    assert replies == [[("A", number)] for number in range(3 * MAX_COMMANDS + 1)]
+    assert max(map(len, transport.sent)) <= MAX_COMMANDS
+
+
+async def test_while_one_round_trip_waits_the_next_is_under_way(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.gate.clear()
+    first = asyncio.create_task(pipeline.call([("A",)]))
+    await eventually(lambda: len(transport.sent) == 1, timeout_s=5, what="the first")
+    second = asyncio.create_task(pipeline.call([("B",)]))
+    await eventually(lambda: len(transport.sent) == 2, timeout_s=5, what="the second")
+    transport.gate.set()
+    assert await within(asyncio.gather(first, second)) == [[("A",)], [("B",)]]
+
+
+async def test_a_forgotten_script_is_loaded_and_everything_repeated(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    def answer(command: Command) -> Any:
+        return command if transport.loads else reply("NOSCRIPT No matching script.")
+
+    transport.answer = answer
+    replies = await within(asyncio.gather(*(pipeline.call([("A", n)]) for n in range(5))))
+    assert replies == [[("A", n)] for n in range(5)]
+    assert transport.loads == 1
+
+
+async def test_a_script_forgotten_again_at_once_is_waited_for(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.answer = lambda _: reply("NOSCRIPT No matching script.")
+    with pytest.raises(Unavailable):
+        await within(pipeline.call([("A",)]))
+
+
+SCRIPT = "script: 0f3b, on @user_script:50."
+REFUSED_NOW = [
+    "OOM command not allowed when used memory > 'maxmemory'.",
+    f"OOM command not allowed when used memory > 'maxmemory'. {SCRIPT}",
+    "READONLY You can't write against a read only replica.",
+    f"READONLY You can't write against a read only replica. {SCRIPT}",
+    "LOADING Redis is loading the dataset in memory",
+    "MISCONF Redis is configured to save RDB snapshots, but it's unable to persist to disk.",
+    f"MISCONF Errors writing to the AOF file: No space left on device {SCRIPT}",
+    "NOREPLICAS Not enough good replicas to write.",
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+    "CLUSTERDOWN The cluster is down",
+    "TRYAGAIN Multiple keys request during rehashing of slot",
+    "ERR max number of clients reached",
+    # Redis 6 wraps what a command inside a script was refused with
+    *(
+        f"ERR Error running script (call to f_0f3b): @user_script:50: @user_script: 50: -{line}"
+        for line in (
+            "OOM command not allowed when used memory > 'maxmemory'.",
+            "READONLY You can't write against a read only replica.",
+            "MISCONF Redis is configured to save RDB snapshots",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("line", REFUSED_NOW)
+async def test_a_server_that_cannot_serve_now_is_unavailable(
+    line: str, pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.answer = lambda _: reply(line)
+    with pytest.raises(Unavailable):
+        await within(pipeline.call([("A",)]))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "WRONGTYPE Operation against a key holding the wrong kind of value",
+        f"WRONGTYPE Operation against a key holding the wrong kind of value {SCRIPT}",
+        "ERR unknown command 'EVALHSA'",
+        "ERR user_script:3: attempt to index a nil value (the READONLY flag of a table)",
+        "NOPERM this user has no permissions to run the 'evalsha' command",
+    ],
+)
+async def test_a_command_the_server_will_never_take_is_a_defect(
+    line: str, pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.answer = lambda _: reply(line)
+    with pytest.raises(problems.ResponseError):
+        await within(pipeline.call([("A",)]))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        problems.ConnectionError("refused"),
+        problems.TimeoutError("slow"),
+        problems.BusyLoadingError("loading"),
+        ConnectionResetError("reset"),
+        TimeoutError(),
+    ],
+)
+async def test_a_server_out_of_reach_is_unavailable_to_all_and_then_back(
+    error: Exception, pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    def fail() -> None:
+        raise error
+
+    transport.before = fail
+    calls = [asyncio.create_task(pipeline.call([("A", number)])) for number in range(3)]
+    outcomes = await within(asyncio.gather(*calls, return_exceptions=True))
+    assert [type(outcome) for outcome in outcomes] == [Unavailable] * 3
+    transport.before = lambda: None
+    assert await within(pipeline.call([("B",)])) == [("B",)]
+
+
+async def test_one_call_s_error_is_nobody_else_s(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    wrong = reply("WRONGTYPE Operation against a key holding the wrong kind of value")
+    transport.answer = lambda command: wrong if command == ("BAD", 1) else command
+    outcomes = await within(
+        asyncio.gather(
+            pipeline.call([("A", 0)]),
+            pipeline.call([("A", 1), ("BAD", 1)]),
+            pipeline.call([("A", 2)]),
+            return_exceptions=True,
+        )
+    )
+    assert outcomes == [[("A", 0)], wrong, [("A", 2)]]
+
+
+async def test_a_defect_of_the_transport_is_told_to_every_caller_and_stops_no_lane(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("a defect of the client library")
+
+    transport.before = fail
+    for _ in range(5):  # more often than there are lanes
+        with pytest.raises(RuntimeError, match="defect"):
+            await within(pipeline.call([("A",)]))
+    transport.before = lambda: None
+    assert await within(pipeline.call([("B",)])) == [("B",)]
+
+
+async def test_a_caller_that_has_gone_is_not_sent_and_moves_nobody_s_reply(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    calls = [asyncio.create_task(pipeline.call([("A", number)] * 2)) for number in range(20)]
+    await asyncio.sleep(0)
+    for call in calls[::3]:
+        call.cancel()
+    outcomes = await within(asyncio.gather(*calls, return_exceptions=True))
+    for number, outcome in enumerate(outcomes):
+        if number % 3:
+            assert outcome == [("A", number)] * 2
+        else:
+            assert isinstance(outcome, asyncio.CancelledError)
+    assert ("A", 0) not in [command for batch in transport.sent for command in batch]
+
+
+async def test_a_caller_cancelled_under_way_moves_nobody_s_reply(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.gate.clear()
+    calls = [asyncio.create_task(pipeline.call([("A", number)])) for number in range(10)]
+    await eventually(lambda: transport.sent, timeout_s=5, what="the commands on their way")
+    for call in calls[::2]:
+        call.cancel()
+    transport.gate.set()
+    outcomes = await within(asyncio.gather(*calls, return_exceptions=True))
+    assert outcomes[1::2] == [[("A", number)] for number in range(1, 10, 2)]
+
+
+async def test_closing_cancels_whoever_still_waits(transport: FakeTransport) -> None:
+    pipeline = Pipeline(transport)
+    pipeline.start()
+    transport.gate.clear()
+    under_way = asyncio.create_task(pipeline.call([("A",)]))
+    await eventually(lambda: transport.sent, timeout_s=5, what="the command on its way")
+    queued = asyncio.create_task(pipeline.call([("B",)]))
+    await pipeline.close()
+    outcomes = await within(asyncio.gather(under_way, queued, return_exceptions=True))
+    assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 2
