@@ -69,12 +69,13 @@ def main() -> None:
     given = parser.parse_args()
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB, as the worker sets it on CPUs
     from vllm import LLM  # noqa: PLC0415
 
     jobs = [
         TranslationJob.model_validate_json(line) for line in given.jobs.read_text().splitlines()
     ]
-    llm = LLM(model=given.model, **json.loads(given.options))
+    llm: Any = LLM(model=given.model, **json.loads(given.options))
     units = planned(llm, given.profile, jobs, exact=given.exact_lengths)
     prompts = [{"prompt_token_ids": list(unit.prompt_ids)} for unit in units]
     sampling = [parameters(unit) for unit in units]

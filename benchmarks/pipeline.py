@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import datetime
@@ -30,7 +31,6 @@ import psutil
 
 from dragoman_producer import TranslationClient
 from dragoman_schemas.jobs import TranslationJob
-from dragoman_schemas.results import TranslationResult
 
 HERE = Path(__file__).parent
 TOPIC, DEAD = "dragoman.jobs", "dragoman.dead-letters"
@@ -181,52 +181,35 @@ async def pipeline(given: argparse.Namespace, gpu: GpuBusy) -> dict[str, Any]:
         handles = [handle async for handle in client.submit_many(jobs)]
         publish_s = time.perf_counter() - published
         pid = stack.enter_context(worker(given, kafka, redis, folder))
-        first = asyncio.create_task(_first_end(handles))
-        before = await _sampled_until(first, pids, pid, folder)
+        before = await work_begins(pids, pid, folder)
         results = [await handle.result(timeout_s=given.timeout_s) for handle in handles]
         after = cpu_seconds(pids, pid)
-    row = _row(results, gpu)
-    row["publish_jobs_per_s"] = len(jobs) / publish_s
+    row = row_of([result.model_dump() for result in results], gpu)
+    row["publish_jobs_per_s"] = round(len(jobs) / publish_s)
     row["cpu_share"] = {
         name: round((after[name] - before.get(name, 0.0)) / row["seconds"], 3) for name in after
     }
     return row
 
 
-async def _first_end(handles: list[Any]) -> None:
-    await handles[0].result(timeout_s=600)
+async def work_begins(pids: dict[str, int], worker_pid: int, folder: Path) -> dict[str, float]:
+    """CPU seconds spent when the worker, its engine warm, begins to take jobs."""
+    log = folder / "worker.log"
+    while b'"working"' not in log.read_bytes():
+        if psutil.Process(worker_pid).status() == psutil.STATUS_ZOMBIE:
+            raise SystemExit("the worker ended:\n" + log.read_text()[-4000:])
+        await asyncio.sleep(0.02)
+    return cpu_seconds(pids, worker_pid)
 
 
-async def _sampled_until(
-    first: asyncio.Task[None], pids: dict[str, int], worker_pid: int, folder: Path
-) -> dict[str, float]:
-    """CPU seconds just before the work began: the last sample before the first result."""
-    sample: dict[str, float] = {}
-    while not first.done():
-        if not psutil.pid_exists(worker_pid) or _ended(worker_pid):
-            raise SystemExit("the worker ended:\n" + (folder / "worker.log").read_text()[-4000:])
-        if b'"working"' not in (folder / "worker.log").read_bytes():
-            sample = cpu_seconds(pids, worker_pid)
-        await asyncio.sleep(0.05)
-    await first
-    return sample
-
-
-def _ended(pid: int) -> bool:
-    return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
-def _row(results: list[TranslationResult], gpu: GpuBusy) -> dict[str, Any]:
-    starts = [_seconds(result.timing.started_at) for result in results]
-    ends = [_seconds(result.timing.finished_at) for result in results]
-    start, end = min(starts), max(ends)
-    written = sum(result.usage.completion_tokens for result in results)
-    statuses: dict[str, int] = {}
-    for result in results:
-        statuses[result.status] = statuses.get(result.status, 0) + 1
+def row_of(results: list[dict[str, Any]], gpu: GpuBusy) -> dict[str, Any]:
+    """The figures that the results themselves tell."""
+    start = min(_seconds(result["timing"]["started_at"]) for result in results)
+    end = max(_seconds(result["timing"]["finished_at"]) for result in results)
+    written = sum(result["usage"]["completion_tokens"] for result in results)
     return {
         "jobs": len(results),
-        "statuses": statuses,
+        "statuses": dict(Counter(result["status"] for result in results)),
         "seconds": end - start,
         "jobs_per_s": len(results) / (end - start),
         "output_tokens_per_s": written / (end - start),
@@ -234,8 +217,8 @@ def _row(results: list[TranslationResult], gpu: GpuBusy) -> dict[str, Any]:
     }
 
 
-def _seconds(text: str | None) -> float:
-    return datetime.fromisoformat(text).timestamp() if text else 0.0
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def main() -> None:

@@ -150,8 +150,10 @@ def load_settings(
     Raises SettingsError with one line that names every wrong setting and what would be right.
     """
     file = _read_toml(config) if config else {}
+    build: Any = kind  # takes `_file`, which is a source and no setting
     try:
-        return kind(_file=file, **_nested(options or {}))
+        settings: SomeSettings = build(_file=file, **_nested(options or {}))
+        return settings
     except ValidationError as error:
         raise SettingsError(_in_one_line(error)) from None
     except UnreadableSource as error:

@@ -272,13 +272,17 @@ class KafkaSource(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
 
     # --- rebalance: called by aiokafka, which only logs what these raise -------------------------
 
-    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+    async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, revoked: Iterable[TopicPartition]
+    ) -> None:
         """Hold the poll loop and commit; work in hand goes on."""
         del revoked
         self._assigned.clear()
         await self.commit()
 
-    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+    async def on_partitions_assigned(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, assigned: Iterable[TopicPartition]
+    ) -> None:
         """Go on where we were with retained partitions, and at the committed offset with others."""
         try:
             await self._adopt(set(assigned))
