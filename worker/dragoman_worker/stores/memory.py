@@ -132,10 +132,14 @@ class MemoryStore:
     def state(self, job_id: str) -> JobState | None:
         """The fields of a job's key; None without a key, or past its TTL."""
         state = self._jobs.get(job_id)
-        if state is not None and state.expires_at <= self._clock():
+        if state is not None and state.expires_at <= self.now():
             del self._jobs[job_id]
             return None
         return state
+
+    def now(self) -> float:
+        """The store's clock, on which `expires_at` is."""
+        return self._clock()
 
     @property
     def listening(self) -> bool:
@@ -174,13 +178,14 @@ class MemoryStore:
     # --- the scripts ------------------------------------------------------------------------------
 
     def _verdict(self, state: JobState | None, request: TakeRequest) -> Verdict:
-        if state is None or _reopens(state, request):
-            stranger = state is not None and _owned_by_another(state, request.fingerprint)
-            return "conflict" if stranger else "run"
-        if state.terminal:
-            return "done"
+        if state is None:
+            return "run"
         if _owned_by_another(state, request.fingerprint):
             return "conflict"
+        if _reopens(state, request):
+            return "run"
+        if state.terminal:
+            return "done"
         if state.cancel_requested_at is not None:
             return "cancel"
         return self._suspicion(state, request)
@@ -227,7 +232,7 @@ class MemoryStore:
         state.finished_at = timing.finished_at or now_rfc3339()
         state.cancel_requested_at = None
         state.takes.clear()
-        state.expires_at = self._clock() + take.ttl_s
+        state.expires_at = self.now() + take.ttl_s
         self._jobs[take.job_id] = state
 
     def _reply(self, verdict: Verdict, state: JobState, request: TakeRequest) -> TakeReply:
@@ -244,7 +249,7 @@ class MemoryStore:
         )
 
     def _live(self) -> float:
-        return self._clock() + self._live_ttl_s
+        return self.now() + self._live_ttl_s
 
     def _notify(self, notice: CancelNotice) -> None:
         for listener in self._listeners:

@@ -1,0 +1,658 @@
+"""Do both stores keep the port's promises? The same suite in memory and on a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Protocol, cast
+
+import pytest
+import redis.asyncio
+from redis.exceptions import ResponseError
+
+from dragoman_schemas import names, scripts
+from dragoman_schemas.connections import RedisSettings
+from dragoman_schemas.jobs import DocumentRef
+from dragoman_schemas.results import (
+    ErrorInfo,
+    ItemResult,
+    TerminalStatus,
+    Timing,
+    TranslationResult,
+    cancelled_result,
+)
+from dragoman_schemas.wire import now_rfc3339
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import Unavailable, Unreachable
+from dragoman_worker.outcome import Take
+from dragoman_worker.ports import CancelNotice, Store, TakeReply, TakeRequest
+from dragoman_worker.stores.memory import MemoryStore
+from dragoman_worker.stores.redis import RedisStore
+from support.ports import free_port
+from support.redis_server import RedisServer
+from support.waiting import eventually
+
+TIMEOUT_S = 10.0
+RECORDED_AT = "2030-01-01T00:00:00.000Z"
+FINGERPRINT, OTHER = "f" * 64, "0" * 64
+PLACE = "dragoman.jobs/0/7"
+TTL_S = 600
+KEYS = names.Keys()
+
+
+class Client(Protocol):
+    """What clients do to the same keys, and what they see."""
+
+    async def stub(self, job_id: str) -> None: ...
+
+    async def cancel(self, job_id: str) -> str: ...
+
+    async def cancel_document(self, document_id: str) -> None: ...
+
+    async def fields(self, job_id: str) -> dict[str, Any] | None:
+        """status, fingerprint, deliveries, replays and the number of takes; None without a key."""
+        ...
+
+    async def ttl_s(self, job_id: str) -> float: ...
+
+    async def progress(self, document_id: str) -> tuple[int, int]:
+        """How many of a document's jobs have ended, and are completed."""
+        ...
+
+    async def events(self) -> list[tuple[str, str]]: ...
+
+    async def listening(self) -> bool:
+        """Whether a cancellation sent now would be heard."""
+        ...
+
+
+class MemoryClient:
+    """Talks to a MemoryStore."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def stub(self, job_id: str) -> None:
+        self._store.stub(job_id)
+
+    async def cancel(self, job_id: str) -> str:
+        return self._store.cancel(job_id)
+
+    async def cancel_document(self, document_id: str) -> None:
+        self._store.cancel_document(document_id)
+
+    async def fields(self, job_id: str) -> dict[str, Any] | None:
+        state = self._store.state(job_id)
+        if state is None:
+            return None
+        return {
+            "status": state.status,
+            "fingerprint": state.fingerprint,
+            "deliveries": state.deliveries,
+            "replays": state.replays,
+            "takes": len(state.takes),
+        }
+
+    async def ttl_s(self, job_id: str) -> float:
+        state = self._store.state(job_id)
+        assert state is not None
+        return state.expires_at - self._store.now()
+
+    async def progress(self, document_id: str) -> tuple[int, int]:
+        progress = self._store.documents[document_id]
+        return len(progress.ended), len(progress.completed)
+
+    async def events(self) -> list[tuple[str, str]]:
+        return self._store.events
+
+    async def listening(self) -> bool:
+        return self._store.listening
+
+
+class RedisClient:
+    """Talks to a real Redis as a program in any language would."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    async def _call(self, script: scripts.Script, job_id: str, args: Any) -> Any:
+        return await self._client.eval(script.text, 1, KEYS.job(job_id), *args)
+
+    async def stub(self, job_id: str) -> None:
+        args = scripts.stub_args(queued_at=now_rfc3339(), live_ttl_ms=TTL_S * 1000)
+        await self._call(scripts.STUB, job_id, args)
+
+    async def cancel(self, job_id: str) -> str:
+        result = cancelled_result(job_id, now_rfc3339()).model_dump_json(by_alias=True).encode()
+        args = scripts.cancel_args(now=now_rfc3339(), live_ttl_ms=TTL_S * 1000, result=result)
+        effect = scripts.parse_cancel(await self._call(scripts.CANCEL, job_id, args)).effect
+        if effect is scripts.CancelEffect.REQUESTED:
+            await self._client.xadd(KEYS.cancels, {"job_id": job_id})
+        return effect
+
+    async def cancel_document(self, document_id: str) -> None:
+        await self._client.set(KEYS.document_cancel(document_id), "1", ex=TTL_S)
+        await self._client.xadd(KEYS.cancels, {"document_id": document_id})
+
+    async def fields(self, job_id: str) -> dict[str, Any] | None:
+        found = await self._client.hgetall(KEYS.job(job_id))
+        if not found:
+            return None
+        return {
+            "status": found[b"status"].decode(),
+            "fingerprint": found.get(b"fingerprint", b"").decode() or None,
+            "deliveries": int(found.get(b"deliveries", 0)),
+            "replays": int(found.get(b"replays", 0)),
+            "takes": sum(name.startswith(b"take:") for name in found),
+        }
+
+    async def ttl_s(self, job_id: str) -> float:
+        milliseconds = await self._client.pttl(KEYS.job(job_id))
+        return cast("int", milliseconds) / 1000
+
+    async def progress(self, document_id: str) -> tuple[int, int]:
+        ended = await self._client.bitcount(KEYS.document_ended(document_id))
+        return ended, await self._client.bitcount(KEYS.document_completed(document_id))
+
+    async def events(self) -> list[tuple[str, str]]:
+        entries = await self._client.xrange(KEYS.events)
+        return [(found[b"job_id"].decode(), found[b"status"].decode()) for _, found in entries]
+
+    async def listening(self) -> bool:
+        blocked = await self._client.client_list()
+        return any(connection["cmd"] == "xread" for connection in blocked)
+
+
+@asynccontextmanager
+async def redis_store(url: str, **options: Any) -> AsyncIterator[RedisStore]:
+    settings = RedisSettings(url=url, live_ttl_s=TTL_S)
+    store = RedisStore(settings, **{"poison_after": 4, "want_results": True, **options})
+    await store.start(Deadline.after(TIMEOUT_S))
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.redis)])
+async def pair(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Store, Client]]:
+    if request.param == "memory":
+        memory = MemoryStore(live_ttl_s=TTL_S)
+        yield memory, MemoryClient(memory)
+        return
+    server: RedisServer = request.getfixturevalue("redis_server")
+    async with (
+        redis_store(server.url) as store,
+        redis.asyncio.Redis.from_url(server.url) as client,
+    ):
+        await client.flushall()
+        yield store, RedisClient(client)
+        async for key in client.scan_iter():
+            assert await client.ttl(key) > 0 or await client.type(key) == b"stream"
+
+
+@pytest.fixture
+def store(pair: tuple[Store, Client]) -> Store:
+    return pair[0]
+
+
+@pytest.fixture
+def client(pair: tuple[Store, Client]) -> Client:
+    return pair[1]
+
+
+NONCES = itertools.count()
+
+
+def request(job_id: str = "a1", **changes: Any) -> TakeRequest:
+    wanted: dict[str, Any] = {
+        "job_id": job_id,
+        "fingerprint": FINGERPRINT,
+        "nonce": f"n{next(NONCES)}",
+        "place": PLACE,
+        "replay": 0,
+        "queued_at": RECORDED_AT,
+    }
+    return TakeRequest(**(wanted | changes))
+
+
+def take_of(wanted: TakeRequest, reply: TakeReply | None = None) -> Take:
+    replay = wanted.replay if reply is None else reply.replays
+    return Take(wanted.job_id, wanted.fingerprint, wanted.nonce, replay, ttl_s=60)
+
+
+def result(
+    status: TerminalStatus = "completed", text: str = "Hallo.", **changes: Any
+) -> TranslationResult:
+    error = None if status == "completed" else ErrorInfo(code="engine_failed", message="never")
+    return TranslationResult(
+        **{
+            "job_id": "a1",
+            "status": status,
+            "fingerprint": FINGERPRINT,
+            "translations": [ItemResult(text=text)],
+            "error": error,
+            "deliveries": 1,
+            "timing": Timing(finished_at=now_rfc3339()),
+            **changes,
+        }
+    )
+
+
+async def taken(store: Store, **changes: Any) -> Take:
+    wanted = request(**changes)
+    reply = await store.take(wanted)
+    assert reply.verdict == "run"
+    return take_of(wanted, reply)
+
+
+async def ended(store: Store, status: TerminalStatus, **changes: Any) -> TranslationResult:
+    written = result(status)
+    assert await store.finish(await taken(store, **changes), written)
+    return written
+
+
+async def status_of(client: Client, job_id: str = "a1") -> str | None:
+    fields = await client.fields(job_id)
+    return None if fields is None else fields["status"]
+
+
+# --- take -----------------------------------------------------------------------------------------
+
+
+async def test_a_job_nobody_knows_is_taken(store: Store, client: Client) -> None:
+    reply = await store.take(request())
+    assert (reply.verdict, reply.deliveries, reply.replays) == ("run", 1, 0)
+    assert (reply.queued_at, reply.status) == (RECORDED_AT, "running")
+    assert reply.started_at is not None
+    assert not reply.document_cancelled
+    assert await client.fields("a1") == {
+        "status": "running",
+        "fingerprint": FINGERPRINT,
+        "deliveries": 1,
+        "replays": 0,
+        "takes": 1,
+    }
+    assert TTL_S - 60 < await client.ttl_s("a1") <= TTL_S
+
+
+async def test_a_stub_s_time_wins_over_the_record_s(store: Store, client: Client) -> None:
+    await client.stub("a1")
+    reply = await store.take(request())
+    assert reply.verdict == "run"
+    assert reply.queued_at != RECORDED_AT
+
+
+async def test_a_repeated_take_counts_once(store: Store, client: Client) -> None:
+    wanted = request()
+    assert await store.take(wanted) == await store.take(wanted)
+    fields = await client.fields("a1")
+    assert fields is not None
+    assert (fields["deliveries"], fields["takes"]) == (1, 1)
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled", "expired"])
+async def test_an_ended_job_is_done_and_its_result_comes_along(
+    status: TerminalStatus, store: Store
+) -> None:
+    written = await ended(store, status)
+    reply = await store.take(request())
+    assert (reply.verdict, reply.status, reply.result) == ("done", status, written)
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled", "expired"])
+async def test_another_payload_is_never_told_that_it_is_done(
+    status: TerminalStatus, store: Store
+) -> None:
+    await ended(store, status)
+    assert (await store.take(request(fingerprint=OTHER))).verdict == "conflict"
+
+
+async def test_another_payload_is_a_conflict_and_changes_nothing(
+    store: Store, client: Client
+) -> None:
+    await taken(store)
+    before = await client.fields("a1")
+    assert (await store.take(request(fingerprint=OTHER))).verdict == "conflict"
+    assert await client.fields("a1") == before
+
+
+async def test_a_cancel_in_time_is_done_and_a_late_one_is_the_worker_s(
+    store: Store, client: Client
+) -> None:
+    await client.stub("a1")
+    assert await client.cancel("a1") == "cancelled"
+    reply = await store.take(request())
+    assert (reply.verdict, reply.status) == ("done", "cancelled")
+    assert reply.result is not None
+    await taken(store, job_id="a2")
+    assert await client.cancel("a2") == "requested"
+    assert (await store.take(request("a2"))).verdict == "cancel"
+
+
+@pytest.mark.parametrize(
+    ("crashes", "alone", "verdict"),
+    [
+        (1, False, "run"),
+        (2, False, "suspect"),
+        (2, True, "run"),
+        (3, False, "suspect"),
+        (3, True, "run"),
+        (4, False, "poisoned"),
+        (4, True, "poisoned"),
+    ],
+)
+async def test_takes_that_crashes_left_make_a_record_suspect_and_then_poison(
+    crashes: int, alone: bool, verdict: str, store: Store, client: Client
+) -> None:
+    for _ in range(crashes):
+        await taken(store, alone=True)
+    before = await client.fields("a1")
+    assert (await store.take(request(alone=alone))).verdict == verdict
+    if verdict != "run":
+        assert await client.fields("a1") == before
+
+
+async def test_takes_of_other_records_are_no_suspicion(store: Store) -> None:
+    for offset in range(6):
+        await taken(store, place=f"dragoman.jobs/0/{offset + 100}")
+    assert (await store.take(request())).verdict == "run"
+
+
+async def test_a_cancelled_document_is_told_with_the_take(store: Store, client: Client) -> None:
+    await client.cancel_document("d1")
+    assert (await store.take(request(document_id="d1"))).document_cancelled
+    assert not (await store.take(request("a2", document_id="d2"))).document_cancelled
+    assert not (await store.take(request("a3"))).document_cancelled
+
+
+# --- release --------------------------------------------------------------------------------------
+
+
+async def test_a_released_job_is_queued_again_and_no_suspicion_is_left(
+    store: Store, client: Client
+) -> None:
+    for _ in range(6):
+        take = await taken(store)
+        await store.release(take)
+        await store.release(take)
+    fields = await client.fields("a1")
+    assert fields is not None
+    assert (fields["status"], fields["takes"], fields["deliveries"]) == ("queued", 0, 6)
+
+
+async def test_a_job_that_another_worker_has_taken_stays_running(
+    store: Store, client: Client
+) -> None:
+    first, second = await taken(store), await taken(store)
+    await store.release(first)
+    assert await status_of(client) == "running"
+    await store.release(second)
+    assert await status_of(client) == "queued"
+
+
+async def test_releasing_what_was_never_taken_or_has_ended_changes_nothing(
+    store: Store, client: Client
+) -> None:
+    await store.release(Take("nobody", FINGERPRINT, "n"))
+    assert await client.fields("nobody") is None
+    take = await taken(store)
+    await store.finish(take, result())
+    await store.release(take)
+    assert await status_of(client) == "completed"
+
+
+# --- finish ---------------------------------------------------------------------------------------
+
+
+async def test_a_finished_job_keeps_its_result_for_its_ttl_and_no_takes(
+    store: Store, client: Client
+) -> None:
+    await taken(store)
+    assert await store.finish(await taken(store), result())
+    fields = await client.fields("a1")
+    assert fields is not None
+    assert (fields["status"], fields["takes"], fields["deliveries"]) == ("completed", 0, 2)
+    assert 0 < await client.ttl_s("a1") <= 60
+
+
+@pytest.mark.parametrize("second", ["completed", "failed", "cancelled", "expired"])
+@pytest.mark.parametrize("first", ["completed", "failed", "cancelled", "expired"])
+async def test_the_first_terminal_state_wins(
+    first: TerminalStatus, second: TerminalStatus, store: Store
+) -> None:
+    one, other = await taken(store), await taken(store)
+    written = result(first, "first")
+    assert await store.finish(one, written)
+    assert not await store.finish(other, result(second, "second"))
+    assert (await store.take(request())).result == written
+
+
+async def test_a_key_past_its_ttl_does_not_stop_a_finish(store: Store, client: Client) -> None:
+    assert await store.finish(Take("a1", FINGERPRINT, "n", ttl_s=60), result())
+    assert await status_of(client) == "completed"
+
+
+async def test_a_finish_does_not_touch_another_payload_s_job(store: Store, client: Client) -> None:
+    await taken(store)
+    stranger = Take("a1", OTHER, "n", ttl_s=60)
+    assert not await store.finish(stranger, result(fingerprint=OTHER))
+    assert await status_of(client) == "running"
+
+
+async def test_an_event_follows_every_finish_and_announcement(store: Store, client: Client) -> None:
+    await ended(store, "failed")
+    await store.announce(result("failed"))
+    assert await client.events() == [("a1", "failed")] * 2
+
+
+async def test_a_document_s_progress_counts_each_index_once(store: Store, client: Client) -> None:
+    for index, status in enumerate(["completed", "failed", "completed"]):
+        document = DocumentRef(document_id="d1", index=index, total=3)
+        told = result(cast("TerminalStatus", status), job_id=f"d1.{index}", document=document)
+        await store.finish(await taken(store, job_id=f"d1.{index}"), told)
+        await store.announce(told)
+    assert await client.progress("d1") == (3, 2)
+
+
+# --- replay ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled", "expired"])
+async def test_a_replay_reopens_what_ended_unwell(
+    status: TerminalStatus, store: Store, client: Client
+) -> None:
+    await ended(store, status)
+    reply = await store.take(request(replay=2))
+    assert (reply.verdict, reply.replays, reply.deliveries) == ("run", 2, 2)
+    assert (await store.take(request(replay=2, fingerprint=OTHER))).verdict == "conflict"
+    assert await status_of(client) == "running"
+
+
+async def test_a_replay_runs_once(store: Store) -> None:
+    await ended(store, "failed")
+    await ended(store, "failed", replay=1)
+    assert (await store.take(request(replay=1))).verdict == "done"
+    assert (await store.take(request(replay=2))).verdict == "run"
+
+
+async def test_a_completed_job_is_never_reopened(store: Store) -> None:
+    await ended(store, "completed")
+    assert (await store.take(request(replay=9))).verdict == "done"
+
+
+async def test_a_finish_of_an_older_run_does_not_end_a_replay(store: Store, client: Client) -> None:
+    old = await taken(store)
+    await ended(store, "failed")
+    new = await taken(store, replay=1)
+    assert not await store.finish(old, result("completed", "old"))
+    assert await status_of(client) == "running"
+    assert await store.finish(new, result("completed", "new"))
+
+
+async def test_a_replay_of_a_poisoned_job_starts_without_suspicion(store: Store) -> None:
+    for _ in range(4):
+        await taken(store, alone=True)
+    assert (await store.take(request())).verdict == "poisoned"
+    assert await store.finish(Take("a1", FINGERPRINT, "n", ttl_s=60), result("failed"))
+    assert (await store.take(request(replay=1))).verdict == "run"
+
+
+async def test_a_replay_forgets_a_cancel_of_the_run_before(store: Store, client: Client) -> None:
+    take = await taken(store)
+    await client.cancel("a1")
+    await store.finish(take, result("cancelled"))
+    assert (await store.take(request(replay=1))).verdict == "run"
+
+
+# --- cancels --------------------------------------------------------------------------------------
+
+
+async def test_cancels_are_heard_from_now_on(store: Store, client: Client) -> None:
+    await taken(store, job_id="before")
+    await client.cancel("before")
+    heard: list[CancelNotice] = []
+
+    async def listen() -> None:
+        async for notice in store.cancels():
+            heard.append(notice)  # noqa: PERF401  one by one, while the test looks on
+
+    task = asyncio.create_task(listen())
+    try:
+        await eventually(client.listening, timeout_s=TIMEOUT_S, what="a listener")
+        await taken(store)
+        await client.cancel("a1")
+        await client.cancel_document("d1")
+        await eventually(lambda: len(heard) == 2, timeout_s=TIMEOUT_S, what="two notices")
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert heard == [CancelNotice(job_id="a1"), CancelNotice(document_id="d1")]
+
+
+# --- many at once ---------------------------------------------------------------------------------
+
+
+async def test_each_of_many_concurrent_calls_gets_its_own_answer(
+    store: Store, client: Client
+) -> None:
+    wanted = [request(f"j{number}") for number in range(300)]
+    replies = await asyncio.gather(*map(store.take, wanted))
+    assert {reply.verdict for reply in replies} == {"run"}
+    finishes = [
+        store.finish(take_of(ask), result(job_id=ask.job_id, text=f"text of {ask.job_id}"))
+        for ask in wanted
+    ]
+    assert all(await asyncio.gather(*finishes))
+    again = await asyncio.gather(*(store.take(request(ask.job_id)) for ask in wanted))
+    for ask, reply in zip(wanted, again, strict=True):
+        assert reply.result is not None
+        assert reply.result.translations[0].text == f"text of {ask.job_id}"
+
+
+async def test_of_many_that_finish_one_job_exactly_one_wins(store: Store) -> None:
+    take = await taken(store)
+    won = await asyncio.gather(
+        *(store.finish(take, result(text=f"text {number}")) for number in range(50))
+    )
+    assert sum(won) == 1
+
+
+# --- only a real server can do this ---------------------------------------------------------------
+
+
+@pytest.mark.redis
+async def test_a_server_that_forgot_the_scripts_learns_them_again(
+    own_redis: RedisServer,
+) -> None:
+    async with redis_store(own_redis.url) as store:
+        own_redis.kill()
+        with pytest.raises(Unavailable):
+            await store.take(request())
+        own_redis.start()
+        reply = await store.take(request())
+        assert reply.verdict == "run"
+
+
+@pytest.mark.redis
+async def test_a_full_memory_is_waited_for(own_redis: RedisServer) -> None:
+    async with (
+        redis_store(own_redis.url) as store,
+        redis.asyncio.Redis.from_url(own_redis.url) as admin,
+    ):
+        take = await taken(store)
+        await admin.config_set("maxmemory", 1)
+        for call in (lambda: store.take(request("a2")), lambda: store.finish(take, result())):
+            with pytest.raises(Unavailable):
+                await call()
+        await admin.config_set("maxmemory", 0)
+        assert await store.finish(take, result())
+
+
+@pytest.mark.redis
+async def test_a_replica_is_waited_for_until_it_is_the_primary(own_redis: RedisServer) -> None:
+    async with (
+        redis_store(own_redis.url) as store,
+        redis.asyncio.Redis.from_url(own_redis.url) as admin,
+    ):
+        await admin.replicaof("127.0.0.1", str(free_port()))
+        with pytest.raises(Unavailable):
+            await store.take(request())
+        await admin.replicaof("NO", "ONE")
+        assert (await store.take(request())).verdict == "run"
+
+
+@pytest.mark.redis
+async def test_a_key_of_another_kind_is_a_defect_and_no_outage(redis_server: RedisServer) -> None:
+    async with (
+        redis_store(redis_server.url) as store,
+        redis.asyncio.Redis.from_url(redis_server.url) as admin,
+    ):
+        await admin.set(KEYS.job("a1"), "not ours", ex=60)
+        with pytest.raises(ResponseError):
+            await store.take(request())
+
+
+@pytest.mark.redis
+async def test_results_come_along_only_if_they_are_wanted(redis_server: RedisServer) -> None:
+    async with redis_store(redis_server.url, want_results=False) as store:
+        await ended(store, "failed")
+        reply = await store.take(request())
+        assert (reply.verdict, reply.status, reply.result) == ("done", "failed", None)
+
+
+@pytest.mark.redis
+async def test_a_take_cancelled_on_its_way_is_overtaken_by_no_release(
+    redis_server: RedisServer,
+) -> None:
+    """A drain cancels jobs and then releases their claims: none may stay outstanding."""
+    async with (
+        redis_store(redis_server.url) as store,
+        redis.asyncio.Redis.from_url(redis_server.url) as admin,
+    ):
+        for number in range(50):
+            wanted = request(f"j{number}")
+            task = asyncio.create_task(store.take(wanted))
+            for _ in range(number % 8):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await store.release(take_of(wanted))
+        client = RedisClient(admin)
+        for number in range(50):
+            fields = await client.fields(f"j{number}")
+            assert fields is None or fields["takes"] == 0
+
+
+async def test_a_redis_that_is_not_there_is_named_at_the_start() -> None:
+    port = free_port()
+    settings = RedisSettings(url=f"redis://user:secret@127.0.0.1:{port}/0")
+    store = RedisStore(settings, poison_after=4, want_results=False)
+    try:
+        with pytest.raises(Unreachable, match=rf"127\.0\.0\.1:{port}.*redis\.url") as caught:
+            await store.start(Deadline.after(0.1))
+    finally:
+        await store.close()
+    assert "secret" not in str(caught.value)
