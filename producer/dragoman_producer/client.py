@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Self
 
-from dragoman_producer.errors import (
-    AlreadyCompleted,
-    ClientClosed,
-    JobTooLarge,
-    SomeNotSubmitted,
-    SubmitFailed,
-)
+from dragoman_producer.errors import ClientClosed, JobTooLarge
 from dragoman_producer.handle import JobHandle
 from dragoman_producer.publisher import Publisher, RecordTooLarge
 from dragoman_producer.refusal import Refusal, record_refusal
 from dragoman_producer.state import Expected, JobState
 from dragoman_producer.store import JobStore
+from dragoman_producer.submission import resubmitted, submit_each
 from dragoman_producer.watch import ResultWatch
-from dragoman_producer.window import in_order
 from dragoman_schemas import names
 from dragoman_schemas.connections import DragomanSettings, SettingsError, load_settings
 from dragoman_schemas.jobs import TranslationJob
@@ -28,7 +21,6 @@ from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.wire import encode_job, open_record
 
 IN_FLIGHT: Final = 1000
-_REOPENABLE: Final = frozenset({JobStatus.FAILED, JobStatus.CANCELLED, JobStatus.EXPIRED})
 
 
 class TranslationClient:
@@ -99,7 +91,7 @@ class TranslationClient:
         created = await self._store.stub(job.job_id)
         if not created:
             state = await self._store.state(job.job_id)
-            expected = _resubmitted(expected, state, again=again)
+            expected = resubmitted(expected, state, again=again)
         if len(value) > names.MAX_RECORD_BYTES:
             raise await self._too_large(job, value, names.MAX_RECORD_BYTES, ours=created)
         headers = _headers(expected.replay, traceparent)
@@ -122,21 +114,8 @@ class TranslationClient:
         stops no other: its handle is left out, and after the last job SomeNotSubmitted holds each
         refusal. What keeps every job from being published (Unreachable, ...) is raised at once.
         """
-
-        async def attempt(job: TranslationJob) -> JobHandle | SubmitFailed:
-            try:
-                return await self.submit(job, again=again)
-            except SubmitFailed as refusal:
-                return refusal
-
-        refused: list[SubmitFailed] = []
-        async for outcome in in_order(jobs, attempt, in_flight=in_flight):
-            if isinstance(outcome, SubmitFailed):
-                refused.append(outcome)
-            else:
-                yield outcome
-        if refused:
-            raise SomeNotSubmitted(refused)
+        async for handle in submit_each(self.submit, jobs, again=again, in_flight=in_flight):
+            yield handle
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -179,18 +158,6 @@ class TranslationClient:
             refusal = Refusal(job, value, self._topic, error.why)
             await record_refusal(refusal, self._settings.kafka, self._publisher, self._store)
         return error
-
-
-def _resubmitted(expected: Expected, state: JobState | None, *, again: bool) -> Expected:
-    """What to wait for when the id has a key already. Raises IdTaken and AlreadyCompleted."""
-    status = expected.status_in(state)
-    if state is None or not again:
-        return expected
-    if status is JobStatus.COMPLETED:
-        raise AlreadyCompleted(expected.job_id)
-    if status in _REOPENABLE:
-        return replace(expected, replay=state.replays + 1)
-    return expected
 
 
 def _headers(replay: int, traceparent: str | None) -> list[tuple[str, bytes]]:

@@ -120,9 +120,12 @@ class ResultWatch:
         """End the reader and every wait with ClientClosed."""
         self._closed = True
         self._fail_all(ClientClosed("the client was closed before the job ended"))
+        self._end_tasks()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _end_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _last_look(self, expected: Expected, timeout_s: float) -> TranslationResult:
         """The key once more, briefly: an end in the last moment is not missed."""
@@ -146,7 +149,8 @@ class ResultWatch:
         self._waiters.setdefault(expected.job_id, []).append(waiter)
         self._look_at([expected.job_id])
         self._somebody_waits.set()
-        if not self._tasks:
+        if not self._tasks or any(task.done() for task in self._tasks):
+            self._end_tasks()
             self._tasks = [self._own(self._look(), "look"), self._own(self._listen(), "listen")]
         return waiter
 

@@ -1,0 +1,59 @@
+"""Which rules of submitting hold for every client, whatever it publishes to?"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable
+from dataclasses import replace
+from typing import Final, Protocol
+
+from dragoman_producer.errors import AlreadyCompleted, SomeNotSubmitted, SubmitFailed
+from dragoman_producer.handle import JobHandle
+from dragoman_producer.state import Expected, JobState
+from dragoman_producer.window import in_order
+from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.results import JobStatus
+
+_REOPENABLE: Final = frozenset({JobStatus.FAILED, JobStatus.CANCELLED, JobStatus.EXPIRED})
+
+
+class Submit(Protocol):
+    """Publishes one job; raises SubmitFailed for what is wrong with this one."""
+
+    def __call__(self, job: TranslationJob, *, again: bool) -> Awaitable[JobHandle]: ...
+
+
+def resubmitted(expected: Expected, state: JobState | None, *, again: bool) -> Expected:
+    """What to wait for when the id has a key already. Raises IdTaken and AlreadyCompleted."""
+    status = expected.status_in(state)
+    if state is None or not again:
+        return expected
+    if status is JobStatus.COMPLETED:
+        raise AlreadyCompleted(expected.job_id)
+    if status in _REOPENABLE:
+        return replace(expected, replay=state.replays + 1)
+    return expected
+
+
+async def submit_each(
+    submit: Submit,
+    jobs: Iterable[TranslationJob] | AsyncIterable[TranslationJob],
+    *,
+    again: bool,
+    in_flight: int,
+) -> AsyncIterator[JobHandle]:
+    """The handles in the order of the jobs; after the last, SomeNotSubmitted if any was refused."""
+
+    async def attempt(job: TranslationJob) -> JobHandle | SubmitFailed:
+        try:
+            return await submit(job, again=again)
+        except SubmitFailed as refusal:
+            return refusal
+
+    refused: list[SubmitFailed] = []
+    async for outcome in in_order(jobs, attempt, in_flight=in_flight):
+        if isinstance(outcome, SubmitFailed):
+            refused.append(outcome)
+        else:
+            yield outcome
+    if refused:
+        raise SomeNotSubmitted(refused)

@@ -1,0 +1,82 @@
+"""Which jobs are made of texts, lines and files?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_producer.cli.inputs import (
+    Wanted,
+    WrongInput,
+    count_lines,
+    job_of_text,
+    jobs_of_file,
+    jobs_of_lines,
+)
+from dragoman_schemas.jobs import MAX_TEXT_BYTES
+
+_DE = Wanted("de")
+
+
+def no_refusal(line: int, why: str) -> None:
+    raise AssertionError(f"{line}: {why}")
+
+
+def test_what_a_line_says_wins_over_the_options(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.jsonl"
+    path.write_text('{"job_id": "a", "text": "x", "target_lang": "fr", "source_lang": null}')
+    (job,) = jobs_of_file(path, Wanted("de", "en"), no_refusal)
+    assert (job.job_id, job.target_lang, job.source_lang) == ("a", "fr", "en")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"[1]", "is not a JSON object"),
+        (b'{"text": "a", "text": "b"}', "repeats a name"),
+        (b'{"text": "\\ud800"}', "surrogate"),
+        (b'{"text": "a", "sampling": {"seed": NaN}}', "NaN"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"text": "a", "deadline": "tomorrow"}', "deadline: must be an RFC 3339"),
+        (b'{"text": 5}', "text"),
+    ],
+)
+def test_a_bad_line_is_told_with_its_number_and_the_next_goes_on(
+    tmp_path: Path, line: bytes, why: str
+) -> None:
+    path = tmp_path / "jobs.jsonl"
+    path.write_bytes(line + b'\n{"job_id": "good", "text": "x"}\n')
+    refused: list[tuple[int, str]] = []
+    jobs = list(jobs_of_file(path, _DE, lambda number, text: refused.append((number, text))))
+    assert [job.job_id for job in jobs] == ["good"]
+    ((number, text),) = refused
+    assert number == 1
+    assert why in text
+
+
+def test_lines_are_packed_by_number_and_by_bytes() -> None:
+    lines = ["x" * 1000] * 600
+    jobs = jobs_of_lines(lines, _DE, no_refusal)
+    assert [len(job.items) for job in jobs] == [131, 131, 131, 131, 76]
+    assert all(sum(len(item.text) for item in job.items) <= MAX_TEXT_BYTES for job in jobs)
+    assert len({job.document.document_id for job in jobs if job.document}) == 1
+
+
+def test_empty_lines_keep_their_places() -> None:
+    (job,) = jobs_of_lines(["a", "", "b"], _DE, no_refusal)
+    assert [item.text for item in job.items] == ["a", "", "b"]
+    assert job.document is None
+
+
+def test_a_text_over_the_limit_names_size_and_limit() -> None:
+    with pytest.raises(WrongInput, match=r"131073 .*131072"):
+        job_of_text("x" * (MAX_TEXT_BYTES + 1), _DE)
+
+
+def test_lines_are_counted_with_or_without_a_last_newline(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.jsonl"
+    path.write_text("a\nb\n")
+    assert count_lines(path) == 2
+    path.write_text("a\nb")
+    assert count_lines(path) == 2

@@ -1,0 +1,124 @@
+"""When is an end seen? Keys and events whose order a test decides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from dragoman_producer import watch
+from dragoman_producer.errors import ResultTimeout, StoreUnreachable
+from dragoman_producer.state import Expected, JobState
+from dragoman_producer.watch import ResultWatch
+from support.waiting import eventually
+
+_DONE = JobState("completed")
+
+
+class Keys:
+    """One job; ``ends_during`` names the call in the middle of which it ends."""
+
+    def __init__(self, ends_during: str = "") -> None:
+        self.ends_during = ends_during
+        self.ended = False
+        self.reads = 0
+        self.failing: Exception | None = None
+        self._hints: asyncio.Queue[str] = asyncio.Queue()
+        self._event = 0
+
+    def end(self, *, hint: bool = True) -> None:
+        self.ended = True
+        if hint:
+            self._event += 1
+            self._hints.put_nowait("job")
+
+    async def state(self, job_id: str) -> JobState | None:
+        return (await self.read([job_id]))[0]
+
+    async def read(self, job_ids: Sequence[str]) -> list[JobState | None]:
+        self.reads += 1
+        if self.failing:
+            raise self.failing
+        answer = _DONE if self.ended else None
+        await asyncio.sleep(0)
+        if self.ends_during == "read":
+            self.end()
+        return [answer for _ in job_ids]
+
+    async def newest_event(self) -> str:
+        for _ in range(5):  # the first look is over before this is answered
+            await asyncio.sleep(0)
+        if self.ends_during == "newest_event" and not self.ended:
+            self.end()
+        while not self._hints.empty():
+            self._hints.get_nowait()  # events up to here will not be told
+        return str(self._event)
+
+    async def events_after(self, event_id: str) -> tuple[str, list[str]]:
+        if self.ends_during == "events_after" and not self.ended:
+            self.end()
+        return str(self._event), [await self._hints.get()]
+
+
+@pytest.fixture(autouse=True)
+def no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_FIRST_LOOK_AGAIN_S", 1000.0)
+
+
+@pytest.mark.parametrize("moment", ["read", "newest_event", "events_after"])
+async def test_an_end_in_the_middle_of_any_call_is_seen_without_a_second_look(moment: str) -> None:
+    following = ResultWatch(Keys(ends_during=moment))
+    async with asyncio.timeout(5):
+        result = await following.end(Expected("job"), None)
+    assert result.status == "completed"
+    await following.close()
+
+
+async def test_without_a_hint_the_key_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_FIRST_LOOK_AGAIN_S", 0.05)
+    keys = Keys()
+    following = ResultWatch(keys)
+    waiting = asyncio.create_task(following.end(Expected("job"), 10))
+    await eventually(lambda: keys.reads >= 2, timeout_s=5, what="the first looks")
+    keys.end(hint=False)
+    assert (await waiting).status == "completed"
+    await following.close()
+
+
+async def test_while_nothing_happens_nothing_is_read() -> None:
+    keys = Keys()
+    following = ResultWatch(keys)
+    with pytest.raises(ResultTimeout):
+        await following.end(Expected("job"), 1.0)
+    assert keys.reads <= 4  # the first look, the listener's, and the last
+    await following.close()
+
+
+async def test_a_store_that_stays_away_ends_every_wait_and_the_next_ones_begin_anew() -> None:
+    keys = Keys()
+    following = ResultWatch(keys)
+    keys.failing = StoreUnreachable("away")
+    waits = [asyncio.create_task(following.end(Expected("job"), None)) for _ in range(3)]
+    async with asyncio.timeout(5):
+        for waiting in waits:
+            with pytest.raises(StoreUnreachable):
+                await waiting
+    keys.failing = None
+    keys.end()
+    async with asyncio.timeout(5):
+        assert (await following.end(Expected("job"), None)).status == "completed"
+    await following.close()
+
+
+async def test_a_bug_in_the_watch_ends_its_waits_instead_of_hanging_them() -> None:
+    keys = Keys()
+    keys.failing = RuntimeError("bug")
+    following = ResultWatch(keys)
+    async with asyncio.timeout(5):
+        with pytest.raises(RuntimeError, match="bug"):
+            await following.end(Expected("job"), None)
+        keys.failing = None
+        keys.end()
+        assert (await following.end(Expected("job"), None)).status == "completed"
+    await following.close()

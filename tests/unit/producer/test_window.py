@@ -1,0 +1,102 @@
+"""Is work done many at a time, in order, bounded, and ended cleanly?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from dragoman_producer.coalesce import Coalescer
+from dragoman_producer.window import in_order
+
+
+async def test_results_come_in_the_order_of_the_source_whatever_ends_first() -> None:
+    async def work(number: int) -> int:
+        for _ in range(20 - number):
+            await asyncio.sleep(0)
+        return number
+
+    assert [result async for result in in_order(range(20), work, in_flight=7)] == list(range(20))
+
+
+async def test_no_more_than_in_flight_are_drawn_ahead() -> None:
+    drawn = yielded = 0
+
+    async def source() -> AsyncIterator[int]:
+        nonlocal drawn
+        while True:
+            drawn += 1
+            yield drawn
+
+    async def work(number: int) -> int:
+        await asyncio.sleep(0)
+        return number
+
+    results = in_order(source(), work, in_flight=5)
+    async for _ in results:
+        yielded += 1
+        assert drawn <= yielded + 5
+        if yielded == 50:
+            break
+    await results.aclose()  # type: ignore[attr-defined]
+
+
+async def test_a_failure_is_raised_in_its_place_and_ends_the_rest() -> None:
+    tasks = asyncio.all_tasks()
+
+    async def work(number: int) -> int:
+        if number == 3:
+            raise ValueError("three")
+        if number > 3:
+            await asyncio.Event().wait()
+        return number
+
+    seen: list[int] = []
+
+    async def consume() -> None:
+        async for result in in_order(range(10), work, in_flight=10):
+            seen.append(result)  # noqa: PERF401 - what came before the error counts too
+
+    with pytest.raises(ValueError, match="three"):
+        await consume()
+    assert seen == [0, 1, 2]
+    assert asyncio.all_tasks() == tasks
+
+
+async def test_what_the_source_raises_comes_after_what_it_gave() -> None:
+    async def source() -> AsyncIterator[int]:
+        yield 1
+        raise OSError("disk")
+
+    async def work(number: int) -> int:
+        return number
+
+    seen: list[int] = []
+
+    async def consume() -> None:
+        async for result in in_order(source(), work, in_flight=2):
+            seen.append(result)  # noqa: PERF401 - what came before the error counts too
+
+    with pytest.raises(OSError, match="disk"):
+        await consume()
+    assert seen == [1]
+
+
+async def test_concurrent_questions_share_a_flush_and_a_failed_flush_fails_only_its_own() -> None:
+    batches: list[list[int]] = []
+
+    async def flush(numbers: list[int]) -> list[int]:
+        batches.append(list(numbers))
+        await asyncio.sleep(0)
+        if 13 in numbers:
+            raise ValueError("unlucky")
+        return [number * 2 for number in numbers]
+
+    questions: Coalescer[int, int] = Coalescer(flush, at_most=10)  # type: ignore[arg-type]
+    assert await asyncio.gather(*map(questions.ask, range(10))) == [n * 2 for n in range(10)]
+    answers = await asyncio.gather(*map(questions.ask, range(10, 30)), return_exceptions=True)
+    assert all(isinstance(answer, ValueError) for answer in answers[:10])
+    assert answers[10:] == [n * 2 for n in range(20, 30)]
+    assert [len(batch) for batch in batches] == [10, 10, 10]
+    await questions.close()
