@@ -114,7 +114,8 @@ def _marked(word: str, random: Random) -> str:
 def _shared_word(example: Example, random: Random) -> tuple[str, str] | None:
     """A word that stands exactly once on each side, as each side spells it."""
     found: list[tuple[str, str]] = []
-    for word in set(_CAPITALISED.findall(example.source + " " + example.target)):
+    words: list[str] = _CAPITALISED.findall(example.source + " " + example.target)
+    for word in set(words):
         there = here = word
         if example.target_lang == "ja":
             there = JAPANESE_NAMES.get(word, word)

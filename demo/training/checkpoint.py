@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from .model import Shape, Translator
-from .tokenizer import END, PAD, load_tokenizer
+from .tokenizer import END, PAD, id_of, load_tokenizer
 
 WEIGHTS = "model.safetensors"
 
@@ -59,7 +59,7 @@ def write_model(
     weights = {name: one.detach().cpu().bfloat16().contiguous() for name, one in state.items()}
     save_file(weights, str(folder / WEIGHTS), metadata={"format": "pt"})
     tokenizer = load_tokenizer(tokenizer_folder)
-    end, pad = tokenizer.token_to_id(END), tokenizer.token_to_id(PAD)
+    end, pad = id_of(tokenizer, END), id_of(tokenizer, PAD)
     _write_json(folder / "config.json", config_of(shape, end, pad))
     _write_json(folder / "generation_config.json", generation_config_of(end, pad))
     for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -71,7 +71,9 @@ def read_model(folder: Path, device: torch.device) -> Translator:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     model = Translator(_shape_of(config))
     model.load_state_dict(load_file(str(folder / WEIGHTS)))
-    return model.to(device, torch.bfloat16).eval()
+    model.to(device, torch.bfloat16)
+    model.eval()
+    return model
 
 
 def _shape_of(config: dict[str, object]) -> Shape:

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from .checkpoint import read_model
 from .model import Attend, Shape, rotary
-from .tokenizer import END, PAD, TRANSLATION, language_tag, load_tokenizer
+from .tokenizer import END, PAD, TRANSLATION, id_of, language_tag, load_tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +71,15 @@ class Generator:
         self._tokenizer = load_tokenizer(folder)
         self._tables = rotary(self._model.shape, device)
         self._device = device
-        ids = self._tokenizer.token_to_id
-        self._translation, self._end, self._pad = ids(TRANSLATION), ids(END), ids(PAD)
+        ids = [id_of(self._tokenizer, token) for token in (TRANSLATION, END, PAD)]
+        self._translation, self._end, self._pad = ids
 
-    @torch.no_grad()
     def translate(self, requests: Sequence[Request], decoding: Decoding) -> list[str | None]:
         """One translation a request, in order; None where no end was reached."""
         results: list[str | None] = [None] * len(requests)
         for places, prompts in self._groups(requests, decoding.batch):
-            rows = self._decode(torch.tensor(prompts, device=self._device), decoding)
+            with torch.no_grad():
+                rows = self._decode(torch.tensor(prompts, device=self._device), decoding)
             whole = [number for number, row in enumerate(rows) if self._end in row]
             ids = [rows[number][: rows[number].index(self._end)] for number in whole]
             for number, text in zip(whole, self._tokenizer.decode_batch(ids), strict=True):
@@ -98,7 +98,7 @@ class Generator:
                 places = by_length[length][start : start + batch]
                 prompts = [
                     [
-                        self._tokenizer.token_to_id(language_tag(requests[place].target_lang)),
+                        id_of(self._tokenizer, language_tag(requests[place].target_lang)),
                         *encoded[place].ids,
                         self._translation,
                     ]

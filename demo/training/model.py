@@ -51,7 +51,7 @@ def _turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return (x * cos + turned * sin).to(x.dtype)
 
 
-class Attention(nn.Module):
+class Attention(nn.Module):  # type: ignore[misc]  # torch is not followed
     """Grouped-query attention with normalised queries and keys."""
 
     def __init__(self, shape: Shape) -> None:
@@ -77,7 +77,7 @@ class Attention(nn.Module):
         return self.o_proj(mixed.transpose(1, 2).flatten(2))
 
 
-class Mlp(nn.Module):
+class Mlp(nn.Module):  # type: ignore[misc]  # torch is not followed
     """SwiGLU."""
 
     def __init__(self, shape: Shape) -> None:
@@ -93,7 +93,7 @@ class Mlp(nn.Module):
         return self.down_proj(functional.silu(gate) * up)
 
 
-class Layer(nn.Module):
+class Layer(nn.Module):  # type: ignore[misc]  # torch is not followed
     """Attention, then MLP, each added to the stream."""
 
     def __init__(self, shape: Shape) -> None:
@@ -113,7 +113,7 @@ class Layer(nn.Module):
         return x + functional.dropout(added, dropout, self.training)
 
 
-class Body(nn.Module):
+class Body(nn.Module):  # type: ignore[misc]  # torch is not followed
     """Embedding, layers, final norm."""
 
     def __init__(self, shape: Shape) -> None:
@@ -123,7 +123,7 @@ class Body(nn.Module):
         self.norm = nn.RMSNorm(shape.hidden, eps=shape.epsilon)
 
 
-class Translator(nn.Module):
+class Translator(nn.Module):  # type: ignore[misc]  # torch is not followed
     """The language model; its output matrix is its embedding."""
 
     def __init__(self, shape: Shape) -> None:

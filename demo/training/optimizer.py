@@ -31,7 +31,7 @@ def orthogonalised(stack: Tensor, steps: int = 5) -> Tensor:
     return x.mT if flip else x
 
 
-class Muon(torch.optim.Optimizer):
+class Muon(torch.optim.Optimizer):  # type: ignore[misc]  # torch is not followed
     """Nesterov momentum, orthogonalised, with decoupled weight decay. Takes matrices only."""
 
     def __init__(
@@ -41,8 +41,7 @@ class Muon(torch.optim.Optimizer):
         on_gpu = self.param_groups[0]["params"][0].is_cuda
         self._orthogonalised = torch.compile(orthogonalised) if on_gpu else orthogonalised
 
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> None:
+    def step(self, closure: Any = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """One step on every weight that has a gradient."""
         del closure
         for group in self.param_groups:
@@ -50,7 +49,8 @@ class Muon(torch.optim.Optimizer):
             for weight in group["params"]:
                 by_shape[weight.shape].append(weight)
             for weights in by_shape.values():
-                self._step_stack(weights, group)
+                with torch.no_grad():
+                    self._step_stack(weights, group)
 
     def _step_stack(self, weights: list[Tensor], group: dict[str, Any]) -> None:
         grads = torch.stack([weight.grad for weight in weights if weight.grad is not None])
@@ -61,8 +61,9 @@ class Muon(torch.optim.Optimizer):
         momentum.lerp_(grads, 1 - group["momentum"])
         update = self._orthogonalised(grads.lerp(momentum, group["momentum"])).float()
         scale = 0.2 * max(weights[0].shape) ** 0.5
-        torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
-        torch._foreach_add_(weights, list(update.unbind()), alpha=-group["lr"] * scale)
+        for weight, change in zip(weights, update.unbind(), strict=True):
+            weight.mul_(1 - group["lr"] * group["weight_decay"])
+            weight.add_(change, alpha=-group["lr"] * scale)
 
 
 def optimizers_for(

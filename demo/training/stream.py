@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from .corpus import Example
 from .packing import Batch, Encoded, Marks, batches, packed_rows
 from .samples import Pool
-from .tokenizer import CONTEXT, END, PAD, TRANSLATION, language_tag, load_tokenizer
+from .tokenizer import CONTEXT, END, PAD, TRANSLATION, id_of, language_tag, load_tokenizer
 
 TARGET_SHARE = 0.58
 """Room for targets in a batch, as a share of its tokens; measured need: about 0.5."""
@@ -30,18 +30,18 @@ class Encoder:
     def __init__(self, folder: Path) -> None:
         self._exact = load_tokenizer(folder)
         self._dropping = load_tokenizer(folder, BPE_DROPOUT)
-        ids = self._exact.token_to_id
-        self.marks = Marks(ids(TRANSLATION), ids(END), ids(PAD))
+        ids = [id_of(self._exact, token) for token in (TRANSLATION, END, PAD)]
+        self.marks = Marks(*ids)
 
     def encode(self, example: Example, random: Random | None = None) -> Encoded:
         """Ids of both sides; with `random`, half of the sources lose merges at random."""
         drops = random is not None and random.random() < SHARE_DROPOUT
         source = (self._dropping if drops else self._exact).encode(example.source).ids
         target = self._exact.encode(example.target).ids
-        return Encoded(self._exact.token_to_id(language_tag(example.target_lang)), source, target)
+        return Encoded(id_of(self._exact, language_tag(example.target_lang)), source, target)
 
 
-class Endless(IterableDataset[Tensors]):
+class Endless(IterableDataset[Tensors]):  # type: ignore[misc]  # torch is not followed
     """Batches without end; each loader process draws its own stream from the seed."""
 
     def __init__(self, pool: Pool, tokenizer: Path, rows: int, seed: str) -> None:

@@ -47,6 +47,14 @@ def language_tag(language: str) -> str:
     return f"<|{language}|>"
 
 
+def id_of(tokenizer: Tokenizer, token: str) -> int:
+    """The id of a control token. Raises KeyError where the tokenizer has none such."""
+    number = tokenizer.token_to_id(token)
+    if number is None:
+        raise KeyError(token)
+    return number
+
+
 def train_tokenizer(sentences: Iterable[str]) -> Tokenizer:
     """Learn the merges from `sentences`. The same sentences give the same tokenizer."""
     tokenizer = Tokenizer(BPE())

@@ -95,7 +95,8 @@ class Run:
             optimizer.zero_grad(set_to_none=True)
         self.step += 1
         decay = min(self.plan.average, 1 - 1 / (self.step + 1))
-        torch._foreach_lerp_(self.averaged, [w.detach() for w in self.weights], 1 - decay)
+        for average, weight in zip(self.averaged, self.weights, strict=True):
+            average.lerp_(weight.detach(), 1 - decay)
         return loss.detach()
 
     def _loss_of(self, batch: Tensors, mask_of: MaskOf, loss_of: LossOf, plan: Plan) -> Tensor:
@@ -116,7 +117,6 @@ class Run:
                 dropout=plan.dropout,
             )
 
-    @torch.no_grad()
     def dev_loss(self, batches: list[Tensors]) -> float:
         """Loss a target token over the dev batches, with the averaged weights.
 
@@ -128,7 +128,9 @@ class Run:
         total, count = 0.0, 0
         for batch in batches:
             targets = int((batch[3] >= 0).sum())
-            total += float(self._loss_of(batch, document_mask, packed_loss, plain)) * targets
+            with torch.no_grad():
+                loss = self._loss_of(batch, document_mask, packed_loss, plain)
+            total += float(loss) * targets
             count += targets
         self.model.train()
         self._swap()
