@@ -43,6 +43,7 @@ class VllmEngine:
         self._settings = settings
         self._verbose = log_level == "debug"
         self._built: Built | None = None
+        self._version = "unknown"
         self._limits: EngineLimits | None = None
         self._gauges = VllmGauges()
         self._numbers = itertools.count()
@@ -54,7 +55,7 @@ class VllmEngine:
     @property
     def info(self) -> EngineInfo:
         """Name and version, for results; the version is known after `start`."""
-        return EngineInfo(name="vllm", version=self._built.version if self._built else "unknown")
+        return EngineInfo(name="vllm", version=self._version)
 
     @property
     def model(self) -> str:
@@ -71,6 +72,7 @@ class VllmEngine:
     async def start(self) -> None:
         """Build vLLM and let it answer once. Raises SettingsError or Halt, in one line."""
         self._built = await Launch(self._settings, verbose=self._verbose).built()
+        self._version = self._built.version
         self._limits = _real_limits(self._built.client.vllm_config)
         await self._warm_up()
         self._watch = asyncio.create_task(self._watch_over(), name="vllm-watch")
