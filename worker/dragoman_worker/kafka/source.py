@@ -169,8 +169,14 @@ class KafkaSource(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
 
     async def _out_of_range(self, positions: Mapping[TopicPartition, int]) -> None:
         """Kafka deleted records before we read them, or the topic was made anew."""
-        beginnings = await self._consumer.beginning_offsets(list(positions))
+        try:
+            beginnings = await self._consumer.beginning_offsets(list(positions))
+        except KafkaError as error:
+            self._resync(error)  # the next poll asks again
+            return
         for partition, position in positions.items():
+            if partition not in self._consumer.assignment():
+                continue  # it went away while we asked
             beginning = beginnings[partition]
             lost = max(0, beginning - position)
             self._metrics.lost_to_retention.inc(lost)
