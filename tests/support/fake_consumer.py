@@ -1,0 +1,133 @@
+"""How does a test drive KafkaSource through what a broker rarely does? By a scripted consumer."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+from aiokafka import TopicPartition
+
+TOPIC = "dragoman.jobs"
+
+
+def partition(number: int) -> TopicPartition:
+    """A partition of the one topic."""
+    return TopicPartition(TOPIC, number)
+
+
+class FakeConsumer:
+    """As much of AIOKafkaConsumer as KafkaSource uses: a log, positions, commits, assignments."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+        self.listener: Any = None
+        self.topics: list[str] = []
+        self.log: dict[TopicPartition, list[int]] = {}
+        self.beginnings: dict[TopicPartition, int] = {}
+        self.stored: dict[TopicPartition, int] = {}
+        self.positions: dict[TopicPartition, int] = {}
+        self.polls: deque[BaseException] = deque()
+        self.commit_failures: deque[BaseException] = deque()
+        self.commits: list[dict[TopicPartition, int]] = []
+        self.seeks: list[tuple[TopicPartition, int]] = []
+        self.stopped = False
+        self._assigned: set[TopicPartition] = set()
+        self._paused: set[TopicPartition] = set()
+        self.committed_failure: BaseException | None = None
+        self.beginnings_failures: deque[BaseException] = deque()
+
+    # --- for tests --------------------------------------------------------------------------------
+
+    def publish_assignment(self, numbers: Iterable[int]) -> None:
+        """A new assignment as the fetcher sees it: before the callback has run."""
+        self._assigned = {partition(number) for number in numbers}
+        self._paused.clear()
+        for tp in self._assigned:
+            self.positions[tp] = self.stored.get(tp, self.beginnings.get(tp, 0))
+
+    async def rebalance(self, numbers: Iterable[int]) -> None:
+        """Revoke everything and assign `numbers`, as an eager rebalance does."""
+        await self.listener.on_partitions_revoked(set(self._assigned))
+        self.publish_assignment(numbers)
+        await self.listener.on_partitions_assigned(set(self._assigned))
+
+    def fill(self, number: int, count: int, start: int = 0) -> None:
+        """Records with consecutive offsets."""
+        self.log.setdefault(partition(number), []).extend(range(start, start + count))
+
+    # --- what KafkaSource calls -------------------------------------------------------------------
+
+    def subscribe(self, topics: list[str], listener: Any) -> None:
+        self.topics, self.listener = topics, listener
+
+    async def start(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        self.stopped = True
+
+    def assignment(self) -> frozenset[TopicPartition]:
+        return frozenset(self._assigned)
+
+    def paused(self) -> set[TopicPartition]:
+        return set(self._paused)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        assert set(partitions) <= self._assigned
+        self._paused |= set(partitions)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        assert set(partitions) <= self._assigned
+        self._paused -= set(partitions)
+
+    def seek(self, tp: TopicPartition, offset: int) -> None:
+        assert tp in self._assigned
+        self.seeks.append((tp, offset))
+        self.positions[tp] = offset
+
+    async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, Any]:
+        drained: dict[TopicPartition, Any] = {}
+        for tp in sorted(self._assigned - self._paused):
+            offsets = [offset for offset in self.log.get(tp, []) if offset >= self.positions[tp]]
+            if batch := offsets[:max_records]:
+                drained[tp] = [_record(offset) for offset in batch]
+                self.positions[tp] = batch[-1] + 1
+                max_records -= len(batch)
+            if max_records == 0:
+                break
+        if self.polls:  # as aiokafka does: positions have moved, what was drained is thrown away
+            raise self.polls.popleft()
+        return drained
+
+    async def commit(self, marks: dict[TopicPartition, int]) -> None:
+        if self.commit_failures:
+            raise self.commit_failures.popleft()
+        assert set(marks) <= self._assigned
+        self.commits.append(dict(marks))
+        self.stored |= marks
+
+    async def committed(self, tp: TopicPartition) -> int | None:
+        if self.committed_failure is not None:
+            raise self.committed_failure
+        return self.stored.get(tp)
+
+    async def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[Any, int]:
+        if self.beginnings_failures:
+            raise self.beginnings_failures.popleft()
+        return {tp: self.beginnings.get(tp, 0) for tp in partitions}
+
+    def highwater(self, tp: TopicPartition) -> int | None:
+        offsets = self.log.get(tp)
+        return offsets[-1] + 1 if offsets else None
+
+
+def _record(offset: int) -> Any:
+    return SimpleNamespace(
+        offset=offset,
+        key=b"k",
+        value=f"value {offset}".encode(),
+        headers=(("traceparent", b"t"),),
+        timestamp=1_000 + offset,
+    )

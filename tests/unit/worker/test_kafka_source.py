@@ -1,0 +1,385 @@
+"""Does the source ever lose its place? Through errors, rebalances, deletions and failed commits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+from aiokafka.errors import (
+    CommitFailedError,
+    CorruptRecordException,
+    IllegalStateError,
+    KafkaConnectionError,
+    KafkaError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    RecordTooLargeError,
+    UnsupportedCodecError,
+)
+from prometheus_client import CollectorRegistry
+
+from dragoman_schemas.connections import KafkaSettings
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import Halt
+from dragoman_worker.kafka import source as module
+from dragoman_worker.kafka.source import IDLE_POLL_S, TRIES_BEFORE_HALT, KafkaSource
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Delivery
+from support.fake_consumer import TOPIC, FakeConsumer, partition
+
+SPAN = 20
+
+
+class Bench:
+    """A source on a fake consumer."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.metrics = Metrics(CollectorRegistry())
+        monkeypatch.setattr(module, "AIOKafkaConsumer", self._made)
+        self.consumer = FakeConsumer()
+        self.source = KafkaSource(
+            KafkaSettings(topics=(TOPIC,)),
+            partition_span=SPAN,
+            client_id="w1",
+            metrics=self.metrics,
+        )
+
+    def _made(self, **options: object) -> FakeConsumer:
+        self.consumer.options = dict(options)
+        return self.consumer
+
+    async def offsets(self, room: int = 100) -> list[tuple[int, int]]:
+        return places(await self.source.poll(room))
+
+    def count(self, name: str, **labels: str) -> float:
+        return self.metrics.registry.get_sample_value(f"dragoman_{name}_total", labels) or 0.0
+
+
+def places(deliveries: Sequence[Delivery]) -> list[tuple[int, int]]:
+    return [(delivery.partition, delivery.offset) for delivery in deliveries]
+
+
+@pytest.fixture
+async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    """Assigned partitions 0 and 1 with ten records each, and no committer of its own."""
+    monkeypatch.setattr(module, "COMMIT_EVERY_S", 3_600.0)
+    made = Bench(monkeypatch)
+    await made.source.start(Deadline.after(5))
+    made.consumer.fill(0, 10)
+    made.consumer.fill(1, 10)
+    await made.consumer.rebalance([0, 1])
+    yield made
+    await made.source.close()
+
+
+# --- the consumer that is asked for ---------------------------------------------------------------
+
+
+async def test_the_consumer_never_commits_or_resets_or_decodes_by_itself(bench: Bench) -> None:
+    options = bench.consumer.options
+    assert options["enable_auto_commit"] is False
+    assert options["auto_offset_reset"] == "none"
+    assert options["isolation_level"] == "read_committed"
+    assert not {"value_deserializer", "key_deserializer"} & set(options)
+    timeout_ms, rebalance_ms = options["request_timeout_ms"], options["rebalance_timeout_ms"]
+    assert isinstance(timeout_ms, int)
+    assert isinstance(rebalance_ms, int)
+    assert timeout_ms > rebalance_ms
+
+
+# --- polling --------------------------------------------------------------------------------------
+
+
+async def test_records_come_as_they_are(bench: Bench) -> None:
+    [delivery] = await bench.source.poll(1)
+    assert (delivery.topic, delivery.partition, delivery.offset) == (TOPIC, 0, 0)
+    assert (delivery.key, delivery.value) == (b"k", b"value 0")
+    assert delivery.headers == (("traceparent", b"t"),)
+    assert delivery.timestamp_ms == 1_000
+    assert bench.source.owned(delivery)
+
+
+async def test_no_more_records_come_than_there_is_room_for(bench: Bench) -> None:
+    assert len(await bench.offsets(3)) == 3
+    assert len(await bench.offsets(100)) == 17
+
+
+async def test_a_record_given_twice_is_delivered_once(bench: Bench) -> None:
+    first = await bench.offsets()
+    bench.consumer.seek(partition(0), 0)
+    assert await bench.offsets() == []
+    assert len(first) == 20
+
+
+# --- errors of a poll -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        CorruptRecordException(),
+        NoOffsetForPartitionError(),
+        RecordTooLargeError(),
+        UnsupportedCodecError(),
+    ],
+)
+async def test_after_an_error_every_partition_goes_on_where_delivery_stopped(
+    error: KafkaError, bench: Bench
+) -> None:
+    assert len(await bench.offsets(14)) == 14  # all of 0, four of 1
+    bench.consumer.fill(0, 5, start=10)
+    bench.consumer.polls.append(error)
+    bench.consumer.seeks.clear()
+    assert await bench.offsets() == []
+    assert sorted(bench.consumer.seeks) == [(partition(0), 10), (partition(1), 4)]
+    assert sorted(await bench.offsets()) == [
+        *((0, offset) for offset in range(10, 15)),
+        *((1, offset) for offset in range(4, 10)),
+    ]
+    assert bench.count("resyncs") == 1
+
+
+async def test_a_record_that_can_never_be_fetched_halts_and_is_not_skipped(bench: Bench) -> None:
+    bench.consumer.polls.extend([CorruptRecordException()] * TRIES_BEFORE_HALT)
+    for _ in range(TRIES_BEFORE_HALT - 1):
+        assert await bench.offsets() == []
+    with pytest.raises(Halt, match="CorruptRecordException"):
+        await bench.offsets()
+    assert bench.consumer.commits == []
+
+
+async def test_a_successful_poll_forgives_the_errors_before_it(bench: Bench) -> None:
+    for _ in range(3):
+        bench.consumer.polls.extend([CorruptRecordException()] * (TRIES_BEFORE_HALT - 1))
+        for _ in range(TRIES_BEFORE_HALT - 1):
+            await bench.offsets(1)
+        assert len(await bench.offsets(1)) == 1
+
+
+async def test_an_error_nobody_knows_halts(bench: Bench) -> None:
+    bench.consumer.polls.append(KafkaError("82 FENCED_INSTANCE_ID"))
+    with pytest.raises(Halt):
+        await bench.offsets()
+
+
+@pytest.mark.parametrize(("position", "beginning", "lost"), [(10, 25, 15), (10, 0, 0), (10, 10, 0)])
+async def test_what_kafka_deleted_is_counted_exactly(
+    position: int, beginning: int, lost: int, bench: Bench
+) -> None:
+    await bench.offsets()
+    bench.consumer.log[partition(0)] = list(range(beginning, beginning + 4))
+    bench.consumer.beginnings[partition(0)] = beginning
+    bench.consumer.polls.append(OffsetOutOfRangeError({partition(0): position}))
+    assert await bench.offsets() == []
+    assert bench.count("lost_to_retention") == lost
+    assert await bench.offsets() == [(0, offset) for offset in range(beginning, beginning + 4)]
+
+
+async def test_a_broker_that_fails_beside_a_deletion_is_asked_again(bench: Bench) -> None:
+    bench.consumer.beginnings[partition(0)] = 5
+    bench.consumer.beginnings_failures.append(KafkaConnectionError())
+    for _ in range(2):
+        bench.consumer.polls.append(OffsetOutOfRangeError({partition(0): 0}))
+        assert await bench.offsets(1) == []
+    assert bench.count("lost_to_retention") == 5
+    assert await bench.offsets(1) == [(0, 5)]
+
+
+async def test_a_deletion_in_a_partition_that_has_gone_is_nobody_s_loss_here(bench: Bench) -> None:
+    bench.consumer.polls.append(OffsetOutOfRangeError({partition(7): 0}))
+    assert await bench.offsets() == []
+    assert bench.count("lost_to_retention") == 0
+    assert partition(7) not in {tp for tp, _ in bench.consumer.seeks}
+
+
+async def test_what_was_in_hand_before_a_deletion_completes_nothing_after_it(bench: Bench) -> None:
+    old = await bench.source.poll(10)
+    bench.consumer.beginnings[partition(0)] = 5
+    bench.consumer.polls.append(OffsetOutOfRangeError({partition(0): 10}))
+    await bench.offsets()
+    for delivery in old:
+        bench.source.complete(delivery)
+    await bench.source.commit()
+    assert bench.count("stale_completions") == 10
+    assert bench.consumer.commits == []
+
+
+# --- committing -----------------------------------------------------------------------------------
+
+
+async def test_only_what_everything_before_is_finished_is_committed(bench: Bench) -> None:
+    deliveries = await bench.source.poll(10)
+    for delivery in deliveries[3:]:
+        bench.source.complete(delivery)
+    await bench.source.commit()
+    assert bench.consumer.commits == []
+    for delivery in (deliveries[0], deliveries[1]):
+        bench.source.complete(delivery)
+    await bench.source.commit()
+    assert bench.consumer.commits == [{partition(0): 2}]
+    bench.source.complete(deliveries[2])
+    await bench.source.commit()
+    await bench.source.commit()
+    assert bench.consumer.commits == [{partition(0): 2}, {partition(0): 10}]
+
+
+@pytest.mark.parametrize(
+    ("failure", "outcome"),
+    [
+        (CommitFailedError(), "rebalanced"),
+        (IllegalStateError(), "rebalanced"),
+        (KafkaConnectionError(), "failed"),
+        (TimeoutError(), "failed"),
+        (OSError(), "failed"),
+    ],
+)
+async def test_a_failed_commit_is_due_again(failure: Exception, outcome: str, bench: Bench) -> None:
+    [delivery] = await bench.source.poll(1)
+    bench.source.complete(delivery)
+    bench.consumer.commit_failures.append(failure)
+    await bench.source.commit()
+    assert bench.count("commits", outcome=outcome) == 1
+    assert bench.source.commit_age_s() > 0
+    await bench.source.commit()
+    assert bench.consumer.commits == [{partition(0): 1}]
+    assert bench.source.commit_age_s() == 0
+
+
+async def test_what_is_finished_is_committed_in_the_end(bench: Bench) -> None:
+    for delivery in await bench.source.poll(100):
+        bench.source.complete(delivery)
+    assert bench.source.lag() == 0
+    await bench.source.close()
+    assert bench.consumer.commits == [{partition(0): 10, partition(1): 10}]
+    assert bench.consumer.stopped
+
+
+async def test_lag_counts_what_is_not_finished(bench: Bench) -> None:
+    assert bench.source.lag() == 20
+    deliveries = await bench.source.poll(10)
+    bench.source.complete(deliveries[0])
+    assert bench.source.lag() == 19
+
+
+# --- rebalances -----------------------------------------------------------------------------------
+
+
+async def test_a_retained_partition_goes_on_where_delivery_stopped(bench: Bench) -> None:
+    deliveries = await bench.source.poll(7)
+    bench.source.complete(deliveries[0])
+    await bench.consumer.rebalance([0])
+    assert bench.consumer.stored[partition(0)] == 1, "a revocation commits what is finished"
+    assert bench.consumer.positions[partition(0)] == 7
+    assert await bench.offsets() == [(0, 7), (0, 8), (0, 9)]
+    for delivery in deliveries[1:]:
+        bench.source.complete(delivery)
+    await bench.source.commit()
+    assert bench.consumer.stored[partition(0)] == 7
+    assert bench.count("stale_completions") == 0
+
+
+async def test_a_partition_that_comes_back_starts_at_the_committed_offset(bench: Bench) -> None:
+    old = await bench.source.poll(7)
+    await bench.consumer.rebalance([1])
+    assert not bench.source.owned(old[0])
+    bench.consumer.stored[partition(0)] = 3
+    await bench.consumer.rebalance([0, 1])
+    assert not bench.source.owned(old[5])
+    for delivery in old:
+        bench.source.complete(delivery)
+    await bench.source.commit()
+    assert bench.consumer.stored[partition(0)] == 3
+    assert bench.count("stale_completions") == 7
+    again = [offset for number, offset in await bench.offsets() if number == 0]
+    assert again == list(range(3, 10))
+
+
+async def test_a_retained_partition_that_others_moved_on_starts_anew(bench: Bench) -> None:
+    old = await bench.source.poll(7)
+    bench.consumer.stored[partition(0)] = 5
+    await bench.consumer.rebalance([0])
+    assert not bench.source.owned(old[6])
+    assert await bench.offsets() == [(0, offset) for offset in range(5, 10)]
+
+
+async def test_a_partition_never_committed_starts_at_its_beginning(bench: Bench) -> None:
+    bench.consumer.beginnings[partition(2)] = 40
+    bench.consumer.fill(2, 2, start=40)
+    await bench.consumer.rebalance([2])
+    assert await bench.offsets() == [(2, 40), (2, 41)]
+
+
+async def test_records_of_a_new_assignment_wait_until_it_has_been_taken_over(bench: Bench) -> None:
+    deliveries = await bench.source.poll(4)
+    for delivery in deliveries[:2]:
+        bench.source.complete(delivery)
+    await bench.consumer.listener.on_partitions_revoked(set())
+    bench.consumer.fill(2, 3)
+    bench.consumer.publish_assignment([0, 2])
+    poll = asyncio.create_task(bench.source.poll(100))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not poll.done()
+    await bench.consumer.listener.on_partitions_assigned({partition(0), partition(2)})
+    found = places(await asyncio.wait_for(poll, 5)) + await bench.offsets()
+    assert sorted(found) == [
+        *((0, offset) for offset in range(4, 10)),
+        *((2, offset) for offset in range(3)),
+    ]
+
+
+async def test_an_assignment_that_cannot_be_taken_over_halts(bench: Bench) -> None:
+    bench.consumer.committed_failure = KafkaConnectionError()
+    await bench.consumer.rebalance([0])
+    with pytest.raises(Halt, match="assignment"):
+        await bench.offsets()
+    assert bench.consumer.commits == []
+
+
+async def test_a_revocation_does_not_fail_with_the_broker(bench: Bench) -> None:
+    [delivery] = await bench.source.poll(1)
+    bench.source.complete(delivery)
+    bench.consumer.commit_failures.append(KafkaConnectionError())
+    await bench.consumer.rebalance([0, 1])
+    assert bench.source.owned(delivery)
+    await bench.source.commit()
+    assert bench.consumer.stored[partition(0)] == 1
+
+
+# --- pressure -------------------------------------------------------------------------------------
+
+
+async def test_a_partition_that_ran_far_ahead_is_paused_and_later_resumed(bench: Bench) -> None:
+    bench.consumer.fill(0, 3 * SPAN, start=10)
+    stuck, *others = [
+        delivery for delivery in await bench.source.poll(SPAN + 10) if delivery.partition == 0
+    ]
+    for delivery in others:
+        bench.source.complete(delivery)
+    await bench.offsets()
+    assert bench.consumer.paused() == {partition(0)}
+    bench.source.complete(stuck)
+    assert (0, SPAN + 10) in await bench.offsets()
+    assert bench.consumer.paused() == set()
+
+
+async def test_without_room_nothing_is_delivered_yet_the_group_hears_of_us(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await bench.offsets(0) == []
+    monkeypatch.setattr(module, "IDLE_POLL_S", 0.0)
+    assert IDLE_POLL_S > 0
+    assert await bench.offsets(0) == []
+    assert bench.consumer.paused() == {partition(0), partition(1)}
+    assert len(await bench.offsets()) == 20
+    assert bench.consumer.paused() == set()
+
+
+async def test_pauses_are_made_again_after_a_rebalance(bench: Bench) -> None:
+    bench.consumer.fill(0, 3 * SPAN, start=10)
+    await bench.offsets()
+    await bench.consumer.rebalance([0, 1])
+    assert bench.consumer.paused() == set()
+    await bench.offsets()
+    assert partition(0) in bench.consumer.paused()
