@@ -22,6 +22,8 @@ MODEL: Final = Path(__file__).parents[1] / "model"
 _READY_S: Final = 300.0
 _POLL_S: Final = 0.1
 _GRACE_S: Final = 5.0
+# The drain's grace, and the time vLLM takes to end on a busy machine.
+_END_S: Final = _GRACE_S + 20.0
 
 
 class EngineKind(StrEnum):
@@ -54,7 +56,7 @@ class WorkerChild:
         command = [sys.executable, "-m", "dragoman_worker", "run", "--config", str(config)]
         async with AsyncExitStack() as starting:
             child = await starting.enter_async_context(
-                LeashedChild(command, log=self.log, grace_s=_GRACE_S + 3.0, env=_ENVIRONMENT)
+                LeashedChild(command, log=self.log, grace_s=_END_S, env=_ENVIRONMENT)
             )
             await self._until_ready(child)
             self._child = child

@@ -143,16 +143,28 @@ async def test_a_command_that_ignores_sigterm_and_its_own_children_are_killed(
     wait_until(lambda: not _alive([grandchild]), timeout_s=10, what="the grandchild's end")
 
 
-async def test_an_orphan_of_a_command_that_died_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "sleeping",
+    [
+        "sleep 1000",
+        pytest.param(
+            "setsid bash -c 'sleep 1000 & wait'",
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux adopts orphans"),
+        ),
+    ],
+    ids=["in its group", "in a session of its own"],
+)
+async def test_an_orphan_of_a_command_that_died_is_killed(tmp_path: Path, sleeping: str) -> None:
     log = tmp_path / "dead.log"
-    script = "sleep 1000 & echo $! $$; wait"
+    script = f"{sleeping} & echo $! $$; wait"
     async with LeashedChild(["bash", "-c", script], log=log) as child:
         await eventually(lambda: log.read_text().strip(), timeout_s=10, what="the grandchild")
         orphan, parent = map(int, log.read_text().split())
+        orphans = [orphan, *(child.pid for child in psutil.Process(orphan).children())]
         os.kill(parent, signal.SIGKILL)
         await eventually(lambda: child.ended, timeout_s=10, what="the end of the leash")
         assert child.exit_status == 128 + signal.SIGKILL
-        wait_until(lambda: not _alive([orphan]), timeout_s=10, what="the orphan's end")
+        wait_until(lambda: not _alive(orphans), timeout_s=10, what="the orphans' end")
 
 
 def test_the_broker_command_refuses_a_topic_without_a_number_of_partitions() -> None:

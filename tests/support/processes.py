@@ -29,8 +29,8 @@ class ChildProcess:
     """A command in a session of its own; leaving the context kills all that it started.
 
     stdout goes to `<log>.out` and stderr to `<log>.err` when they are to be told apart, otherwise
-    both go to `<log>`. A killed vLLM parent leaves its EngineCore behind, so the end takes every
-    process of the session, not only the one that was started.
+    both go to `<log>`. A killed vLLM parent may leave its EngineCore behind, so the end takes every
+    process of the session, and its descendants of other sessions that were seen before it died.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class ChildProcess:
         self._env = {**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})}
         self._split = split_streams
         self._process: subprocess.Popen[bytes] | None = None
+        self._descendants: set[psutil.Process] = set()
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -91,6 +92,7 @@ class ChildProcess:
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the process alone; nothing happens when it has already ended."""
         if self.running:
+            self._remember_descendants()
             self._started.send_signal(number)
 
     def terminate(self) -> None:
@@ -142,7 +144,8 @@ class ChildProcess:
         return self._stream("err").read_text(encoding="utf-8", errors="replace")
 
     def session(self) -> list[psutil.Process]:
-        """The living processes of its session, itself included; zombies are not counted."""
+        """The living processes of its session and its known descendants, itself included."""
+        self._remember_descendants()
         return [process for process in psutil.process_iter() if self._is_ours(process)]
 
     def wait(self, *, timeout_s: float) -> int:
@@ -182,9 +185,14 @@ class ChildProcess:
     def _stream(self, name: str) -> Path:
         return self.log.with_name(f"{self.log.name}.{name}") if self._split else self.log
 
+    def _remember_descendants(self) -> None:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self._descendants |= set(psutil.Process(self.pid).children(recursive=True))
+
     def _is_ours(self, process: psutil.Process) -> bool:
         try:
-            return os.getsid(process.pid) == self.pid and process.status() != psutil.STATUS_ZOMBIE
+            ours = process in self._descendants or os.getsid(process.pid) == self.pid
+            return ours and process.status() != psutil.STATUS_ZOMBIE
         except (ProcessLookupError, psutil.NoSuchProcess):
             return False
 

@@ -29,10 +29,19 @@ def test_a_wait_for_a_process_that_ended_fails_at_once_with_its_output(tmp_path:
     assert (child.output, child.errors) == ("out\n", "no broker\n")
 
 
-def test_grandchildren_of_a_killed_process_end_with_the_context(tmp_path: Path) -> None:
+@pytest.mark.parametrize("grandchild", ["sleep 1000", "setsid sleep 1000"])
+def test_grandchildren_of_a_killed_process_end_with_the_context(
+    tmp_path: Path, grandchild: str
+) -> None:
     log = tmp_path / "log"
-    with ChildProcess(["bash", "-c", "sleep 1000 & echo started; wait"], log=log) as child:
+    with ChildProcess(["bash", "-c", f"{grandchild} & echo started; wait"], log=log) as child:
         child.wait_for(lambda: "started" in child.output, timeout_s=20, what="start")
+        # The shell's own copy becomes setsid, and setsid becomes sleep.
+        wait_until(
+            lambda: "sleep" in [process.name() for process in child.session()],
+            timeout_s=20,
+            what="sleep",
+        )
         child.kill()
         assert [process.name() for process in child.session()] == ["sleep"]
     assert child.session() == []
