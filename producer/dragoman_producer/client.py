@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from types import TracebackType
 from typing import Any, Final, Self
 
-from dragoman_producer.errors import ClientClosed, JobTooLarge
+from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed, JobTooLarge
 from dragoman_producer.handle import JobHandle
 from dragoman_producer.publisher import Publisher, RecordTooLarge
 from dragoman_producer.refusal import Refusal, record_refusal
@@ -156,7 +156,12 @@ class TranslationClient:
         error = JobTooLarge(job.job_id, len(value), limit)
         if ours:
             refusal = Refusal(job, value, self._topic, error.why)
-            await record_refusal(refusal, self._settings.kafka, self._publisher, self._store)
+            try:
+                await record_refusal(refusal, self._settings.kafka, self._publisher, self._store)
+            except (BrokerRefused, BrokerUnreachable) as why:
+                # No failure without its dead letter; a cancelled job at least tells its pollers.
+                await self._store.cancel(job.job_id)
+                error.add_note(f"and its dead letter could not be written: {why}")
         return error
 
 

@@ -184,6 +184,18 @@ async def test_a_job_over_the_brokers_own_limit_is_failed_and_harms_no_other(
     assert keys == {b"before", *(f"after-{n}".encode() for n in range(20))}
 
 
+async def test_without_a_dead_letter_topic_a_large_job_is_cancelled_rather_than_left_queued(
+    settings: DragomanSettings, worker: PlayedWorker
+) -> None:
+    none = settings.kafka.model_copy(update={"dead_letter_topic": "no-such-letters"})
+    quick = settings.model_copy(update={"kafka": none, "connect_timeout_s": 1.5})
+    async with TranslationClient(settings=quick) as client:
+        with pytest.raises(JobTooLarge) as raised:
+            await client.submit(a_job_of(1_100_000, "large"))
+        assert "no topic no-such-letters" in raised.value.__notes__[0]
+        assert await client.job("large").status() is JobStatus.CANCELLED
+
+
 async def test_a_large_job_leaves_an_id_that_is_in_use_alone(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
