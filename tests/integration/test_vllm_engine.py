@@ -27,6 +27,7 @@ from support.engine_requests import (
     begin_long,
     ended,
     engine_processes,
+    gone,
     vllm_settings,
 )
 from support.tiny_model import CONTEXT_TOKENS, SPECIAL_TOKENS
@@ -210,7 +211,7 @@ async def test_an_engine_killed_while_idle_is_noticed_and_no_child_is_left(
     kill_core(own_engine)
     await eventually(lambda: deaths, timeout_s=10, what="the callback")
     await own_engine.close()
-    assert not [process for process in before if process.is_running()]
+    gone(before)
     assert len(deaths) == 1
 
 

@@ -18,8 +18,7 @@ from dragoman_worker.engines import check_engine
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.ports import Decoding
 from support import engine_parent
-from support.engine_requests import vllm_settings
-from support.waiting import wait_until
+from support.engine_requests import gone, vllm_settings
 
 pytestmark = [
     pytest.mark.vllm,
@@ -128,11 +127,3 @@ def test_an_unknown_option_is_refused_by_name_without_building(tiny_model: Path)
 
 def test_settings_that_can_be_right_pass_the_check(tiny_model: Path) -> None:
     check_engine(vllm_settings(tiny_model, max_model_len=128, seed=3))
-
-
-def gone(processes: list[psutil.Process]) -> None:
-    wait_until(
-        lambda: not [p for p in processes if p.is_running() and p.status() != "zombie"],
-        timeout_s=20,
-        what="the engine's end",
-    )

@@ -1,6 +1,6 @@
 """How does a process behave that holds a vLLM? A script, so that tests can signal and kill it.
 
-Usage: `python engine_parent.py MODEL`. It leads a process group, as under a shell. It prints one
+Usage: `python engine_parent.py MODEL`. Start it in a session of its own. It prints one
 JSON line after each step: `{"started": [pids]}`, then, told to go on by a line on stdin, generates,
 sends SIGINT to its whole group in the middle, and prints `{"finished": [reasons]}`; then it closes
 the engine with requests in flight and prints `{"closed": [reasons], "left": [pids]}`.
@@ -59,5 +59,4 @@ async def main(model: Path) -> None:
 
 
 if __name__ == "__main__":
-    os.setpgrp()
     asyncio.run(main(Path(sys.argv[1])))

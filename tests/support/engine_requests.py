@@ -12,7 +12,7 @@ import psutil
 from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest, Prompt
 from dragoman_worker.settings import EngineSettings
 from support.tiny_model import CONTEXT_TOKENS
-from support.waiting import eventually
+from support.waiting import eventually, wait_until
 
 MAX_NUM_SEQS = 8
 OPTIONS = {"max_num_seqs": MAX_NUM_SEQS, "max_num_batched_tokens": 512}
@@ -72,9 +72,25 @@ async def ended(tasks: Iterable[asyncio.Task[Generation]]) -> list[Generation | 
         return await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def gone(processes: list[psutil.Process]) -> None:
+    """Wait until none of `processes` runs; NotInTime after 20 s."""
+    wait_until(
+        lambda: not any(map(_runs, processes)),
+        timeout_s=20,
+        what="the engine's end",
+    )
+
+
 def engine_processes() -> list[psutil.Process]:
     """Processes below this one that are vLLM's; Python's resource tracker is not."""
     return [child for child in psutil.Process().children(recursive=True) if _is_vllm(child)]
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _is_vllm(process: psutil.Process) -> bool:

@@ -16,8 +16,9 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.process import BaseProcess
@@ -26,7 +27,8 @@ from typing import Any, Final
 
 REPORT_VARIABLE: Final = "DRAGOMAN_ENGINE_REPORT"
 _TARGET: Final = "run_engine_core"
-_REAP_S: Final = 5.0
+_REAP_S: Final = 2.0
+_LOOK_S: Final = 0.02
 _START_FAILED: Final = "EngineCore failed to start."
 
 
@@ -65,11 +67,8 @@ def read_report(report: Path) -> Report | None:
     return None
 
 
-def end(processes: Iterable[BaseProcess]) -> None:
-    """Kill engine processes that are left, with the groups they lead: their workers are in them.
-
-    Returns once they are gone, or after five seconds if the kernel cannot let go of one.
-    """
+def kill(processes: Iterable[BaseProcess]) -> None:
+    """Kill engine processes that are left, with the groups they lead: their workers are in them."""
     for process in processes:
         if process.pid is None:
             continue
@@ -77,7 +76,24 @@ def end(processes: Iterable[BaseProcess]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         if process.is_alive():
             process.kill()
-            process.join(_REAP_S)
+
+
+def end(processes: Collection[BaseProcess]) -> None:
+    """Kill them, and return once they and their groups are gone; after two seconds in any case."""
+    kill(processes)
+    deadline = time.monotonic() + _REAP_S
+    for process in processes:
+        process.join(_REAP_S)
+        while process.pid and _has_group(process.pid) and time.monotonic() < deadline:
+            time.sleep(_LOOK_S)
+
+
+def _has_group(pid: int) -> bool:
+    try:
+        os.killpg(pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def how_it_ended(processes: Iterable[BaseProcess], report: Path) -> str:

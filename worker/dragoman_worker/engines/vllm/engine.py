@@ -189,7 +189,7 @@ class VllmEngine:
         if self._death is None:
             why = core_process.how_it_ended(built.processes, built.report)
             self._death = EngineDead(f"vLLM's engine process is gone: {why}")
-            core_process.end(built.processes)
+            core_process.kill(built.processes)
             callbacks, self._callbacks = self._callbacks, []
             for callback in callbacks:
                 callback(self._death)

@@ -69,7 +69,7 @@ class Launch:
     async def _give_up(self, thread: asyncio.Task[None]) -> None:
         self._given_up.set()
         while not thread.done():
-            core_process.end(self._children())
+            core_process.kill(self._children())
             await asyncio.wait([thread], timeout=_REAP_S)
         if not thread.cancelled():
             thread.exception()  # it is the cancellation that is passed on
