@@ -192,4 +192,5 @@ def _problems(error: ValidationError) -> Iterable[str]:
         if problem["type"] == "extra_forbidden":
             yield f"{name}: there is no such setting; see docs/operations.md for all of them"
         else:
-            yield f"{name}: {problem['msg'].removeprefix('Value error, ')}"
+            message = problem["msg"].removeprefix("Value error, ")
+            yield f"{name}: {message}" if name else message
