@@ -1,0 +1,172 @@
+"""Does every setting of the contract exist, and does a wrong one name itself?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman_schemas.connections import SettingsError, load_settings
+from dragoman_worker.settings import WorkerSettings
+
+ECHO = {"engine.kind": "echo"}
+
+
+def load(**options: Any) -> WorkerSettings:
+    given = {name.replace("__", "."): value for name, value in options.items()}
+    return load_settings(WorkerSettings, None, ECHO | given)
+
+
+def at(settings: Any, name: str) -> Any:
+    for part in name.split("."):
+        settings = getattr(settings, part)
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kafka.bootstrap_servers", "127.0.0.1:19092"),
+        ("kafka.topics", ("one", "two:3")),
+        ("kafka.dead_letter_topic", "dead"),
+        ("kafka.results_topic", "results"),
+        ("kafka.group_id", "g"),
+        ("kafka.session_timeout_s", 12.0),
+        ("kafka.security_protocol", "SASL_SSL"),
+        ("kafka.sasl_mechanism", "SCRAM-SHA-512"),
+        ("kafka.sasl_plain_username", "u"),
+        ("kafka.ssl_check_hostname", False),
+        ("redis.url", "rediss://127.0.0.1:1/2"),
+        ("redis.key_prefix", "p:"),
+        ("redis.live_ttl_s", 600),
+        ("redis.durability", "waitaof:1"),
+        ("connect_timeout_s", 3.0),
+        ("engine.kind", "echo"),
+        ("engine.model", "some/model"),
+        ("engine.replicas", 2),
+        ("engine.options", {"max_num_seqs": 8}),
+        ("engine.exact_lengths", True),
+        ("engine.echo.mode", "identity"),
+        ("engine.echo.latency_s", 0.5),
+        ("engine.echo.latency_spread", 0.5),
+        ("engine.echo.faults", True),
+        ("limits.jobs_in_hand", 5),
+        ("retry.attempts", 5),
+        ("retry.poison_after", 6),
+        ("quality.level", "strict"),
+        ("quality.max_attempts", 2),
+        ("quality.on_fail", "source"),
+        ("shutdown.grace_s", 1.0),
+        ("http.host", "127.0.0.2"),
+        ("http.port", 0),
+        ("log.format", "text"),
+    ],
+)
+def test_every_setting_of_the_contract_can_be_given(name: str, value: Any) -> None:
+    assert at(load_settings(WorkerSettings, None, ECHO | {name: value}), name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kafka.bootstrap_servers", "127.0.0.1:9092"),
+        ("kafka.topics", ("dragoman.jobs",)),
+        ("kafka.dead_letter_topic", "dragoman.dead-letters"),
+        ("kafka.results_topic", None),
+        ("redis.key_prefix", "dragoman:"),
+        ("redis.live_ttl_s", 7 * 86_400),
+        ("connect_timeout_s", 60.0),
+        ("engine.exact_lengths", False),
+        ("engine.echo.mode", "tag"),
+        ("engine.echo.latency_s", 0.0),
+        ("engine.echo.faults", False),
+        ("retry.attempts", 3),
+        ("retry.poison_after", 4),
+        ("quality.level", "basic"),
+        ("http.host", "127.0.0.1"),
+        ("http.port", 9464),
+    ],
+)
+def test_the_defaults_are_those_of_the_contract(name: str, value: Any) -> None:
+    assert at(load(), name) == value
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"kafka.topcs": "x"}, "kafka.topcs"),
+    ({"nothing.at_all": 1}, "nothing"),
+    ({"kafka.topics": "a b"}, "kafka.topics"),
+    ({"kafka.topics": ""}, "kafka.topics"),
+    ({"kafka.session_timeout_s": 0}, "kafka.session_timeout_s"),
+    ({"kafka.security_protocol": "TLS"}, "kafka.security_protocol"),
+    ({"redis.url": "http://127.0.0.1"}, "redis.url"),
+    ({"redis.live_ttl_s": 5}, "redis.live_ttl_s"),
+    ({"redis.durability": "always"}, "redis.durability"),
+    ({"connect_timeout_s": 0}, "connect_timeout_s"),
+    ({"engine.kind": "tgi"}, "engine.kind"),
+    ({"engine.replicas": 0}, "engine.replicas"),
+    ({"engine.echo.latency_spread": 2}, "engine.echo.latency_spread"),
+    ({"engine.echo.mode": "loud"}, "engine.echo.mode"),
+    ({"limits.engine_fill": 0.1}, "limits.engine_fill"),
+    ({"limits.max_tokens": "many"}, "limits.max_tokens"),
+    ({"retry.attempts": 0}, "retry.attempts"),
+    ({"quality.level": "high"}, "quality.level"),
+    ({"shutdown.grace_s": -1}, "shutdown.grace_s"),
+    ({"http.port": 70_000}, "http.port"),
+    ({"log.format": "xml"}, "log.format"),
+]
+
+
+@pytest.mark.parametrize(("options", "named"), WRONG, ids=[name for _, name in WRONG])
+def test_a_wrong_setting_names_itself_in_one_line(options: dict[str, Any], named: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(WorkerSettings, None, ECHO | options)
+    assert str(caught.value).startswith(named)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_wrong_setting_is_named_at_once() -> None:
+    with pytest.raises(SettingsError, match=r"retry\.attempts.*http\.port"):
+        load(retry__attempts=0, http__port=-1)
+
+
+@pytest.mark.parametrize("options", [{}, {"engine.kind": "vllm"}, {"engine.replicas": 2}])
+def test_a_missing_model_is_named_with_the_fix(options: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=r"^(engine: )?engine\.model is missing.*echo"):
+        load_settings(WorkerSettings, None, options)
+
+
+def test_the_file_yields_to_the_environment_and_that_to_the_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "worker.toml"
+    file.write_text('[engine]\nkind = "echo"\n[http]\nport = 1\n[retry]\nattempts = 7\n')
+    settings = load_settings(WorkerSettings, file)
+    assert (settings.http.port, settings.retry.attempts) == (1, 7)
+    monkeypatch.setenv("DRAGOMAN_HTTP__PORT", "2")
+    assert load_settings(WorkerSettings, file).http.port == 2
+    settings = load_settings(WorkerSettings, file, {"http.port": 3})
+    assert (settings.http.port, settings.retry.attempts) == (3, 7)
+
+
+def test_engine_options_from_the_environment_become_what_they_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_ENGINE__OPTIONS", '{"max-num-seqs": "8", "enforce_eager": true}')
+    assert load().engine.options == {"max_num_seqs": 8, "enforce_eager": True}
+    monkeypatch.delenv("DRAGOMAN_ENGINE__OPTIONS")
+    dtype = load_settings(WorkerSettings, None, ECHO | {"engine.options": {"dtype": "bfloat16"}})
+    assert dtype.engine.options == {"dtype": "bfloat16"}
+
+
+def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD", "hunter2")
+    settings = load()
+    assert "hunter2" not in repr(settings)
+    assert settings.kafka.sasl_plain_password is not None
+    assert settings.kafka.sasl_plain_password.get_secret_value() == "hunter2"
+
+
+def test_workers_of_one_machine_sign_differently() -> None:
+    assert str(os.getpid()) in load().worker_id
