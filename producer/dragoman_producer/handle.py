@@ -85,6 +85,8 @@ class JobHandle:
         """Ask that the job not be run, and answer its status then.
 
         ``cancelled`` if no worker had it; ``running`` if one has, which aborts it soon; a terminal
-        status if it had already ended, which stays.
+        status if it had already ended, which stays. Raises IdTaken, and cancels nothing, if another
+        payload owns the id.
         """
+        await self.status()
         return await self._jobs.cancel_job(self.job_id)

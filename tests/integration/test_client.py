@@ -238,6 +238,8 @@ async def test_a_handle_says_so_when_another_payload_won_its_id(
         await waiting
     with pytest.raises(IdTaken):
         await handle.status()
+    with pytest.raises(IdTaken):
+        await handle.cancel()
     assert await client.job("race").text(5) == "Anders."
 
 

@@ -209,7 +209,7 @@ def test_interrupting_a_submission_ends_with_130_and_says_how_far_it_came(
         assert len(dragoman.records(1)) == 1
         child.interrupt()
         assert child.wait(timeout_s=20) == 128 + signal.SIGINT
-        assert "1 jobs were published" in child.errors
+        assert "published so far: 1" in child.errors
         assert len(child.errors.splitlines()) == 1
 
 

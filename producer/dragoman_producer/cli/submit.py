@@ -58,7 +58,7 @@ class _Submission:
     handles: list[JobHandle] = field(default_factory=list)
 
     def told(self) -> str:
-        return f": {self.published:,} jobs were published; submitting them again is safe"
+        return f"; published so far: {self.published:,} (submitting them again is safe)"
 
 
 def submit(
