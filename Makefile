@@ -56,10 +56,12 @@ fmt: install ## Format and fix what ruff can fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-lock: install ## Resolve requirements/*.lock anew from pyproject.toml
-	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml -o requirements/client.lock
+lock: install ## Resolve requirements/*.lock from pyproject.toml (ARGS=--upgrade: newest versions)
 	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --extra echo --extra demo \
-		--group dev --group cpu-engine -o requirements/cpu.lock
+		--group dev --group cpu-engine $(ARGS) -o requirements/cpu.lock >/dev/null
+	@# The client in the versions that the tests ran with.
+	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --constraint requirements/cpu.lock \
+		-o requirements/client.lock >/dev/null
 
 clean: ## Remove caches and build outputs; .venv stays
 	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,59 @@
+"""Do the locks hold what pyproject.toml asks for, agree, and name no host?"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+_ROOT = Path(__file__).parents[3]
+_LOCKS = _ROOT / "requirements"
+
+
+def _locked(name: str) -> dict[str, str]:
+    text = (_LOCKS / name).read_text(encoding="utf-8")
+    pins = re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", text, re.MULTILINE)
+    return {canonicalize_name(package): version for package, version in pins}
+
+
+def _asked(*extras: str, groups: tuple[str, ...] = ()) -> list[Requirement]:
+    metadata = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    lines = list(metadata["project"]["dependencies"])
+    for extra in extras:
+        lines += metadata["project"]["optional-dependencies"][extra]
+    for group in groups:
+        lines += metadata["dependency-groups"][group]
+    requirements = [Requirement(line) for line in lines]
+    return [one for one in requirements if one.marker is None or one.marker.evaluate()]
+
+
+@pytest.mark.parametrize(
+    ("lock", "asked"),
+    [
+        ("client.lock", _asked()),
+        ("cpu.lock", _asked("echo", "demo", groups=("dev", "cpu-engine"))),
+    ],
+)
+def test_a_lock_holds_what_is_asked_for(lock: str, asked: list[Requirement]) -> None:
+    pins = _locked(lock)
+    unmet = [
+        str(one)
+        for one in asked
+        if not one.specifier.contains(pins.get(canonicalize_name(one.name), "0"), prereleases=True)
+    ]
+    assert unmet == [], "make lock"
+
+
+def test_the_client_has_the_versions_that_the_tests_ran_with() -> None:
+    tested = _locked("cpu.lock")
+    client = _locked("client.lock")
+    assert {name: tested.get(name) for name in client} == client
+
+
+@pytest.mark.parametrize("lock", sorted(path.name for path in _LOCKS.glob("*.lock")))
+def test_a_lock_names_no_host(lock: str) -> None:
+    assert "://" not in (_LOCKS / lock).read_text(encoding="utf-8")
