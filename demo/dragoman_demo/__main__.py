@@ -98,7 +98,8 @@ def _run(engine: EngineKind, act: Act, *, interrupted: int) -> int:
     # The trial is the same for everybody: settings for a real deployment must not leak into it.
     for name in [name for name in os.environ if name.startswith("DRAGOMAN_")]:
         del os.environ[name]
-    folder = Path(tempfile.mkdtemp(prefix="dragoman-demo-"))
+    # Short, for vLLM puts sockets there, whose paths may have 104 characters at most.
+    folder = Path(tempfile.mkdtemp(prefix="dragoman-"))
     status = FAILED
     try:
         status = asyncio.run(_until_signal(engine, folder, screen, act))

@@ -55,8 +55,10 @@ class WorkerChild:
         config.write_text(to_toml(self.settings), encoding="utf-8")
         command = [sys.executable, "-m", "dragoman_worker", "run", "--config", str(config)]
         async with AsyncExitStack() as starting:
+            # vLLM leaves sockets in the temporary folder when it is ended.
+            env = {**_ENVIRONMENT, "TMPDIR": str(self._folder)}
             child = await starting.enter_async_context(
-                LeashedChild(command, log=self.log, grace_s=_END_S, env=_ENVIRONMENT)
+                LeashedChild(command, log=self.log, grace_s=_END_S, env=env)
             )
             await self._until_ready(child)
             self._child = child

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,15 +21,22 @@ Trial = Callable[..., ChildProcess]
 
 
 @pytest.fixture
-def trial(tmp_path: Path) -> Iterator[Trial]:
+def folder() -> Iterator[Path]:
+    """For the trial's temporary files; pytest's own paths are too long for sockets."""
+    with tempfile.TemporaryDirectory(prefix="trial-") as short:
+        yield Path(short)
+
+
+@pytest.fixture
+def trial(folder: Path) -> Iterator[Trial]:
     """Starts `dragoman-demo` with its temporary files where the test can see them."""
     started: list[ChildProcess] = []
 
     def start(*arguments: str, **env: str) -> ChildProcess:
         process = ChildProcess(
             command("dragoman-demo", *arguments),
-            log=tmp_path / "trial",
-            env={"TMPDIR": str(tmp_path), **env},
+            log=folder / "trial",
+            env={"TMPDIR": str(folder), **env},
             split_streams=True,
         )
         started.append(process.start())
@@ -53,7 +61,7 @@ def _nothing_left(children: list[psutil.Process], folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["trial.err", "trial.out"]
 
 
-def test_all_samples_go_through_kafka_worker_and_redis(trial: Trial, tmp_path: Path) -> None:
+def test_all_samples_go_through_kafka_worker_and_redis(trial: Trial, folder: Path) -> None:
     # Settings for a real deployment must not leak into the trial.
     process = trial("--engine", "echo", "--json", DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:1")
     children = wait_until(lambda: _children(process), timeout_s=30, what="children")
@@ -65,10 +73,10 @@ def test_all_samples_go_through_kafka_worker_and_redis(trial: Trial, tmp_path: P
         and row["status"] == "completed"
         for row in rows
     )
-    _nothing_left(children, tmp_path)
+    _nothing_left(children, folder)
 
 
-async def test_a_trial_that_stays_up_takes_jobs_until_ctrl_c(trial: Trial, tmp_path: Path) -> None:
+async def test_a_trial_that_stays_up_takes_jobs_until_ctrl_c(trial: Trial, folder: Path) -> None:
     process = trial("serve", "--engine", "echo", "--json")
     process.wait_for(lambda: "\n" in process.output, timeout_s=90, what="the addresses")
     addresses = json.loads(process.output)
@@ -80,10 +88,10 @@ async def test_a_trial_that_stays_up_takes_jobs_until_ctrl_c(trial: Trial, tmp_p
     assert len(children) >= 5
     process.interrupt()
     assert process.wait(timeout_s=30) == 0, process.errors
-    _nothing_left(children, tmp_path)
+    _nothing_left(children, folder)
 
 
-def test_the_commands_it_prints_work_as_they_are_printed(trial: Trial, tmp_path: Path) -> None:
+def test_the_commands_it_prints_work_as_they_are_printed(trial: Trial) -> None:
     process = trial("serve", "--engine", "echo")
     process.wait_for(lambda: "Ctrl-C" in process.errors, timeout_s=90, what="the commands")
     lines = [line.strip() for line in process.errors.splitlines() if line.startswith("  ")]
@@ -102,7 +110,7 @@ def test_the_commands_it_prints_work_as_they_are_printed(trial: Trial, tmp_path:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_trial_ended_while_it_starts_leaves_nothing(
-    trial: Trial, tmp_path: Path, number: signal.Signals
+    trial: Trial, folder: Path, number: signal.Signals
 ) -> None:
     process = trial("--engine", "echo")
     # Broker, Redis and the worker, three of them on a leash or two.
@@ -113,22 +121,22 @@ def test_a_trial_ended_while_it_starts_leaves_nothing(
     )
     process.send(number)
     assert process.wait(timeout_s=30) == 130, process.errors
-    _nothing_left(children, tmp_path)
+    _nothing_left(children, folder)
 
 
 def test_a_worker_that_cannot_start_is_told_with_the_end_of_its_log(
-    trial: Trial, tmp_path: Path
+    trial: Trial, folder: Path
 ) -> None:
-    broken = tmp_path / "dragoman_worker"
+    broken = folder / "dragoman_worker"
     broken.mkdir()
     (broken / "__init__.py").touch()
     (broken / "__main__.py").write_text("raise SystemExit('out of order')")
-    process = trial("--engine", "echo", PYTHONPATH=str(tmp_path))
+    process = trial("--engine", "echo", PYTHONPATH=str(folder))
     assert process.wait(timeout_s=60) == 1
     assert process.output == ""
     assert "the worker ended with 1 before it was ready" in process.errors
     assert "out of order" in process.errors
-    [log] = tmp_path.glob("dragoman-demo-*/worker.log")
+    [log] = folder.glob("dragoman-*/worker.log")
     assert str(log) in process.errors
 
 
@@ -145,7 +153,7 @@ def test_a_worker_that_dies_ends_the_trial_at_once(trial: Trial) -> None:
 
 @pytest.mark.timeout(400)
 def test_the_demonstration_model_translates_every_sample(
-    trial: Trial, tmp_path: Path, demo_model: Path
+    trial: Trial, folder: Path, demo_model: Path
 ) -> None:
     process = trial("--json")
     children = wait_until(lambda: _children(process), timeout_s=30, what="children")
@@ -156,4 +164,4 @@ def test_the_demonstration_model_translates_every_sample(
     into_english = {str(row["source"]): str(row["translation"]) for row in rows[4:8]}
     assert "book" in into_english["¿Cuánto cuesta este libro?"].lower()
     assert "station" in into_english["Où est la gare, s'il vous plaît ?"].lower()
-    _nothing_left(children, tmp_path)
+    _nothing_left(children, folder)
