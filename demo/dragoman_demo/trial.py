@@ -17,7 +17,7 @@ from dragoman_schemas import names
 
 _TOPICS: Final = {names.JOBS_TOPIC: 4, names.DEAD_LETTER_TOPIC: 1}
 _WAITING_FOR: Final = {
-    EngineKind.VLLM: "Loading vLLM and the model on the CPU (usually 20-40 s)",
+    EngineKind.VLLM: "Loading vLLM and the model on the CPU (usually 20-60 s)",
     EngineKind.ECHO: "Starting a worker with the echo engine",
 }
 

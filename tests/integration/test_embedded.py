@@ -113,7 +113,9 @@ async def test_nothing_runs_once_the_context_is_left(how: str) -> None:
 def trial(tmp_path: Path) -> Iterator[tuple[ChildProcess, list[int]]]:
     """A process with all kinds of embedded children, and their process ids."""
     argv = [sys.executable, "-c", _TRIAL, str(tmp_path / "child.log")]
-    with ChildProcess(argv, log=tmp_path / "trial.log") as process:
+    # A killed process leaves its temporary files; here they go with the test's.
+    env = {"TMPDIR": str(tmp_path)}
+    with ChildProcess(argv, log=tmp_path / "trial.log", env=env) as process:
         line = process.wait_for(
             lambda: process.output if "]" in process.output else "", timeout_s=30, what="children"
         )
