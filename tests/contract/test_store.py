@@ -10,7 +10,6 @@ from typing import Any, Protocol, cast
 
 import pytest
 import redis.asyncio
-from redis.exceptions import ResponseError
 
 from dragoman_schemas import names, scripts
 from dragoman_schemas.connections import RedisSettings
@@ -25,7 +24,7 @@ from dragoman_schemas.results import (
 )
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import Unavailable, Unreachable
+from dragoman_worker.errors import Conflict, Unavailable, Unreachable
 from dragoman_worker.outcome import Take
 from dragoman_worker.ports import CancelNotice, Store, TakeReply, TakeRequest
 from dragoman_worker.stores.memory import MemoryStore
@@ -605,13 +604,13 @@ async def test_a_replica_is_waited_for_until_it_is_the_primary(own_redis: RedisS
 
 
 @pytest.mark.redis
-async def test_a_key_of_another_kind_is_a_defect_and_no_outage(redis_server: RedisServer) -> None:
+async def test_a_key_that_is_no_job_belongs_to_somebody_else(redis_server: RedisServer) -> None:
     async with (
         redis_store(redis_server.url) as store,
         redis.asyncio.Redis.from_url(redis_server.url) as admin,
     ):
         await admin.set(KEYS.job("a1"), "not ours", ex=60)
-        with pytest.raises(ResponseError):
+        with pytest.raises(Conflict, match="holds something that is no job"):
             await store.take(request())
 
 

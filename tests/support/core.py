@@ -76,7 +76,6 @@ class Core:
             permits=self.permits,
             retry=self.retry,
             attempt_timeout_s=self.attempt_timeout_s,
-            max_tokens=self.max_tokens,
             metrics=self.metrics,
         )
         executor = Executor(

@@ -97,7 +97,7 @@ class App:
         await publisher.start(within)
         self._connected = True
 
-        engine = open_engine(settings.engine)
+        engine = open_engine(settings.engine, log_level=settings.log.level)
         stack.push_async_callback(engine.close)
         started = time.monotonic()
         self._log.info("engine_starting", kind=settings.engine.kind, model=settings.engine.model)
@@ -145,7 +145,6 @@ class App:
                 max_s=settings.retry.max_s,
             ),
             attempt_timeout_s=settings.retry.attempt_timeout_s,
-            max_tokens=settings.limits.max_tokens,
             metrics=metrics,
         )
         executor = Executor(
@@ -180,6 +179,7 @@ class App:
         stack.push_async_callback(source.close)
         await source.start(Deadline.after(settings.connect_timeout_s))
         readings = asyncio.create_task(self._read(source, permits, in_hand), name="readings")
+        readings.add_done_callback(worker.side_task_ended)
         stack.callback(readings.cancel)
         return worker
 

@@ -96,11 +96,13 @@ class Executor:
         try:
             if execution.plan is not None:
                 await self._translator.admit(execution.plan)
+            if not self._owned(execution.delivery):
+                return Released("partition revoked")
+            return await self._answer(execution, await self._take(execution))
         except Draining:
             return Released("draining")
-        if not self._owned(execution.delivery):
-            return Released("partition revoked")
-        return await self._answer(execution, await self._take(execution))
+        except errors.Conflict as conflict:
+            return Rejected(conflict, job_id=execution.envelope.job_id)
 
     async def _answer(self, execution: Execution, reply: TakeReply) -> Outcome:
         match reply.verdict:
@@ -159,7 +161,11 @@ class Executor:
             alone=alone,
         )
         execution.held.take = take  # before the call: a lost reply may hide a claim to release
-        reply = await until_available(lambda: self._store.take(request))
+        try:
+            reply = await until_available(lambda: self._store.take(request))
+        except errors.Conflict:
+            execution.held.take = None
+            raise
         claimed = reply.verdict in {"run", "cancel", "poisoned"}
         execution.held.take = replace(take, replay=reply.replays) if claimed else None
         execution.reply = reply

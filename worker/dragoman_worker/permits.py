@@ -89,7 +89,12 @@ class Permits:
 
     @asynccontextmanager
     async def alone(self, line: str) -> AsyncIterator[None]:
-        """Inside, only items of `line` are in the engine: nobody else is there or enters."""
+        """Inside, only items of `line` are in the engine: nobody else is there or enters.
+
+        Raises Draining when the worker stops before it is this line's turn.
+        """
+        if self._draining:
+            raise Draining
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._solitude.append((line, turn))
         self._grant()
@@ -97,7 +102,7 @@ class Permits:
             await turn
             yield
         finally:
-            if self._alone == line and turn.done() and not turn.cancelled():
+            if self._alone == line and _granted(turn):
                 self._alone = None
             else:
                 self._solitude = deque(wait for wait in self._solitude if wait[1] is not turn)
@@ -113,6 +118,9 @@ class Permits:
                     waiter.granted.set_exception(Draining())
             if not waiters:
                 del self._lines[line]
+        for _, turn in self._solitude:
+            if not turn.done():
+                turn.set_exception(Draining())
         self._grant()  # whoever was turned away may have stood in another's way
 
     def _fits(self, line: str, tokens: int) -> bool:
@@ -169,3 +177,7 @@ class Permits:
             if not waiters:
                 del self._lines[line]
         self._grant()
+
+
+def _granted(turn: asyncio.Future[None]) -> bool:
+    return turn.done() and not turn.cancelled() and turn.exception() is None

@@ -34,6 +34,8 @@ class Unit:
     decoding: Decoding
     before: str = ""
     after: str = ""
+    most_tokens: int = 0
+    """The longest answer that context, policy and job allow: an attempt cut off may grow to it."""
     text: str | None = None
     error: JobError | None = None
     """Why it has no text, once that is final."""
@@ -181,7 +183,9 @@ class Planner:
         decoding = self._decoding(job, profile, source_tokens, room)
         if decoding.max_tokens < self._least_output(job, source_tokens):
             return None
-        return Unit(core, ids, decoding, before, after), rendering.warnings
+        asked = job.sampling.max_tokens if job.sampling is not None else None
+        most = min(self._max_tokens, room, asked or room)
+        return Unit(core, ids, decoding, before, after, most), rendering.warnings
 
     def _least_output(self, job: TranslationJob, source_tokens: int) -> int:
         least = math.ceil(LEAST_OUTPUT_PER_SOURCE_TOKEN * source_tokens) + 8

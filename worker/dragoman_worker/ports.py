@@ -140,6 +140,10 @@ class Store(Protocol):
         """
         ...
 
+    async def stored(self, job_id: str) -> TranslationResult | None:
+        """The result that stands, None if there is none."""
+        ...
+
     async def announce(self, result: TranslationResult) -> None:
         """Repeat what follows a finish, without one: bitmaps and event."""
         ...

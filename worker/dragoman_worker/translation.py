@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from dragoman_schemas.jobs import TranslationJob
-from dragoman_worker.errors import EngineStumbled, Halt, JobError
+from dragoman_worker.errors import EngineFailed, EngineStumbled, Halt, JobError
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.permits import Permits
 from dragoman_worker.planning import Plan, Planner, Unit
@@ -34,7 +34,6 @@ class Translator:
         permits: Permits,
         retry: RetryPolicy,
         attempt_timeout_s: float,
-        max_tokens: int,
         metrics: Metrics,
     ) -> None:
         self._planner = planner
@@ -42,7 +41,6 @@ class Translator:
         self._permits = permits
         self._retry = retry
         self._attempt_timeout_s = attempt_timeout_s
-        self._max_tokens = max_tokens
         self._metrics = metrics
 
     def plan(self, job: TranslationJob) -> Plan:
@@ -134,6 +132,11 @@ class Translator:
             if text.strip() or exact:
                 return text.strip()
             error = EngineStumbled("the engine wrote nothing")
+        elif generation.finish_reason == "length" and not _may_grow(unit):
+            raise EngineFailed(
+                f"the translation was cut off at {unit.decoding.max_tokens} tokens, and neither "
+                "sampling.max_tokens, limits.max_tokens nor the model's context allows more"
+            )
         else:
             why = _NOT_SUCCESS.get(generation.finish_reason, "the engine gave no reason")
             error = EngineStumbled(why.format(max_tokens=unit.decoding.max_tokens))
@@ -143,8 +146,7 @@ class Translator:
     def _otherwise(self, unit: Unit, generation: Generation) -> Decoding:
         """The same request asked differently: greedy decoding would fail the same way again."""
         if generation.finish_reason == "length":
-            room = self._engine.limits.max_model_len - len(unit.prompt_ids)
-            longer = max(1, min(2 * unit.decoding.max_tokens, self._max_tokens, room))
+            longer = min(2 * unit.decoding.max_tokens, unit.most_tokens)
             return replace(unit.decoding, max_tokens=longer)
         if generation.finish_reason in {"repetition", "stop"}:
             return replace(
@@ -154,3 +156,7 @@ class Translator:
                 seed=None if unit.decoding.seed is None else unit.decoding.seed + 1,
             )
         return unit.decoding
+
+
+def _may_grow(unit: Unit) -> bool:
+    return unit.decoding.max_tokens < unit.most_tokens

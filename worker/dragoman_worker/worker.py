@@ -9,7 +9,7 @@ from typing import Final, assert_never
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import WorkerError
+from dragoman_worker.errors import EngineDead, WorkerError
 from dragoman_worker.executor import Executor
 from dragoman_worker.in_hand import InHand
 from dragoman_worker.log import logger, where
@@ -73,9 +73,9 @@ class Worker:
     # --- life -------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Work until `stop`, then drain. Raises Halt, at once and with nothing released."""
+        """Work until `stop`, then drain. Raises Halt, at once, with nothing more completed."""
         cancels = asyncio.create_task(self._heed_cancels(), name="cancels")
-        cancels.add_done_callback(self._side_task_ended)
+        cancels.add_done_callback(self.side_task_ended)
         try:
             while self._halt is None and self.state is WorkerState.WORKING:
                 await self._admit()
@@ -106,7 +106,7 @@ class Worker:
         self._changed.set()
 
     def halt(self, reason: BaseException) -> None:
-        """End without releasing anything: the engine is dead or the log cannot be read."""
+        """End now: the engine is dead, the log cannot be read, or there is a defect."""
         self._halt = self._halt or reason
         self._changed.set()
 
@@ -148,7 +148,8 @@ class Worker:
             self._log.error("halting", where=where(error), reason=reason)
             self.halt(error)
 
-    def _side_task_ended(self, task: asyncio.Task[None]) -> None:
+    def side_task_ended(self, task: asyncio.Task[None]) -> None:
+        """For `add_done_callback`: a task nobody awaits takes the worker along if it breaks."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.halt(error)
 
@@ -166,10 +167,9 @@ class Worker:
             case Completed(result, take):
                 if take is None:
                     await until_available(lambda: self._store.announce(result))
+                    await self._publish(result)
                 else:
-                    await until_available(lambda: self._store.finish(take, result))
-                    self._count(result)
-                await self._publish(result)
+                    await self._publish(await self._finish(take, result))
             case Rejected():
                 await self._reject(delivery, outcome)
             case Released(reason, _):
@@ -197,13 +197,21 @@ class Worker:
             "rejected", job_id=outcome.job_id, place=delivery.place, code=failure.code.value
         )
         if result is not None and take is not None:
-            await until_available(lambda: self._store.finish(take, result))
-            self._count(result)
-            await self._publish(result)
+            await self._publish(await self._finish(take, result))
 
-    async def _publish(self, result: TranslationResult) -> None:
+    async def _finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
+        """Write the end of the job, and give the result that stands: ours, or one before it."""
+        if await until_available(lambda: self._store.finish(take, result)):
+            self._count(result)
+            return result
+        stands = await until_available(lambda: self._store.stored(take.job_id))
+        if stands is not None and _same_end(stands, result):  # its first reply was lost
+            self._count(result)
+        return stands
+
+    async def _publish(self, result: TranslationResult | None) -> None:
         results = self._results
-        if results is not None:
+        if results is not None and result is not None:
             await until_available(lambda: results.publish(result))
 
     def _count(self, result: TranslationResult) -> None:
@@ -228,13 +236,17 @@ class Worker:
         return self._deadline is not None and self._deadline.passed
 
     async def _give_up(self) -> None:
-        """Abandon what is left; after a drain its claims are released, after a halt they stay."""
+        """Abandon what is left and release its claims.
+
+        Only those of a dead engine stay: they are what poison is found by, and no other end of a
+        worker may make a job suspect.
+        """
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         takes = list(self._in_hand.takes())
-        if self._halt is None and takes:
+        if takes and not isinstance(self._halt, EngineDead):
             self._log.info("releasing", jobs=len(takes))
             try:
                 async with asyncio.timeout(RELEASE_WITHIN_S):
@@ -258,3 +270,7 @@ def _shared(outcome: Outcome) -> TranslationResult | None:
             return None
         case _:
             assert_never(outcome)
+
+
+def _same_end(one: TranslationResult, other: TranslationResult) -> bool:
+    return (one.worker_id, one.timing.finished_at) == (other.worker_id, other.timing.finished_at)

@@ -165,7 +165,7 @@ async def test_a_larger_budget_stays_within_the_context_and_the_policy() -> None
     core.engine.script("one", *[Says("O", "length")] * 3)
     await run(core, "one")
     budgets = [request.decoding.max_tokens for request in core.engine.requests]
-    assert budgets == [66, 90, 90]
+    assert budgets == [66, 90], "a third attempt could be no longer than the second"
 
 
 @pytest.mark.parametrize("stumble", [Says("ONE ONE ONE", "repetition"), Says("")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from typing import Any, Final
@@ -43,6 +45,7 @@ class KafkaPublisher:
         self._settings = settings
         self._client_id = client_id
         self._producer: Any = None
+        self._renewing = asyncio.Lock()
 
     async def start(self, within: Deadline) -> None:
         """Connect. Raises Unreachable."""
@@ -81,14 +84,16 @@ class KafkaPublisher:
 
     async def _renew(self, broken: Any) -> None:
         """Replace a producer whose sequence the broker no longer accepts. The first caller does."""
-        if self._producer is not broken:
-            return
-        self._producer = fresh = self._new_producer()
-        try:
-            await fresh.start()
-        except (KafkaError, OSError) as error:
-            raise Unavailable(f"a new producer: {type(error).__name__}") from error
-        finally:
+        async with self._renewing:
+            if self._producer is not broken:
+                return
+            fresh = self._new_producer()
+            try:
+                await fresh.start()
+            except (KafkaError, OSError) as error:
+                await quietly(fresh.stop)
+                raise Unavailable(f"a new producer: {type(error).__name__}") from error
+            self._producer = fresh
             await quietly(broken.stop)
 
     async def close(self) -> None:
@@ -135,19 +140,21 @@ class KafkaDeadLetters:
         }
         if job_id is not None:
             ours[names.HEADER_JOB_ID] = job_id
-        headers = _merged(delivery.headers, ours)
-        try:
-            await self._send(delivery.key, delivery.value, headers)
-        except TooLarge:
-            value = delivery.value or b""
-            size = {
-                names.HEADER_ORIGINAL_SHA256: hashlib.sha256(value).hexdigest(),
-                names.HEADER_ORIGINAL_SIZE: str(len(value)),
-            }
-            await self._send(delivery.key, None, _merged((), {**ours, **size}))
-
-    async def _send(self, key: bytes | None, value: bytes | None, headers: Headers) -> None:
-        await self._publisher.send(self._topic, key=key, value=value, headers=headers)
+        value = delivery.value or b""
+        stub = {
+            **ours,
+            names.HEADER_ORIGINAL_SHA256: hashlib.sha256(value).hexdigest(),
+            names.HEADER_ORIGINAL_SIZE: str(len(value)),
+        }
+        # Whatever is too large, value, headers or even the key: something always fits.
+        for key, content, headers in (
+            (delivery.key, delivery.value, _merged(delivery.headers, ours)),
+            (delivery.key, None, _merged(delivery.headers, stub)),
+            (None, None, _merged((), stub)),
+        ):
+            with contextlib.suppress(TooLarge):
+                await self._publisher.send(self._topic, key=key, value=content, headers=headers)
+                return
 
 
 class KafkaResults:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -118,6 +119,9 @@ class KafkaSource(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
             raise self._failure
         if room == 0 and time.monotonic() - self._polled_at < IDLE_POLL_S:
             return ()
+        # A new assignment is published before its callback has run: it has no positions yet.
+        if not await self._assigned_soon():
+            return ()
         self._pause_and_resume(room)
         self._polled_at = time.monotonic()
         try:
@@ -132,10 +136,16 @@ class KafkaSource(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
             return ()
         except KafkaError as error:
             raise Halt(f"the Kafka consumer cannot go on: {type(error).__name__}") from error
-        # A new assignment is published before its callback has run: hold the records until then.
-        await self._assigned.wait()
+        await self._assigned.wait()  # a rebalance may have begun meanwhile: hold the records
         self._failures_in_a_row = 0
         return self._begun(batches)
+
+    async def _assigned_soon(self) -> bool:
+        if not self._assigned.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(POLL_MS / 1000):
+                    await self._assigned.wait()
+        return self._assigned.is_set()
 
     def _begun(self, batches: Mapping[TopicPartition, Iterable[Any]]) -> list[Delivery]:
         return [
@@ -193,6 +203,8 @@ class KafkaSource(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
 
     def _resync(self, error: KafkaError) -> None:
         """getmany throws away what it had drained when one partition fails: fetch it again."""
+        if not self._assigned.is_set():
+            return  # between two assignments nobody has a position; the callback will seek
         self._metrics.resyncs.inc()
         self._failures_in_a_row += 1
         self._log.error("resync", error=type(error).__name__, times=self._failures_in_a_row)

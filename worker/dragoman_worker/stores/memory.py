@@ -108,6 +108,11 @@ class MemoryStore:
         await self.announce(result)
         return ours
 
+    async def stored(self, job_id: str) -> TranslationResult | None:
+        """The result that stands."""
+        state = self.state(job_id)
+        return None if state is None else state.result
+
     async def announce(self, result: TranslationResult) -> None:
         """Repeat what follows a finish."""
         if result.document is not None:

@@ -21,6 +21,7 @@ from redis.exceptions import (
 )
 
 from dragoman_worker.errors import Unavailable
+from dragoman_worker.log import logger
 
 MAX_COMMANDS: Final = 1_024
 LANES: Final = 2
@@ -71,6 +72,8 @@ class Pipeline:
         self._waiting: deque[_Call] = deque()
         self._work = asyncio.Event()
         self._lanes: list[asyncio.Task[None]] = []
+        self._closing = False
+        self._available = True
 
     def start(self) -> None:
         """Start the lanes."""
@@ -81,6 +84,7 @@ class Pipeline:
 
     async def close(self) -> None:
         """Stop the lanes; calls under way are cancelled."""
+        self._closing = True  # redis-py may swallow a cancellation that meets a reply
         for lane in self._lanes:
             lane.cancel()
         await asyncio.gather(*self._lanes, return_exceptions=True)
@@ -95,7 +99,7 @@ class Pipeline:
         return await call.replies
 
     async def _lane(self) -> None:
-        while True:
+        while not self._closing:
             await self._work.wait()
             calls = self._next_calls()
             if calls:
@@ -121,14 +125,26 @@ class Pipeline:
                 call.replies.cancel()
             raise
         except Exception as error:  # noqa: BLE001  a lane that dies answers nobody any more
+            self._note(available=False, error=error)
             for call in calls:
                 _fail(call, _classified(error))
             return
+        self._note(available=True)
         start = 0
         for call in calls:
             end = start + len(call.commands)
             _answer(call, replies[start:end])
             start = end
+
+    def _note(self, *, available: bool, error: Exception | None = None) -> None:
+        """Say once that Redis has gone, and once that it is back."""
+        if available == self._available:
+            return
+        self._available = available
+        if available:
+            logger().info("redis_back")
+        else:
+            logger().warning("redis_unavailable", error=type(error).__name__)
 
     async def _replies(self, calls: list[_Call]) -> list[Any]:
         commands = [command for call in calls for command in call.commands]

@@ -8,14 +8,14 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from redis.asyncio import BlockingConnectionPool, Redis
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from dragoman_schemas import names, scripts
 from dragoman_schemas.connections import RedisSettings
 from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.wire import decode_result, encode_result, now_rfc3339
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import Unreachable
+from dragoman_worker.errors import Conflict, Unreachable
 from dragoman_worker.log import logger
 from dragoman_worker.outcome import Take
 from dragoman_worker.ports import CancelNotice, TakeReply, TakeRequest
@@ -128,7 +128,15 @@ class RedisStore:
         commands = [self._script(scripts.TAKE, request.job_id, arguments)]
         if request.document_id is not None:
             commands.append(("EXISTS", self._keys.document_cancel(request.document_id)))
-        replies = await self._pipeline.call(commands)
+        try:
+            replies = await self._pipeline.call(commands)
+        except ResponseError as error:
+            if "WRONGTYPE" not in str(error):
+                raise
+            raise Conflict(
+                f"the key {self._keys.job(request.job_id)} holds something that is no job; "
+                "delete it, or give another redis.key_prefix"
+            ) from None
         answer = scripts.parse_take(replies[0])
         return TakeReply(
             verdict=answer.verdict.value,
@@ -162,6 +170,11 @@ class RedisStore:
         finish = self._script(scripts.FINISH, take.job_id, arguments)
         replies = await self._pipeline.call([finish, *self._what_follows(result)])
         return scripts.parse_finish(replies[0]).written
+
+    async def stored(self, job_id: str) -> TranslationResult | None:
+        """The result that stands."""
+        replies = await self._pipeline.call([("HGET", self._keys.job(job_id), names.FIELD_RESULT)])
+        return None if replies[0] is None else decode_result(replies[0])
 
     async def announce(self, result: TranslationResult) -> None:
         """Repeat what follows a finish."""
