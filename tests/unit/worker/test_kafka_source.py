@@ -383,3 +383,13 @@ async def test_pauses_are_made_again_after_a_rebalance(bench: Bench) -> None:
     assert bench.consumer.paused() == set()
     await bench.offsets()
     assert partition(0) in bench.consumer.paused()
+
+
+async def test_nothing_is_fetched_between_two_assignments(bench: Bench) -> None:
+    await bench.consumer.listener.on_partitions_revoked(set())
+    bench.consumer.polls.extend([NoOffsetForPartitionError(partition(0))] * 9)
+    assert await bench.offsets() == []
+    assert len(bench.consumer.polls) == 9, "a fetch would have failed: nobody has a position"
+    bench.consumer.polls.clear()
+    await bench.consumer.listener.on_partitions_assigned({partition(0), partition(1)})
+    assert len(await bench.offsets()) > 0
