@@ -17,6 +17,8 @@ from dragoman_worker.ports import Decoding, Engine
 from dragoman_worker.prompts.base import Profile, Segment
 from dragoman_worker.quality.language import LanguageDetector
 
+LEAST_CONFIDENCE: Final = 0.1
+"""Below it (a word or two, usually) a guess of the language is used, but not told."""
 OUTPUT_PER_SOURCE_TOKEN: Final = 2.0
 """Output budget per source token: Mozilla's `max_tok_alpha` for translation by language models."""
 OUTPUT_SLACK_TOKENS: Final = 64
@@ -130,7 +132,9 @@ class Planner:
         source_lang = job.source_lang
         if source_lang is None:
             found = self._detector.detect(item.text, profile.languages)
-            source_lang = planned.detected = found.language if found else None
+            source_lang = found.language if found else None
+            if found is not None and found.confidence >= LEAST_CONFIDENCE:
+                planned.detected = found.language
         segment = _segment(job, item, source_lang)
         try:
             for unit, warnings in self._units(job, profile, segment):

@@ -33,13 +33,13 @@ class Demo:
 
     name: str = "demo"
     models: str = "the demonstration model of this repository (19 M parameters)"
-    licence: str = "Apache-2.0; training text CC-BY 2.0"
+    licence: str = "CC-BY 2.0"
     takes: frozenset[Steering] = frozenset()
     needs_source: bool = False
     languages: frozenset[str] | None = _LANGUAGES
     sampling: ProfileSampling = _SAMPLING
-    max_source_tokens: int | None = 200
-    """Of a context of 512: the prompt, and a translation of one and a half times the source."""
+    max_source_tokens: int | None = 120
+    """As its card says: of longer sources parts are lost, though the context of 512 has room."""
     max_source_sentences: int | None = 8
     """As many as were joined in training; at 16 text is lost."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Protocol, cast
 
+import langcodes
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from dragoman_text.spans import has_letters
@@ -52,6 +54,7 @@ without), French 89 % (71 %), Spanish 78 % (63 %); from 25 letters on it changes
 # A text of 40 letters is outside the candidates if they have less than a tenth of the probability
 # and one other language more than half: no false alarm in 9,600 sentences of 48 languages.
 _ENOUGH_LETTERS: Final = 40
+_A_WORD_OR_TWO: Final = 12
 _OUTSIDE_BELOW: Final = 0.1
 _CERTAIN_ABOVE: Final = 0.5
 
@@ -90,7 +93,7 @@ class LanguageDetector:
             return None
         if written := _by_script(letters):
             return Detection(written, 1.0)
-        weights: Mapping[str, float] = _weights(self._loaded().rank(letters))
+        weights: Mapping[str, float] = _weights(self._loaded().rank(letters), letters)
         if candidates is not None:
             weights = _within(weights, candidates, letters)
         total = sum(weights.values())
@@ -107,14 +110,22 @@ class LanguageDetector:
         return identifier
 
 
-def _weights(ranked: list[tuple[str, float]]) -> dict[str, float]:
-    """Unnormalised probabilities by tag."""
+def _weights(ranked: list[tuple[str, float]], letters: str) -> dict[str, float]:
+    """Unnormalised probabilities by tag; what is written in Latin letters is in such a language."""
+    latin = len(_LATIN.findall(letters)) > len(letters) / 2
     weights: dict[str, float] = {}
     for label, probability in ranked:
-        if label != _NO_LANGUAGE:
-            tag = _CALLED.get(label, label)
+        tag = _CALLED.get(label, label)
+        if label != _NO_LANGUAGE and (not latin or _in_latin_letters(tag)):
             weights[tag] = weights.get(tag, 0.0) + probability * _MORE_LIKELY.get(tag, 1.0)
+    if len(letters) < _A_WORD_OR_TWO and "en" in weights:
+        weights["en"] *= 2  # "Hello.", "OK", "Save": most lone words are labels of programs
     return weights
+
+
+@cache
+def _in_latin_letters(tag: str) -> bool:
+    return langcodes.Language.get(tag).maximize().script == "Latn"
 
 
 def _within(
