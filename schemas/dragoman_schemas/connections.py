@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
@@ -38,7 +40,8 @@ class KafkaSettings(Group):
     """Broker, topics and credentials; the SASL and TLS names are aiokafka's."""
 
     bootstrap_servers: str = "127.0.0.1:9092"
-    topics: tuple[str, ...] = (names.JOBS_TOPIC,)
+    # NoDecode: in the environment `a,b` is enough, JSON is not asked for
+    topics: Annotated[tuple[str, ...], NoDecode] = (names.JOBS_TOPIC,)
     dead_letter_topic: str = names.DEAD_LETTER_TOPIC
     results_topic: str | None = None
     group_id: str = names.GROUP_ID
@@ -56,7 +59,11 @@ class KafkaSettings(Group):
     @field_validator("topics", mode="before")
     @classmethod
     def _comma_separated(cls, value: object) -> object:
-        return tuple(filter(None, value.split(","))) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        if value.startswith("["):
+            return tuple(json.loads(value))
+        return tuple(name.strip() for name in value.split(",") if name.strip())
 
     @field_validator("topics")
     @classmethod
@@ -153,11 +160,11 @@ def load_settings(
     build: Any = kind  # takes `_file`, which is a source and no setting
     try:
         settings: SomeSettings = build(_file=file, **_nested(options or {}))
-        return settings
     except ValidationError as error:
         raise SettingsError(_in_one_line(error)) from None
     except UnreadableSource as error:
         raise SettingsError(f"environment {ENV_PREFIX}*: {error}") from None
+    return settings
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def publish_with_headers(
 ) -> None:
     """Produce one job with headers."""
     producer = Producer({"bootstrap.servers": bootstrap})
-    producer.produce(topic, json.dumps(value).encode(), headers=headers)
+    producer.produce(topic, json.dumps(value).encode(), headers=dict(headers))
     assert producer.flush(30) == 0
 
 
@@ -85,11 +85,15 @@ def read_all(bootstrap: str, topic: str, partitions: int = 1) -> list[DeadLetter
             assert time.monotonic() < deadline, f"{len(found)} of {wanted} records read"
             message = consumer.poll(0.5)
             if message is not None and message.error() is None:
-                headers = {name: value.decode() for name, value in message.headers() or []}
+                headers = _texts(message.headers())
                 found.append(DeadLetter(message.key(), message.value(), headers))
         return found
     finally:
         consumer.close()
+
+
+def _texts(headers: Any) -> dict[str, str]:
+    return {name: value.decode() for name, value in headers or []}
 
 
 def committed(bootstrap: str, group: str, topic: str, partitions: int) -> tuple[int, int]:

@@ -10,13 +10,16 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
+from dragoman_schemas.connections import SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
+from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.executor import Executor
 from dragoman_worker.http import HttpServer, metrics_page
 from dragoman_worker.in_hand import InHand
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
 from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.kafka.topics import topics_exist
 from dragoman_worker.lifecycle import stop_signals
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
@@ -84,6 +87,7 @@ class App:
 
     async def _start(self, stack: AsyncExitStack) -> Worker:
         settings = self._settings
+        self._check_profile()
         within = Deadline.after(settings.connect_timeout_s)
         store = RedisStore(
             settings.redis,
@@ -95,6 +99,7 @@ class App:
         publisher = KafkaPublisher(settings.kafka, client_id=settings.worker_id)
         stack.push_async_callback(publisher.close)
         await publisher.start(within)
+        await self._topics(within)
         self._connected = True
 
         engine = open_engine(settings.engine, log_level=settings.log.level)
@@ -113,6 +118,12 @@ class App:
             kv_cache_tokens=limits.kv_cache_tokens,
         )
         return await self._join(stack, engine, store, publisher)
+
+    async def _topics(self, within: Deadline) -> None:
+        kafka = self._settings.kafka
+        if any(weight != 1 for weight in kafka.topic_weights.values()):
+            self._log.warning("topic_weights_ignored", topics=kafka.topics)
+        await topics_exist(kafka, kafka.topic_names, within)
 
     async def _join(
         self, stack: AsyncExitStack, engine: Engine, store: RedisStore, publisher: KafkaPublisher
@@ -182,6 +193,12 @@ class App:
         readings.add_done_callback(worker.side_task_ended)
         stack.callback(readings.cancel)
         return worker
+
+    def _check_profile(self) -> None:
+        try:
+            get_profile(self._settings.engine.profile)
+        except UnknownProfile as error:
+            raise SettingsError(f"engine.{error}") from None
 
     def _choose_profile(self, wanted: str | None) -> Profile:
         profile = get_profile(wanted or self._settings.engine.profile)

@@ -29,7 +29,7 @@ class EngineSettings(Group):
     kind: Literal["vllm", "echo"] = "vllm"
     model: str | None = None
     profile: str = "hy-mt2"
-    replicas: Annotated[int, Field(ge=1, le=64)] = 1
+    replicas: Annotated[int, Field(ge=1)] = 1
     options: dict[str, Any] = Field(default_factory=dict)
     exact_lengths: bool = False
     echo: EchoSettings = EchoSettings()
@@ -38,6 +38,13 @@ class EngineSettings(Group):
     @classmethod
     def _from_text(cls, value: dict[str, Any]) -> dict[str, Any]:
         return {name.replace("-", "_"): _literal(option) for name, option in value.items()}
+
+    @field_validator("replicas")
+    @classmethod
+    def _one_for_now(cls, value: int) -> int:
+        if value > 1:
+            raise ValueError("more than one needs a supervisor, which this release does not have")
+        return value
 
     @model_validator(mode="after")
     def _model_given(self) -> EngineSettings:

@@ -45,7 +45,7 @@ def at(settings: Any, name: str) -> Any:
         ("connect_timeout_s", 3.0),
         ("engine.kind", "echo"),
         ("engine.model", "some/model"),
-        ("engine.replicas", 2),
+        ("engine.replicas", 1),
         ("engine.options", {"max_num_seqs": 8}),
         ("engine.exact_lengths", True),
         ("engine.echo.mode", "identity"),
@@ -131,7 +131,7 @@ def test_every_wrong_setting_is_named_at_once() -> None:
         load(retry__attempts=0, http__port=-1)
 
 
-@pytest.mark.parametrize("options", [{}, {"engine.kind": "vllm"}, {"engine.replicas": 2}])
+@pytest.mark.parametrize("options", [{}, {"engine.kind": "vllm"}, {"engine.replicas": 1}])
 def test_a_missing_model_is_named_with_the_fix(options: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=r"^(engine: )?engine\.model is missing.*echo"):
         load_settings(WorkerSettings, None, options)

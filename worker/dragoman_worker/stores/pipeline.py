@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -54,10 +55,19 @@ class Transport(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A command that waits until the writes before it, on its connection, are as safe as asked."""
+
+    command: Command
+    enough: Callable[[Any], bool]
+
+
 @dataclass(slots=True, eq=False)
 class _Call:
     commands: list[Command]
     replies: asyncio.Future[list[Any]]
+    confirmed: bool = False
 
 
 class Pipeline:
@@ -67,8 +77,9 @@ class Pipeline:
     it is repeated once if the server has forgotten our scripts.
     """
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, confirmation: Confirmation | None = None) -> None:
         self._transport = transport
+        self._confirmation = confirmation
         self._waiting: deque[_Call] = deque()
         self._work = asyncio.Event()
         self._lanes: list[asyncio.Task[None]] = []
@@ -91,9 +102,12 @@ class Pipeline:
         for call in self._waiting:
             call.replies.cancel()
 
-    async def call(self, commands: list[Command]) -> list[Any]:
-        """The replies of `commands`. Raises Unavailable, or RedisError for a defect of ours."""
-        call = _Call(commands, asyncio.get_running_loop().create_future())
+    async def call(self, commands: list[Command], *, confirmed: bool = False) -> list[Any]:
+        """The replies of `commands`, once they are as safe as the confirmation asks if `confirmed`.
+
+        Raises Unavailable, or RedisError for a defect of ours.
+        """
+        call = _Call(commands, asyncio.get_running_loop().create_future(), confirmed)
         self._waiting.append(call)
         self._work.set()
         return await call.replies
@@ -148,11 +162,23 @@ class Pipeline:
 
     async def _replies(self, calls: list[_Call]) -> list[Any]:
         commands = [command for call in calls for command in call.commands]
+        confirmation = self._confirmation if any(call.confirmed for call in calls) else None
+        if confirmation is not None:
+            commands.append(confirmation.command)
         replies = await self._transport.send(commands)
         if any(isinstance(reply, NoScriptError) for reply in replies):
             await self._transport.load_scripts()
             replies = await self._transport.send(commands)
+        if confirmation is not None:
+            _require(confirmation, replies.pop())
         return replies
+
+
+def _require(confirmation: Confirmation, reply: Any) -> None:
+    if isinstance(reply, Exception):
+        raise reply
+    if not confirmation.enough(reply):
+        raise Unavailable("Redis: redis.durability is not reached: too few servers confirmed")
 
 
 def _answer(call: _Call, replies: list[Any]) -> None:
@@ -170,6 +196,8 @@ def _fail(call: _Call, error: Exception) -> None:
 
 def _classified(error: Exception) -> Exception:
     """A server that cannot serve now is waited for; a command it will never take is a defect."""
+    if isinstance(error, Unavailable):
+        return error
     if isinstance(error, DataError | AuthenticationError):
         return error
     lasting = isinstance(error, ResponseError) and not _refused_now(error)

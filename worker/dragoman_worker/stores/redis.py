@@ -19,6 +19,7 @@ from dragoman_worker.errors import Conflict, Unreachable
 from dragoman_worker.log import logger
 from dragoman_worker.outcome import Take
 from dragoman_worker.ports import CancelNotice, TakeReply, TakeRequest
+from dragoman_worker.stores.durability import check_durability, configured, confirmation_for
 from dragoman_worker.stores.pipeline import Command, Pipeline
 
 SOCKET_TIMEOUT_S: Final = 5.0
@@ -62,7 +63,7 @@ class RedisStore:
             settings.url, socket_timeout_s=SOCKET_TIMEOUT_S + CANCELS_BLOCK_MS / 1000
         )
         self._transport = RedisTransport(self._redis)
-        self._pipeline = Pipeline(self._transport)
+        self._pipeline = Pipeline(self._transport, confirmation_for(settings.durability))
 
     async def start(self, within: Deadline) -> None:
         """Connect and load the scripts. Raises Unreachable, naming the address."""
@@ -85,6 +86,7 @@ class RedisStore:
                     error=type(error).__name__,
                 )
                 await asyncio.sleep(_BETWEEN_TRIES_S)
+        await check_durability(self._redis, self._settings.durability, self.address)
         await self._warn_of_eviction()
         self._pipeline.start()
 
@@ -101,11 +103,7 @@ class RedisStore:
         return parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}"
 
     async def _warn_of_eviction(self) -> None:
-        try:
-            reply: dict[Any, Any] = await self._redis.config_get("maxmemory-policy")
-        except (RedisError, OSError):  # many hosts forbid CONFIG
-            return
-        policy = next((str(value) for value in reply.values()), "noeviction")
+        policy = await configured(self._redis, "maxmemory-policy", otherwise="noeviction")
         if policy != "noeviction":
             logger().warning("redis_may_evict_results", policy=policy, wanted="noeviction")
 
@@ -168,7 +166,8 @@ class RedisStore:
             started_at=result.timing.started_at,
         )
         finish = self._script(scripts.FINISH, take.job_id, arguments)
-        replies = await self._pipeline.call([finish, *self._what_follows(result)])
+        commands = [finish, *self._what_follows(result)]
+        replies = await self._pipeline.call(commands, confirmed=True)
         return scripts.parse_finish(replies[0]).written
 
     async def stored(self, job_id: str) -> TranslationResult | None:

@@ -1,0 +1,112 @@
+"""What does a worker say that cannot start? One line, a status, and no traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from support.foreign import ended, publish
+from support.kafka_broker import KafkaBroker
+from support.ports import free_ports
+from support.redis_server import RedisServer
+from support.worker_process import WorkerProcess
+
+MakeTopic = Callable[..., str]
+
+
+def last_line(worker: WorkerProcess) -> str:
+    lines = [line for line in worker.output.splitlines() if line]
+    assert "Traceback" not in worker.output
+    return lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"engine.profile": "nope"}, "engine.profile: there is no 'nope'"),
+        ({"engine.kind": "vllm", "engine.model": "/no/such/folder"}, "engine.model"),
+        ({"engine.kind": "vllm"}, "engine.model is missing"),
+        ({"engine.replicas": 2}, "engine.replicas"),
+        ({"redis.durability": "waitaof:1"}, "redis.durability"),
+        ({"kafka.topicz": "x"}, "kafka.topicz"),
+        ({"retry.attempts": 0}, "retry.attempts"),
+    ],
+)
+def test_a_wrong_setting_ends_with_2_and_names_itself(
+    kafka: KafkaBroker,
+    redis_server: RedisServer,
+    topic: MakeTopic,
+    tmp_path: Path,
+    settings: dict[str, Any],
+    named: str,
+) -> None:
+    at: dict[str, Any] = {"kafka": kafka.bootstrap, "redis": redis_server.url}
+    with WorkerProcess(tmp_path, **at, topic=topic(), settings=settings) as worker:
+        assert worker.wait(timeout_s=40) == 2
+        assert named in last_line(worker)
+
+
+@pytest.mark.parametrize("missing", ["kafka", "redis", "topic"])
+def test_what_cannot_be_reached_ends_with_1_within_the_bound_and_is_named(
+    kafka: KafkaBroker,
+    redis_server: RedisServer,
+    topic: MakeTopic,
+    tmp_path: Path,
+    missing: str,
+) -> None:
+    nobody = f"127.0.0.1:{free_ports(1)[0]}"
+    at: dict[str, Any] = {
+        "kafka": kafka.bootstrap,
+        "redis": redis_server.url,
+        "topic": topic(),
+    }
+    at[missing] = {"kafka": nobody, "redis": f"redis://{nobody}/0", "topic": "no-such-topic"}[
+        missing
+    ]
+    worker = WorkerProcess(tmp_path, **at, settings={"connect_timeout_s": 3})
+    with worker:
+        assert worker.wait(timeout_s=30) == 1
+        assert (nobody if missing != "topic" else "no-such-topic") in last_line(worker)
+        assert "waiting_for_" in worker.output
+
+
+@pytest.mark.parametrize("level", ["aof", "wait:0x", "wait:1"])
+def test_durability_is_what_it_says(
+    kafka: KafkaBroker,
+    own_redis: RedisServer,
+    redis_installed: str,
+    topic: MakeTopic,
+    tmp_path: Path,
+    level: str,
+) -> None:
+    name = topic()
+    worker = WorkerProcess(
+        tmp_path,
+        kafka=kafka.bootstrap,
+        redis=own_redis.url,
+        topic=name,
+        settings={"redis.durability": level},
+    )
+    if level == "wait:0x":
+        with worker:
+            assert worker.wait(timeout_s=30) == 2
+        return
+    publish(kafka.bootstrap, name, [{"job_id": "a", "text": "Hello.", "target_lang": "de"}])
+    with worker, redis.Redis.from_url(own_redis.url) as client:
+        worker.ready()
+        if level == "aof":
+            assert ended(client, "a")["status"] == "completed"
+            return
+        worker.wait_for(lambda: "redis_unavailable" in worker.output, timeout_s=20, what="a wait")
+        assert worker.metric("dragoman_commits_total") == 0, "nothing is settled unconfirmed"
+        port = own_redis.url.rsplit(":", 1)[1].split("/")[0]
+        with RedisServer(binary=redis_installed, replicaof=f"127.0.0.1 {port}"):
+            worker.wait_for(lambda: "redis_back" in worker.output, timeout_s=30, what="a replica")
+            worker.wait_for(
+                lambda: worker.metric("dragoman_commits_total") > 0, timeout_s=20, what="a commit"
+            )
+        assert ended(client, "a")["status"] == "completed"
