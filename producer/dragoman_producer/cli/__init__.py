@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman_producer.cli import results, submit, topics
+from dragoman_producer.cli import audit, dead_letters, results, submit, topics
 from dragoman_producer.cli.terminal import FAILED, WRONG_USAGE, say
 
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
@@ -46,7 +46,17 @@ def _commands() -> typer.Typer:
     app.command()(results.result)
     app.command()(results.status)
     app.command()(results.cancel)
+    app.command()(audit.audit)
+    app.add_typer(_dead_letter_commands(), name="dead-letters")
     app.add_typer(_topic_commands(), name="topics")
+    return app
+
+
+def _dead_letter_commands() -> typer.Typer:
+    app = typer.Typer(help="Look at what failed, and run it again.", no_args_is_help=True)
+    app.command("list")(dead_letters.list_letters)
+    app.command()(dead_letters.show)
+    app.command()(dead_letters.replay)
     return app
 
 

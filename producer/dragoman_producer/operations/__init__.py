@@ -1,1 +1,1 @@
-"""Which tasks keep an installation in order? Topics today; each is a module of its own."""
+"""Which tasks keep an installation in order? Topics, dead letters and the audit of every record."""

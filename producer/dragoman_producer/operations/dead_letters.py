@@ -1,0 +1,183 @@
+"""How are dead letters replayed: streamed, judged by their jobs' keys, published at a rate?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, cast
+
+from dragoman_producer.operations.job_keys import JobKeys
+from dragoman_producer.operations.letters import (
+    DeadLetter,
+    LetterFilter,
+    Progress,
+    no_progress,
+    stream_letters,
+)
+from dragoman_producer.operations.replay import NO_LOSS, Candidate, Replay, ReplayPlanner, Skip
+from dragoman_producer.publisher import Publisher, RecordTooLarge
+from dragoman_schemas.connections import DragomanSettings
+
+_LETTERS_A_LOOK: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """``rate`` is records a second, None as fast as Kafka acknowledges them."""
+
+    dry_run: bool = False
+    rate: float | None = None
+
+    @property
+    def letters_a_look(self) -> int:
+        """Keys read at once: at a low rate few, or they would be stale when their turn comes."""
+        return (
+            _LETTERS_A_LOOK if self.rate is None else max(1, min(_LETTERS_A_LOOK, int(self.rate)))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of one letter: the number of its replay, or why there is none."""
+
+    letter: DeadLetter
+    number: int | None
+    skip: Skip | None
+
+
+@dataclass(slots=True)
+class ReplaySum:
+    """What became of all letters, and which names were not among them."""
+
+    replayed: int = 0
+    skipped: Counter[Skip] = field(default_factory=Counter)
+    not_found: list[str] = field(default_factory=list)
+
+    @property
+    def left_out(self) -> int:
+        """Jobs and names that were asked for and are not replayed."""
+        return len(self.not_found) + sum(
+            count for skip, count in self.skipped.items() if skip not in NO_LOSS
+        )
+
+
+async def replay_letters(
+    settings: DragomanSettings,
+    wanted: LetterFilter,
+    options: ReplayOptions,
+    told: Callable[[Judged], None],
+    progress: Progress = no_progress,
+) -> ReplaySum:
+    """Publish the records of the wanted letters again; ``told`` of each, once acknowledged.
+
+    Raises BrokerUnreachable, BrokerRefused, StoreUnreachable and StoreRefused; what was published
+    until then stands, and the command may be given again.
+    """
+    replaying = _Replaying(settings, wanted, options)
+    found: set[str] = set()
+    try:
+        async with aclosing(stream_letters(settings, wanted, progress)) as letters:
+            async for batch in _batches(letters, options.letters_a_look):
+                found.update(filter(None, map(wanted.name_of, batch)))
+                for judged in await replaying.judge(batch):
+                    told(judged)
+    finally:
+        await replaying.close()
+    replaying.sum.not_found = sorted(wanted.names - found)
+    return replaying.sum
+
+
+class _Replaying:
+    """One command's connections, planner and tally."""
+
+    def __init__(
+        self, settings: DragomanSettings, wanted: LetterFilter, options: ReplayOptions
+    ) -> None:
+        self._wanted = wanted
+        self._options = options
+        self._planner = ReplayPlanner()
+        self._keys = JobKeys(settings)
+        self._publisher = Publisher(settings.kafka, connect_timeout_s=settings.connect_timeout_s)
+        self._pace = _Pace(options.rate)
+        self.sum = ReplaySum()
+
+    async def close(self) -> None:
+        await self._publisher.close()
+        await self._keys.close()
+
+    async def judge(self, letters: Sequence[DeadLetter]) -> list[Judged]:
+        """Judge a batch by one look at its keys, publish what can be, and count it all."""
+        examined = [
+            self._planner.examine(letter, named=self._wanted.name_of(letter) is not None)
+            for letter in letters
+        ]
+        candidates = [one for one in examined if isinstance(one, Candidate)]
+        keys = iter(await self._keys.read([candidate.job_id for candidate in candidates]))
+        now = datetime.now(UTC)
+        decided = [
+            self._planner.decide(one, next(keys), now) if isinstance(one, Candidate) else one
+            for one in examined
+        ]
+        answers = await asyncio.gather(*map(self._carry_out, decided))
+        judged = [
+            Judged(letter, answer if isinstance(answer, int) else None, _skip_in(answer))
+            for letter, answer in zip(letters, answers, strict=True)
+        ]
+        self._count(judged)
+        return judged
+
+    async def _carry_out(self, decision: Replay | Skip) -> int | Skip:
+        if isinstance(decision, Skip):
+            return decision
+        if not self._options.dry_run:
+            await self._pace.turn()
+            try:
+                # A record may have no key, and its copy has none then; aiokafka takes that.
+                key = cast("bytes", decision.key)
+                await self._publisher.publish(decision.topic, key, decision.value, decision.headers)
+            except RecordTooLarge:
+                return Skip.TOO_LARGE
+        return decision.number
+
+    def _count(self, judged: Sequence[Judged]) -> None:
+        for one in judged:
+            if one.skip is None:
+                self.sum.replayed += 1
+            else:
+                self.sum.skipped[one.skip] += 1
+
+
+class _Pace:
+    """Hands out turns, at most ``rate`` a second, evenly."""
+
+    def __init__(self, rate: float | None) -> None:
+        self._pause_s = 1 / rate if rate else 0.0
+        self._next_at = 0.0
+
+    async def turn(self) -> None:
+        if self._pause_s:
+            now = asyncio.get_running_loop().time()
+            at = max(now, self._next_at)
+            self._next_at = at + self._pause_s
+            await asyncio.sleep(at - now)
+
+
+def _skip_in(answer: int | Skip) -> Skip | None:
+    return answer if isinstance(answer, Skip) else None
+
+
+async def _batches(
+    letters: AsyncIterator[DeadLetter], size: int
+) -> AsyncIterator[list[DeadLetter]]:
+    batch: list[DeadLetter] = []
+    async for letter in letters:
+        batch.append(letter)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

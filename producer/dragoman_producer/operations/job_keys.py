@@ -1,0 +1,85 @@
+"""What do the keys of many jobs say, looked up in batches and without their results?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from redis.exceptions import ResponseError
+
+from dragoman_producer.redis_link import RedisLink
+from dragoman_schemas import names
+from dragoman_schemas.connections import DragomanSettings
+
+_FIELDS: Final = [
+    names.FIELD_STATUS,
+    names.FIELD_FINGERPRINT,
+    names.FIELD_REPLAYS,
+    names.FIELD_FINISHED_AT,
+]
+_FOREIGN_OWNER: Final = "another program"
+
+
+@dataclass(frozen=True, slots=True)
+class JobKey:
+    """A job's key without its result; ``fingerprint`` None: no record of it was taken yet."""
+
+    status: str
+    fingerprint: str | None = None
+    replays: int = 0
+    finished_at: str | None = None
+
+    def belongs_to(self, fingerprint: str) -> bool:
+        """Whether a record of this fingerprint would be the same job."""
+        return self.fingerprint is None or self.fingerprint == fingerprint
+
+    @property
+    def is_stub(self) -> bool:
+        """Only announced: no worker has had a record of it while this key lives."""
+        return self.status == "queued" and self.fingerprint is None
+
+
+class JobKeys:
+    """Reads keys, one HMGET each, which a Redis Cluster serves as well."""
+
+    def __init__(self, settings: DragomanSettings) -> None:
+        self._link = RedisLink(settings.redis, connect_timeout_s=settings.connect_timeout_s)
+        self._keys = names.Keys(settings.redis.key_prefix)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._link.close()
+
+    async def read(self, job_ids: Sequence[str]) -> list[JobKey | None]:
+        """The keys in the order of the ids; None without a key, by one pipeline.
+
+        Raises StoreUnreachable and StoreRefused. A key of another type is another owner's.
+        """
+
+        async def pipeline() -> list[Any]:
+            async with self._link.redis.pipeline(transaction=False) as pipe:
+                for job_id in job_ids:
+                    pipe.hmget(self._keys.job(job_id), _FIELDS)
+                return await pipe.execute(raise_on_error=False)
+
+        async def checked() -> list[JobKey | None]:
+            return [_job_key(reply) for reply in await pipeline()]
+
+        return await self._link.run(checked) if job_ids else []
+
+
+def _job_key(reply: Any) -> JobKey | None:
+    if isinstance(reply, ResponseError) and str(reply).startswith("WRONGTYPE"):
+        return JobKey("", _FOREIGN_OWNER)
+    if isinstance(reply, Exception):
+        raise reply
+    status, fingerprint, replays, finished_at = reply
+    if status is None:
+        return None
+    return JobKey(
+        status=status.decode(),
+        fingerprint=fingerprint.decode() if fingerprint else None,
+        replays=int(replays or 0),
+        finished_at=finished_at.decode() if finished_at else None,
+    )

@@ -1,0 +1,136 @@
+"""How is a topic streamed from one offset to another, without a group and in bounded memory?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
+
+from dragoman_producer.broker import connection_options, end_within, unreachable
+from dragoman_producer.errors import BrokerRefused
+from dragoman_producer.operations.topics import PartitionState
+from dragoman_schemas.connections import DragomanSettings
+
+Records = list[ConsumerRecord]
+
+_RECORDS_A_BATCH: Final = 2000
+_POLL_MS: Final = 500
+_STALLED_AFTER: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The records of one partition from ``first`` up to, and without, ``end``."""
+
+    topic: str
+    partition: int
+    first: int
+    end: int
+
+
+def spans_of(states: Iterable[PartitionState], *topics: str) -> list[Span]:
+    """All that is there now of the topics, a span a partition."""
+    return [
+        Span(state.topic, state.partition, state.first_offset, state.next_offset)
+        for state in states
+        if state.topic in topics
+    ]
+
+
+def count_of(spans: Iterable[Span]) -> int:
+    """The offsets in the spans: at least as many as records."""
+    return sum(max(0, span.end - span.first) for span in spans)
+
+
+class TopicReader:
+    """One consumer without a group: whatever it reads, no worker's place changes."""
+
+    def __init__(self, consumer: AIOKafkaConsumer, settings: DragomanSettings) -> None:
+        self._consumer = consumer
+        self._settings = settings
+
+    async def since(self, spans: Iterable[Span], timestamp_ms: int) -> list[Span]:
+        """The spans without what lies before the first record of that time."""
+        places = {TopicPartition(span.topic, span.partition): span for span in spans}
+        if not places:
+            return []
+        found = await self._consumer.offsets_for_times(dict.fromkeys(places, timestamp_ms))
+        return [
+            Span(
+                span.topic,
+                span.partition,
+                span.end if found.get(place) is None else max(span.first, found[place].offset),
+                span.end,
+            )
+            for place, span in places.items()
+        ]
+
+    async def read(self, spans: Sequence[Span]) -> AsyncIterator[Records]:
+        """The records in batches of one partition each, in its order; what was deleted is passed.
+
+        Raises BrokerUnreachable when nothing arrives for three times connect_timeout_s.
+        """
+        firsts = {TopicPartition(s.topic, s.partition): s.first for s in spans if s.first < s.end}
+        self._consumer.assign(list(firsts))
+        for place, first in firsts.items():
+            self._consumer.seek(place, first)
+        left = await self._ends(spans)
+        now = asyncio.get_running_loop().time
+        patience_s = self._settings.connect_timeout_s * _STALLED_AFTER
+        moved_at = now()
+        while left:
+            batches = await self._consumer.getmany(
+                timeout_ms=_POLL_MS, max_records=_RECORDS_A_BATCH
+            )
+            for place, records in batches.items():
+                moved_at = now()
+                if wanted := [record for record in records if record.offset < left.get(place, 0)]:
+                    yield wanted
+            if now() - moved_at > patience_s:
+                raise await unreachable(self._settings.kafka, patience_s, "no records arrive")
+            await self._leave_finished(left)
+
+    async def _ends(self, spans: Sequence[Span]) -> dict[TopicPartition, int]:
+        """Where to stop; what an open transaction has written does not count as there yet."""
+        ends = {TopicPartition(s.topic, s.partition): s.end for s in spans if s.first < s.end}
+        settled = await self._consumer.end_offsets(list(ends)) if ends else {}
+        return {place: min(end, settled[place]) for place, end in ends.items()}
+
+    async def _leave_finished(self, left: dict[TopicPartition, int]) -> None:
+        """By position, for the last offsets may hold no record (transactions, compaction)."""
+        for place, end in list(left.items()):
+            if await self._consumer.position(place) >= end:
+                del left[place]
+                self._consumer.pause(place)
+
+
+@asynccontextmanager
+async def topic_reader(settings: DragomanSettings) -> AsyncIterator[TopicReader]:
+    """A connected reader. Raises BrokerUnreachable and BrokerRefused, in the body too."""
+    options: dict[str, Any] = connection_options(settings.kafka)
+    consumer = AIOKafkaConsumer(
+        **options,
+        group_id=None,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",  # as the workers read
+    )
+    timeout_s = settings.connect_timeout_s
+    try:
+        async with asyncio.timeout(timeout_s):
+            await consumer.start()
+        yield TopicReader(consumer, settings)
+    except TopicAuthorizationFailedError as error:
+        raise BrokerRefused(
+            f"Kafka at {settings.kafka.bootstrap_servers} does not let this user read "
+            f"{', '.join(error.args[0]) if error.args else 'a topic'}: grant READ"
+        ) from None
+    except (KafkaError, OSError, TimeoutError) as error:
+        raise await unreachable(settings.kafka, timeout_s, error) from None
+    finally:
+        await end_within(2.0, consumer.stop)

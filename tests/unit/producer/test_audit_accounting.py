@@ -1,0 +1,243 @@
+"""Is every record counted exactly once, and as what? The audit's accounting, without services."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_producer.operations.accounting import (
+    BREAKS,
+    Account,
+    AuditedRecord,
+    Broken,
+    Ledger,
+    Letters,
+)
+from dragoman_producer.operations.digests import DigestTable, digest_of
+from dragoman_producer.operations.job_keys import JobKey
+
+NOW_MS = 1_900_000_000_000
+HOUR_MS = 3_600_000
+RECORD = AuditedRecord("jobs/0/7", NOW_MS - HOUR_MS, True, "a", "f1", 0, 86_400)
+WAITING = replace(RECORD, settled=False)
+OLD = replace(RECORD, timestamp_ms=NOW_MS - 25 * HOUR_MS)
+NAMELESS = AuditedRecord("jobs/0/7", NOW_MS - HOUR_MS, True)
+
+
+def key(status: str, fingerprint: str | None = "f1") -> JobKey:
+    return JobKey(status, fingerprint, 0, "2030-03-17T17:00:00.000Z")
+
+
+def letters(*conflicts: bool, job_id: str | None = "a") -> Letters:
+    found = Letters()
+    for conflict in conflicts:
+        found.add("jobs/0/7", job_id, conflict=conflict)
+    return found
+
+
+def judged(
+    records: Sequence[tuple[AuditedRecord, JobKey | None]], found: Letters
+) -> tuple[Counter[Account], list[Broken]]:
+    broken: list[Broken] = []
+    with closing(Ledger(found, now_ms=NOW_MS, broken=broken.append)) as ledger:
+        for record, state in records:
+            ledger.account(record, state)
+        keys = {record.job_id: state for record, state in records}
+        for doubt in ledger.doubts():
+            ledger.settle(doubt, keys[doubt.record.job_id])
+    assert ledger.records == sum(ledger.counts.values()) == len(records)
+    return ledger.counts, broken
+
+
+ONE_RECORD = {
+    "completed": (RECORD, key("completed"), letters(), Account.COMPLETED),
+    "completed before its offset is committed": (
+        WAITING,
+        key("completed"),
+        letters(),
+        Account.COMPLETED,
+    ),
+    "completed after a failure": (RECORD, key("completed"), letters(False), Account.COMPLETED),
+    "failed with its letter": (RECORD, key("failed"), letters(False), Account.FAILED),
+    "failed without": (RECORD, key("failed"), letters(), Account.NO_DEAD_LETTER),
+    "failed, and only another's conflict in the letters": (
+        replace(RECORD, place="jobs/0/8"),
+        key("failed"),
+        letters(True),
+        Account.NO_DEAD_LETTER,
+    ),
+    "failed, its key gone": (RECORD, None, letters(False), Account.FAILED),
+    "cancelled": (RECORD, key("cancelled"), letters(), Account.CANCELLED),
+    "cancelled before any record was taken": (
+        RECORD,
+        key("cancelled", None),
+        letters(),
+        Account.CANCELLED,
+    ),
+    "expired": (RECORD, key("expired"), letters(), Account.EXPIRED),
+    "queued": (WAITING, key("queued"), letters(), Account.LIVE),
+    "running": (WAITING, key("running"), letters(), Account.LIVE),
+    "not taken up": (WAITING, None, letters(), Account.LIVE),
+    "another's id, not taken up": (WAITING, key("running", "f2"), letters(), Account.LIVE),
+    "running, and nobody will": (RECORD, key("running"), letters(), Account.STUCK),
+    "a conflict": (RECORD, key("completed", "f2"), letters(True), Account.CONFLICT),
+    "a conflict whose letter is missing": (
+        RECORD,
+        key("completed", "f2"),
+        letters(),
+        Account.NO_DEAD_LETTER,
+    ),
+    "its key gone in time": (OLD, None, letters(), Account.AGED_OUT),
+    "its id used again since": (OLD, key("completed", "f2"), letters(), Account.AGED_OUT),
+    "announced again since": (OLD, key("queued", None), letters(), Account.AGED_OUT),
+    "its key gone too early": (RECORD, None, letters(), Account.LOST),
+    "only announced again": (RECORD, key("queued", None), letters(), Account.LOST),
+    "unreadable": (NAMELESS, None, letters(False, job_id=None), Account.UNREADABLE),
+    "unreadable without letter": (NAMELESS, None, letters(), Account.NO_DEAD_LETTER),
+    "unreadable, not looked at": (
+        replace(NAMELESS, settled=False),
+        None,
+        letters(),
+        Account.LIVE,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ONE_RECORD)
+def test_a_record_is_accounted_for_by_its_key_its_place_and_its_letters(case: str) -> None:
+    record, state, found, expected = ONE_RECORD[case]
+    counts, broken = judged([(record, state)], found)
+    assert counts == {expected: 1}
+    named = [(one.account, one.job_id, one.place) for one in broken]
+    assert named == ([(expected, record.job_id, record.place)] if expected in BREAKS else [])
+
+
+def test_every_further_record_of_a_job_is_a_duplicate() -> None:
+    records = [replace(RECORD, place=f"jobs/0/{number}") for number in range(4)]
+    counts, _ = judged([(record, key("completed")) for record in records], letters())
+    assert counts == {Account.COMPLETED: 1, Account.DUPLICATE: 3}
+
+
+def test_a_late_duplicate_of_a_job_that_aged_out_is_not_lost_whatever_the_order() -> None:
+    late = replace(RECORD, place="jobs/0/9")
+    for pair in ([(OLD, None), (late, None)], [(late, None), (OLD, None)]):
+        counts, broken = judged(pair, letters())
+        assert counts == {Account.AGED_OUT: 1, Account.DUPLICATE: 1}
+        assert broken == []
+
+
+def test_a_replay_whose_end_is_gone_is_lost_though_its_failure_is_known() -> None:
+    again = replace(RECORD, place="jobs/0/9", replay=1)
+    counts, _ = judged([(RECORD, None), (again, None)], letters(False))
+    assert counts == {Account.FAILED: 1, Account.LOST: 1}
+
+
+def test_a_running_job_with_a_record_still_to_be_worked_on_is_live() -> None:
+    replayed = replace(WAITING, place="jobs/0/9", replay=1)
+    counts, _ = judged([(RECORD, key("running")), (replayed, key("running"))], letters())
+    assert counts == {Account.LIVE: 1, Account.DUPLICATE: 1}
+
+
+@contextmanager
+def doubtful(record: AuditedRecord, state: JobKey | None, found: Letters) -> Iterator[Ledger]:
+    with closing(Ledger(found, now_ms=NOW_MS, broken=lambda _: None)) as ledger:
+        ledger.account(record, state)
+        assert ledger.doubtful == 1
+        yield ledger
+
+
+def test_a_letter_that_comes_while_the_audit_reads_settles_the_doubt() -> None:
+    found = letters()
+    with doubtful(RECORD, key("failed"), found) as ledger:
+        found.add("jobs/0/7", "a", conflict=False)
+        ledger.settle(next(ledger.doubts()), key("failed"))
+        assert ledger.counts == {Account.FAILED: 1}
+
+
+def test_a_record_or_an_end_that_comes_while_the_audit_reads_settles_the_doubt() -> None:
+    with doubtful(RECORD, key("running"), letters()) as ledger:
+        ledger.note_newer("a", "f1")
+        ledger.settle(next(ledger.doubts()), key("running"))
+        assert ledger.counts == {Account.LIVE: 1}
+    with doubtful(RECORD, key("running"), letters()) as ledger:
+        ledger.settle(next(ledger.doubts()), key("completed"))
+        assert ledger.counts == {Account.COMPLETED: 1}
+
+
+def test_letters_past_their_own_retention_are_not_missed() -> None:
+    for record, state, expected in (
+        (RECORD, key("failed"), Account.FAILED),
+        (RECORD, key("completed", "f2"), Account.CONFLICT),
+        (NAMELESS, None, Account.UNREADABLE),
+    ):
+        found = letters()
+        found.complete_since_ms = int(datetime(2030, 3, 18, tzinfo=UTC).timestamp() * 1000)
+        counts, broken = judged([(record, state)], found)
+        assert (counts, broken) == ({expected: 1}, [])
+
+
+RECORDS = st.builds(
+    AuditedRecord,
+    place=st.integers(0, 30).map(lambda offset: f"jobs/0/{offset}"),
+    timestamp_ms=st.sampled_from([NOW_MS, OLD.timestamp_ms]),
+    settled=st.booleans(),
+    job_id=st.sampled_from([None, "a", "b", "c"]),
+    fingerprint=st.sampled_from(["f1", "f2"]),
+    replay=st.integers(0, 1),
+    ttl_s=st.just(86_400),
+)
+KEYS = st.none() | st.builds(
+    JobKey,
+    status=st.sampled_from(["queued", "running", "completed", "failed", "cancelled", "new"]),
+    fingerprint=st.sampled_from([None, "f1", "f2"]),
+    finished_at=st.sampled_from([None, "2030-03-17T17:00:00.000Z", "?"]),
+)
+LETTERS = st.lists(
+    st.tuples(st.integers(0, 30), st.sampled_from([None, "a", "b"]), st.booleans()), max_size=8
+)
+
+
+@given(st.lists(st.tuples(RECORDS, KEYS), max_size=40), LETTERS)
+def test_every_record_is_counted_exactly_once_and_every_break_is_named(
+    records: list[tuple[AuditedRecord, JobKey | None]],
+    written: list[tuple[int, str | None, bool]],
+) -> None:
+    found = Letters()
+    for offset, job_id, conflict in written:
+        found.add(f"jobs/0/{offset}", job_id, conflict=conflict)
+    counts, broken = judged(records, found)
+    assert len(broken) == sum(counts[account] for account in BREAKS)
+    places = Counter(record.place for record, _ in records)
+    assert Counter(one.place for one in broken) <= places
+    # What waits is never called broken.
+    waiting = Counter(record.place for record, _ in records if not record.settled)
+    failed = {one.place for one in broken if one.account is not Account.NO_DEAD_LETTER}
+    assert all(places[place] > waiting[place] for place in failed)
+
+
+@given(st.lists(st.tuples(st.text(max_size=5), st.integers(1, 7)), max_size=200))
+def test_a_digest_table_answers_like_a_dict(entries: list[tuple[str, int]]) -> None:
+    table, expected = DigestTable(), dict[str, int]()
+    for name, flags in entries:
+        before = expected.get(name, 0)
+        assert table.add(digest_of(name), flags) == before
+        expected[name] = before | flags
+    assert {name: table.flags(digest_of(name)) for name in expected} == expected
+    assert len(table) == len(expected)
+
+
+def test_a_digest_table_keeps_all_its_entries_while_it_grows() -> None:
+    table = DigestTable()
+    for number in range(20_000):
+        assert table.add(digest_of(str(number)), 1 + number % 5) == 0
+    assert len(table) == 20_000
+    wrong = [n for n in range(20_000) if table.flags(digest_of(str(n))) != 1 + n % 5]
+    assert wrong == []
+    assert table.flags(digest_of("20000")) == 0
