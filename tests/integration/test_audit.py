@@ -1,0 +1,156 @@
+"""Does `dragoman audit` balance, and does it name what was lost? Real worker, Kafka and Redis."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from support.foreign import ended, publish_with_headers, read_all
+from support.installation import Installation, a_job
+from support.kafka_broker import KafkaBroker
+from support.redis_server import RedisServer
+
+MakeTopic = Callable[..., str]
+
+
+@pytest.fixture
+def installation(
+    kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
+) -> Iterator[Installation]:
+    name = topic(partitions=2)
+    kafka.create_topic(f"{name}-dead", 2)
+    made = Installation(kafka, redis_server, name, tmp_path)
+    yield made
+    made.redis.close()
+
+
+def publish_one_of_each(installation: Installation) -> None:
+    """Every way a record can end, but for those that time alone brings."""
+    installation("cancel", "cancelled")
+    installation.publish(
+        *(a_job(f"good-{number}") for number in range(50)),
+        *(a_job(f"bad-{number}", "#!fatal\nHello.") for number in range(5)),
+        a_job("invalid", target_lang="xx-invalid-"),
+        a_job("late", deadline="2020-01-01T00:00:00Z"),
+        a_job("cancelled"),
+        a_job("good-0"),
+        a_job("bad-0", "#!fatal\nHello."),
+        a_job("good-1", "Another text."),
+        b"not a job",
+        None,
+        b"[1]",
+    )
+
+
+EXPECTED = {
+    "completed": 50,
+    "failed": 6,
+    "cancelled": 1,
+    "expired": 1,
+    "duplicate": 2,
+    "conflict": 1,
+    "unreadable": 3,
+}
+
+
+def test_every_way_to_end_is_accounted_for_before_and_after_a_worker_ran(
+    installation: Installation,
+) -> None:
+    publish_one_of_each(installation)
+    status, sums, broken = installation.audit()
+    assert (status, broken) == (0, [])
+    # Both payloads of good-1 wait, and which is the job is not known before one is taken.
+    assert sums == {"live": 61, "cancelled": 1, "duplicate": 2}
+    with installation.worker():
+        installation.settled()
+        assert installation.audit() == (0, EXPECTED, [])
+    table = installation("audit")
+    assert table.returncode == 0
+    assert "balances" in table.stdout
+    assert max(map(len, table.stdout.splitlines())) <= 60
+
+
+def test_a_key_that_vanished_a_letter_that_is_missing_and_a_job_left_running_are_named(
+    installation: Installation,
+) -> None:
+    publish_one_of_each(installation)
+    with installation.worker():
+        installation.settled()
+    lost, failed, stuck = "dragoman:job:good-7", "dragoman:job:good-8", "dragoman:job:good-9"
+    installation.redis.delete(lost)
+    installation.redis.hset(failed, "status", "failed")
+    installation.redis.hset(stuck, "status", "running")
+    status, sums, broken = installation.audit()
+    assert status == 1
+    named = {(one["account"], one["job_id"]) for one in broken}
+    assert named == {("lost", "good-7"), ("no_dead_letter", "good-8"), ("stuck", "good-9")}
+    assert all(one["place"].startswith(f"{installation.topic}/") for one in broken)
+    changed = {"completed": 47, "lost": 1, "no_dead_letter": 1, "stuck": 1}
+    assert sums == EXPECTED | changed
+    told = installation("audit", "--show", "1")
+    assert told.returncode == 1
+    assert len([line for line in told.stdout.splitlines() if "\t" in line]) == 1
+
+
+def test_unreadable_records_and_conflicts_without_their_letters_are_named_by_place(
+    installation: Installation, kafka: KafkaBroker
+) -> None:
+    publish_one_of_each(installation)
+    with installation.worker():
+        installation.settled()
+    installation.env["DRAGOMAN_KAFKA__DEAD_LETTER_TOPIC"] = kafka.create_topic(
+        f"{installation.topic}-empty"
+    )
+    status, sums, broken = installation.audit()
+    assert status == 1
+    assert sums["no_dead_letter"] == len(broken) == 10
+    assert len({one["place"] for one in broken}) == 10
+    assert [one["job_id"] for one in broken].count(None) == 3
+
+
+def test_results_past_their_ttl_are_told_apart_from_lost_ones(
+    installation: Installation,
+) -> None:
+    installation.publish(a_job("short", ttl_s=60), a_job("long"))
+    with installation.worker():
+        installation.settled()
+    # A record of two minutes ago: the broker keeps the time that its producer gives.
+    producer = Producer({"bootstrap.servers": installation.kafka})
+    old = int((time.time() - 120) * 1000)
+    value = json.dumps(a_job("aged", ttl_s=60)).encode()
+    producer.produce(installation.topic, value, key="aged", timestamp=old)
+    assert producer.flush(30) == 0
+    with installation.worker("second"):
+        ended(installation.redis, "aged")
+        installation.settled()
+    installation.redis.delete("dragoman:job:aged", "dragoman:job:short")
+    status, sums, broken = installation.audit()
+    assert (status, sums) == (1, {"completed": 1, "aged_out": 1, "lost": 1})
+    assert [one["job_id"] for one in broken] == ["short"]
+
+
+def test_a_replayed_job_is_one_job_while_it_runs_and_after(installation: Installation) -> None:
+    job = a_job("slow", "#!fatal\n#!sleep 1\nHello.")
+    installation.publish(job)
+    with installation.worker():
+        ended(installation.redis, "slow")
+        installation.settled()
+    header = [("dragoman-replay", b"1")]
+    publish_with_headers(installation.kafka, installation.topic, job, header)
+    assert installation.audit() == (0, {"failed": 1, "duplicate": 1}, [])
+    with installation.worker("mended", engine__echo__faults=False):
+        installation.settled()
+    assert installation.audit() == (0, {"completed": 1, "duplicate": 1}, [])
+    assert len(read_all(installation.kafka, f"{installation.topic}-dead", 2)) == 1
+
+
+def test_a_topic_that_is_missing_is_named(installation: Installation) -> None:
+    installation.env["DRAGOMAN_KAFKA__TOPICS"] = '["no-such-topic"]'
+    done = installation("audit")
+    assert done.returncode == 1
+    assert "no-such-topic" in done.stderr

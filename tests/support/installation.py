@@ -1,0 +1,107 @@
+"""How do tests run `dragoman` and a real worker over one topic of two partitions and one Redis?"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import redis
+
+from support.foreign import committed, publish
+from support.kafka_broker import KafkaBroker
+from support.processes import command
+from support.redis_server import RedisServer
+from support.waiting import wait_until
+from support.worker_process import WorkerProcess
+
+ALL_ACCOUNTS: Final = (
+    "completed",
+    "failed",
+    "cancelled",
+    "expired",
+    "live",
+    "duplicate",
+    "conflict",
+    "unreadable",
+    "aged_out",
+    "lost",
+    "stuck",
+    "no_dead_letter",
+)
+
+
+class Installation:
+    """A topic, a dead-letter topic, one Redis, and the commands over them."""
+
+    def __init__(self, kafka: KafkaBroker, server: RedisServer, topic: str, folder: Path) -> None:
+        self.kafka, self.url, self.topic, self.folder = kafka.bootstrap, server.url, topic, folder
+        self.redis = redis.Redis.from_url(server.url)
+        self.env = {
+            **os.environ,
+            "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS": self.kafka,
+            "DRAGOMAN_KAFKA__TOPICS": json.dumps([topic]),
+            "DRAGOMAN_KAFKA__DEAD_LETTER_TOPIC": f"{topic}-dead",
+            "DRAGOMAN_KAFKA__GROUP_ID": f"{topic}-group",
+            "DRAGOMAN_REDIS__URL": self.url,
+        }
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `dragoman`."""
+        done = subprocess.run(
+            command("dragoman", *arguments),
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert "fault of the program" not in done.stderr
+        return done
+
+    def objects(self, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
+        """The status of a command and the objects it prints with --json."""
+        done = self(*arguments, "--json")
+        return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+    def audit(self) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
+        """Its status, its sums other than 0, and what it calls broken."""
+        status, (*broken, summary) = self.objects("audit")
+        assert summary["records"] == sum(summary[account] for account in ALL_ACCOUNTS)
+        sums = {name: summary[name] for name in ALL_ACCOUNTS if summary[name]}
+        return status, sums, broken
+
+    @contextmanager
+    def worker(self, name: str = "worker", **settings: Any) -> Iterator[WorkerProcess]:
+        """A real worker on the echo engine, ready; it drains at the end."""
+        with WorkerProcess(
+            self.folder,
+            kafka=self.kafka,
+            redis=self.url,
+            topic=self.topic,
+            name=name,
+            settings={key.replace("__", "."): value for key, value in settings.items()},
+        ) as process:
+            yield process.ready()
+
+    def publish(self, *values: bytes | dict[str, Any] | None) -> None:
+        """Records of a foreign client."""
+        publish(self.kafka, self.topic, values)
+
+    def settled(self) -> None:
+        """Wait until the group has committed all that is there."""
+
+        def all_committed() -> bool:
+            offsets, end = committed(self.kafka, f"{self.topic}-group", self.topic, 2)
+            return offsets == end
+
+        wait_until(all_committed, timeout_s=30, what="everything is committed")
+
+
+def a_job(job_id: str, text: Any = "Hello.", **more: Any) -> dict[str, Any]:
+    """A valid job; its text may be a fault line of the echo engine."""
+    return {"job_id": job_id, "text": text, "target_lang": "de", "source_lang": "en", **more}
