@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from support.foreign import ended, publish_with_headers, read_all
+from support.foreign import ended, publish_with_headers
 from support.installation import Installation, a_job
 from support.kafka_broker import KafkaBroker
 from support.redis_server import RedisServer
@@ -146,7 +146,7 @@ def test_a_replayed_job_is_one_job_while_it_runs_and_after(installation: Install
     with installation.worker("mended", engine__echo__faults=False):
         installation.settled()
     assert installation.audit() == (0, {"completed": 1, "duplicate": 1}, [])
-    assert len(read_all(installation.kafka, f"{installation.topic}-dead", 2)) == 1
+    assert len(installation.letters()) == 1
 
 
 def test_a_topic_that_is_missing_is_named(installation: Installation) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import redis
+from confluent_kafka import KafkaException
 
-from support.foreign import committed, publish
+from support.foreign import DeadLetter, committed, publish, read_all
 from support.kafka_broker import KafkaBroker
 from support.processes import command
 from support.redis_server import RedisServer
@@ -60,7 +61,7 @@ class Installation:
             timeout=60,
             check=False,
         )
-        assert "fault of the program" not in done.stderr
+        assert "fault of the program" not in done.stderr, done.stderr
         return done
 
     def objects(self, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
@@ -92,11 +93,33 @@ class Installation:
         """Records of a foreign client."""
         publish(self.kafka, self.topic, values)
 
+    def read(self, topic: str) -> list[DeadLetter]:
+        """Every record of one of its topics, once the broker has told the topic's partitions."""
+
+        found: list[list[DeadLetter]] = []
+
+        def readable() -> bool:
+            try:
+                found.append(read_all(self.kafka, topic, 2))
+            except KafkaException:
+                return False
+            return True
+
+        wait_until(readable, timeout_s=20, what=f"{topic} can be read")
+        return found[0]
+
+    def letters(self) -> list[DeadLetter]:
+        """Every dead letter."""
+        return self.read(f"{self.topic}-dead")
+
     def settled(self) -> None:
         """Wait until the group has committed all that is there."""
 
         def all_committed() -> bool:
-            offsets, end = committed(self.kafka, f"{self.topic}-group", self.topic, 2)
+            try:
+                offsets, end = committed(self.kafka, f"{self.topic}-group", self.topic, 2)
+            except KafkaException:  # a young broker is still looking for its coordinator
+                return False
             return offsets == end
 
         wait_until(all_committed, timeout_s=30, what="everything is committed")

@@ -138,7 +138,9 @@ class _Replaying:
             try:
                 # A record may have no key, and its copy has none then; aiokafka takes that.
                 key = cast("bytes", decision.key)
-                await self._publisher.publish(decision.topic, key, decision.value, decision.headers)
+                await self._publisher.publish(
+                    decision.topic, key, decision.value, list(decision.headers)
+                )
             except RecordTooLarge:
                 return Skip.TOO_LARGE
         return decision.number
