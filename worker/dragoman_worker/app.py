@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import Final, TypedDict
 
 from prometheus_client import CollectorRegistry
 
@@ -22,7 +22,7 @@ from dragoman_worker.kafka.source import KafkaSource
 from dragoman_worker.kafka.topics import topics_exist
 from dragoman_worker.lifecycle import stop_signals
 from dragoman_worker.log import logger
-from dragoman_worker.metrics import Metrics
+from dragoman_worker.metrics import Metrics, Pace
 from dragoman_worker.permits import Permits
 from dragoman_worker.planning import Planner
 from dragoman_worker.ports import Engine, EngineLimits
@@ -40,6 +40,11 @@ from dragoman_worker.worker import Worker, WorkerState
 LIVE_S: Final = 60.0
 """A poll loop that has not turned for this long is stuck."""
 READ_EVERY_S: Final = 1.0
+
+
+class _TopicsWritten(TypedDict):
+    dead_letters: KafkaDeadLetters
+    results: KafkaResults | None
 
 
 class App:
@@ -128,15 +133,47 @@ class App:
     async def _join(
         self, stack: AsyncExitStack, engine: Engine, store: RedisStore, publisher: KafkaPublisher
     ) -> Worker:
-        settings, metrics = self._settings, self._metrics
+        settings = self._settings
         source = KafkaSource(
             settings.kafka,
             partition_span=settings.limits.partition_span,
             client_id=settings.worker_id,
-            metrics=metrics,
+            metrics=self._metrics,
         )
         permits = Permits(**_engine_room(settings.limits, engine.limits))
         in_hand = InHand()
+        executor = Executor(
+            store=store,
+            translator=await self._translator(engine, permits),
+            permits=permits,
+            in_hand=in_hand,
+            owned=source.owned,
+            reporter=Reporter(Identity(settings.worker_id, engine.info, engine.model)),
+            metrics=self._metrics,
+        )
+        worker = Worker(
+            source=source,
+            executor=executor,
+            store=store,
+            in_hand=in_hand,
+            permits=permits,
+            jobs_in_hand=_jobs_in_hand(settings.limits, engine.limits),
+            bytes_in_hand=settings.limits.bytes_in_hand,
+            grace_s=settings.shutdown.grace_s,
+            metrics=self._metrics,
+            **self._topics_written(publisher),
+        )
+        engine.on_death(worker.halt)
+        stack.push_async_callback(source.close)
+        await source.start(Deadline.after(settings.connect_timeout_s))
+        readings = asyncio.create_task(self._read(source, permits, in_hand), name="readings")
+        readings.add_done_callback(worker.side_task_ended)
+        stack.callback(readings.cancel)
+        self._worker = worker
+        return worker
+
+    async def _translator(self, engine: Engine, permits: Permits) -> Translator:
+        settings = self._settings
         detector = LanguageDetector()
         await asyncio.to_thread(detector.load)
         planner = Planner(
@@ -146,53 +183,33 @@ class App:
             exact_lengths=settings.engine.exact_lengths,
             detector=detector,
         )
-        translator = Translator(
+        retry = RetryPolicy(
+            attempts=settings.retry.attempts,
+            initial_s=settings.retry.initial_s,
+            max_s=settings.retry.max_s,
+        )
+        return Translator(
             planner=planner,
             engine=engine,
             permits=permits,
-            retry=RetryPolicy(
-                attempts=settings.retry.attempts,
-                initial_s=settings.retry.initial_s,
-                max_s=settings.retry.max_s,
-            ),
+            retry=retry,
             attempt_timeout_s=settings.retry.attempt_timeout_s,
-            metrics=metrics,
+            metrics=self._metrics,
         )
-        executor = Executor(
-            store=store,
-            translator=translator,
-            permits=permits,
-            in_hand=in_hand,
-            owned=source.owned,
-            reporter=Reporter(Identity(settings.worker_id, engine.info, engine.model)),
-            metrics=metrics,
+
+    def _topics_written(self, publisher: KafkaPublisher) -> _TopicsWritten:
+        kafka = self._settings.kafka
+        letters = KafkaDeadLetters(
+            publisher,
+            topic=kafka.dead_letter_topic,
+            group_id=kafka.group_id,
+            worker_id=self._settings.worker_id,
         )
-        topic = settings.kafka.results_topic
-        worker = self._worker = Worker(
-            source=source,
-            executor=executor,
-            store=store,
-            dead_letters=KafkaDeadLetters(
-                publisher,
-                topic=settings.kafka.dead_letter_topic,
-                group_id=settings.kafka.group_id,
-                worker_id=settings.worker_id,
-            ),
-            results=None if topic is None else KafkaResults(publisher, topic=topic),
-            in_hand=in_hand,
-            permits=permits,
-            jobs_in_hand=_jobs_in_hand(settings.limits, engine.limits),
-            bytes_in_hand=settings.limits.bytes_in_hand,
-            grace_s=settings.shutdown.grace_s,
-            metrics=metrics,
-        )
-        engine.on_death(worker.halt)
-        stack.push_async_callback(source.close)
-        await source.start(Deadline.after(settings.connect_timeout_s))
-        readings = asyncio.create_task(self._read(source, permits, in_hand), name="readings")
-        readings.add_done_callback(worker.side_task_ended)
-        stack.callback(readings.cancel)
-        return worker
+        results = kafka.results_topic
+        return {
+            "dead_letters": letters,
+            "results": None if results is None else KafkaResults(publisher, topic=results),
+        }
 
     def _check_profile(self) -> None:
         try:
@@ -230,7 +247,7 @@ class App:
         }
 
     async def _read(self, source: KafkaSource, permits: Permits, in_hand: InHand) -> None:
-        metrics, pace = self._metrics, _Pace()
+        metrics, pace = self._metrics, Pace()
         while True:
             due = time.monotonic() + READ_EVERY_S
             await asyncio.sleep(READ_EVERY_S)
@@ -242,36 +259,7 @@ class App:
             metrics.ready.set(all(self._ready().values()))
             depth = source.lag()
             metrics.queue_depth_jobs.set(depth)
-            metrics.queue_depth_seconds.set(pace.seconds_for(depth, _jobs_done(metrics)))
-
-
-class _Pace:
-    """Jobs a second, smoothed over about a minute."""
-
-    def __init__(self) -> None:
-        self._done = 0.0
-        self._at = time.monotonic()
-        self._jobs_a_second = 0.0
-
-    def seconds_for(self, depth: int, done: float) -> float:
-        now = time.monotonic()
-        elapsed = max(1e-3, now - self._at)
-        rate = (done - self._done) / elapsed
-        weight = min(1.0, elapsed / 60.0) if self._jobs_a_second else 1.0
-        self._jobs_a_second += weight * (rate - self._jobs_a_second)
-        self._done, self._at = done, now
-        if depth == 0:
-            return 0.0
-        return depth / self._jobs_a_second if self._jobs_a_second > 0 else float("inf")
-
-
-def _jobs_done(metrics: Metrics) -> float:
-    return sum(
-        sample.value
-        for metric in metrics.jobs.collect()
-        for sample in metric.samples
-        if sample.name.endswith("_total")
-    )
+            metrics.queue_depth_seconds.set(pace.seconds_for(depth, metrics.jobs_done()))
 
 
 def _engine_room(limits: LimitsSettings, engine: EngineLimits) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -106,3 +107,29 @@ class Metrics:
             registry=registry,
         )
         self.ready = Gauge("dragoman_ready", "1 while jobs are being taken.", registry=registry)
+
+    def jobs_done(self) -> float:
+        """Jobs of every status that ended here, since the start."""
+        samples = (sample for metric in self.jobs.collect() for sample in metric.samples)
+        return sum(sample.value for sample in samples if sample.name.endswith("_total"))
+
+
+class Pace:
+    """Jobs a second, smoothed over about a minute."""
+
+    def __init__(self) -> None:
+        self._done = 0.0
+        self._at = time.monotonic()
+        self._jobs_a_second = 0.0
+
+    def seconds_for(self, depth: int, done: float) -> float:
+        """How long `depth` jobs will take, with `done` jobs counted until now."""
+        now = time.monotonic()
+        elapsed = max(1e-3, now - self._at)
+        rate = (done - self._done) / elapsed
+        weight = min(1.0, elapsed / 60.0) if self._jobs_a_second else 1.0
+        self._jobs_a_second += weight * (rate - self._jobs_a_second)
+        self._done, self._at = done, now
+        if depth == 0:
+            return 0.0
+        return depth / self._jobs_a_second if self._jobs_a_second > 0 else float("inf")
