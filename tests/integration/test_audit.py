@@ -154,3 +154,23 @@ def test_a_topic_that_is_missing_is_named(installation: Installation) -> None:
     done = installation("audit")
     assert done.returncode == 1
     assert "no-such-topic" in done.stderr
+
+
+def test_an_audit_beside_workers_at_work_calls_nothing_broken(installation: Installation) -> None:
+    with installation.worker(engine__echo__latency_s=0.05, limits__items_in_engine=8):
+        installation.publish(
+            *(a_job(f"good-{number}") for number in range(600)),
+            *(a_job(f"good-{number}") for number in range(0, 600, 9)),
+            *(a_job(f"bad-{number}", "#!fatal\nHello.") for number in range(100)),
+            *(a_job(f"good-{number}", "Another text.") for number in range(0, 600, 20)),
+            *(b"no job" for _ in range(20)),
+        )
+        seen = [installation.audit() for _ in range(4)]
+        assert [(status, broken) for status, _, broken in seen] == 4 * [(0, [])]
+        assert seen[0][1]["live"] > 0
+        installation.settled()
+    assert installation.audit() == (
+        0,
+        {"completed": 600, "failed": 100, "duplicate": 67, "conflict": 30, "unreadable": 20},
+        [],
+    )

@@ -78,6 +78,7 @@ def test_letters_are_listed_by_code_id_and_time_and_shown_with_their_text_on_req
     place = next(one["origin"] for one in letters if one["job_id"] is None)
     _, (nameless,) = installation.objects("dead-letters", "show", place, "--value")
     assert nameless["value"] == "no job"
+    assert ["x-error-code", "invalid_job"] in nameless["headers"]
     assert installation("dead-letters", "show", "bad", "unheard-of").returncode == 3
     assert installation("dead-letters", "show", "unheard-of").returncode == 1
 

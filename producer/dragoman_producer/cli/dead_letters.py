@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dragoman_producer.cli import options
+from dragoman_producer.cli.letter_lines import (
+    put_letter_block,
+    put_letter_json,
+    put_letter_line,
+    tell_judged,
+    tell_sum,
+)
 from dragoman_producer.cli.meter import meter
 from dragoman_producer.cli.options import Connection
-from dragoman_producer.cli.terminal import (
-    ALL_WELL,
-    FAILED,
-    PARTLY,
-    WRONG_USAGE,
-    put,
-    put_json,
-    run,
-    say,
-)
+from dragoman_producer.cli.terminal import ALL_WELL, FAILED, PARTLY, WRONG_USAGE, run, say
 
 if TYPE_CHECKING:
-    from dragoman_producer.operations.dead_letters import Judged, ReplaySum
+    from dragoman_producer.operations.dead_letters import Judged
     from dragoman_producer.operations.letters import DeadLetter, LetterFilter
-
-_NOWHERE: Final = "-"
 
 Codes = Annotated[
     list[str] | None, typer.Option("--code", metavar="CODE", help="Only these error codes.")
@@ -58,7 +53,7 @@ def list_letters(
 ) -> None:
     """Print when, why and where each record died: time, code, job id, place, message."""
     wanted = _filter(codes, ids, since, until)
-    put_letter = _put_json if as_json else _put_line
+    put_letter = put_letter_json if as_json else put_letter_line
     connection = Connection(config, kafka, redis)
 
     async def work() -> int:
@@ -89,9 +84,9 @@ def show(
     def put_letter(letter: DeadLetter) -> None:
         found.add(wanted.name_of(letter))
         if as_json:
-            put_json(_fields(letter) | _headers(letter) | (_value(letter) if value else {}))
+            put_letter_json(letter, headers=True, value=value)
         else:
-            _put_block(letter, value=value)
+            put_letter_block(letter, value=value)
 
     async def work() -> int:
         await _each_letter(connection, wanted, put_letter, None)
@@ -138,7 +133,7 @@ def replay(
     def told(judged: Judged) -> None:
         nonlocal published
         published += judged.skip is None and not dry_run
-        _tell_judged(judged, dry_run=dry_run, as_json=as_json)
+        tell_judged(judged, dry_run=dry_run, as_json=as_json)
 
     async def work() -> int:
         from dragoman_producer.operations.dead_letters import ReplayOptions, replay_letters
@@ -147,7 +142,7 @@ def replay(
             result = await replay_letters(
                 connection.settings(), wanted, ReplayOptions(dry_run, rate_hz), told, progress
             )
-        return _tell_sum(result, dry_run=dry_run)
+        return tell_sum(result, dry_run=dry_run)
 
     run(work(), lambda: f"; replayed so far: {published:,} (giving it again is safe)")
 
@@ -220,87 +215,3 @@ async def _each_letter(
                 count += 1
                 if count == limit:
                     break
-
-
-# --- what is said -------------------------------------------------------------------------------
-
-
-def _fields(letter: DeadLetter) -> dict[str, Any]:
-    from dragoman_schemas import names
-    from dragoman_schemas.wire import rfc3339
-
-    return {
-        "job_id": letter.job_id,
-        "code": letter.code,
-        "message": letter.header(names.HEADER_ERROR_MESSAGE),
-        "at": rfc3339(letter.timestamp_ms),
-        "origin": letter.origin,
-        "dead_letter": f"{letter.partition}/{letter.offset}",
-        "bytes": len(letter.value or b""),
-        "headers_only": letter.is_headers_only,
-    }
-
-
-def _headers(letter: DeadLetter) -> dict[str, Any]:
-    return {
-        "key": None if letter.key is None else letter.key.decode(errors="replace"),
-        "headers": {
-            name: (value or b"").decode(errors="replace") for name, value in letter.headers
-        },
-    }
-
-
-def _value(letter: DeadLetter) -> dict[str, Any]:
-    if letter.value is None:
-        return {"value": None}
-    try:
-        return {"value": letter.value.decode()}
-    except UnicodeDecodeError:
-        return {"value_base64": base64.b64encode(letter.value).decode()}
-
-
-def _put_json(letter: DeadLetter) -> None:
-    put_json(_fields(letter))
-
-
-def _put_line(letter: DeadLetter) -> None:
-    fields = _fields(letter)
-    columns = ("at", "code", "job_id", "origin", "message")
-    put("\t".join(" ".join(str(fields[name] or _NOWHERE).split()) for name in columns))
-
-
-def _put_block(letter: DeadLetter, *, value: bool) -> None:
-    fields = _fields(letter) | {"key": _headers(letter)["key"]}
-    for name, content in fields.items():
-        put(f"{name}: {_NOWHERE if content is None else content}")
-    for name, content in _headers(letter)["headers"].items():
-        put(f"  {name}: {content}")
-    if value:
-        for name, content in _value(letter).items():
-            put(f"{name}: {_NOWHERE if content is None else content}")
-    put("")
-
-
-def _tell_judged(judged: Judged, *, dry_run: bool, as_json: bool) -> None:
-    letter, skip = judged.letter, judged.skip
-    done = "would_replay" if dry_run else "replayed"
-    if as_json:
-        fields = {"job_id": letter.job_id, "origin": letter.origin, "code": letter.code}
-        ending = {"action": done, "replay": judged.number}
-        put_json(fields | (ending if skip is None else {"action": "skipped", "why": skip.value}))
-        return
-    action = f"{done}\t{judged.number}" if skip is None else f"skipped\t{skip.value}"
-    put(f"{letter.job_id or _NOWHERE}\t{letter.origin or _NOWHERE}\t{action}")
-
-
-def _tell_sum(result: ReplaySum, *, dry_run: bool) -> int:
-    from dragoman_producer.operations.replay import SAID_OF_SKIP
-
-    for skip, count in sorted(result.skipped.items()):
-        say(f"skipped {count:,} ({skip.value}): {SAID_OF_SKIP[skip]}")
-    for name in result.not_found:
-        say(f"dragoman dead-letters replay: there is no such dead letter of {name}")
-    say(f"{'would be replayed' if dry_run else 'replayed'}: {result.replayed:,}")
-    if not result.left_out:
-        return ALL_WELL
-    return PARTLY if result.replayed else FAILED
