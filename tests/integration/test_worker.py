@@ -284,6 +284,7 @@ CONTRACT_METRICS = [
     "dragoman_decode_seconds_per_token",
     "dragoman_commit_age_seconds",
     "dragoman_event_loop_lag_seconds",
+    "dragoman_bottleneck",
 ]
 
 

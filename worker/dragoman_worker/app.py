@@ -11,6 +11,7 @@ from typing import Final, TypedDict
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.connections import SettingsError
+from dragoman_worker.bottleneck import Load, bottleneck
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
 from dragoman_worker.errors import UnknownProfile
@@ -166,7 +167,9 @@ class App:
         engine.on_death(worker.halt)
         stack.push_async_callback(source.close)
         await source.start(Deadline.after(settings.connect_timeout_s))
-        readings = asyncio.create_task(self._read(source, permits, in_hand), name="readings")
+        readings = asyncio.create_task(
+            self._read(source, permits, in_hand, engine), name="readings"
+        )
         readings.add_done_callback(worker.side_task_ended)
         stack.callback(readings.cancel)
         self._worker = worker
@@ -246,8 +249,10 @@ class App:
             and (self._worker is None or self._worker.state is WorkerState.WORKING),
         }
 
-    async def _read(self, source: KafkaSource, permits: Permits, in_hand: InHand) -> None:
-        metrics, pace = self._metrics, Pace()
+    async def _read(
+        self, source: KafkaSource, permits: Permits, in_hand: InHand, engine: Engine
+    ) -> None:
+        metrics, pace, preempted = self._metrics, Pace(), 0
         while True:
             due = time.monotonic() + READ_EVERY_S
             await asyncio.sleep(READ_EVERY_S)
@@ -257,9 +262,19 @@ class App:
             metrics.items_waiting.set(permits.waiting)
             metrics.commit_age_seconds.set(source.commit_age_s())
             metrics.ready.set(all(self._ready().values()))
-            depth = source.lag()
+            depth, readings = source.lag(), engine.readings()
             metrics.queue_depth_jobs.set(depth)
             metrics.queue_depth_seconds.set(pace.seconds_for(depth, metrics.jobs_done()))
+            load = Load(
+                queue_depth=depth,
+                items_in_engine=permits.held_items,
+                items_allowed=permits.items,
+                max_num_seqs=engine.limits.max_num_seqs,
+                engine=readings,
+                preempted=readings.preemptions - preempted,
+            )
+            preempted = readings.preemptions
+            metrics.limited_by(bottleneck(load))
 
 
 def _engine_room(limits: LimitsSettings, engine: EngineLimits) -> dict[str, int]:

@@ -106,7 +106,18 @@ class Metrics:
             "How late the event loop runs its timers.",
             registry=registry,
         )
+        self.bottleneck = Gauge(
+            "dragoman_bottleneck",
+            "1 for the cause that limits throughput now.",
+            ["cause"],
+            registry=registry,
+        )
         self.ready = Gauge("dragoman_ready", "1 while jobs are being taken.", registry=registry)
+
+    def limited_by(self, cause: str) -> None:
+        """Mark the one cause that limits throughput now, and unmark the one before."""
+        self.bottleneck.clear()
+        self.bottleneck.labels(cause).set(1)
 
     def jobs_done(self) -> float:
         """Jobs of every status that ended here, since the start."""

@@ -46,6 +46,11 @@ class Permits:
         self._draining = False
 
     @property
+    def items(self) -> int:
+        """Items that may be in the engine at once."""
+        return self._items
+
+    @property
     def held_items(self) -> int:
         """Items in the engine now."""
         return self._held_items
