@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import redis
 from support.foreign import ended, publish
 from support.kafka_broker import KafkaBroker
 from support.ports import free_ports
+from support.processes import command
 from support.redis_server import RedisServer
 from support.worker_process import WorkerProcess
 
@@ -110,3 +113,42 @@ def test_durability_is_what_it_says(
                 lambda: worker.metric("dragoman_commits_total") > 0, timeout_s=20, what="a commit"
             )
         assert ended(client, "a")["status"] == "completed"
+
+
+def checked(topic: str, **settings: str) -> tuple[int, dict[str, dict[str, str]]]:
+    """Exit status and findings of `dragoman-worker check --json`."""
+    pairs = [part for pair in settings.items() for part in ("--set", "=".join(pair))]
+    names = {"kafka.topics": topic, "kafka.dead_letter_topic": f"{topic}-dead"}
+    pairs += [part for pair in names.items() for part in ("--set", "=".join(pair))]
+    argv = command("dragoman-worker", "check", "--json", *pairs)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    findings = [json.loads(line) for line in done.stdout.splitlines()]
+    return done.returncode, {finding["check"]: finding for finding in findings}
+
+
+def test_check_finds_now_what_would_fail_later(
+    kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic
+) -> None:
+    name = topic(partitions=3)
+    at = {
+        "kafka.bootstrap_servers": kafka.bootstrap,
+        "redis.url": redis_server.url,
+        "engine.kind": "echo",
+    }
+    status, findings = checked(name, **at)
+    assert status == 1
+    assert findings[f"topic {name}-dead"]["status"] == "bad", "nobody has made it"
+    assert {finding["status"] for finding in findings.values()} == {"ok", "bad"}
+    kafka.create_topic(f"{name}-dead", 3)
+    status, findings = checked(name, **at)
+    assert (status, {finding["status"] for finding in findings.values()}) == (0, {"ok"})
+    assert set(findings) == {
+        "profile",
+        "redis",
+        "kafka",
+        f"topic {name}",
+        f"topic {name}-dead",
+        "engine",
+    }
+    status, findings = checked(name, **{**at, "engine.profile": "nope", "connect_timeout_s": "2"})
+    assert (status, findings["profile"]["status"]) == (1, "bad")
