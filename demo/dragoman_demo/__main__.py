@@ -113,15 +113,21 @@ def _run(engine: EngineKind, act: Act, *, interrupted: int) -> int:
 
 
 async def _until_signal(engine: EngineKind, folder: Path, screen: Screen, act: Act) -> int:
-    """Act on a running trial; SIGTERM and a closed terminal end it as Ctrl-C does."""
+    """Act on a running trial; Ctrl-C, SIGTERM and a closed terminal end it, and say so at once."""
 
     async def trying() -> int:
         async with running(engine, folder, screen) as trial:
             return await unless_worker_fails(trial, act(trial, screen))
 
     task = asyncio.create_task(trying(), name="trial")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+
+    def end() -> None:
+        if not task.cancelling():  # a second one must not cut the ending short
+            screen.say("Ending what has been started; this takes some seconds ...")
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, end)
     return await task
 
 
