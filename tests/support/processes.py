@@ -62,6 +62,7 @@ class ChildProcess:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
+                preexec_fn=_heed_interrupts,  # noqa: PLW1509  async-signal-safe, and short
             )
         return self
 
@@ -209,3 +210,8 @@ class ChildProcess:
     def _told(self, message: str) -> str:
         text = self.errors or self.output if self._split else self.output
         return f"{' '.join(self.argv[:3])}: {message}\n--- the end of its output\n{text[-4000:]}"
+
+
+def _heed_interrupts() -> None:
+    """A shell's background job ignores SIGINT, and so would all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
