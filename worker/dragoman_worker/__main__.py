@@ -99,10 +99,12 @@ def _list_profiles(*, as_json: bool) -> None:
         for row in rows:
             print(json.dumps(asdict(row)))
         return
-    table = Table("profile", "models", "languages", "takes", "sampling", box=None)
+    table = Table(box=None, padding=(0, 1, 1, 0))
+    for heading in ("profile", "models", "languages", "takes", "sampling"):
+        table.add_column(heading, overflow="fold")  # a cut word would hide what it says
     for row in rows:
         languages = " ".join(row.languages) if len(row.languages) <= 8 else str(len(row.languages))
-        table.add_row(row.name, row.models, languages or "any", " ".join(row.takes), row.sampling)
+        table.add_row(row.name, row.models, languages or "any", "\n".join(row.takes), row.sampling)
     Console().print(table)
 
 
