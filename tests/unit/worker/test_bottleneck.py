@@ -12,7 +12,12 @@ from dragoman_worker.ports import EngineReadings
 
 def load(**changed: Any) -> Load:
     """An engine that is fed and runs all it can, changed."""
-    readings = {"running": 64, "waiting": 12, "kv_cache_usage": 0.5, "preemptions": 3}
+    readings: dict[str, Any] = {
+        "running": 64,
+        "waiting": 12,
+        "kv_cache_usage": 0.5,
+        "preemptions": 3,
+    }
     readings |= {name: changed.pop(name) for name in list(changed) if name in readings}
     values = {
         "queue_depth": 10_000,
