@@ -152,3 +152,6 @@ def test_check_finds_now_what_would_fail_later(
     }
     status, findings = checked(name, **{**at, "engine.profile": "nope", "connect_timeout_s": "2"})
     assert (status, findings["profile"]["status"]) == (1, "bad")
+    status, findings = checked(name, **{**at, "redis.durability": "waitaof:1"})
+    assert (status, findings["redis"]["status"]) == (1, "bad")
+    assert "WAITAOF" in findings["redis"]["detail"]

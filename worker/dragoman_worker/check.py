@@ -44,7 +44,7 @@ def _profile(settings: WorkerSettings) -> Finding:
     try:
         profile = get_profile(settings.engine.profile)
     except JobError as error:
-        return Finding("profile", "bad", f"engine.profile: {error}")
+        return Finding("profile", "bad", f"engine.{error}")
     return Finding("profile", "ok", profile.name)
 
 
@@ -52,7 +52,7 @@ async def _redis(settings: WorkerSettings) -> Finding:
     store = RedisStore(settings.redis, poison_after=4, want_results=False)
     try:
         await store.start(Deadline.after(_patience(settings)))
-    except Halt as error:
+    except (Halt, SettingsError) as error:
         return Finding("redis", "bad", str(error))
     finally:
         await store.close()
@@ -70,11 +70,13 @@ async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:
     except Halt as error:
         yield Finding("kafka", "bad", str(error))
         return
-    yield Finding("kafka", "ok", servers)
     try:
         existing = set(await admin.list_topics())  # asking for a missing one could create it
+        yield Finding("kafka", "ok", servers)
         for topic in _topics(settings):
             yield await _topic(admin, topic, exists=topic in existing)
+    except (KafkaError, OSError) as error:
+        yield Finding("kafka", "bad", f"{servers} does not list its topics: {type(error).__name__}")
     finally:
         await quietly(admin.close)
 

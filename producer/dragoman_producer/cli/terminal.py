@@ -67,13 +67,14 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[], None]]:
     if not sys.stderr.isatty() or total == 1:
         yield lambda: None
         return
-    bar = _bar()
+    bar = bar_of("jobs")
     task = bar.add_task(title, total=total)
     with bar:
         yield lambda: bar.advance(task)
 
 
-def _bar() -> Progress:
+def bar_of(what: str) -> Progress:
+    """A bar on stderr with the rate in `what` a second and the time left."""
     from rich.console import Console  # only where a bar is shown
     from rich.progress import (
         BarColumn,
@@ -89,7 +90,7 @@ def _bar() -> Progress:
     class RateColumn(ProgressColumn):
         def render(self, task: Task) -> Text:
             speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.0f} jobs/s")
+            return Text("" if speed is None else f"{speed:,.0f} {what}/s")
 
     columns = (
         TextColumn("{task.description}"),
