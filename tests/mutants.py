@@ -69,15 +69,15 @@ MUTANTS = (
     Mutant(
         "release after halt",
         "worker.py",
-        "        if self._halt is None and takes:",
+        "        if takes and not isinstance(self._halt, EngineDead):",
         "        if takes:",
         WORKER,
     ),
     Mutant(
         "no release after drain",
         "worker.py",
-        "        if self._halt is None and takes:",
-        "        if self._halt is not None and takes:",
+        "        if takes and not isinstance(self._halt, EngineDead):",
+        "        if takes and isinstance(self._halt, EngineDead):",
         WORKER,
     ),
     Mutant(
@@ -153,8 +153,8 @@ MUTANTS = (
     Mutant(
         "run without asking who owns the partition",
         "executor.py",
-        "        if not self._owned(execution.delivery):\n"
-        '            return Released("partition revoked")\n',
+        "            if not self._owned(execution.delivery):\n"
+        '                return Released("partition revoked")\n',
         "",
         EXECUTOR,
     ),
