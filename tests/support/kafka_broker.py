@@ -184,7 +184,8 @@ class KafkaBroker:
             port, controller_port = ports[2 * number : 2 * number + 2]
             settings = folder / "server.properties"
             settings.write_text(self._properties(number, port, controller_port, voters, folder))
-            _java(jars, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(settings))
+            cluster = f"--cluster-id={cluster_id}"  # the id may begin with a hyphen
+            _java(jars, "kafka.tools.StorageTool", "format", cluster, "-c", str(settings))
             process = ChildProcess(
                 [*_JVM, "-cp", f"{jars}/*", "kafka.Kafka", str(settings)],
                 log=folder / "server.log",
