@@ -1,0 +1,145 @@
+"""Where may a worker die? A real replica in a process of its own, which kills itself at a point.
+
+The product has no failpoints: the child wraps one method of one adapter before it runs the app.
+Children are forked from a server that has imported the worker once, so that one costs 0.3 s.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import multiprocessing
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import uvloop
+from aiokafka import AIOKafkaConsumer
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from dragoman_schemas.connections import load_settings
+from dragoman_worker import log
+from dragoman_worker.app import App
+from dragoman_worker.engines.echo import EchoEngine
+from dragoman_worker.errors import Unavailable
+from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaResults
+from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.stores.redis import RedisStore
+
+When = Literal["before", "after", "inside", "reply lost"]
+
+SEAMS: Final[Mapping[str, tuple[type, str]]] = {
+    "poll": (KafkaSource, "poll"),
+    "take": (RedisStore, "take"),
+    "engine": (EchoEngine, "generate"),
+    "dead letter": (KafkaDeadLetters, "publish"),
+    "finish": (RedisStore, "finish"),
+    "announce": (RedisStore, "announce"),
+    "results": (KafkaResults, "publish"),
+    "complete": (KafkaSource, "complete"),
+    "commit": (AIOKafkaConsumer, "commit"),
+    "release": (RedisStore, "release"),
+}
+"""The arrows of the contract, section 5, and of `take` and `release`: where each is one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Die `before` or `after` the `passage`-th call of a seam.
+
+    `inside` (finish alone): its state is written, and nothing of what follows it.
+    `reply lost` kills nobody: the first `passage` calls take effect and then fail as an outage.
+    """
+
+    when: When
+    seam: str
+    passage: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.when} {self.seam}" + (f" {self.passage}" if self.passage > 1 else "")
+
+
+def start_replica(settings: Mapping[str, Any], point: Point | None, log_file: Path) -> BaseProcess:
+    """A replica with these settings (dotted names to values), running."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["dragoman_worker.app"])
+    # Not a daemon: those are told to end, and here nobody may be told anything.
+    process = context.Process(target=_replica, args=(dict(settings), point, str(log_file)))
+    process.start()
+    return process
+
+
+def _replica(settings: dict[str, Any], point: Point | None, log_file: str) -> None:
+    stream = os.open(log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.dup2(stream, 1)
+    os.dup2(stream, 2)
+    if point is not None:
+        _arm(point)
+    made = load_settings(WorkerSettings, None, settings)
+    log.configure(made.log, worker_id=made.worker_id)
+    uvloop.run(App(made).run())
+
+
+def _arm(point: Point) -> None:
+    owner, name = SEAMS[point.seam]
+    original = getattr(owner, name)
+    if point.when == "reply lost":
+        setattr(owner, name, _losing(original, point.passage))
+        return
+    if point.when == "inside":
+        _nothing_follows()
+    passages = itertools.count(1)
+
+    def passing(answer: object) -> None:
+        empty_poll = point.seam == "poll" and not answer
+        if not empty_poll and next(passages) == point.passage:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(owner, name, _watched(original, passing, early=point.when == "before"))
+
+
+def _watched(original: Any, passing: Any, *, early: bool) -> Any:
+    if not inspect.iscoroutinefunction(original):
+
+        def call(*args: Any, **options: Any) -> Any:
+            if early:
+                passing("before")
+            answer = original(*args, **options)
+            if not early:
+                passing(answer)
+            return answer
+
+        return call
+
+    async def awaited(*args: Any, **options: Any) -> Any:
+        if early:
+            passing("before")
+        answer = await original(*args, **options)
+        if not early:
+            passing(answer)
+        return answer
+
+    return awaited
+
+
+def _losing(original: Any, times: int) -> Any:
+    calls = itertools.count(1)
+
+    async def awaited(*args: Any, **options: Any) -> Any:
+        answer = await original(*args, **options)
+        if next(calls) <= times:
+            raise Unavailable("the reply was lost") from RedisConnectionError("cut")
+        return answer
+
+    return awaited
+
+
+def _nothing_follows() -> None:
+    if not callable(RedisStore._what_follows):
+        raise TypeError("what follows a finish is no longer one method of the store")
+    setattr(RedisStore, "_what_follows", lambda _self, _result: [])  # noqa: B010  typed so
