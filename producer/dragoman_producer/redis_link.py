@@ -3,42 +3,77 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
-from urllib.parse import urlsplit
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeVar
 
 from redis.asyncio import BlockingConnectionPool, Redis
-from redis.exceptions import AuthenticationError, AuthorizationError, ReadOnlyError, RedisError
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    AuthorizationError,
+    ClusterDownError,
+    MovedError,
+    NoPermissionError,
+    NoScriptError,
+    ReadOnlyError,
+    RedisError,
+    TryAgainError,
+)
 from redis.exceptions import ConnectionError as NotConnected
 from redis.exceptions import TimeoutError as NotInTime
 
 from dragoman_producer.errors import StoreRefused, StoreUnreachable
 from dragoman_schemas.connections import RedisSettings
+from dragoman_schemas.redis_access import open_servers
+from dragoman_schemas.redis_access.calls import Call, Command, Errors
+from dragoman_schemas.redis_access.slots import Redirection
 
 T = TypeVar("T")
 
-_TRANSIENT: Final = (NotConnected, NotInTime, ReadOnlyError, OSError, TimeoutError)
-_FORBIDDEN: Final = (AuthenticationError, AuthorizationError)
+_TRANSIENT: Final = (
+    *(NotConnected, NotInTime, OSError, TimeoutError),
+    *(ReadOnlyError, ClusterDownError, TryAgainError, NoScriptError),
+)
+_FORBIDDEN: Final = (AuthenticationError, AuthorizationError, NoPermissionError)
 _SOCKET_TIMEOUT_S: Final = 5.0
 _MAX_CONNECTIONS: Final = 16
 
 
-def open_redis(settings: RedisSettings) -> Redis:
-    """A client that has not connected yet.
+class RedisConnection:
+    """One server that has not been connected to yet.
 
     An explicit pool, for redis-py's default one retries for a minute of its own; a blocking one,
     for the other kind fails when hundreds of calls come at once.
     """
-    pool = BlockingConnectionPool.from_url(
-        settings.url,
-        protocol=2,
-        socket_timeout=_SOCKET_TIMEOUT_S,
-        socket_connect_timeout=1.0,
-        timeout=_SOCKET_TIMEOUT_S,
-        max_connections=_MAX_CONNECTIONS,
-        health_check_interval=30,
-    )
-    return Redis(connection_pool=pool)
+
+    def __init__(self, url: str) -> None:
+        pool = BlockingConnectionPool.from_url(
+            url,
+            protocol=2,
+            socket_timeout=_SOCKET_TIMEOUT_S,
+            socket_connect_timeout=1.0,
+            timeout=_SOCKET_TIMEOUT_S,
+            max_connections=_MAX_CONNECTIONS,
+            health_check_interval=30,
+        )
+        self._redis = Redis(connection_pool=pool)
+
+    async def send(self, commands: Sequence[Command]) -> list[Any]:
+        """See Connection."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for command in commands:
+                pipe.execute_command(*command)
+            replies: list[Any] = await pipe.execute(raise_on_error=False)
+            return replies
+
+    async def disconnect(self) -> None:
+        """See Connection."""
+        await self._redis.connection_pool.disconnect(inuse_connections=False)
+
+    async def close(self) -> None:
+        """See Connection."""
+        await self._redis.aclose()
+        await self._redis.connection_pool.disconnect()
 
 
 class RedisLink:
@@ -48,9 +83,35 @@ class RedisLink:
     """
 
     def __init__(self, settings: RedisSettings, *, connect_timeout_s: float) -> None:
-        self.redis = open_redis(settings)
-        self._address = _address(settings.url)
+        self._servers = open_servers(settings.address, RedisConnection, _ERRORS)
+        self._address = settings.address.shown
         self._timeout_s = connect_timeout_s
+
+    async def send(self, *calls: Sequence[Command]) -> list[list[Any]]:
+        """A reply or an error for each command of each call, whose commands keep their order.
+
+        Raises StoreUnreachable; an error among the replies that waiting cures is waited for.
+        """
+
+        async def once() -> list[list[Any]]:
+            answers = await self._servers.send([Call(commands) for commands in calls])
+            for reply in (reply for answer in answers for reply in answer.replies):
+                if isinstance(reply, _TRANSIENT):
+                    raise reply
+            return [answer.replies for answer in answers]
+
+        return await self.run(once)
+
+    async def ask(self, *command: Any) -> Any:
+        """The reply to one command. Raises StoreUnreachable and StoreRefused."""
+        ((reply,),) = await self.send([command])
+        return self.checked(reply)
+
+    def checked(self, reply: Any) -> Any:
+        """A reply that is no error; else raises StoreRefused."""
+        if isinstance(reply, RedisError):
+            raise self._refused(reply) from None
+        return reply
 
     async def run(self, operation: Callable[[], Awaitable[T]]) -> T:
         """What the operation answers. Raises StoreUnreachable and StoreRefused."""
@@ -73,8 +134,7 @@ class RedisLink:
 
     async def close(self) -> None:
         """Close every connection."""
-        await self.redis.aclose()
-        await self.redis.connection_pool.disconnect()
+        await self._servers.close()
 
     def _unreachable(self, error: BaseException) -> StoreUnreachable:
         why = str(error).strip() or "no answer"
@@ -98,9 +158,18 @@ async def _cancellable(operation: Callable[[], Awaitable[T]]) -> T:
     return answer
 
 
-def _address(url: str) -> str:
-    """Where the url points, without user and password."""
-    parts = urlsplit(url)
-    if parts.scheme == "unix":
-        return parts.path
-    return f"{parts.hostname or '127.0.0.1'}:{parts.port or 6379}"
+def _redirection(error: Exception) -> Redirection | None:
+    if not isinstance(error, AskError):  # MovedError is one
+        return None
+    asking = not isinstance(error, MovedError)
+    return Redirection(error.slot_id, (error.host, error.port), asking)
+
+
+_ERRORS: Final = Errors(
+    unreachable=(NotConnected, NotInTime, OSError),
+    read_only=(ReadOnlyError,),
+    no_script=(NoScriptError,),
+    cluster_down=(ClusterDownError, TryAgainError),
+    redirection=_redirection,
+    not_found=NotConnected,
+)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from redis.exceptions import NoScriptError
-
 from dragoman_producer.coalesce import Coalescer
 from dragoman_producer.redis_link import RedisLink
 from dragoman_producer.state import JobState
 from dragoman_schemas import names, scripts
 from dragoman_schemas.connections import RedisSettings
 from dragoman_schemas.jobs import DocumentRef
+from dragoman_schemas.redis_access.calls import Command
 from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.wire import encode_result, now_rfc3339
 
@@ -40,7 +39,6 @@ class JobStore:
         self._keys = names.Keys(settings.key_prefix)
         self._live_ttl_ms = settings.live_ttl_s * 1000
         self._link = RedisLink(settings, connect_timeout_s=connect_timeout_s)
-        self._redis = self._link.redis
         self._stubs = Coalescer(self._write_stubs, at_most=_CALLS_A_PIPELINE)
         self._states = Coalescer(self.read, at_most=_CALLS_A_PIPELINE)
 
@@ -89,7 +87,7 @@ class JobStore:
         (reply,) = await self._call(scripts.FINISH, [(result.job_id, arguments)])
         written = scripts.parse_finish(reply).written
         if written:
-            await self._link.run(lambda: self._announce(result))
+            await self._announce(result)
         return written
 
     # --- documents ------------------------------------------------------------------------------
@@ -97,38 +95,28 @@ class JobStore:
     async def cancel_document(self, document_id: str) -> None:
         """Cancel the jobs of a document, those that run and those yet to come."""
         key = self._keys.document_cancel(document_id)
-        await self._link.run(lambda: self._redis.set(key, now_rfc3339(), px=self._live_ttl_ms))
+        await self._link.ask("SET", key, now_rfc3339(), "PX", self._live_ttl_ms)
         await self._tell_workers({"document_id": document_id})
 
     # --- many jobs ------------------------------------------------------------------------------
 
     async def read(self, job_ids: Sequence[str]) -> list[JobState | None]:
-        """The states of several jobs, in their order, by one pipeline."""
-
-        async def pipeline() -> list[Any]:
-            async with self._redis.pipeline(transaction=False) as pipe:
-                for job_id in job_ids:
-                    pipe.hmget(self._keys.job(job_id), _FIELDS)
-                return await pipe.execute()
-
-        replies = await self._link.run(pipeline)
-        return [_state(reply) for reply in replies]
+        """The states of several jobs, in their order, by one pipeline a server."""
+        calls = [[("HMGET", self._keys.job(job_id), *_FIELDS)] for job_id in job_ids]
+        return [_state(self._link.checked(reply)) for (reply,) in await self._link.send(*calls)]
 
     async def newest_event(self) -> str:
         """The id of the newest event, or one before all events."""
-        entries = await self._link.run(
-            lambda: self._redis.xrevrange(self._keys.events, count=1),
-        )
+        entries = await self._link.ask("XREVRANGE", self._keys.events, "+", "-", "COUNT", 1)
         return _text(entries[0][0]) if entries else _BEFORE_ALL_EVENTS
 
     async def events_after(self, event_id: str) -> tuple[str, list[str]]:
         """Wait a moment for events: the id to go on from, and the jobs they speak of."""
-
-        async def read() -> Any:
-            stream: dict[Any, Any] = {self._keys.events: event_id}
-            return await self._redis.xread(stream, count=_EVENTS_A_READ, block=_WAIT_FOR_EVENTS_MS)
-
-        entries = [entry for _, entries in await self._link.run(read) for entry in entries]
+        streams = await self._link.ask(
+            *("XREAD", "COUNT", _EVENTS_A_READ, "BLOCK", _WAIT_FOR_EVENTS_MS),
+            *("STREAMS", self._keys.events, event_id),
+        )
+        entries = [entry for _, entries in streams or () for entry in entries]
         job_ids = [_text(fields.get(b"job_id", b"")) for _, fields in entries if fields]
         return (_text(entries[-1][0]) if entries else event_id), job_ids
 
@@ -142,38 +130,32 @@ class JobStore:
     async def _call(
         self, script: scripts.Script, calls: Sequence[tuple[str, Arguments]]
     ) -> list[Any]:
-        """Run a script on several jobs by one pipeline; loads it where the server lacks it."""
+        """Run a script on several jobs by one pipeline a server."""
+        evalsha = [
+            [("EVALSHA", script.sha1, 1, self._keys.job(job_id), *arguments)]
+            for job_id, arguments in calls
+        ]
+        return [self._link.checked(reply) for (reply,) in await self._link.send(*evalsha)]
 
-        async def pipeline() -> list[Any]:
-            async with self._redis.pipeline(transaction=False) as pipe:
-                for job_id, arguments in calls:
-                    pipe.evalsha(script.sha1, 1, self._keys.job(job_id), *arguments)
-                return await pipe.execute()
-
-        async def loading_it() -> list[Any]:
-            try:
-                return await pipeline()
-            except NoScriptError:
-                await self._redis.script_load(script.text)
-                return await pipeline()
-
-        return await self._link.run(loading_it)
-
-    async def _tell_workers(self, what: dict[Any, Any]) -> None:
-        await self._link.run(
-            lambda: self._redis.xadd(self._keys.cancels, what, maxlen=names.CANCELS_MAXLEN)
-        )
+    async def _tell_workers(self, what: dict[str, str]) -> None:
+        await self._link.ask(*_xadd(self._keys.cancels, names.CANCELS_MAXLEN, what))
 
     async def _announce(self, result: TranslationResult) -> None:
         """What follows every finish: the document's bitmap, then the event."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            if isinstance(result.document, DocumentRef):
-                bitmap = self._keys.document_ended(result.document.document_id)
-                pipe.setbit(bitmap, result.document.index, 1)
-                pipe.pexpire(bitmap, self._live_ttl_ms)
-            event: dict[Any, Any] = {"job_id": result.job_id, "status": result.status}
-            pipe.xadd(self._keys.events, event, maxlen=names.EVENTS_MAXLEN)
-            await pipe.execute()
+        commands: list[Command] = []
+        if isinstance(result.document, DocumentRef):
+            bitmap = self._keys.document_ended(result.document.document_id)
+            commands.append(("SETBIT", bitmap, result.document.index, 1))
+            commands.append(("PEXPIRE", bitmap, self._live_ttl_ms))
+        event = {"job_id": result.job_id, "status": str(result.status)}
+        commands.append(_xadd(self._keys.events, names.EVENTS_MAXLEN, event))
+        for reply in (await self._link.send(commands))[0]:
+            self._link.checked(reply)
+
+
+def _xadd(stream: str, at_most: int, what: dict[str, str]) -> Command:
+    fields = [part for pair in what.items() for part in pair]
+    return ("XADD", stream, "MAXLEN", "~", at_most, "*", *fields)
 
 
 def _state(fields: Sequence[bytes | None]) -> JobState | None:

@@ -20,6 +20,7 @@ from pydantic_settings import (
 from pydantic_settings.exceptions import SettingsError as UnreadableSource
 
 from dragoman_schemas import names
+from dragoman_schemas.redis_access.address import RedisAddress, parse_redis_url
 
 ENV_PREFIX: Final = "DRAGOMAN_"
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}(:[1-9]\d{0,3})?")
@@ -33,7 +34,8 @@ class SettingsError(Exception):
 class Group(BaseModel):
     """A group of settings; a name it does not have is refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # hidden input: a wrong value may hold a password
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class KafkaSettings(Group):
@@ -90,16 +92,16 @@ class KafkaSettings(Group):
 class RedisSettings(Group):
     """Where results live, and how long unfinished jobs do."""
 
-    url: str = "redis://127.0.0.1:6379/0"
+    # not in the repr: it may hold a password
+    url: Annotated[str, Field(repr=False)] = "redis://127.0.0.1:6379/0"
     key_prefix: str = names.KEY_PREFIX
     live_ttl_s: Annotated[int, Field(ge=60)] = 7 * 86_400
     durability: str = "none"
 
     @field_validator("url")
     @classmethod
-    def _scheme(cls, value: str) -> str:
-        if not value.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError("give redis://HOST:PORT/DB, rediss://... for TLS or unix://PATH")
+    def _understood(cls, value: str) -> str:
+        parse_redis_url(value)
         return value
 
     @field_validator("durability")
@@ -108,6 +110,11 @@ class RedisSettings(Group):
         if not _DURABILITY.fullmatch(value):
             raise ValueError("give none, aof, wait:N or waitaof:N")
         return value
+
+    @property
+    def address(self) -> RedisAddress:
+        """What the url means."""
+        return parse_redis_url(self.url)
 
 
 class DragomanSettings(BaseSettings):

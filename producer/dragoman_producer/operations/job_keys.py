@@ -52,34 +52,24 @@ class JobKeys:
         await self._link.close()
 
     async def read(self, job_ids: Sequence[str]) -> list[JobKey | None]:
-        """The keys in the order of the ids; None without a key, by one pipeline.
+        """The keys in the order of the ids; None without a key, by one pipeline a server.
 
         Raises StoreUnreachable and StoreRefused. A key of another type is another owner's.
         """
 
-        async def pipeline() -> list[Any]:
-            async with self._link.redis.pipeline(transaction=False) as pipe:
-                for job_id in job_ids:
-                    pipe.hmget(self._keys.job(job_id), _FIELDS)
-                return await pipe.execute(raise_on_error=False)
+        calls = [[("HMGET", self._keys.job(job_id), *_FIELDS)] for job_id in job_ids]
+        replies = await self._link.send(*calls) if calls else []
+        return [self._job_key(reply) for (reply,) in replies]
 
-        async def checked() -> list[JobKey | None]:
-            return [_job_key(reply) for reply in await pipeline()]
-
-        return await self._link.run(checked) if job_ids else []
-
-
-def _job_key(reply: Any) -> JobKey | None:
-    if isinstance(reply, ResponseError) and str(reply).startswith("WRONGTYPE"):
-        return JobKey("", _FOREIGN_OWNER)
-    if isinstance(reply, Exception):
-        raise reply
-    status, fingerprint, replays, finished_at = reply
-    if status is None:
-        return None
-    return JobKey(
-        status=status.decode(),
-        fingerprint=fingerprint.decode() if fingerprint else None,
-        replays=int(replays or 0),
-        finished_at=finished_at.decode() if finished_at else None,
-    )
+    def _job_key(self, reply: Any) -> JobKey | None:
+        if isinstance(reply, ResponseError) and str(reply).startswith("WRONGTYPE"):
+            return JobKey("", _FOREIGN_OWNER)
+        status, fingerprint, replays, finished_at = self._link.checked(reply)
+        if status is None:
+            return None
+        return JobKey(
+            status=status.decode(),
+            fingerprint=fingerprint.decode() if fingerprint else None,
+            replays=int(replays or 0),
+            finished_at=finished_at.decode() if finished_at else None,
+        )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
 import redis.exceptions as problems
 from redis._parsers.base import BaseParser
 
+from dragoman_schemas.redis_access.calls import Answer, Call, Command
 from dragoman_worker.errors import Unavailable
-from dragoman_worker.stores.pipeline import MAX_COMMANDS, Command, Pipeline
+from dragoman_worker.stores.durability import confirmation_for
+from dragoman_worker.stores.pipeline import MAX_COMMANDS, Pipeline
 from support.waiting import eventually
 
 
@@ -20,20 +22,22 @@ class FakeTransport:
 
     def __init__(self) -> None:
         self.sent: list[list[Command]] = []
-        self.loads = 0
+        self.confirm: Callable[[Call], Any] = lambda call: None
         self.answer: Callable[[Command], Any] = lambda command: command
         self.before: Callable[[], Any] = lambda: None
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def send(self, commands: list[Command]) -> list[Any]:
-        self.sent.append(commands)
+    async def send(
+        self, calls: Sequence[Call], confirmation: Command | None = None
+    ) -> list[Answer]:
+        self.sent.append([command for call in calls for command in call.commands])
         await self.gate.wait()
         self.before()
-        return [self.answer(command) for command in commands]
-
-    async def load_scripts(self) -> None:
-        self.loads += 1
+        return [
+            Answer([self.answer(command) for command in call.commands], self.confirm(call))
+            for call in calls
+        ]
 
 
 @pytest.fixture
@@ -88,18 +92,6 @@ async def test_while_one_round_trip_waits_the_next_is_under_way(
     await eventually(lambda: len(transport.sent) == 2, timeout_s=5, what="the second")
     transport.gate.set()
     assert await within(asyncio.gather(first, second)) == [[("A",)], [("B",)]]
-
-
-async def test_a_forgotten_script_is_loaded_and_everything_repeated(
-    pipeline: Pipeline, transport: FakeTransport
-) -> None:
-    def answer(command: Command) -> Any:
-        return command if transport.loads else reply("NOSCRIPT No matching script.")
-
-    transport.answer = answer
-    replies = await within(asyncio.gather(*(pipeline.call([("A", n)]) for n in range(5))))
-    assert replies == [[("A", n)] for n in range(5)]
-    assert transport.loads == 1
 
 
 async def test_a_script_forgotten_again_at_once_is_waited_for(
@@ -257,3 +249,52 @@ async def test_closing_cancels_whoever_still_waits(transport: FakeTransport) -> 
     await pipeline.close()
     outcomes = await within(asyncio.gather(under_way, queued, return_exceptions=True))
     assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 2
+
+
+# --- confirmations --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("level", "command", "enough", "too_few"),
+    [
+        ("wait:2", ("WAIT", 2, 1000), [2, 3], [0, 1]),
+        ("waitaof:1", ("WAITAOF", 1, 1, 1000), [[1, 1], [1, 2]], [[0, 1], [1, 0]]),
+    ],
+)
+def test_a_level_asks_for_so_many_servers(
+    level: str, command: Command, enough: list[Any], too_few: list[Any]
+) -> None:
+    confirmation = confirmation_for(level)
+    assert confirmation is not None
+    assert confirmation.command == command
+    assert all(map(confirmation.enough, enough))
+    assert not any(map(confirmation.enough, too_few))
+
+
+async def test_what_too_few_servers_confirmed_is_unavailable_and_only_that(
+    transport: FakeTransport,
+) -> None:
+    """The shard of one call may lack its replica while another's has it."""
+    pipeline = Pipeline(transport, confirmation_for("wait:1"))
+    pipeline.start()
+    transport.confirm = lambda call: 0 if call.commands[0] == ("FINISH", "alone") else 1
+    outcomes = await within(
+        asyncio.gather(
+            pipeline.call([("FINISH", "alone")], confirmed=True),
+            pipeline.call([("FINISH", "safe")], confirmed=True),
+            pipeline.call([("FINISH", "alone")]),  # not asked for: a take
+            return_exceptions=True,
+        )
+    )
+    await pipeline.close()
+    assert isinstance(outcomes[0], Unavailable)
+    assert outcomes[1:] == [[("FINISH", "safe")], [("FINISH", "alone")]]
+
+
+async def test_a_refused_confirmation_is_told(transport: FakeTransport) -> None:
+    pipeline = Pipeline(transport, confirmation_for("wait:1"))
+    pipeline.start()
+    transport.confirm = lambda call: reply("NOPERM this user has no permissions to run 'wait'")
+    with pytest.raises(problems.NoPermissionError):
+        await within(pipeline.call([("FINISH",)], confirmed=True))
+    await pipeline.close()

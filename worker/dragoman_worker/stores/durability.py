@@ -6,12 +6,11 @@ N replicas and `waitaof:N` for the server's disk and those of N replicas, after 
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from typing import Final
 
 from dragoman_schemas.connections import SettingsError
+from dragoman_schemas.redis_access.address import RedisAddress
+from dragoman_schemas.redis_access.calls import Servers
 from dragoman_worker.stores.pipeline import Confirmation
 
 CONFIRM_MS: Final = 1_000
@@ -32,30 +31,46 @@ def confirmation_for(durability: str) -> Confirmation | None:
     return None
 
 
-async def check_durability(redis: Redis, durability: str, address: str) -> None:
-    """Raises SettingsError if this server cannot give what is asked for."""
-    if durability == "aof" and await configured(redis, "appendonly", otherwise="yes") != "yes":
+async def check_durability(servers: Servers, durability: str, address: str) -> None:
+    """Raises SettingsError if not every server, replicas too, can give what is asked for."""
+    if durability == "aof" and "no" in await configured(servers, "appendonly"):
         raise SettingsError(
             f"redis.durability: Redis at {address} has `appendonly no`; "
-            "set `appendonly yes` there, or redis.durability = 'none'"
+            "set `appendonly yes` on every server, or redis.durability = 'none'"
         )
-    if durability.startswith("waitaof") and await _version(redis) < WAITAOF_SINCE:
+    if durability.startswith("waitaof") and await _oldest(servers) < WAITAOF_SINCE:
         raise SettingsError(
             f"redis.durability: Redis at {address} has no WAITAOF (it came with 7.2); "
             "give aof or wait:N"
         )
 
 
-async def configured(redis: Redis, name: str, *, otherwise: str) -> str:
-    """A setting of the server; `otherwise` where it forbids CONFIG, as many hosts do."""
-    try:
-        reply: dict[Any, Any] = await redis.config_get(name)
-    except (RedisError, OSError):
-        return otherwise
-    values = [value.decode() if isinstance(value, bytes) else value for value in reply.values()]
-    return str(values[0]) if values else otherwise
+async def check_kind(servers: Servers, address: RedisAddress) -> None:
+    """Raises SettingsError if a member of a Cluster was named as a server of its own."""
+    if address.kind == "cluster":
+        return
+    for (told,) in await servers.each(("INFO", "cluster")):
+        if isinstance(told, dict) and told.get("cluster_enabled") == 1:
+            raise SettingsError(
+                f"redis.url: {address.shown} is a Redis Cluster; "
+                "give redis+cluster://HOST:PORT,HOST:PORT"
+            )
 
 
-async def _version(redis: Redis) -> tuple[int, ...]:
-    told: dict[Any, Any] = await redis.info(section="server")
-    return tuple(int(part) for part in str(told["redis_version"]).split(".")[:2])
+async def configured(servers: Servers, name: str) -> set[str]:
+    """A setting of every server; nothing of those that forbid CONFIG, as many hosts do."""
+    found: set[str] = set()
+    for (reply,) in await servers.each(("CONFIG", "GET", name)):
+        if isinstance(reply, list) and len(reply) > 1:
+            found.add(reply[1].decode() if isinstance(reply[1], bytes) else str(reply[1]))
+    return found
+
+
+async def _oldest(servers: Servers) -> tuple[int, ...]:
+    """The lowest version among the servers that tell theirs."""
+    versions = [
+        tuple(int(part) for part in str(told["redis_version"]).split(".")[:2])
+        for (told,) in await servers.each(("INFO", "server"))
+        if isinstance(told, dict)
+    ]
+    return min(versions, default=WAITAOF_SINCE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -21,6 +21,7 @@ from redis.exceptions import (
     TryAgainError,
 )
 
+from dragoman_schemas.redis_access.calls import Answer, Call, Command
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.log import logger
 
@@ -28,7 +29,6 @@ MAX_COMMANDS: Final = 1_024
 LANES: Final = 2
 """Pipelines under way at once: while one waits for Redis the next is being packed."""
 
-Command = tuple[Any, ...]
 _NOT_NOW: Final = (
     ClusterDownError,
     NoScriptError,
@@ -44,14 +44,12 @@ _NOT_NOW_WORDS: Final = re.compile(
 
 
 class Transport(Protocol):
-    """Sends commands together and gives each one's reply or error, in order."""
+    """Sends calls together and answers each, in order."""
 
-    async def send(self, commands: list[Command]) -> list[Any]:
+    async def send(
+        self, calls: Sequence[Call], confirmation: Command | None = None
+    ) -> list[Answer]:
         """Raises RedisError or OSError if nothing can be said of any of them."""
-        ...
-
-    async def load_scripts(self) -> None:
-        """Make the server know our scripts (again: it forgets them when it restarts)."""
         ...
 
 
@@ -64,23 +62,22 @@ class Confirmation:
 
 
 @dataclass(slots=True, eq=False)
-class _Call:
-    commands: list[Command]
+class _Waiting:
+    call: Call
     replies: asyncio.Future[list[Any]]
-    confirmed: bool = False
 
 
 class Pipeline:
     """Collects the calls of one turn of the event loop and sends them as one round trip.
 
     A call is a list of commands whose replies are wanted together. Every call must be idempotent:
-    it is repeated once if the server has forgotten our scripts.
+    it is repeated if the server has forgotten our scripts.
     """
 
     def __init__(self, transport: Transport, confirmation: Confirmation | None = None) -> None:
         self._transport = transport
         self._confirmation = confirmation
-        self._waiting: deque[_Call] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._work = asyncio.Event()
         self._lanes: list[asyncio.Task[None]] = []
         self._closing = False
@@ -99,18 +96,18 @@ class Pipeline:
         for lane in self._lanes:
             lane.cancel()
         await asyncio.gather(*self._lanes, return_exceptions=True)
-        for call in self._waiting:
-            call.replies.cancel()
+        for waiting in self._waiting:
+            waiting.replies.cancel()
 
     async def call(self, commands: list[Command], *, confirmed: bool = False) -> list[Any]:
         """The replies of `commands`, once they are as safe as the confirmation asks if `confirmed`.
 
         Raises Unavailable, or RedisError for a defect of ours.
         """
-        call = _Call(commands, asyncio.get_running_loop().create_future(), confirmed)
-        self._waiting.append(call)
+        replies: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(Call(commands, confirmed), replies))
         self._work.set()
-        return await call.replies
+        return await replies
 
     async def _lane(self) -> None:
         while not self._closing:
@@ -119,36 +116,43 @@ class Pipeline:
             if calls:
                 await self._send(calls)
 
-    def _next_calls(self) -> list[_Call]:
-        calls: list[_Call] = []
+    def _next_calls(self) -> list[_Waiting]:
+        calls: list[_Waiting] = []
         commands = 0
         while self._waiting and commands < MAX_COMMANDS:
-            call = self._waiting.popleft()
-            if not call.replies.done():  # else its caller has gone
-                calls.append(call)
-                commands += len(call.commands)
+            waiting = self._waiting.popleft()
+            if not waiting.replies.done():  # else its caller has gone
+                calls.append(waiting)
+                commands += len(waiting.call.commands)
         if not self._waiting:
             self._work.clear()
         return calls
 
-    async def _send(self, calls: list[_Call]) -> None:
+    async def _send(self, calls: list[_Waiting]) -> None:
+        command = None if self._confirmation is None else self._confirmation.command
         try:
-            replies = await self._replies(calls)
+            answers = await self._transport.send([waiting.call for waiting in calls], command)
         except asyncio.CancelledError:
-            for call in calls:
-                call.replies.cancel()
+            for waiting in calls:
+                waiting.replies.cancel()
             raise
         except Exception as error:  # noqa: BLE001  a lane that dies answers nobody any more
             self._note(available=False, error=error)
-            for call in calls:
-                _fail(call, _classified(error))
+            for waiting in calls:
+                _fail(waiting, _classified(error))
             return
         self._note(available=True)
-        start = 0
-        for call in calls:
-            end = start + len(call.commands)
-            _answer(call, replies[start:end])
-            start = end
+        for waiting, answer in zip(calls, answers, strict=True):
+            self._answer(waiting, answer)
+
+    def _answer(self, waiting: _Waiting, answer: Answer) -> None:
+        error = next((reply for reply in answer.replies if isinstance(reply, Exception)), None)
+        if error is None and waiting.call.confirmed and self._confirmation is not None:
+            error = _shortfall(self._confirmation, answer.confirmation)
+        if error is not None:
+            _fail(waiting, _classified(error))
+        elif not waiting.replies.done():
+            waiting.replies.set_result(answer.replies)
 
     def _note(self, *, available: bool, error: Exception | None = None) -> None:
         """Say once that Redis has gone, and once that it is back."""
@@ -160,38 +164,18 @@ class Pipeline:
         else:
             logger().warning("redis_unavailable", error=type(error).__name__)
 
-    async def _replies(self, calls: list[_Call]) -> list[Any]:
-        commands = [command for call in calls for command in call.commands]
-        confirmation = self._confirmation if any(call.confirmed for call in calls) else None
-        if confirmation is not None:
-            commands.append(confirmation.command)
-        replies = await self._transport.send(commands)
-        if any(isinstance(reply, NoScriptError) for reply in replies):
-            await self._transport.load_scripts()
-            replies = await self._transport.send(commands)
-        if confirmation is not None:
-            _require(confirmation, replies.pop())
-        return replies
 
-
-def _require(confirmation: Confirmation, reply: Any) -> None:
+def _shortfall(confirmation: Confirmation, reply: Any) -> Exception | None:
     if isinstance(reply, Exception):
-        raise reply
-    if not confirmation.enough(reply):
-        raise Unavailable("Redis: redis.durability is not reached: too few servers confirmed")
+        return reply
+    if confirmation.enough(reply):
+        return None
+    return Unavailable("Redis: redis.durability is not reached: too few servers confirmed")
 
 
-def _answer(call: _Call, replies: list[Any]) -> None:
-    error = next((reply for reply in replies if isinstance(reply, Exception)), None)
-    if error is not None:
-        _fail(call, _classified(error))
-    elif not call.replies.done():
-        call.replies.set_result(replies)
-
-
-def _fail(call: _Call, error: Exception) -> None:
-    if not call.replies.done():
-        call.replies.set_exception(error)
+def _fail(waiting: _Waiting, error: Exception) -> None:
+    if not waiting.replies.done():
+        waiting.replies.set_exception(error)
 
 
 def _classified(error: Exception) -> Exception:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import (
+    AuthenticationError,
+    AuthorizationError,
+    NoPermissionError,
+    RedisError,
+    ResponseError,
+)
 
 from dragoman_schemas import names, scripts
-from dragoman_schemas.connections import RedisSettings
+from dragoman_schemas.connections import RedisSettings, SettingsError
+from dragoman_schemas.redis_access import open_servers
+from dragoman_schemas.redis_access.calls import Call, Command
 from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.wire import decode_result, encode_result, now_rfc3339
 from dragoman_worker.deadline import Deadline
@@ -19,33 +25,18 @@ from dragoman_worker.errors import Conflict, Unreachable
 from dragoman_worker.log import logger
 from dragoman_worker.outcome import Take
 from dragoman_worker.ports import CancelNotice, TakeReply, TakeRequest
-from dragoman_worker.stores.durability import check_durability, configured, confirmation_for
-from dragoman_worker.stores.pipeline import Command, Pipeline
+from dragoman_worker.stores.connection import ERRORS, RedisConnection
+from dragoman_worker.stores.durability import (
+    check_durability,
+    check_kind,
+    configured,
+    confirmation_for,
+)
+from dragoman_worker.stores.pipeline import Pipeline
 
-SOCKET_TIMEOUT_S: Final = 5.0
-CONNECT_TIMEOUT_S: Final = 2.0
 CANCELS_BLOCK_MS: Final = 2_000
 _BETWEEN_TRIES_S: Final = 1.0
-
-
-class RedisTransport:
-    """One Redis server, by pipelines without a transaction."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-
-    async def send(self, commands: list[Command]) -> list[Any]:
-        """See Transport."""
-        async with self._redis.pipeline(transaction=False) as pipeline:
-            for command in commands:
-                pipeline.execute_command(*command)
-            replies: list[Any] = await pipeline.execute(raise_on_error=False)
-            return replies
-
-    async def load_scripts(self) -> None:
-        """See Transport."""
-        for script in scripts.SCRIPTS:
-            await self._redis.script_load(script.text)
+_REFUSED: Final = (AuthenticationError, AuthorizationError, NoPermissionError)
 
 
 class RedisStore:
@@ -57,54 +48,60 @@ class RedisStore:
         self._live_ttl_ms = settings.live_ttl_s * 1000
         self._poison_after = poison_after
         self._want_results = want_results
-        self._redis = _client(settings.url, socket_timeout_s=SOCKET_TIMEOUT_S)
-        # XREAD blocks: it must not hold up, nor be cut by the time-out of, ordinary commands
-        self._listener = _client(
-            settings.url, socket_timeout_s=SOCKET_TIMEOUT_S + CANCELS_BLOCK_MS / 1000
-        )
-        self._transport = RedisTransport(self._redis)
-        self._pipeline = Pipeline(self._transport, confirmation_for(settings.durability))
+        self._servers = open_servers(settings.address, RedisConnection, ERRORS)
+        self._pipeline = Pipeline(self._servers, confirmation_for(settings.durability))
 
     async def start(self, within: Deadline) -> None:
-        """Connect and load the scripts. Raises Unreachable, naming the address."""
-        address = self.address
+        """Connect, load the scripts and look at the servers' settings.
+
+        Raises Unreachable, naming the address, and SettingsError for what waiting does not cure.
+        """
         while True:
             try:
-                await self._transport.load_scripts()
+                await self._prepare()
                 break
+            except _REFUSED as error:
+                raise SettingsError(
+                    f"redis.url: Redis at {self.address} refuses its user or password: "
+                    f"{str(error)[:120]}"
+                ) from None
             except (RedisError, OSError) as error:
-                if within.at_most(_BETWEEN_TRIES_S) < _BETWEEN_TRIES_S:
-                    raise Unreachable(
-                        f"Redis at {address} could not be used in time "
-                        f"({type(error).__name__}: {str(error)[:120]}); is it running? "
-                        "redis.url, connect_timeout_s"
-                    ) from None
-                logger().warning(
-                    "waiting_for_redis",
-                    address=address,
-                    left_s=round(within.left_s),
-                    error=type(error).__name__,
-                )
-                await asyncio.sleep(_BETWEEN_TRIES_S)
-        await check_durability(self._redis, self._settings.durability, self.address)
-        await self._warn_of_eviction()
+                await self._try_later(error, within)
         self._pipeline.start()
 
     async def close(self) -> None:
         """Disconnect."""
         await self._pipeline.close()
-        await self._redis.aclose()
-        await self._listener.aclose()
+        await self._servers.close()
 
     @property
     def address(self) -> str:
-        """Host and port, without credentials."""
-        parts = urlsplit(self._settings.url)
-        return parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}"
+        """Where Redis is, without credentials."""
+        return self._settings.address.shown
+
+    async def _prepare(self) -> None:
+        await self._servers.load_scripts()
+        await check_kind(self._servers, self._settings.address)
+        await check_durability(self._servers, self._settings.durability, self.address)
+        await self._warn_of_eviction()
+
+    async def _try_later(self, error: Exception, within: Deadline) -> None:
+        why = f"{type(error).__name__}: {str(error)[:200]}"
+        if within.at_most(_BETWEEN_TRIES_S) < _BETWEEN_TRIES_S:
+            raise Unreachable(
+                f"Redis at {self.address} could not be used in time ({why}); is it running? "
+                "redis.url, connect_timeout_s"
+            ) from None
+        logger().warning(
+            "waiting_for_redis",
+            address=self.address,
+            left_s=round(within.left_s),
+            error=type(error).__name__,
+        )
+        await asyncio.sleep(_BETWEEN_TRIES_S)
 
     async def _warn_of_eviction(self) -> None:
-        policy = await configured(self._redis, "maxmemory-policy", otherwise="noeviction")
-        if policy != "noeviction":
+        for policy in await configured(self._servers, "maxmemory-policy") - {"noeviction"}:
             logger().warning("redis_may_evict_results", policy=policy, wanted="noeviction")
 
     # --- the port ---------------------------------------------------------------------------------
@@ -185,18 +182,27 @@ class RedisStore:
         while True:
             try:
                 if last is None:
-                    newest = await self._listener.xrevrange(self._keys.cancels, count=1)
+                    newest = await self._read("XREVRANGE", self._keys.cancels, "+", "-", "COUNT", 1)
                     last = newest[0][0] if newest else b"0-0"
-                streams = await self._listener.xread(
-                    {self._keys.cancels: last}, count=1000, block=CANCELS_BLOCK_MS
+                streams = await self._read(
+                    *("XREAD", "COUNT", 1000, "BLOCK", CANCELS_BLOCK_MS, "STREAMS"),
+                    *(self._keys.cancels, last),
                 )
             except (RedisError, OSError):
                 await asyncio.sleep(_BETWEEN_TRIES_S)
                 continue
-            for entry_id, fields in _entries(streams):
+            for entry_id, fields in (entry for _, entries in streams or () for entry in entries):
                 last = entry_id
-                if (notice := _notice(fields)) is not None:
+                if (notice := _notice(fields or {})) is not None:
                     yield notice
+
+    async def _read(self, *command: Any) -> Any:
+        """One command apart from the lanes, which a blocking one must not hold up."""
+        (answer,) = await self._servers.send([Call([command])])
+        (reply,) = answer.replies
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -227,32 +233,6 @@ class RedisStore:
             commands.append(("SETBIT", bitmap, document.index, 1))
             commands.append(("PEXPIRE", bitmap, self._live_ttl_ms))
         return [*commands, event]
-
-
-def _client(url: str, *, socket_timeout_s: float) -> Redis:
-    """A client without retries of its own: only `retry.py` retries."""
-    pool = BlockingConnectionPool.from_url(
-        url,
-        max_connections=8,
-        timeout=SOCKET_TIMEOUT_S,
-        socket_timeout=socket_timeout_s,
-        socket_connect_timeout=CONNECT_TIMEOUT_S,
-        health_check_interval=30,
-    )
-    return Redis.from_pool(pool)
-
-
-def _entries(streams: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    if isinstance(streams, dict):  # RESP3
-        streams = list(streams.items())
-    return [entry for _, entries in streams or () for entry in _flat(entries)]
-
-
-def _flat(entries: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    # RESP3 nests the entries of a stream once more than RESP2
-    if entries and isinstance(entries[0], list) and entries[0] and isinstance(entries[0][0], tuple):
-        return [entry for group in entries for entry in group]
-    return list(entries)
 
 
 def _notice(fields: dict[bytes, bytes]) -> CancelNotice | None:
