@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -20,6 +20,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+_MEMORY: Final = "gpu_memory_utilization"
+
 Config = Annotated[Path | None, typer.Option("--config", help="TOML file with the settings.")]
 Set = Annotated[
     list[str] | None,
@@ -31,21 +33,79 @@ Set = Annotated[
 def run(config: Config = None, set_: Set = None) -> None:
     """Work until SIGTERM or Ctrl-C; a second one stops at once."""
     settings = _settings(config, set_)
+    from dragoman_worker.supervisor import supervise
+
+    def command(number: int, socket: Path, tether: int) -> list[str]:
+        own = _replica_settings(settings, number)
+        pairs = [*(set_ or ()), *(f"{name}={json.dumps(value)}" for name, value in own.items())]
+        return [
+            # -P: what lies in the working directory is not ours to import.
+            *(sys.executable, "-P", "-m", "dragoman_worker", "replica"),
+            *(str(number), str(socket), str(tether)),
+            *(("--config", str(config)) if config else ()),
+            *(part for pair in pairs for part in ("--set", pair)),
+        ]
+
     try:
-        from dragoman_worker import log
-        from dragoman_worker.app import App
-        from dragoman_worker.errors import WorkerError
-    except ModuleNotFoundError as error:
-        _fail(2, f"{error.name} is not installed; pip install 'dragoman[worker]' (or [echo])")
-    log.configure(settings.log, worker_id=settings.worker_id)
-    try:
-        _loop_runner()(App(settings).run())
+        end = supervise(settings, command)
     except SettingsError as error:
         _fail(2, str(error))
+    except ModuleNotFoundError as error:
+        _fail(2, _not_installed(error))
+    if end.status:
+        _fail(end.status, end.message)
+
+
+@app.command(hidden=True)
+def replica(
+    number: int, socket: Path, tether: int, config: Config = None, set_: Set = None
+) -> None:
+    """One engine and its consumer, started by `run`, which is told how it ends."""
+    from dragoman_worker.tether import Seat, Tether
+
+    line = Tether.adopt(tether)
+    line.hold()
+    try:
+        settings = load_settings(_settings_kind(), config, _pairs(set_))
+        _work(settings, Seat(number, socket, line))
+    except SettingsError as error:
+        line.failed("settings", str(error))
+        raise SystemExit(2) from None
+    except ModuleNotFoundError as error:
+        line.failed("settings", _not_installed(error))
+        raise SystemExit(2) from None
+
+
+def _work(settings: Any, seat: Any) -> None:
+    from dragoman_worker import log
+    from dragoman_worker.app import App
+    from dragoman_worker.errors import Unreachable, WorkerError
+
+    log.configure(settings.log, worker_id=settings.worker_id, replica=seat.number)
+    try:
+        _loop_runner()(App(settings, seat).run())
     except WorkerError as error:
-        _fail(1, str(error))
+        kind = "unreachable" if isinstance(error, Unreachable) else "failed"
+        seat.tether.failed(kind, str(error))
+        raise SystemExit(1) from None
+    except (SettingsError, ModuleNotFoundError):
+        raise
     except Exception as error:  # noqa: BLE001  the text of a job must not reach the log
-        _fail(1, f"a defect of the worker: {log.where(error)}; nothing unfinished was committed")
+        told = f"a defect of the worker: {log.where(error)}; nothing unfinished was committed"
+        seat.tether.failed("failed", told)
+        raise SystemExit(1) from None
+
+
+def _replica_settings(settings: Any, number: int) -> dict[str, Any]:
+    """What replica `number` is told beside what `run` was told."""
+    count = settings.engine.replicas
+    if count == 1:
+        return {"worker_id": settings.worker_id}
+    own: dict[str, Any] = {"worker_id": f"{settings.worker_id}-{number}"}
+    if settings.engine.kind == "vllm" and _MEMORY not in settings.engine.options:
+        # vLLM's own default is 0.9 for one; they share the GPU.
+        own[f"engine.options.{_MEMORY}"] = round(0.9 / count, 3)
+    return own
 
 
 @app.command()
@@ -130,12 +190,20 @@ def main() -> None:
 
 
 def _settings(config: Path | None, pairs: list[str] | None) -> Any:
-    from dragoman_worker.settings import WorkerSettings
-
     try:
-        return load_settings(WorkerSettings, config, dict(_pair(text) for text in pairs or ()))
+        return load_settings(_settings_kind(), config, _pairs(pairs))
     except SettingsError as error:
         _fail(2, str(error))
+
+
+def _settings_kind() -> Any:
+    from dragoman_worker.settings import WorkerSettings
+
+    return WorkerSettings
+
+
+def _pairs(pairs: list[str] | None) -> dict[str, Any]:
+    return dict(_pair(text) for text in pairs or ())
 
 
 def _pair(text: str) -> tuple[str, Any]:
@@ -154,6 +222,10 @@ def _loop_runner() -> Any:
     except ModuleNotFoundError:
         return asyncio.run
     return uvloop.run
+
+
+def _not_installed(error: ModuleNotFoundError) -> str:
+    return f"{error.name} is not installed; pip install 'dragoman[worker]' (or [echo])"
 
 
 def _fail(status: int, message: str) -> NoReturn:

@@ -16,14 +16,15 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
 from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.executor import Executor
-from dragoman_worker.http import HttpServer, metrics_page
+from dragoman_worker.http import HttpServer, replica_pages
 from dragoman_worker.in_hand import InHand
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
 from dragoman_worker.kafka.source import KafkaSource
 from dragoman_worker.kafka.topics import topics_exist
-from dragoman_worker.lifecycle import stop_signals
+from dragoman_worker.lifecycle import stop_signals, supervised_signals
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics, Pace
+from dragoman_worker.outages import Outages, WatchedDeadLetters, WatchedResults, WatchedStore
 from dragoman_worker.permits import Permits
 from dragoman_worker.planning import Planner
 from dragoman_worker.ports import Engine, EngineLimits
@@ -35,44 +36,41 @@ from dragoman_worker.reporting import Identity, Reporter
 from dragoman_worker.retry import RetryPolicy
 from dragoman_worker.settings import LimitsSettings, WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
+from dragoman_worker.tether import Seat
 from dragoman_worker.translation import Translator
+from dragoman_worker.watchdog import Watchdog
+from dragoman_worker.watches import keep_watch, watches_of
 from dragoman_worker.worker import Worker, WorkerState
 
-LIVE_S: Final = 60.0
-"""A poll loop that has not turned for this long is stuck."""
 READ_EVERY_S: Final = 1.0
 
 
 class _TopicsWritten(TypedDict):
-    dead_letters: KafkaDeadLetters
-    results: KafkaResults | None
+    dead_letters: WatchedDeadLetters
+    results: WatchedResults | None
 
 
 class App:
     """One replica: an engine, a consumer, a store, and the worker between them."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
+    def __init__(self, settings: WorkerSettings, seat: Seat | None = None) -> None:
+        """`seat` is its place at a supervisor; without one it serves `http.port` itself."""
         self._settings = settings
+        self._seat = seat
         self._log = logger()
         self._metrics = Metrics(CollectorRegistry())
         self._connected = False
         self._engine_ready = False
         self._worker: Worker | None = None
+        self._watchdog: Watchdog | None = None
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
         """Start in order, work until a signal, stop in reverse. Raises SettingsError and Halt."""
         async with AsyncExitStack() as stack:
-            stack.enter_context(stop_signals(self._stop, self._abort))
-            http = HttpServer(
-                self._settings.http,
-                live=self._live,
-                ready=self._ready,
-                metrics=metrics_page("0", self._metrics.registry),
-            )
-            stack.push_async_callback(http.close)
-            port = await http.start()
-            self._log.info("http_listening", host=self._settings.http.host, port=port)
+            signals = supervised_signals if self._seat else stop_signals
+            stack.enter_context(signals(self._stop, self._abort))
+            await self._serve(stack)
             starting = asyncio.create_task(self._start(stack), name="start")
             stopping = asyncio.create_task(self._stopping.wait(), name="stop-while-starting")
             await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -84,10 +82,26 @@ class App:
                 return
             worker = starting.result()
             self._log.info("working")
+            if self._seat:
+                self._seat.tether.ready()
             try:
                 await worker.run()
             finally:
                 self._log.info("stopping")
+
+    async def _serve(self, stack: AsyncExitStack) -> None:
+        seat, place = self._seat, self._settings.http
+        pages = replica_pages(
+            str(seat.number if seat else 0),
+            live=self._live,
+            ready=self._ready,
+            metrics=self._metrics.registry,
+        )
+        http = HttpServer(seat.socket if seat else place, pages)
+        stack.push_async_callback(http.close)
+        port = await http.start()
+        if not seat:
+            self._log.info("http_listening", host=place.host, port=port)
 
     # --- composition ------------------------------------------------------------------------------
 
@@ -142,9 +156,10 @@ class App:
             metrics=self._metrics,
         )
         permits = Permits(**_engine_room(settings.limits, engine.limits))
-        in_hand = InHand()
+        in_hand, outages = InHand(), Outages()
+        watched = WatchedStore(store, outages)
         executor = Executor(
-            store=store,
+            store=watched,
             translator=await self._translator(engine, permits),
             permits=permits,
             in_hand=in_hand,
@@ -155,14 +170,14 @@ class App:
         worker = Worker(
             source=source,
             executor=executor,
-            store=store,
+            store=watched,
             in_hand=in_hand,
             permits=permits,
             jobs_in_hand=_jobs_in_hand(settings.limits, engine.limits),
             bytes_in_hand=settings.limits.bytes_in_hand,
             grace_s=settings.shutdown.grace_s,
             metrics=self._metrics,
-            **self._topics_written(publisher),
+            **self._topics_written(publisher, outages),
         )
         engine.on_death(worker.halt)
         stack.push_async_callback(source.close)
@@ -172,6 +187,9 @@ class App:
         )
         readings.add_done_callback(worker.side_task_ended)
         stack.callback(readings.cancel)
+        limit = settings.retry.attempt_timeout_s
+        watches = watches_of(worker, source, permits, in_hand, outages, attempt_timeout_s=limit)
+        self._watchdog = keep_watch(stack, watches, worker, self._metrics)
         self._worker = worker
         return worker
 
@@ -200,7 +218,7 @@ class App:
             metrics=self._metrics,
         )
 
-    def _topics_written(self, publisher: KafkaPublisher) -> _TopicsWritten:
+    def _topics_written(self, publisher: KafkaPublisher, outages: Outages) -> _TopicsWritten:
         kafka = self._settings.kafka
         letters = KafkaDeadLetters(
             publisher,
@@ -210,8 +228,10 @@ class App:
         )
         results = kafka.results_topic
         return {
-            "dead_letters": letters,
-            "results": None if results is None else KafkaResults(publisher, topic=results),
+            "dead_letters": WatchedDeadLetters(letters, outages),
+            "results": None
+            if results is None
+            else WatchedResults(KafkaResults(publisher, topic=results), outages),
         }
 
     def _check_profile(self) -> None:
@@ -236,9 +256,7 @@ class App:
             self._worker.abort()
 
     def _live(self) -> Mapping[str, bool]:
-        worker = self._worker
-        turning = worker is None or time.monotonic() - worker.polled_at < LIVE_S
-        return {"poll loop": turning}
+        return self._watchdog.checks() if self._watchdog is not None else {}
 
     def _ready(self) -> Mapping[str, bool]:
         return {

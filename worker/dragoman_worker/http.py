@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
@@ -16,29 +18,27 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Checks = Callable[[], Mapping[str, bool]]
 """Named conditions; a page answers 200 if all hold and 503 with the names of those that do not."""
 
+_LAST_PAGES_S: Final = 0.2
+"""How long the end waits for pages that are being told: a second signal allows no more."""
+
 
 class HttpServer:
-    """One port a worker. Answers as soon as it is started, long before the engine is warm."""
+    """One port, or one socket in the file system. Answers long before the engine is warm."""
 
-    def __init__(
-        self,
-        settings: HttpSettings,
-        *,
-        live: Checks,
-        ready: Checks,
-        metrics: Callable[[], bytes],
-    ) -> None:
-        self._settings = settings
+    def __init__(self, place: HttpSettings | Path, pages: Mapping[str, Handler]) -> None:
+        self._place = place
         app = web.Application()
-        app.router.add_get("/livez", _page(live))
-        app.router.add_get("/readyz", _page(ready))
-        app.router.add_get("/metrics", _metrics_page(metrics))
-        self._runner = web.AppRunner(app, access_log=None)
+        for path, page in pages.items():
+            app.router.add_get(path, page)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_LAST_PAGES_S)
 
     async def start(self) -> int:
-        """Listen, and tell the port. Raises SettingsError if that cannot be done."""
-        host, port = self._settings.host, self._settings.port
+        """Listen, and tell the port (0: a socket). Raises SettingsError if that cannot be done."""
         await self._runner.setup()
+        if isinstance(self._place, Path):
+            await web.UnixSite(self._runner, self._place).start()
+            return 0
+        host, port = self._place.host, self._place.port
         try:
             await web.TCPSite(self._runner, host, port).start()
         except OSError as error:
@@ -77,25 +77,36 @@ class ReplicaLabel(Collector):
         return copy
 
 
-def metrics_page(replica: str, ours: CollectorRegistry) -> Callable[[], bytes]:
-    """The text of /metrics: our registry and vLLM's part of the global one."""
+def replica_pages(
+    replica: str, *, live: Checks, ready: Checks, metrics: CollectorRegistry
+) -> dict[str, Handler]:
+    """What a replica tells; /metrics is our registry and vLLM's part of the global one."""
     page = CollectorRegistry()
-    page.register(ReplicaLabel(replica, (ours, REGISTRY)))
-    return lambda: generate_latest(page)
+    page.register(ReplicaLabel(replica, (metrics, REGISTRY)))
+    return {
+        "/livez": _checks_page(live),
+        "/readyz": _checks_page(ready),
+        "/metrics": _metrics_page(page),
+    }
 
 
-def _page(checks: Checks) -> Handler:
+def verdict(failing: Iterable[str]) -> web.Response:
+    """200 if nothing fails, else 503 with what does."""
+    if names := ", ".join(failing):
+        return web.Response(status=503, text=f"not yet: {names}\n")
+    return web.Response(text="ok\n")
+
+
+def _checks_page(checks: Checks) -> Handler:
     async def handle(_: web.Request) -> web.StreamResponse:
-        failing = [name for name, holds in checks().items() if not holds]
-        if failing:
-            return web.Response(status=503, text="not yet: " + ", ".join(failing) + "\n")
-        return web.Response(text="ok\n")
+        return verdict(name for name, holds in checks().items() if not holds)
 
     return handle
 
 
-def _metrics_page(render: Callable[[], bytes]) -> Handler:
+def _metrics_page(registry: CollectorRegistry) -> Handler:
     async def handle(_: web.Request) -> web.StreamResponse:
-        return web.Response(body=render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        body = generate_latest(registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return handle

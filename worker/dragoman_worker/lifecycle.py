@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
+
+from dragoman_worker.tether import ABORT_SIGNAL
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -14,16 +16,34 @@ STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 @contextmanager
 def stop_signals(stop: Callable[[], None], abort: Callable[[], None]) -> Iterator[None]:
     """Call `stop` at the first SIGTERM or SIGINT and `abort` at every further one."""
-    loop = asyncio.get_running_loop()
     pending = iter([stop])
 
     def on_signal() -> None:
         next(pending, abort)()
 
-    for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, on_signal)
+    with _handled(dict.fromkeys(STOP_SIGNALS, on_signal)):
+        yield
+
+
+@contextmanager
+def supervised_signals(stop: Callable[[], None], abort: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` at every SIGTERM, and `abort` when the supervisor asks for that."""
+
+    def on_abort() -> None:
+        stop()
+        abort()
+
+    with _handled({signal.SIGTERM: stop, ABORT_SIGNAL: on_abort}):
+        yield
+
+
+@contextmanager
+def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    for number, handler in handlers.items():
+        loop.add_signal_handler(number, handler)
     try:
         yield
     finally:
-        for number in STOP_SIGNALS:
+        for number in handlers:
             loop.remove_signal_handler(number)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dragoman_worker.settings import LogSettings
 
 
-def configure(settings: LogSettings, *, worker_id: str) -> None:
+def configure(settings: LogSettings, *, worker_id: str, replica: int | None = None) -> None:
     """Send every log line, ours and the libraries' warnings, to stderr in one format."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -34,6 +34,8 @@ def configure(settings: LogSettings, *, worker_id: str) -> None:
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.bind_contextvars(worker=worker_id)
+    if replica is not None:
+        structlog.contextvars.bind_contextvars(replica=replica)
     _adopt_standard_logging(shared, render)
 
 

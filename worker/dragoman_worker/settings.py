@@ -39,13 +39,6 @@ class EngineSettings(Group):
     def _from_text(cls, value: dict[str, Any]) -> dict[str, Any]:
         return {name.replace("-", "_"): _literal(option) for name, option in value.items()}
 
-    @field_validator("replicas")
-    @classmethod
-    def _one_for_now(cls, value: int) -> int:
-        if value > 1:
-            raise ValueError("more than one needs a supervisor, which this release does not have")
-        return value
-
     @model_validator(mode="after")
     def _model_given(self) -> EngineSettings:
         if self.kind == "vllm" and not self.model:
@@ -91,6 +84,12 @@ class ShutdownSettings(Group):
     grace_s: Annotated[float, Field(ge=0)] = 25.0
 
 
+class SupervisorSettings(Group):
+    """How `run` looks after its replicas."""
+
+    stuck_after_s: Annotated[float, Field(ge=1)] = 60.0
+
+
 class HttpSettings(Group):
     """Where /livez, /readyz and /metrics are served; port 0 is any free one."""
 
@@ -117,6 +116,7 @@ class WorkerSettings(DragomanSettings):
     retry: RetrySettings = RetrySettings()
     quality: QualitySettings = QualitySettings()
     shutdown: ShutdownSettings = ShutdownSettings()
+    supervisor: SupervisorSettings = SupervisorSettings()
     http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
 

@@ -1,0 +1,44 @@
+"""How does `dragoman-worker run` outlive its replicas? A process without vLLM that holds them.
+
+It starts `engine.replicas` processes one after another, starts them again when they end, kills
+what they leave behind, passes signals on, and serves the one HTTP port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from dragoman_worker.supervisor.nursery import Command, Nursery
+
+if TYPE_CHECKING:
+    from dragoman_worker.settings import WorkerSettings
+    from dragoman_worker.supervisor.house import End
+
+__all__ = ["supervise"]
+
+_LONGEST_FOLDER: Final = 80
+"""Characters: a socket's path may have 107 in all on Linux, 103 on macOS."""
+
+
+def supervise(settings: WorkerSettings, command: Command) -> End:
+    """Keep the replicas that `command` starts until a signal or until one cannot be kept.
+
+    Raises SettingsError where the HTTP port cannot be had.
+    """
+    with _folder() as folder, Nursery(command, Path(folder)) as nursery:
+        # The first replica imports its engine while we import the rest of ourselves.
+        nursery.start(0)
+        from dragoman_worker import log  # noqa: PLC0415
+        from dragoman_worker.supervisor.house import House  # noqa: PLC0415
+
+        log.configure(settings.log, worker_id=settings.worker_id)
+        # Not uvloop: it keeps SIGCHLD, by which we know of every orphan, to itself.
+        return asyncio.run(House(settings, nursery).run())
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    usual = len(tempfile.gettempdir()) <= _LONGEST_FOLDER
+    return tempfile.TemporaryDirectory(prefix="dragoman-", dir=None if usual else "/tmp")  # noqa: S108
