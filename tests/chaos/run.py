@@ -1,0 +1,111 @@
+"""How does Dragoman fare in many storms? `make chaos ARGS="--seeds 1-30"` prints the table.
+
+All storms of a call share three brokers; topic, group and Redis are new for each. A row a storm
+goes to `--table` as a JSON line. Exit status 1 if the promise was broken in any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from support.chaos.brokers import Brokers
+from support.chaos.plan import Action
+from support.chaos.storm import Options, Row, storm
+from support.chaos.system import Dragoman
+
+_COLUMNS = (
+    "seed", "records", "jobs", "seconds", "kills", "stops", "drains", "joins", "broker_blows",
+    "moves", "redis_outages", "idle", "skipped", "failed", "own_deaths", "struck_in_flight",
+    "redeliveries", "duplicate_computations", "duplicate_letters", "lost", "wrong", "changed",
+    "beyond", "uncommitted", "immortal", "slow", "audit",
+)  # fmt: skip
+_SHORT = {
+    "broker_blows": "broker", "redis_outages": "redis", "own_deaths": "died",
+    "struck_in_flight": "struck", "redeliveries": "redel", "duplicate_computations": "dup",
+    "duplicate_letters": "dupdl", "uncommitted": "uncom",
+}  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    """Run the storms."""
+    options = _parser().parse_args(arguments)
+    only = tuple(part.strip() for part in options.only.split(",") if part.strip())
+    options.out.mkdir(parents=True, exist_ok=True)
+    table = options.table or options.out / "table.jsonl"
+    system = Dragoman(package_path=options.package_path)
+    broken = 0
+    rows: list[Row] = []
+    with Brokers() as brokers:
+        _say(_line(_SHORT.get(name, name) for name in _COLUMNS))
+        for seed in _seeds(options.seeds):
+            row = storm(
+                brokers,
+                system,
+                Options(
+                    seed=seed,
+                    jobs=options.jobs,
+                    rate=options.rate,
+                    latency_s=options.latency,
+                    partitions=options.partitions,
+                    workers=options.workers,
+                    only=only,
+                    replay=options.replay,
+                    loud=options.loud,
+                    folder=options.out / f"seed-{seed}",
+                ),
+            )
+            rows.append(row)
+            with table.open("a", encoding="utf-8") as file:
+                file.write(row.as_json() + "\n")
+            _say(_line(getattr(row, name) for name in _COLUMNS))
+            if row.broken:
+                broken += 1
+                _say("\n".join(row.problems))
+    _say(_line("all" if name == "seed" else _sum(rows, name) for name in _COLUMNS))
+    _say(f"{len(rows)} storms, {broken} of them broke the promise; rows in {table}")
+    return 1 if broken else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="tests/chaos/run.py", description=__doc__)
+    parser.add_argument("--seeds", default="1", help="such as 7, 1-30 or 1,4,9")
+    parser.add_argument("--jobs", type=int, default=6_000, help="records a storm")
+    parser.add_argument("--rate", type=float, default=150.0, help="records a second")
+    parser.add_argument("--latency", type=float, default=0.6, help="mean seconds of a job")
+    parser.add_argument("--partitions", type=int, default=6)
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument(
+        "--only", default="", help=f"these actions alone, by commas: {', '.join(Action)}"
+    )
+    parser.add_argument("--replay", type=Path, help="a timeline whose blows are repeated")
+    parser.add_argument("--package-path", type=Path, help="put before the workers' packages")
+    parser.add_argument("--out", type=Path, default=Path(".cache/chaos"), help="timelines, logs")
+    parser.add_argument("--table", type=Path, help="JSON lines; default OUT/table.jsonl")
+    parser.add_argument("--loud", action="store_true", help="print the timeline as it happens")
+    return parser
+
+
+def _seeds(words: str) -> Iterable[int]:
+    for part in words.split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+def _sum(rows: list[Row], name: str) -> float:
+    return round(sum(getattr(row, name) or 0 for row in rows), 1)
+
+
+def _line(values: Iterable[object]) -> str:
+    return " ".join(f"{value!s:>7}" for value in values)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

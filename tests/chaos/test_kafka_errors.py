@@ -1,0 +1,181 @@
+"""Does a worker outlive every error of Kafka's protocol, and lose nothing? By a mocked broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.job_line import JobLine
+from support.mock_broker import Api, Error, MockBroker
+from support.redis_server import RedisServer
+from support.waiting import wait_until
+
+pytestmark = pytest.mark.chaos
+
+JOBS, LETTERS = 1, 2
+"""The broker that has the jobs and the group, and the one that has the dead letters."""
+BETWEEN_FAULTS = 40
+"""Jobs in flight while the errors come: of 0.2 s each."""
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[MockBroker]:
+    with MockBroker(2) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared(
+    broker: MockBroker, redis_installed: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[JobLine]:
+    broker.create_topic("jobs", 4, leader=JOBS)
+    broker.create_topic("jobs-dead", 1, leader=LETTERS)
+    broker.set_coordinator("jobs-group", JOBS)
+    folder = tmp_path_factory.mktemp("line")
+    with (
+        RedisServer(binary=redis_installed) as server,
+        JobLine(
+            folder,
+            kafka=broker.bootstrap,
+            redis_url=server.url,
+            topic="jobs",
+            partitions=4,
+            settings={"kafka.session_timeout_s": 3},
+        ) as made,
+    ):
+        yield made
+
+
+@pytest.fixture
+def line(shared: JobLine) -> JobLine:
+    """A worker at work, a new one if the last test's has died."""
+    shared.working()
+    shared.check(shared.put(4))
+    return shared
+
+
+def all_met(broker: MockBroker, api: Api, number: int = JOBS) -> None:
+    """Wait until requests have met all errors pushed: a test without its fault proves nothing."""
+    wait_until(
+        lambda: broker.failures_left(api, number) == 0, timeout_s=30, what=f"{api.name} has failed"
+    )
+
+
+COMMIT_ERRORS = [
+    Error.NOT_COORDINATOR,
+    Error.LOAD_IN_PROGRESS,
+    Error.REQUEST_TIMED_OUT,
+    Error.DISCONNECT,
+    Error.UNKNOWN_MEMBER,
+    Error.ILLEGAL_GENERATION,
+    Error.REBALANCE_IN_PROGRESS,
+    Error.OFFSET_METADATA_TOO_LARGE,
+    Error.UNKNOWN,
+]
+
+
+@pytest.mark.parametrize("error", COMMIT_ERRORS, ids=lambda error: error.name.lower())
+def test_a_commit_that_fails_is_made_again_by_the_same_worker(
+    error: Error, line: JobLine, broker: MockBroker
+) -> None:
+    ids = line.put(BETWEEN_FAULTS, "#!sleep 0.2\n")
+    broker.fail(Api.OFFSET_COMMIT, error, error, broker=JOBS)
+    all_met(broker, Api.OFFSET_COMMIT)
+    line.check(ids + line.put(BETWEEN_FAULTS))
+
+
+HEARTBEAT_ERRORS = [
+    Error.REBALANCE_IN_PROGRESS,
+    Error.ILLEGAL_GENERATION,
+    Error.UNKNOWN_MEMBER,
+    Error.NOT_COORDINATOR,
+    Error.DISCONNECT,
+    Error.UNKNOWN,
+    Error.FENCED_INSTANCE_ID,
+]
+
+
+@pytest.mark.parametrize("error", HEARTBEAT_ERRORS, ids=lambda error: error.name.lower())
+def test_a_heartbeat_that_fails_costs_the_group_s_membership_and_no_job(
+    error: Error, line: JobLine, broker: MockBroker
+) -> None:
+    ids = line.put(BETWEEN_FAULTS, "#!sleep 0.5\n")
+    broker.fail(Api.HEARTBEAT, error, broker=JOBS)
+    all_met(broker, Api.HEARTBEAT)
+    line.check(ids + line.put(BETWEEN_FAULTS))
+
+
+FETCH_ERRORS = [
+    Error.NOT_LEADER,
+    Error.UNKNOWN_TOPIC_OR_PARTITION,
+    Error.REQUEST_TIMED_OUT,
+    Error.UNKNOWN,
+    Error.DISCONNECT,
+]
+
+
+@pytest.mark.parametrize("error", FETCH_ERRORS, ids=lambda error: error.name.lower())
+def test_a_fetch_that_fails_is_made_again_at_the_same_offset(
+    error: Error, line: JobLine, broker: MockBroker
+) -> None:
+    broker.fail(Api.FETCH, *[error] * 3, broker=JOBS)
+    ids = line.put(BETWEEN_FAULTS, "#!sleep 0.2\n")
+    all_met(broker, Api.FETCH)
+    line.check(ids + line.put(BETWEEN_FAULTS))
+
+
+JOIN_ERRORS = [
+    (Api.JOIN_GROUP, Error.LOAD_IN_PROGRESS),
+    (Api.JOIN_GROUP, Error.NOT_COORDINATOR),
+    (Api.JOIN_GROUP, Error.UNKNOWN_MEMBER),
+    (Api.JOIN_GROUP, Error.UNKNOWN),
+    (Api.SYNC_GROUP, Error.REBALANCE_IN_PROGRESS),
+    (Api.SYNC_GROUP, Error.ILLEGAL_GENERATION),
+    (Api.SYNC_GROUP, Error.DISCONNECT),
+    (Api.SYNC_GROUP, Error.UNKNOWN),
+    (Api.OFFSET_FETCH, Error.LOAD_IN_PROGRESS),
+    (Api.OFFSET_FETCH, Error.NOT_COORDINATOR),
+    (Api.OFFSET_FETCH, Error.UNKNOWN),
+]
+
+
+@pytest.mark.parametrize(
+    ("api", "error"), JOIN_ERRORS, ids=lambda part: part.name.lower() if part else ""
+)
+def test_a_rebalance_whose_requests_fail_ends_with_all_partitions_at_work(
+    api: Api, error: Error, line: JobLine, broker: MockBroker
+) -> None:
+    ids = line.put(BETWEEN_FAULTS, "#!sleep 0.5\n")
+    broker.fail(api, error, broker=JOBS)
+    broker.fail(Api.HEARTBEAT, Error.UNKNOWN_MEMBER, broker=JOBS)  # makes it join again
+    all_met(broker, Api.HEARTBEAT)
+    all_met(broker, api)
+    line.check(ids + line.put(BETWEEN_FAULTS))
+
+
+START_ERRORS = [
+    (Api.METADATA, Error.DISCONNECT),
+    (Api.FIND_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE),
+    (Api.FIND_COORDINATOR, Error.DISCONNECT),
+    (Api.JOIN_GROUP, Error.UNKNOWN),
+    (Api.SYNC_GROUP, Error.UNKNOWN),
+    (Api.OFFSET_FETCH, Error.UNKNOWN),
+    (Api.LIST_OFFSETS, Error.UNKNOWN),
+    (Api.INIT_PRODUCER_ID, Error.LOAD_IN_PROGRESS),
+]
+
+
+def test_a_worker_starts_although_the_first_requests_of_every_kind_fail(
+    shared: JobLine, broker: MockBroker
+) -> None:
+    if shared.workers:
+        shared.stop()
+    ids = shared.put(BETWEEN_FAULTS)
+    for api, error in START_ERRORS:
+        for number in (JOBS, LETTERS):
+            broker.fail(api, error, broker=number)
+    shared.working()
+    shared.check(ids)
+    met = {api for api, _ in START_ERRORS if broker.failures_left(api, JOBS) == 0}
+    assert met >= {Api.METADATA, Api.FIND_COORDINATOR, Api.JOIN_GROUP, Api.OFFSET_FETCH}

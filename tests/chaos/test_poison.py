@@ -1,0 +1,226 @@
+"""Is a job that kills its process found, and nobody else condemned? Real Kafka, Redis, processes.
+
+Takes are left behind by crashes alone: drains, deploys, rebalances, duplicates and lost replies
+leave none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from confluent_kafka import ConsumerGroupState, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from support.crash_points import Point
+from support.foreign import committed, ended, job, publish, read_all
+from support.kafka_broker import KafkaBroker
+from support.redis_server import RedisServer
+from support.replica_process import ReplicaProcess
+from support.waiting import wait_until
+from support.worker_process import WorkerProcess
+
+pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos]
+
+MakeTopic = Callable[..., str]
+TURNS = 6
+
+
+class Field:
+    """A topic of two partitions, and what may be seen of its jobs."""
+
+    def __init__(self, kafka: KafkaBroker, server: RedisServer, topic: str, folder: Path) -> None:
+        self.kafka = kafka.bootstrap
+        self.url = server.url
+        self.redis = redis.Redis.from_url(server.url)
+        self.topic = topic
+        self.folder = folder
+
+    def replica(self, name: str = "replica", point: Point | None = None, **settings: Any) -> Any:
+        return ReplicaProcess(
+            self.folder,
+            kafka=self.kafka,
+            redis=self.url,
+            topic=self.topic,
+            name=name,
+            point=point,
+            settings={key.replace("__", "."): value for key, value in settings.items()},
+        )
+
+    def publish(self, *values: dict[str, Any]) -> None:
+        publish(self.kafka, self.topic, values)
+
+    def takes(self, job_id: str) -> int:
+        return sum(name.startswith("take:") for name in job(self.redis, job_id))
+
+    def running(self, job_id: str) -> bool:
+        return job(self.redis, job_id).get("status") == "running"
+
+    def all_committed(self) -> bool:
+        try:
+            offsets, end = committed(self.kafka, f"{self.topic}-group", self.topic, 2)
+        except KafkaException:  # the group's coordinator has only just been made
+            return False
+        return offsets == end
+
+    def poisoned(self) -> list[str]:
+        letters = read_all(self.kafka, f"{self.topic}-dead")
+        assert {letter.code for letter in letters} <= {"poisoned"}
+        # Another job's death may strike between a letter and its job's end: readers dedupe.
+        places = {(one.headers["x-job-id"], one.headers["x-original-offset"]) for one in letters}
+        return sorted(job_id for job_id, _ in places)
+
+    def members(self) -> int:
+        """How many members a group has that has settled; 0 while it has not."""
+        group = f"{self.topic}-group"
+        admin = AdminClient({"bootstrap.servers": self.kafka})
+        found = admin.describe_consumer_groups([group])[group].result(10)
+        return len(found.members) if found.state == ConsumerGroupState.STABLE else 0
+
+
+@pytest.fixture
+def field(
+    kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
+) -> Iterator[Field]:
+    name = topic(partitions=2)
+    kafka.create_topic(f"{name}-dead", 1)
+    made = Field(kafka, redis_server, name, tmp_path)
+    yield made
+    made.redis.close()
+
+
+def a_job(job_id: str, text: Any = "Hello.") -> dict[str, Any]:
+    return {"job_id": job_id, "text": text, "target_lang": "de", "source_lang": "en"}
+
+
+def test_a_job_that_kills_its_process_is_poisoned_and_300_bystanders_are_not(
+    field: Field,
+) -> None:
+    bystanders = [f"b{number}" for number in range(300)]
+    # First in its partition, and like all others 0.1 s in the engine: it dies with all in flight.
+    field.publish(a_job("killer", "#!exit\nx"), *(a_job(name, name) for name in bystanders))
+    settings = {
+        "engine.echo.latency_s": 0.1,
+        "engine.options": {"max_num_seqs": 512},
+        "kafka.session_timeout_s": 2,
+    }
+    worker = WorkerProcess(
+        field.folder, kafka=field.kafka, redis=field.url, topic=field.topic, settings=settings
+    )
+    most_in_flight = 0
+
+    def settled_or_ended() -> bool:
+        nonlocal most_in_flight
+        if most_in_flight < 20:
+            taken = sum(field.takes(name) > 0 for name in bystanders[::10])
+            most_in_flight = max(most_in_flight, taken)
+        found = job(field.redis, "killer").get("status") == "failed"
+        return not worker.running or (found and field.all_committed())
+
+    try:
+        # As long as `run` ends with its replica, somebody starts it again; a supervisor need not.
+        for _ in range(8):
+            worker.start()
+            wait_until(settled_or_ended, timeout_s=100, what="settled, or the process ended")
+            if worker.running:
+                break
+    finally:
+        worker.stop()
+    assert most_in_flight >= 20, "of every tenth bystander, so many were in flight at one time"
+    killer = job(field.redis, "killer")
+    assert (killer["status"], killer["result"]["error"]["code"]) == ("failed", "poisoned")
+    assert killer["deliveries"] == "4"
+    for name in bystanders:
+        fields = job(field.redis, name)
+        assert fields["status"] == "completed", name
+        assert int(fields["deliveries"]) <= 4, name
+    assert field.poisoned() == ["killer"]
+
+
+def test_two_poisonous_jobs_at_once_one_of_many_items_are_both_found_alone(field: Field) -> None:
+    items = ["one", "#!exit\ntwo", {"text": "three", "id": "c"}]
+    field.publish(
+        a_job("killer", "#!exit\nx"),
+        a_job("list", items),
+        *(a_job(f"b{number}", f"#!sleep 0.1\n{number}") for number in range(30)),
+    )
+    deaths = 0
+    while not field.all_committed():
+        with field.replica() as replica:
+            wait_until(
+                lambda: not replica.running or field.all_committed(),
+                timeout_s=60,
+                what="settled, or the process died",
+            )
+            deaths += not replica.running
+        assert deaths <= 8, "four of each, at most"
+    assert deaths >= 4
+    assert field.poisoned() == ["killer", "list"]
+    for name in ("killer", "list"):
+        fields = job(field.redis, name)
+        assert (fields["status"], fields["result"]["error"]["code"]) == ("failed", "poisoned")
+        assert field.takes(name) == 0
+    results = job(field.redis, "list")["result"]["translations"]
+    assert [item["text"] for item in results] == [None, None, None]
+    assert results[2]["id"] == "c"
+    for number in range(30):
+        assert job(field.redis, f"b{number}")["status"] == "completed"
+
+
+def test_six_rolling_restarts_raise_no_suspicion(field: Field) -> None:
+    field.publish(a_job("slow", "#!sleep 1.5\nx"))
+    for turn in range(TURNS):
+        with field.replica(shutdown__grace_s=0) as replica:
+            wait_until(lambda: field.running("slow"), timeout_s=20, what="it runs")
+            replica.terminate()
+            assert replica.wait() == 0
+        fields = job(field.redis, "slow")
+        assert (fields["status"], fields["deliveries"]) == ("queued", str(turn + 1))
+        assert field.takes("slow") == 0
+    with field.replica():
+        fields = ended(field.redis, "slow")
+    assert (fields["status"], fields["deliveries"]) == ("completed", str(TURNS + 1))
+    assert field.poisoned() == []
+
+
+def test_six_joins_and_leaves_of_another_worker_raise_no_suspicion(field: Field) -> None:
+    field.publish(*(a_job(f"slow{number}", f"#!sleep 8\n{number}") for number in range(8)))
+    names = [f"slow{number}" for number in range(8)]
+    with field.replica("stays"):
+        wait_until(lambda: all(map(field.running, names)), timeout_s=20, what="all run")
+        for turn in range(TURNS):
+            with field.replica(f"guest{turn}", shutdown__grace_s=0) as guest:
+                wait_until(lambda: field.members() == 2, timeout_s=20, what="two members")
+                wait_until(
+                    lambda: all(field.takes(name) <= 1 for name in names),
+                    timeout_s=3,
+                    what="no take but of the one who works on it",
+                )
+                guest.terminate()
+                assert guest.wait() == 0
+            wait_until(lambda: field.members() == 1, timeout_s=20, what="one member")
+        ends = [ended(field.redis, name, timeout_s=40) for name in names]
+        assert {fields["status"] for fields in ends} == {"completed"}
+        assert [name for name in names if field.takes(name)] == []
+        wait_until(field.all_committed, timeout_s=20, what="all is committed")
+    assert max(int(fields["deliveries"]) for fields in ends) > 1, "some partition has moved"
+    assert field.poisoned() == []
+
+
+@pytest.mark.parametrize("seam", ["take", "finish"])
+def test_a_hundred_duplicates_and_six_lost_replies_raise_no_suspicion(
+    field: Field, seam: str
+) -> None:
+    field.publish(*[a_job("same", "#!sleep 0.3\nx")] * 100)
+    with field.replica(point=Point("reply lost", seam, TURNS)) as replica:
+        assert ended(field.redis, "same")["status"] == "completed"
+        wait_until(field.all_committed, timeout_s=20, what="all is committed")
+        replica.terminate()
+        assert replica.wait() == 0
+    fields = job(field.redis, "same")
+    assert fields["deliveries"] == "1"
+    assert field.takes("same") == 0
+    assert field.poisoned() == []

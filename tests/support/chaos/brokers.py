@@ -1,0 +1,191 @@
+"""How are three brokers broken and mended? Kills, stops, moves of leaders and of coordinators."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Final
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.protocol.admin import AlterPartitionReassignmentsRequest
+from confluent_kafka import (
+    Consumer,
+    ElectionType,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+
+from support.chaos.ledger import Letter
+from support.kafka_broker import KafkaBroker
+
+_ASK_S: Final = 3.0
+_READ_S: Final = 60.0
+LEADERS_MOVED_S: Final = 30.0
+
+
+class Brokers(KafkaBroker):
+    """A cluster that a storm strikes; every node is addressed by its number."""
+
+    def __init__(self, *, nodes: int = 3) -> None:
+        super().__init__(nodes=nodes)
+        self.count = nodes
+
+    def client(self) -> AdminClient:
+        """An admin that says nothing while brokers are down."""
+        return AdminClient(
+            {"bootstrap.servers": self.bootstrap, "log_level": 0, "socket.timeout.ms": 5000}
+        )
+
+    def terminate(self, node: int) -> None:
+        """A clean stop: leaders are handed over first."""
+        process = self._nodes[node].process
+        process.terminate()
+        with suppress(AssertionError):
+            process.wait(timeout_s=20)
+        if process.running:
+            process.kill()
+
+    def bounce(self, node: int) -> None:
+        """A clean stop, and a start."""
+        self.terminate(node)
+        self.restart(node)
+
+    def mend(self) -> None:
+        """Continue what is stopped, start what is dead."""
+        for node in self._nodes:
+            node.process.resume()
+            if not node.process.running:
+                self.restart(node.number)
+
+    # --- looking --------------------------------------------------------------------------------
+
+    def coordinator(self, group: str) -> int | None:
+        """The node that coordinates a group; None if nobody can tell now."""
+        with suppress(KafkaException, TimeoutError):
+            asked = self.client().describe_consumer_groups([group], request_timeout=_ASK_S)
+            found: Any = asked[group].result(timeout=_ASK_S + 1)
+            return None if found.coordinator is None else int(found.coordinator.id)
+        return None
+
+    def leaders(self, topic: str) -> dict[int, int]:
+        """The leader of each partition, as far as it is known."""
+        try:
+            known = self.client().list_topics(topic, timeout=_ASK_S).topics[topic].partitions
+        except KafkaException:
+            return {}
+        return {number: partition.leader for number, partition in known.items()}
+
+    def committed(self, group: str, topic: str, partitions: int) -> dict[int, int] | None:
+        """The committed offset of each partition; None if nobody can tell now."""
+        consumer = self._consumer(group)
+        try:
+            places = [TopicPartition(topic, number) for number in range(partitions)]
+            found = consumer.committed(places, timeout=_ASK_S)
+            if any(place.error for place in found):
+                return None
+            return {place.partition: max(0, place.offset) for place in found}
+        except KafkaException:
+            return None
+        finally:
+            consumer.close()
+
+    def ends(self, topic: str, partitions: int) -> dict[int, int]:
+        """The end of each partition."""
+        consumer = self._consumer("storm-looker")
+        try:
+            return {
+                number: consumer.get_watermark_offsets(
+                    TopicPartition(topic, number), timeout=_READ_S
+                )[1]
+                for number in range(partitions)
+            }
+        finally:
+            consumer.close()
+
+    def letters(self, topic: str, partitions: int) -> list[Letter]:
+        """Every dead letter up to the present end."""
+        ends = self.ends(topic, partitions)
+        consumer = self._consumer("storm-letters")
+        try:
+            consumer.assign([TopicPartition(topic, number, 0) for number in ends])
+            return list(_read_until(consumer, ends))
+        finally:
+            consumer.close()
+
+    def _consumer(self, group: str) -> Consumer:
+        return Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": group,
+                "log_level": 0,
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+            }
+        )
+
+    # --- moving ---------------------------------------------------------------------------------
+
+    def move_leaders(self, topic: str, who: float) -> str:
+        """Shuffle the preferred replicas of every partition, and elect them; tells what moved."""
+        before = self.leaders(topic)
+        order = random.Random(who)
+        places = {number: order.sample(range(self.count), self.count) for number in sorted(before)}
+        asyncio.run(self._reassign(topic, places))
+        moved = 0
+        deadline = time.monotonic() + LEADERS_MOVED_S
+        while time.monotonic() < deadline:
+            self._elect(topic, places)
+            after = self.leaders(topic)
+            moved = sum(after.get(number) != leader for number, leader in before.items())
+            if all(after.get(number) == places[number][0] for number in places):
+                break
+            time.sleep(0.5)
+        return f"{moved} of {len(before)} leaders moved"
+
+    async def _reassign(self, topic: str, places: dict[int, list[int]]) -> None:
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap, request_timeout_ms=5000)
+        await admin.start()
+        try:
+            partitions: Any = [(number, nodes, {}) for number, nodes in places.items()]
+            topics: Any = [(topic, partitions, {})]
+            no_tags: Any = {}
+            request = AlterPartitionReassignmentsRequest(5000, topics, no_tags)
+            await admin._send_request(request)
+        finally:
+            await admin.close()
+
+    def _elect(self, topic: str, places: Iterable[int]) -> None:
+        partitions = [TopicPartition(topic, number) for number in places]
+        with suppress(KafkaException, TimeoutError):
+            asked: Any = self.client().elect_leaders(ElectionType.PREFERRED, partitions)
+            asked.result(timeout=_ASK_S + 1)
+
+    def delete(self, *topics: str) -> None:
+        """Delete topics that no run needs any more."""
+        with suppress(KafkaException, TimeoutError):
+            for asked in self.client().delete_topics(list(topics)).values():
+                asked.result(timeout=10)
+
+
+def _read_until(consumer: Consumer, ends: dict[int, int]) -> Iterable[Letter]:
+    left = {number for number, end in ends.items() if end}
+    deadline = time.monotonic() + _READ_S
+    while left:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the dead letters of partitions {left} could not be read")
+        message: Any = consumer.poll(0.5)
+        if message is None or message.error() is not None:
+            # An end of partition: it may also tell that only transaction markers are left.
+            if message is not None and message.error().code() == -191:
+                left.discard(message.partition())
+            continue
+        headers = dict(message.headers() or [])
+        spot = (int(headers["x-original-partition"]), int(headers["x-original-offset"]))
+        yield Letter(spot, headers["x-error-code"].decode())
+        if message.offset() + 1 >= ends[message.partition()]:
+            left.discard(message.partition())

@@ -1,0 +1,269 @@
+"""How is a plan of blows carried out on a running system, and mended again?"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final
+
+from support.chaos.brokers import Brokers
+from support.chaos.fleet import BUSY, Fleet
+from support.chaos.plan import Action, Stroke
+from support.chaos.redis_blows import StruckRedis
+from support.chaos.system import Place, Worker
+from support.chaos.timeline import Timeline
+
+_DEADLY: Final = {Action.WORKER_KILL, Action.WORKER_TERM, Action.WORKER_REMOVE}
+_ON_WORKERS: Final = _DEADLY | {Action.WORKER_STOP}
+_MEND_S: Final = 120.0
+
+
+class Conductor:
+    """Strikes at the planned times, mends after the planned while, and notes what really happened.
+
+    One blow to the brokers and one to Redis at a time; workers are struck beside them. A blow that
+    finds its victim out of reach is `skipped`, one that finds a worker with less than BUSY jobs in
+    hand is `idle`: only the others count.
+    """
+
+    def __init__(
+        self, fleet: Fleet, brokers: Brokers, redis: StruckRedis, place: Place, timeline: Timeline
+    ) -> None:
+        self._fleet = fleet
+        self._brokers = brokers
+        self._redis = redis
+        self._place = place
+        self._timeline = timeline
+        self._healers = ThreadPoolExecutor(16, thread_name_prefix="healer")
+        self._healing: list[Future[None]] = []
+        self._broken: set[str] = set()
+        self._lock = threading.Lock()
+        self._calm_since = time.monotonic()
+        self.counts: Counter[str] = Counter()
+        self.failures: list[str] = []
+        """What it could not strike or mend: a storm that is not what it should be."""
+        self.struck_in_flight = 0.0
+        """Jobs in hand of all workers when they were struck: what may be computed twice."""
+        self._blows: dict[Action, Callable[[Stroke], str]] = {
+            Action.WORKER_ADD: self._add,
+            Action.BROKER_KILL: self._node_blow,
+            Action.BROKER_TERM: self._node_blow,
+            Action.BROKER_STOP: self._node_blow,
+            Action.COORDINATOR_KILL: self._node_blow,
+            Action.COORDINATOR_STOP: self._node_blow,
+            Action.LEADERS_MOVE: self._move_leaders,
+        }
+
+    # --- the run --------------------------------------------------------------------------------
+
+    def play(self, strokes: Iterable[Stroke], over: threading.Event) -> None:
+        """Carry the strokes out at their times, until `over` is set."""
+        for stroke in strokes:
+            if over.wait(max(0.0, stroke.at_s - self._timeline.now_s)):
+                return
+            self._strike(stroke)
+
+    def mend(self) -> None:
+        """Wait for all that is being mended, and see that everything works again."""
+        for healing in self._healing:
+            try:
+                healing.result(_MEND_S)
+            except Exception as error:  # noqa: BLE001  told below, with all the others
+                self.failures.append(repr(error))
+        self._healers.shutdown(wait=False)
+        self._redis.mend()
+        self._brokers.mend()
+        self._fleet.mend()
+
+    def calm_s(self) -> float:
+        """For how many seconds nothing has been broken; 0 while something is."""
+        with self._lock:
+            return 0.0 if self._broken else time.monotonic() - self._calm_since
+
+    # --- strokes --------------------------------------------------------------------------------
+
+    def _strike(self, stroke: Stroke) -> None:
+        if stroke.action in _ON_WORKERS:
+            self._strike_worker(stroke)
+            return
+        try:
+            happened = self._blows.get(stroke.action, self._redis_blow)(stroke)
+        except Exception as error:  # noqa: BLE001  a blow that fails must not end the storm
+            happened = "failed"
+            self.failures.append(repr(error))
+        if happened:
+            self._note(stroke, stroke.target, happened)
+
+    def _note(self, stroke: Stroke, target: str | None, happened: str, **more: Any) -> None:
+        self.counts[f"{stroke.action}: {happened}"] += 1
+        self._timeline.note(
+            "strike",
+            action=stroke.action,
+            target=target,
+            happened=happened,
+            who=stroke.who,
+            hold_s=stroke.hold_s,
+            **more,
+        )
+
+    def _heal_after(
+        self, what: str, hold_s: float, heal: Callable[[], str], done: Callable[[], None]
+    ) -> None:
+        with self._lock:
+            self._broken.add(what)
+
+        def work() -> None:
+            time.sleep(hold_s)
+            try:
+                self._timeline.note("healed", target=what, how=heal())
+            finally:
+                done()
+                with self._lock:
+                    self._broken.discard(what)
+                    self._calm_since = time.monotonic()
+
+        self._healing.append(self._healers.submit(work))
+
+    # --- workers --------------------------------------------------------------------------------
+
+    def _strike_worker(self, stroke: Stroke) -> None:
+        chosen = self._fleet.choose(stroke.who, stroke.target, deadly=stroke.action in _DEADLY)
+        if chosen is None:
+            self._note(stroke, stroke.target, "skipped")
+            return
+        worker, in_flight = chosen
+        busy = in_flight is None or in_flight >= BUSY
+        self._hit(stroke, worker)
+        self.struck_in_flight += in_flight or 0.0
+        self._note(stroke, worker.name, "done" if busy else "idle", in_flight=in_flight)
+
+    def _hit(self, stroke: Stroke, worker: Worker) -> None:
+        name, fleet = worker.name, self._fleet
+
+        def again() -> str:
+            worker.stop(grace_s=0.1)  # nothing of it may be left
+            fleet.restart(name)
+            return "started"
+
+        def drained() -> str:
+            told = fleet.drain(name)
+            time.sleep(stroke.hold_s)
+            return f"{told}, {again()}"
+
+        def resumed() -> str:
+            worker.resume()
+            return "continued"
+
+        def released() -> None:
+            fleet.release(name)
+
+        match stroke.action:
+            case Action.WORKER_KILL:
+                worker.kill()
+                self._heal_after(name, stroke.hold_s, again, released)
+            case Action.WORKER_REMOVE if fleet.removable:
+                self._heal_after(name, 0.0, lambda: fleet.remove(name), released)
+            case Action.WORKER_TERM | Action.WORKER_REMOVE:
+                self._heal_after(name, 0.0, drained, released)
+            case _:
+                worker.pause()
+                self._heal_after(name, stroke.hold_s, resumed, released)
+
+    def _add(self, stroke: Stroke) -> str:
+        if not self._fleet.growable:
+            return "skipped"
+        self._note(stroke, self._fleet.add(), "done")
+        return ""
+
+    # --- brokers --------------------------------------------------------------------------------
+
+    def _take(self, resource: str) -> bool:
+        with self._lock:
+            if resource in self._broken:
+                return False
+            self._broken.add(resource)
+            return True
+
+    def _give_back(self, resource: str) -> None:
+        with self._lock:
+            self._broken.discard(resource)
+            self._calm_since = time.monotonic()
+
+    def _node_blow(self, stroke: Stroke) -> str:
+        node = self._node(stroke)
+        if node is None or not self._take("brokers"):
+            return "skipped"
+        brokers = self._brokers
+        match stroke.action:
+            case Action.BROKER_STOP | Action.COORDINATOR_STOP:
+                brokers.pause(node)
+                heal = _said("continued", lambda: brokers.resume(node))
+            case Action.BROKER_TERM:
+                # The stop itself takes seconds, and is part of the blow.
+                heal = _said("stopped and started", lambda: brokers.bounce(node))
+            case _:
+                brokers.kill(node)
+                heal = _said("started", lambda: brokers.restart(node))
+        self._heal_after(f"broker {node}", stroke.hold_s, heal, lambda: self._give_back("brokers"))
+        self._note(stroke, f"broker {node}", "done")
+        return ""
+
+    def _node(self, stroke: Stroke) -> int | None:
+        if stroke.target is not None:
+            return int(stroke.target.removeprefix("broker "))
+        if stroke.action in {Action.COORDINATOR_KILL, Action.COORDINATOR_STOP}:
+            return self._brokers.coordinator(self._place.group)
+        return int(stroke.who * self._brokers.count)
+
+    def _move_leaders(self, stroke: Stroke) -> str:
+        if not self._take("brokers"):
+            return "skipped"
+        self._heal_after(
+            "leaders",
+            0.0,
+            lambda: self._brokers.move_leaders(self._place.topic, stroke.who),
+            lambda: self._give_back("brokers"),
+        )
+        return "done"
+
+    # --- Redis ----------------------------------------------------------------------------------
+
+    def _redis_blow(self, stroke: Stroke) -> str:
+        if not self._take("redis"):
+            return "skipped"
+        try:
+            heal = self._hit_redis(stroke)
+        except BaseException:
+            self._give_back("redis")
+            raise
+        self._heal_after("Redis", stroke.hold_s, heal, lambda: self._give_back("redis"))
+        return "done"
+
+    def _hit_redis(self, stroke: Stroke) -> Callable[[], str]:
+        server = self._redis
+        blows: dict[Action, tuple[Callable[[], object], Callable[[], str]]] = {
+            Action.REDIS_KILL: (server.kill, _said("started", server.start)),
+            Action.REDIS_STOP: (server.freeze, _said("continued", server.thaw)),
+            Action.REDIS_READONLY: (server.make_readonly, _said("writable", server.make_writable)),
+            Action.REDIS_FULL: (server.squeeze, _said("has room", server.relax)),
+            Action.REDIS_SCRIPT_FLUSH: (server.forget_scripts, lambda: "scripts forgotten"),
+            Action.REDIS_CLIENT_KILL: (server.drop_clients, lambda: "clients dropped"),
+            Action.REDIS_CLIENT_PAUSE: (
+                lambda: server.hold_clients(stroke.hold_s),
+                lambda: "answers again",
+            ),
+        }
+        hit, heal = blows[stroke.action]
+        hit()
+        return heal
+
+
+def _said(words: str, call: Callable[[], object]) -> Callable[[], str]:
+    def heal() -> str:
+        call()
+        return words
+
+    return heal

@@ -1,0 +1,133 @@
+"""Who sends the load through all the faults, and enters only what Kafka acknowledged?"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import json
+import threading
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import redis
+from confluent_kafka import Producer
+
+from dragoman_schemas.names import Keys
+from dragoman_schemas.scripts import CANCEL, CancelEffect, cancel_args, parse_cancel
+from support.chaos.ledger import Ledger
+from support.chaos.load import CANCEL_AFTER_S, Kind, Sent
+from support.chaos.system import Place
+
+_FLUSH_S: Final = 180.0
+_LIVE_TTL_MS: Final = 7 * 86_400_000
+
+
+class Feeder:
+    """A librdkafka producer (acks=all, idempotent, retries without end) at a steady rate.
+
+    A record goes into the ledger when its acknowledgement has come. Jobs that are to be cancelled
+    are, some seconds after.
+    """
+
+    def __init__(self, place: Place, ledger: Ledger, *, rate: float) -> None:
+        self._place = place
+        self._ledger = ledger
+        self._rate = rate
+        self._to_cancel: list[tuple[float, str]] = []
+        self.over = threading.Event()
+        self.cancels = 0
+        self._stopped = threading.Event()
+
+    def feed(self, records: Iterable[Sent]) -> None:
+        """Send them all, `rate` a second, and wait for their acknowledgements."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self._place.kafka,
+                "acks": "all",
+                "enable.idempotence": True,
+                "message.timeout.ms": 0,
+                "queue.buffering.max.messages": 1_000_000,
+                "linger.ms": 5,
+                "log_level": 0,
+            }
+        )
+        began = time.monotonic()
+        for number, sent in enumerate(records):
+            while (wait := began + number / self._rate - time.monotonic()) > 0:
+                producer.poll(min(wait, 0.05))
+            if self._stopped.is_set():
+                break
+            self._produce(producer, sent)
+        left = producer.flush(_FLUSH_S)
+        self.over.set()
+        assert left == 0, f"{left} records have no acknowledgement after {_FLUSH_S:g} s"
+
+    def stop(self) -> None:
+        """Send no more."""
+        self._stopped.set()
+
+    def _produce(self, producer: Producer, sent: Sent) -> None:
+        def done(error: Any, message: Any) -> None:
+            if error is not None:
+                self._ledger.given_up(sent)
+                return
+            self._ledger.acknowledged(sent, (message.partition(), message.offset()))
+            if sent.kind is Kind.CANCEL and sent.job_id is not None:
+                heapq.heappush(self._to_cancel, (time.monotonic() + CANCEL_AFTER_S, sent.job_id))
+
+        producer.produce(self._place.topic, sent.value, key=sent.job_id, on_delivery=done)
+        producer.poll(0)
+
+    # --- cancelling -----------------------------------------------------------------------------
+
+    def cancel_all(self) -> None:
+        """Cancel what is due until the feed is over and nothing is left; through every outage."""
+        with redis.Redis.from_url(self._place.redis, socket_timeout=2) as client:
+            while self._to_cancel or not self.over.is_set():
+                if not self._to_cancel or self._to_cancel[0][0] > time.monotonic():
+                    time.sleep(0.05)
+                    continue
+                try:
+                    self._cancel(client, self._to_cancel[0][1])
+                except redis.RedisError:
+                    time.sleep(0.5)
+                else:
+                    heapq.heappop(self._to_cancel)
+                    self.cancels += 1
+
+    def _cancel(self, client: redis.Redis, job_id: str) -> None:
+        keys, now = Keys(), datetime.now(UTC).isoformat(timespec="milliseconds")
+        result = json.dumps({"schema": 1, "job_id": job_id, "status": "cancelled"}).encode()
+        arguments = cancel_args(
+            now=now.replace("+00:00", "Z"), live_ttl_ms=_LIVE_TTL_MS, result=result
+        )
+        reply: Any = client.eval(CANCEL.text, 1, keys.job(job_id), *arguments)
+        if parse_cancel(reply).effect is CancelEffect.REQUESTED:
+            fields: Any = {"job_id": job_id}
+            client.xadd(keys.cancels, fields, maxlen=10_000)
+
+
+@contextlib.contextmanager
+def running(*targets: Any) -> Any:
+    """Each target in a thread; leaving waits for all, and raises what one of them raised."""
+    errors: list[BaseException] = []
+
+    def guarded(target: Any) -> None:
+        try:
+            target()
+        except BaseException as error:  # noqa: BLE001  raised again by whoever waits
+            errors.append(error)
+
+    threads = [
+        threading.Thread(target=guarded, args=(target,), daemon=True, name=str(target))
+        for target in targets
+    ]
+    for thread in threads:
+        thread.start()
+    yield
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]

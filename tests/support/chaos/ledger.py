@@ -1,0 +1,157 @@
+"""Has every record that Kafka acknowledged come to its one right end? The ledger alone decides."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from support.chaos.load import Kind, Sent
+from support.chaos.system import End
+
+Spot = tuple[int, int]
+"""Partition and offset in the topic of the storm."""
+
+_WITH_LETTER: Final = frozenset({"failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter: whose it is, and why."""
+
+    spot: Spot
+    code: str
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What the ledger found. `problems` names every record or job that breaks the promise."""
+
+    records: int = 0
+    jobs: int = 0
+    lost: int = 0
+    wrong: int = 0
+    duplicate_computations: int = 0
+    letters: int = 0
+    duplicate_letters: int = 0
+    ends: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+    def note(self, account: str, words: str) -> None:
+        """Count one problem as `lost` or `wrong`."""
+        if account == "lost":
+            self.lost += 1
+        else:
+            self.wrong += 1
+        self.problems.append(f"{account}: {words}")
+
+
+class Ledger:
+    """What was sent, and where Kafka says it is; entered only after the acknowledgement."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._spots: dict[Spot, Sent] = {}
+        self._jobs: dict[str, dict[Spot, Sent]] = defaultdict(dict)
+        self.refused: list[Sent] = []
+        """Records that the producer gave up: they may or may not be in the topic."""
+
+    def acknowledged(self, sent: Sent, spot: Spot) -> None:
+        """Enter a record under the place that the broker told."""
+        with self._lock:
+            self._spots[spot] = sent
+            if sent.job_id is not None:
+                self._jobs[sent.job_id][spot] = sent
+
+    def given_up(self, sent: Sent) -> None:
+        """The producer got no acknowledgement in all its time."""
+        with self._lock:
+            self.refused.append(sent)
+
+    def __len__(self) -> int:
+        return len(self._spots)
+
+    def spots(self) -> list[tuple[Spot, Sent]]:
+        """All entries so far."""
+        with self._lock:
+            return list(self._spots.items())
+
+    def job_ids(self) -> list[str]:
+        """All job ids so far, in the order of their first acknowledgement."""
+        with self._lock:
+            return list(self._jobs)
+
+    def judge(
+        self, ends: Mapping[str, End | None], letters: Iterable[Letter], *, with_letters: bool
+    ) -> Verdict:
+        """Compare what should be with what is there, after all has come to rest."""
+        verdict = Verdict(records=len(self._spots), jobs=len(self._jobs))
+        by_spot: dict[Spot, list[Letter]] = defaultdict(list)
+        for letter in letters:
+            by_spot[letter.spot].append(letter)
+            verdict.letters += 1
+        verdict.duplicate_letters = verdict.letters - len(by_spot)
+        expected: set[Spot] = set()
+        for job_id, records in self._jobs.items():
+            self._judge_job(verdict, job_id, records, ends.get(job_id), by_spot, expected)
+        for spot, sent in self._spots.items():
+            if sent.kind is Kind.UNREADABLE:
+                expected.add(spot)
+                if spot not in by_spot:
+                    verdict.note("lost", f"unreadable record {spot} has no dead letter")
+        if with_letters:
+            self._judge_strangers(verdict, by_spot, expected)
+        return verdict
+
+    def _judge_job(
+        self,
+        verdict: Verdict,
+        job_id: str,
+        records: Mapping[Spot, Sent],
+        end: End | None,
+        by_spot: Mapping[Spot, list[Letter]],
+        expected: set[Spot],
+    ) -> None:
+        if end is None:
+            kinds = sorted({sent.kind.value for sent in records.values()})
+            verdict.note("lost", f"{job_id} ({', '.join(kinds)}; {sorted(records)}) has no end")
+            return
+        verdict.ends[end.status] += 1
+        verdict.duplicate_computations += max(0, end.deliveries - 1)
+        won = {spot: sent for spot, sent in records.items() if _is_of(sent, end)}
+        if not won:
+            verdict.note("wrong", f"{job_id} ended as none of its records: {end}")
+            return
+        _judge_end(verdict, job_id, next(iter(won.values())), end)
+        if end.status in _WITH_LETTER:
+            expected.update(won)  # at one of them: the others share its end
+            if not any(spot in by_spot for spot in won):
+                verdict.note("lost", f"failed job {job_id} has no dead letter")
+        for spot in records.keys() - won.keys():
+            expected.add(spot)
+            if not any(letter.code == "conflict" for letter in by_spot.get(spot, ())):
+                verdict.note("lost", f"conflict {job_id} at {spot} has no dead letter")
+
+    def _judge_strangers(
+        self, verdict: Verdict, by_spot: Mapping[Spot, list[Letter]], expected: set[Spot]
+    ) -> None:
+        for spot in by_spot.keys() - expected:
+            sent = self._spots.get(spot)
+            if sent is None and self.refused:
+                continue  # perhaps one of those that the producer gave up
+            what = "a record nobody sent" if sent is None else f"{sent.job_id} ({sent.kind})"
+            verdict.note("wrong", f"dead letter {by_spot[spot][0].code} for {what} at {spot}")
+
+
+def _judge_end(verdict: Verdict, job_id: str, sent: Sent, end: End) -> None:
+    if end.status not in sent.ends:
+        verdict.note("wrong", f"{job_id} ({sent.kind}) is {end.status} {end.code}")
+    elif end.status == "completed" and end.text != sent.text:
+        verdict.note("wrong", f"{job_id} ({sent.kind}) has the text {end.text!r}")
+
+
+def _is_of(sent: Sent, end: End) -> bool:
+    # A cancel that comes before the job writes an end without a fingerprint, which matches all.
+    return not end.fingerprint or sent.fingerprint == end.fingerprint

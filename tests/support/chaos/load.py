@@ -1,0 +1,132 @@
+"""Which jobs does a storm send, and how must each of them end?"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from dragoman_schemas.fingerprint import fingerprint
+
+CANCEL_AFTER_S: Final = 3.0
+
+
+class Kind(StrEnum):
+    """What a record of the load is."""
+
+    PLAIN = "plain"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+    TRANSIENT = "transient"
+    FATAL = "fatal"
+    CANCEL = "cancel"
+    LATE = "late"
+    TOO_SLOW = "too slow"
+    INVALID = "invalid"
+    UNREADABLE = "unreadable"
+
+
+_SHARES: Final = {
+    Kind.PLAIN: 840,
+    Kind.DUPLICATE: 50,
+    Kind.CONFLICT: 15,
+    Kind.TRANSIENT: 30,
+    Kind.FATAL: 20,
+    Kind.CANCEL: 10,
+    Kind.LATE: 8,
+    Kind.TOO_SLOW: 7,
+    Kind.INVALID: 10,
+    Kind.UNREADABLE: 10,
+}
+_ENDS: Final = {
+    Kind.FATAL: frozenset({"failed"}),
+    Kind.INVALID: frozenset({"failed"}),
+    Kind.LATE: frozenset({"expired"}),
+    Kind.TOO_SLOW: frozenset({"expired"}),
+    # A finish that is under way when the cancel comes wins.
+    Kind.CANCEL: frozenset({"cancelled", "completed"}),
+}
+_COMPLETED: Final = frozenset({"completed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One record: what it is, and what its job must come to if this record wins its id.
+
+    `job_id` None: nobody can read one. `text` None: no text is to be expected.
+    """
+
+    number: int
+    kind: Kind
+    value: bytes
+    job_id: str | None
+    fingerprint: str | None
+    text: str | None
+    ends: frozenset[str]
+
+
+class Load:
+    """An endless, seeded stream of records; a seed gives the same one every time (but deadlines).
+
+    Duplicates and conflicts take the id of one of the latest 500 plain jobs.
+    """
+
+    def __init__(self, seed: int, run: str, kinds: frozenset[str]) -> None:
+        self._random = random.Random(f"load {seed}")
+        self._run = run
+        self._kinds = [kind for kind in _SHARES if kind.value in kinds]
+        self._weights = [_SHARES[kind] for kind in self._kinds]
+        self._recent: deque[dict[str, Any]] = deque(maxlen=500)
+
+    def records(self, count: int | None = None) -> Iterator[Sent]:
+        """`count` records, or as many as are asked for."""
+        number = 0
+        while count is None or number < count:
+            kind = self._random.choices(self._kinds, self._weights)[0]
+            place = self._random.random()
+            yield self._record(number, kind, place)
+            number += 1
+
+    def _record(self, number: int, kind: Kind, place: float) -> Sent:
+        if kind is Kind.UNREADABLE:
+            value = b'{"job_id": "%s-%d", "text": ' % (self._run.encode(), number)
+            return Sent(number, kind, value, None, None, None, frozenset())
+        if kind in {Kind.DUPLICATE, Kind.CONFLICT} and not self._recent:
+            kind = Kind.PLAIN
+        body = f"Line {number} of storm {self._run}."
+        fields: dict[str, Any] = {
+            "job_id": f"{self._run}-{number}",
+            "text": body,
+            "target_lang": "de",
+            "source_lang": "en",
+        } | _peculiar(kind, body)
+        if kind in {Kind.DUPLICATE, Kind.CONFLICT}:
+            earlier = self._recent[int(place * len(self._recent))]
+            fields = dict(earlier)
+            body = fields["text"]
+            if kind is Kind.CONFLICT:
+                body = fields["text"] = f"Another payload {number}."
+        if kind is Kind.PLAIN:
+            self._recent.append(fields)
+        ends = _ENDS.get(kind, _COMPLETED)
+        text = f"[de] {body}" if "completed" in ends else None
+        value = json.dumps(fields).encode()
+        return Sent(number, kind, value, fields["job_id"], fingerprint(fields), text, ends)
+
+
+def _peculiar(kind: Kind, body: str) -> dict[str, Any]:
+    soon = datetime.now(UTC) + timedelta(seconds=2)
+    fields: dict[Kind, dict[str, Any]] = {
+        Kind.TRANSIENT: {"text": f"#!transient 1\n{body}"},
+        Kind.FATAL: {"text": f"#!fatal\n{body}"},
+        Kind.CANCEL: {"text": f"#!sleep 20\n{body}"},
+        Kind.LATE: {"deadline": "2020-01-01T00:00:00Z"},
+        Kind.TOO_SLOW: {"text": f"#!hang\n{body}", "deadline": soon.isoformat()},
+        Kind.INVALID: {"target_lang": "xx-nonsense"},
+    }
+    return fields.get(kind, {})

@@ -1,0 +1,87 @@
+"""How is a Redis broken and mended? By its own commands, and as a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from typing import Any, Final
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from support.ports import free_port
+from support.redis_server import RedisServer
+
+_ASK_S: Final = 2.0
+
+
+class StruckRedis(RedisServer):
+    """A Redis with an append-only file (fsync every second) that a storm strikes."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            appendonly="yes",
+            appendfsync="everysec",
+            auto_aof_rewrite_percentage="0",
+            maxmemory_policy="noeviction",
+        )
+
+    def client(self) -> redis.Redis:
+        """A client that waits two seconds at most."""
+        return redis.Redis(
+            port=self.port,
+            socket_timeout=_ASK_S,
+            socket_connect_timeout=_ASK_S,
+            retry=Retry(NoBackoff(), 0),
+        )
+
+    def freeze(self) -> None:
+        """SIGSTOP."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+        with suppress(RuntimeError, ProcessLookupError):
+            os.kill(self.pid, signal.SIGCONT)
+
+    def make_readonly(self) -> None:
+        """A replica of nobody: reads are answered, writes are refused (READONLY)."""
+        self._ask("REPLICAOF", "127.0.0.1", free_port())
+
+    def make_writable(self) -> None:
+        """Its own master again."""
+        self._ask("REPLICAOF", "NO", "ONE")
+
+    def squeeze(self) -> None:
+        """Less memory than it uses: writes are refused (OOM)."""
+        self._ask("CONFIG", "SET", "maxmemory", "1mb")
+
+    def relax(self) -> None:
+        """As much memory as it likes."""
+        self._ask("CONFIG", "SET", "maxmemory", "0")
+
+    def forget_scripts(self) -> None:
+        """SCRIPT FLUSH: every EVALSHA is answered NOSCRIPT."""
+        self._ask("SCRIPT", "FLUSH")
+
+    def drop_clients(self) -> Any:
+        """CLIENT KILL of all but ourselves; answers how many."""
+        return self._ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+    def hold_clients(self, seconds: float) -> None:
+        """CLIENT PAUSE: connections stay open, nobody is answered."""
+        self._ask("CLIENT", "PAUSE", int(seconds * 1000), "ALL")
+
+    def _ask(self, *words: Any) -> Any:
+        with self.client() as client:
+            return client.execute_command(*words)
+
+    def mend(self) -> None:
+        """Running, writable and with room, whatever was done to it."""
+        self.thaw()
+        if self._process is None:
+            self.start()
+        self.relax()
+        self.make_writable()

@@ -1,0 +1,350 @@
+"""What is one storm? A fresh topic and Redis, a load, a plan of blows, and the ledger's verdict."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import redis
+
+from support.chaos.brokers import Brokers
+from support.chaos.conductor import Conductor
+from support.chaos.feeder import Feeder, running
+from support.chaos.fleet import Fleet, Supervising, Tallies
+from support.chaos.ledger import Ledger, Letter, Verdict
+from support.chaos.load import Load
+from support.chaos.plan import Action, Stroke, drawn, recorded
+from support.chaos.redis_blows import StruckRedis
+from support.chaos.system import End, Place, System
+from support.chaos.timeline import Timeline
+from support.chaos.watch import Seen, Watch
+
+_SETTLE_S: Final = 300.0
+_NOTHING_MORE_S: Final = 15.0
+_LETTER_PARTITIONS: Final = 2
+_REDELIVERIES: Final = "dragoman_redeliveries_total"
+_STALE: Final = "dragoman_stale_completions_total"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """One storm: `jobs` records at `rate` a second, struck every 5 to 9 s all the while."""
+
+    seed: int
+    jobs: int = 6_000
+    rate: float = 150.0
+    latency_s: float = 0.6
+    partitions: int = 6
+    workers: int = 3
+    session_timeout_s: float = 6.0
+    only: tuple[str, ...] = ()
+    """These actions alone; all if empty."""
+    spared: tuple[str, ...] = ()
+    """Workers that are stopped, but never killed."""
+    replay: Path | None = None
+    """A timeline whose blows are repeated, in place of the seed's plan."""
+    loud: bool = False
+    folder: Path | None = None
+    """Where timeline and logs stay; a temporary one otherwise."""
+
+    def strokes(self) -> list[Stroke]:
+        """The plan."""
+        if self.replay is not None:
+            return recorded(self.replay)[1]
+        only = frozenset(Action(name) for name in self.only) or None
+        return list(drawn(self.seed, self.jobs / self.rate, only=only))
+
+
+@dataclass(slots=True)
+class Row:
+    """One line of the table: what was done, and what came of it."""
+
+    seed: int
+    system: str
+    records: int = 0
+    jobs: int = 0
+    seconds: float = 0.0
+    kills: int = 0
+    stops: int = 0
+    drains: int = 0
+    joins: int = 0
+    broker_blows: int = 0
+    moves: int = 0
+    redis_outages: int = 0
+    idle: int = 0
+    skipped: int = 0
+    failed: int = 0
+    own_deaths: int = 0
+    struck_in_flight: int = 0
+    redeliveries: int = 0
+    duplicate_computations: int = 0
+    duplicate_letters: int = 0
+    lost: int = 0
+    wrong: int = 0
+    changed: int = 0
+    beyond: int = 0
+    uncommitted: int = 0
+    immortal: int = 0
+    slow: int = 0
+    audit: int | None = None
+    comparisons: int = 0
+    problems: list[str] = field(default_factory=list)
+    timeline: str = ""
+
+    @property
+    def broken(self) -> bool:
+        """Whether the promise was broken."""
+        counts = (self.lost, self.wrong, self.changed, self.beyond, self.uncommitted, self.immortal)
+        return any(counts) or self.audit not in {0, None}
+
+    def as_json(self) -> str:
+        """One line; the first 50 problems."""
+        fields = asdict(self)
+        return json.dumps(fields | {"problems": self.problems[:50]})
+
+
+def storm(brokers: Brokers, system: System, options: Options) -> Row:
+    """Run one storm from an empty topic to the verdict. Brokers are mended at the end."""
+    with ExitStack() as resources:
+        folder = options.folder or Path(
+            resources.enter_context(tempfile.TemporaryDirectory(prefix="storm-"))
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        server = resources.enter_context(StruckRedis())
+        place = _place(brokers, server, options, folder, f"storm-{options.seed}-{_stamp()}")
+        resources.callback(brokers.delete, place.topic, place.dead_letter_topic)
+        return _Storm(brokers, server, system, options, place).run()
+
+
+def explained(row: Row, timeline: Timeline | Path, options: Options) -> str:
+    """What a failure must tell: the problems, the timeline, and how to have it again."""
+    file = timeline if isinstance(timeline, Path) else timeline.file
+    again = f"--seeds {options.seed} --jobs {options.jobs} --rate {options.rate:g}"
+    lines = [
+        f"seed {row.seed}: {row.as_json()}",
+        *row.problems[:20],
+        f"timeline: {file}",
+        f"the same plan again: make chaos ARGS={shlex.quote(again)}",
+        f"the same blows again: make chaos ARGS={shlex.quote(f'{again} --replay {file}')}",
+        "" if isinstance(timeline, Path) else timeline.told(),
+    ]
+    return "\n".join(lines)
+
+
+class _Storm:
+    def __init__(
+        self,
+        brokers: Brokers,
+        server: StruckRedis,
+        system: System,
+        options: Options,
+        place: Place,
+    ) -> None:
+        self._brokers, self._server, self._system = brokers, server, system
+        self._options, self._place = options, place
+        file = place.folder / f"timeline-{options.seed}.jsonl"
+        self._timeline = Timeline(file, loud=options.loud)
+        self._ledger = Ledger()
+        spared = frozenset(options.spared)
+        self._fleet = Fleet(system, place, self._timeline, size=options.workers, spared=spared)
+        self._conductor = Conductor(self._fleet, brokers, server, place, self._timeline)
+        self._feeder = Feeder(place, self._ledger, rate=options.rate)
+        self._watch = Watch(
+            system, place, brokers, self._ledger, self._timeline, self._conductor.calm_s
+        )
+        self._tallies = Tallies(self._fleet, (_REDELIVERIES, _STALE))
+        self._uncommitted = 0
+
+    def run(self) -> Row:
+        try:
+            self._fleet.start()
+            began = time.monotonic()
+            with Supervising(self._fleet, self._tallies.look):
+                self._blow()
+                seconds = time.monotonic() - began
+            with self._server.client() as client:
+                return self._row(client, seconds)
+        except BaseException:
+            self._timeline.note("aborted")
+            raise
+        finally:
+            with suppress(Exception):
+                self._server.mend()
+            self._brokers.mend()
+            self._fleet.stop()
+
+    # --- the storm itself -----------------------------------------------------------------------
+
+    def _blow(self) -> None:
+        options = self._options
+        load = Load(options.seed, f"s{options.seed}", self._system.kinds)
+        head = {name: value for name, value in asdict(options).items() if value}
+        self._timeline.begin()
+        self._timeline.note("storm", system=self._system.name, **json.loads(_plain(head)))
+
+        def feed() -> None:
+            self._feeder.feed(load.records(options.jobs))
+
+        with self._watching(), running(feed, self._feeder.cancel_all):
+            try:
+                self._conductor.play(options.strokes(), self._feeder.over)
+            finally:
+                self._conductor.mend()
+                self._timeline.note("mended")
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        with running(self._watch.run):
+            try:
+                yield
+                self._settle()
+            finally:
+                self._watch.stop()
+
+    def _settle(self) -> None:
+        """Wait until all is committed and has ended, or nothing more comes."""
+        self._timeline.note("settling", unfinished=self._watch.unfinished)
+        deadline = time.monotonic() + _SETTLE_S
+        while time.monotonic() < deadline:
+            self._uncommitted = self._behind()
+            resting = time.monotonic() - self._watch.ended_at > _NOTHING_MORE_S
+            if not self._uncommitted and (not self._watch.unfinished or resting):
+                break
+            time.sleep(0.5)
+        self._timeline.note(
+            "settled", unfinished=self._watch.unfinished, uncommitted=self._uncommitted
+        )
+
+    def _behind(self) -> int:
+        place = self._place
+        committed = self._brokers.committed(place.group, place.topic, place.partitions)
+        if committed is None:
+            return -1
+        ends = self._brokers.ends(place.topic, place.partitions)
+        return sum(end - committed.get(number, 0) for number, end in ends.items())
+
+    # --- the verdict ----------------------------------------------------------------------------
+
+    def _row(self, client: redis.Redis, seconds: float) -> Row:
+        ends = _all_ends(self._system, client, self._ledger.job_ids())
+        self._watch.compare_all(ends)
+        verdict = self._ledger.judge(ends, self._letters(), with_letters=self._system.letters)
+        audit = self._system.audit(self._place)
+        row = self._counted(verdict, self._watch.seen, seconds)
+        row.immortal = _immortal(client)
+        if audit is not None:
+            row.audit = audit[0]
+            if audit[0]:
+                row.problems.append(f"audit: {audit[1]}")
+        row.timeline = str(self._timeline.file)
+        self._timeline.note("verdict", **json.loads(row.as_json()))
+        if row.broken:
+            row.problems.append(explained(row, self._timeline, self._options))
+        return row
+
+    def _letters(self) -> list[Letter]:
+        if not self._system.letters:
+            return []
+        return self._brokers.letters(self._place.dead_letter_topic, _LETTER_PARTITIONS)
+
+    def _counted(self, verdict: Verdict, seen: Seen, seconds: float) -> Row:
+        done = _counter(self._conductor.counts)
+        sums = self._tallies.sums()
+        return Row(
+            seed=self._options.seed,
+            system=self._system.name,
+            records=verdict.records,
+            jobs=verdict.jobs,
+            seconds=round(seconds, 1),
+            kills=done(Action.WORKER_KILL),
+            stops=done(Action.WORKER_STOP),
+            drains=done(Action.WORKER_TERM, Action.WORKER_REMOVE),
+            joins=done(Action.WORKER_ADD),
+            broker_blows=done(
+                Action.BROKER_KILL,
+                Action.BROKER_STOP,
+                Action.BROKER_TERM,
+                Action.COORDINATOR_KILL,
+                Action.COORDINATOR_STOP,
+            ),
+            moves=done(Action.LEADERS_MOVE, Action.COORDINATOR_KILL, Action.COORDINATOR_STOP),
+            redis_outages=done(*(action for action in Action if action.startswith("redis"))),
+            idle=sum(n for what, n in self._conductor.counts.items() if what.endswith(": idle")),
+            skipped=sum(
+                n for what, n in self._conductor.counts.items() if what.endswith(": skipped")
+            ),
+            failed=len(self._conductor.failures),
+            own_deaths=self._fleet.own_deaths,
+            struck_in_flight=int(self._conductor.struck_in_flight),
+            redeliveries=sums[_REDELIVERIES],
+            duplicate_computations=verdict.duplicate_computations,
+            duplicate_letters=verdict.duplicate_letters,
+            lost=verdict.lost,
+            wrong=verdict.wrong,
+            changed=len(seen.changed),
+            beyond=len(seen.beyond),
+            uncommitted=self._uncommitted,
+            slow=len(seen.slow),
+            comparisons=seen.comparisons,
+            problems=[f"conductor: {failure}" for failure in self._conductor.failures]
+            + verdict.problems
+            + seen.changed[:20]
+            + [f"committed beyond {job_id}" for job_id in sorted(seen.beyond)[:20]]
+            + seen.slow,
+        )
+
+
+def _counter(counts: Any) -> Callable[..., int]:
+    def done(*actions: Action) -> int:
+        return sum(counts[f"{action}: done"] for action in actions)
+
+    return done
+
+
+def _place(
+    brokers: Brokers, server: StruckRedis, options: Options, folder: Path, topic: str
+) -> Place:
+    brokers.create_topic(topic, options.partitions, {"min.insync.replicas": "2"})
+    letters = brokers.create_topic(f"{topic}-dead", _LETTER_PARTITIONS)
+    return Place(
+        kafka=brokers.bootstrap,
+        redis=server.url,
+        topic=topic,
+        dead_letter_topic=letters,
+        group=f"{topic}-group",
+        partitions=options.partitions,
+        folder=folder,
+        session_timeout_s=options.session_timeout_s,
+        latency_s=options.latency_s,
+    )
+
+
+def _all_ends(system: System, client: redis.Redis, job_ids: Sequence[str]) -> dict[str, End | None]:
+    found: dict[str, End | None] = {}
+    for first in range(0, len(job_ids), 1000):
+        chunk = job_ids[first : first + 1000]
+        found.update(zip(chunk, system.ends(client, chunk), strict=True))
+    return found
+
+
+def _immortal(client: redis.Redis) -> int:
+    keys = list(client.scan_iter(match="dragoman:job:*", count=1000))
+    pipeline = client.pipeline(transaction=False)
+    for key in keys:
+        pipeline.ttl(key)
+    return sum(ttl == -1 for ttl in pipeline.execute())
+
+
+def _plain(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, default=str)
+
+
+def _stamp() -> str:
+    return format(time.time_ns() // 1_000_000, "x")

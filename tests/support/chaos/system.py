@@ -1,0 +1,254 @@
+"""What is under test in a storm? A program that takes jobs from a topic and writes their ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import redis
+
+from support.processes import ChildProcess
+from support.worker_process import WorkerProcess
+
+TERMINAL: Final = frozenset({"completed", "failed", "cancelled", "expired"})
+_LOOK_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a system works: one topic, one group and one Redis, fresh for every storm.
+
+    The program under test gives back `[de] TEXT` for the job's `text`, after `latency_s` seconds on
+    average (uniform within `latency_s` x (1 +- `spread`), by a hash of the text).
+    """
+
+    kafka: str
+    redis: str
+    topic: str
+    dead_letter_topic: str
+    group: str
+    partitions: int
+    folder: Path
+    session_timeout_s: float = 6.0
+    latency_s: float = 0.6
+    spread: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A terminal state as a reader sees it. `seen` are the bytes that must never change."""
+
+    status: str
+    text: str | None
+    code: str | None
+    seen: tuple[bytes | None, ...] = field(repr=False)
+    fingerprint: str | None = None
+    deliveries: int = 1
+
+
+class Worker(Protocol):
+    """One program of the system under test; a stopped or killed one may be started again."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def running(self) -> bool: ...
+    @property
+    def returncode(self) -> int | None: ...
+    @property
+    def output(self) -> str: ...
+    def start(self) -> Any: ...
+    def stop(self, *, grace_s: float = ...) -> None: ...
+    def kill(self, *, everything: bool = ...) -> None: ...
+    def terminate(self) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def wait(self, *, timeout_s: float) -> int: ...
+    def takes_jobs(self) -> bool:
+        """Whether it takes jobs now; a look that never waits long."""
+        ...
+
+    def in_flight(self) -> float | None:
+        """How many jobs it has in hand now; None if that cannot be told."""
+        ...
+
+    def metric(self, name: str) -> float: ...
+
+
+class System(Protocol):
+    """How a program is started, and how the end of a job is read.
+
+    A foreign program is put in by writing this class for it; see `support.chaos.foreign_system`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of load it understands (names of `support.chaos.load.Kind`)."""
+        ...
+
+    @property
+    def letters(self) -> bool:
+        """Whether failures go to the dead-letter topic, with `x-original-*` headers."""
+        ...
+
+    def worker(self, place: Place, name: str) -> Worker:
+        """A worker that has not been started."""
+        ...
+
+    def ends(self, client: redis.Redis, job_ids: Sequence[str]) -> list[End | None]:
+        """The terminal states of these jobs, None for one that has none yet."""
+        ...
+
+    def audit(self, place: Place) -> tuple[int, str] | None:
+        """Its own judgement of what is accounted for: status and words; None if it has no such."""
+        ...
+
+
+# --- processes in groups ------------------------------------------------------------------------
+
+
+class GroupProcess(ChildProcess):
+    """A child that is stopped and continued with all the processes of its group."""
+
+    def pause(self) -> None:
+        """SIGSTOP to the whole group."""
+        self._send_group(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT to the whole group."""
+        self._send_group(signal.SIGCONT)
+
+    def _send_group(self, number: signal.Signals) -> None:
+        if self.running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, number)  # its session is its own, so its group is its pid
+
+
+# --- Dragoman -----------------------------------------------------------------------------------
+
+
+class DragomanWorker(WorkerProcess, GroupProcess):
+    """A `dragoman-worker run` on the echo engine."""
+
+    def __init__(
+        self, place: Place, name: str, settings: Mapping[str, Any], env: Mapping[str, str]
+    ) -> None:
+        self.name = name
+        super().__init__(
+            place.folder,
+            kafka=place.kafka,
+            redis=place.redis,
+            topic=place.topic,
+            name=name,
+            settings={
+                "kafka.dead_letter_topic": place.dead_letter_topic,
+                "kafka.group_id": place.group,
+                "kafka.session_timeout_s": place.session_timeout_s,
+                "engine.echo.latency_s": place.latency_s,
+                "engine.echo.latency_spread": place.spread,
+                "worker_id": name,
+                **settings,
+            },
+            env=env,
+        )
+
+    def takes_jobs(self) -> bool:
+        """Whether it takes jobs now."""
+        return self.running and self.metric("dragoman_ready") > 0
+
+    def in_flight(self) -> float | None:
+        """Jobs in hand, as its metric told within the last second."""
+        return self.metric("dragoman_jobs_in_flight") if self.running else 0.0
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Like its parent's, but a stopped worker keeps nobody waiting."""
+        url = f"http://127.0.0.1:{self.port}{path}"
+        try:
+            with urllib.request.urlopen(url, timeout=_LOOK_S) as response:
+                return response.status, response.read().decode()
+        except OSError:
+            return 0, ""
+
+
+class Dragoman:
+    """Our worker; `package_path` is put before the installed packages (mutants, old versions)."""
+
+    name = "dragoman"
+    letters = True
+
+    def __init__(
+        self, *, package_path: Path | None = None, settings: Mapping[str, Any] | None = None
+    ) -> None:
+        self._settings = dict(settings or {})
+        self._env = {} if package_path is None else {"PYTHONPATH": str(package_path)}
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Everything there is."""
+        from support.chaos.load import Kind
+
+        return frozenset(kind.value for kind in Kind)
+
+    def worker(self, place: Place, name: str) -> DragomanWorker:
+        """A worker that has not been started."""
+        return DragomanWorker(place, name, self._settings, self._env)
+
+    def ends(self, client: redis.Redis, job_ids: Sequence[str]) -> list[End | None]:
+        """One look at the hashes of these jobs."""
+        pipeline = client.pipeline(transaction=False)
+        for job_id in job_ids:
+            pipeline.hmget(f"dragoman:job:{job_id}", *_FIELDS)
+        return [_end(fields) for fields in pipeline.execute()]
+
+    def audit(self, place: Place) -> tuple[int, str] | None:
+        """What `dragoman audit` says."""
+        script = Path(sys.executable).with_name("dragoman")
+        done = subprocess.run(
+            [str(script), "audit", "--json"],
+            env={
+                **os.environ,
+                "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS": place.kafka,
+                "DRAGOMAN_KAFKA__TOPICS": json.dumps([place.topic]),
+                "DRAGOMAN_KAFKA__DEAD_LETTER_TOPIC": place.dead_letter_topic,
+                "DRAGOMAN_KAFKA__GROUP_ID": place.group,
+                "DRAGOMAN_REDIS__URL": place.redis,
+            },
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return done.returncode, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+_FIELDS: Final = ("status", "result", "finished_at", "fingerprint", "deliveries", "replays")
+
+
+def _end(fields: Sequence[bytes | None]) -> End | None:
+    status = (fields[0] or b"").decode()
+    if status not in TERMINAL:
+        return None
+    result = json.loads(fields[1] or b"{}")
+    items = result.get("translations") or [{}]
+    return End(
+        status=status,
+        text=items[0].get("text"),
+        code=(result.get("error") or items[0].get("error") or {}).get("code"),
+        seen=tuple(fields),
+        fingerprint=(fields[3] or b"").decode(),
+        deliveries=int(fields[4] or 0),
+    )
