@@ -1,0 +1,182 @@
+"""Did every job that was put on a topic end, once and right? A worker, its topic and a ledger."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import redis
+
+from support.foreign import TERMINAL, DeadLetter, committed, publish, read_all
+from support.processes import ChildProcess
+from support.waiting import NotInTime, wait_until
+from support.worker_process import WorkerProcess
+
+
+class JobLine:
+    """One topic, one worker on it, and the views that a foreign program has of both.
+
+    `settings` go to the worker (dotted names). The worker starts with `working`, which starts
+    another one where the last has died, so that tests can share a line.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        kafka: str,
+        redis_url: str,
+        topic: str,
+        partitions: int,
+        settings: dict[str, Any] | None = None,
+    ) -> None:
+        self.kafka = kafka
+        self.redis_url = redis_url
+        self.topic = topic
+        self.group = f"{topic}-group"
+        self.dead = f"{topic}-dead"
+        self.partitions = partitions
+        self.redis = redis.Redis.from_url(redis_url)
+        self.workers: list[WorkerProcess] = []
+        self._folder = folder
+        self._settings = settings or {}
+        self._numbers = itertools.count()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for worker in self.workers:
+            _end(worker)
+        self.redis.close()
+
+    # --- the worker -------------------------------------------------------------------------------
+
+    @property
+    def worker(self) -> WorkerProcess:
+        return self.workers[-1]
+
+    def started(self, **env: str) -> WorkerProcess:
+        """A new worker, which need not be ready yet."""
+        made = WorkerProcess(
+            self._folder,
+            kafka=self.kafka,
+            redis=self.redis_url,
+            topic=self.topic,
+            settings=self._settings,
+            name=f"worker-{len(self.workers)}",
+            env=env,
+        )
+        made.start()
+        self.workers.append(made)
+        return made
+
+    def working(self) -> WorkerProcess:
+        """The worker, started if none runs, ready to take jobs."""
+        if not self.workers or not self.worker.running:
+            self.started()
+        return self.worker.ready()
+
+    def stop(self) -> None:
+        """SIGTERM, and wait for the end."""
+        self.worker.terminate()
+        self.worker.wait(timeout_s=20)
+
+    # --- jobs -------------------------------------------------------------------------------------
+
+    def job(self, text: str = "Hello.", **more: Any) -> dict[str, Any]:
+        """A job with an id that no other has."""
+        job_id = f"{self.topic}.{next(self._numbers)}"
+        return {"job_id": job_id, "text": text, "target_lang": "de", "source_lang": "en", **more}
+
+    def put(self, count: int, fault: str = "") -> list[str]:
+        """Publish jobs whose text is their id; the ids once the broker has acknowledged them."""
+        jobs = [self.job() for _ in range(count)]
+        for job in jobs:
+            job["text"] = fault + job["job_id"]
+        publish(self.kafka, self.topic, jobs)
+        return [job["job_id"] for job in jobs]
+
+    def statuses(self, ids: Sequence[str]) -> list[bytes | None]:
+        """The status in Redis of each job."""
+        with self.redis.pipeline(transaction=False) as pipe:
+            for job_id in ids:
+                pipe.hget(f"dragoman:job:{job_id}", "status")
+            return pipe.execute()
+
+    def check(self, ids: Sequence[str], *, timeout_s: float = 30.0) -> None:
+        """All jobs complete with their own text, everything is committed, the worker lives."""
+        self.wait_for_end(ids, timeout_s=timeout_s)
+        assert Counter(self.statuses(ids)) == {b"completed": len(ids)}
+        wrong = [job_id for job_id in ids if f'"[de] {job_id}"' not in self._result(job_id)]
+        assert wrong == []
+        self.wait_until_committed(timeout_s=timeout_s)
+
+    def wait_for_end(self, ids: Sequence[str], *, timeout_s: float = 30.0) -> None:
+        """Return once every job is terminal; fails at once when the worker dies."""
+
+        def all_ended() -> bool:
+            return set(self.statuses(ids)) <= TERMINAL
+
+        try:
+            self.worker.wait_for(all_ended, timeout_s=timeout_s, what="the end of every job")
+        except NotInTime as error:
+            open_ones = self.open(ids)
+            raise NotInTime(
+                f"{len(open_ones)} of {len(ids)} open: {open_ones[:5]}\n{error}"
+            ) from None
+
+    def open(self, ids: Iterable[str]) -> list[str]:
+        """The jobs that are not terminal."""
+        known = list(ids)
+        return [
+            job_id
+            for job_id, status in zip(known, self.statuses(known), strict=True)
+            if status not in TERMINAL
+        ]
+
+    def _result(self, job_id: str) -> str:
+        raw: Any = self.redis.hget(f"dragoman:job:{job_id}", "result")
+        return raw.decode() if raw else ""
+
+    # --- offsets and letters ----------------------------------------------------------------------
+
+    def offsets(self) -> tuple[int, int]:
+        """Sums over the partitions: committed, and the end of the log."""
+        return committed(self.kafka, self.group, self.topic, self.partitions)
+
+    def wait_until_committed(self, *, timeout_s: float = 30.0) -> None:
+        """Return once the group has committed the end of the log."""
+
+        def all_committed() -> bool:
+            done, end = self.offsets()
+            return done == end
+
+        try:
+            self.worker.wait_for(all_committed, timeout_s=timeout_s, what="committed == end")
+        except NotInTime as error:
+            raise NotInTime(f"(committed, end) = {self.offsets()}\n{error}") from None
+
+    def letters(self, count: int, *, timeout_s: float = 30.0) -> list[DeadLetter]:
+        """The dead letters once there are so many."""
+        wait_until(
+            lambda: len(read_all(self.kafka, self.dead)) >= count,
+            timeout_s=timeout_s,
+            what=f"{count} dead letters",
+        )
+        return read_all(self.kafka, self.dead)
+
+
+def _end(worker: ChildProcess) -> None:
+    if worker.running:
+        worker.kill()
+    worker.stop()
