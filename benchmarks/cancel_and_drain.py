@@ -1,0 +1,399 @@
+"""How soon does a cancel reach the engine, and what does a drain leave behind?
+
+usage: cancel_and_drain.py [--in-flight 32] [--tokens 400] [--grace-s 5]
+       [--model DIR --profile demo] [--options '{"enforce_eager": true}']
+       [--services real|embedded] [--out row.json]
+
+Every generation has an exact length. Cancel: with `in-flight` generations inside the engine and as
+many jobs waiting, each of the running ones is cancelled through the client, 20 a second; a latency
+is from that call to the first look that finds `cancelled` in Redis (one every 10 ms), and a slot's
+from the call to the `take` of the waiting job that enters, in order. Drain: `in-flight` generations
+of mixed lengths inside the engine and half as many waiting, then SIGTERM to the command; a second
+worker takes over. A duplicate is a job that had ended before the first worker did, and whose stored
+bytes differ afterwards or whom the second worker completed too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import redis.asyncio
+from job_mix import source
+from pipeline import services
+
+from dragoman_producer import TranslationClient
+from dragoman_schemas.jobs import DocumentRef, Sampling, TranslationJob
+from dragoman_schemas.names import Keys
+
+MODEL = Path(__file__).parents[1] / "demo" / "model"
+CPU_OPTIONS = {"max_num_batched_tokens": 2048, "max_model_len": 512, "enforce_eager": True}
+CANCELS_A_SECOND = 20
+LOOK_S = 0.01
+ENDED = {"completed", "failed", "cancelled", "expired"}
+FIELDS = ("status", "result", "deliveries", "started_at")
+
+
+class Worker:
+    """`dragoman-worker run` as a process, on a port of its own."""
+
+    def __init__(self, given: argparse.Namespace, kafka: str, redis_url: str, log: Path) -> None:
+        self.log = log
+        self._port = _free_port()
+        settings = {
+            "kafka.bootstrap_servers": kafka,
+            "redis.url": redis_url,
+            "engine.kind": "vllm",
+            "engine.model": given.model,
+            "engine.profile": given.profile,
+            "engine.exact_lengths": True,
+            "limits.items_in_engine": given.in_flight,
+            "quality.level": "off",
+            "shutdown.grace_s": given.grace_s,
+            "worker_id": log.stem,
+            "http.port": self._port,
+            "engine.options.max_num_seqs": given.in_flight,
+            **{f"engine.options.{name}": value for name, value in given.options.items()},
+        }
+        pairs = (
+            f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+            for name, value in settings.items()
+        )
+        self._argv = [sys.executable, "-m", "dragoman_worker", "run"]
+        self._argv += [part for pair in pairs for part in ("--set", pair)]
+
+    async def start(self, timeout_s: float) -> float:
+        """Seconds until it takes jobs; ends us with its last words if it does not."""
+        started = time.monotonic()
+        self._spawn()
+        while self.page("/readyz")[0] != 200:
+            if self.process.poll() is not None or time.monotonic() - started > timeout_s:
+                raise SystemExit(f"{self.log.stem} does not work:\n{self.log.read_text()[-4000:]}")
+            await asyncio.sleep(0.2)
+        return time.monotonic() - started
+
+    def _spawn(self) -> None:
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                self._argv, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def page(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=5) as page:
+                return page.status, page.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, ""
+        except OSError:
+            return 0, ""
+
+    def metric(self, name: str) -> float:
+        """The sum over its labels."""
+        lines = self.page("/metrics")[1].splitlines()
+        rows = (line.rsplit(" ", 1) for line in lines if line.startswith((name + "{", name + " ")))
+        return sum(float(value) for _, value in rows)
+
+    async def ended(self, timeout_s: float) -> int:
+        """Its exit status."""
+        return await asyncio.to_thread(self.process.wait, timeout_s)
+
+    def end(self) -> None:
+        """Nothing of it is left."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)  # a session of its own, so a group too
+        self.process.wait(30)
+
+
+@asynccontextmanager
+async def working(worker: Worker, timeout_s: float) -> AsyncIterator[float]:
+    try:
+        yield await worker.start(timeout_s)
+    finally:
+        worker.end()
+
+
+class Store:
+    """What the jobs' keys say."""
+
+    def __init__(self, url: str) -> None:
+        self._redis = redis.asyncio.Redis.from_url(url)
+        self._keys = Keys()
+
+    async def status(self, job_id: str) -> str:
+        return _text(await self._redis.hget(self._keys.job(job_id), "status"))
+
+    async def read(self, job_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """The fields of each key."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.hmget(self._keys.job(job_id), FIELDS)
+            rows = await pipe.execute()
+        return {
+            job_id: dict(zip(FIELDS, map(_text, row), strict=True))
+            for job_id, row in zip(job_ids, rows, strict=True)
+        }
+
+    async def takes(self, job_ids: Sequence[str]) -> int:
+        """Takes that a stopped worker has left behind."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.hkeys(self._keys.job(job_id))
+            return sum(name.startswith(b"take:") for row in await pipe.execute() for name in row)
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+
+# --- cancel ---------------------------------------------------------------------------------------
+
+
+async def measure_cancels(
+    given: argparse.Namespace, client: TranslationClient, store: Store, worker: Worker
+) -> dict[str, Any]:
+    """Cancel all that run, one by one; then the rest by their document."""
+    draw = random.Random(given.seed)
+    jobs = made("to-cancel", [given.tokens] * (2 * given.in_flight), draw)
+    ids = await publish(client, jobs)
+    await until(lambda: engine_full(worker, given.in_flight), 120, "a full engine")
+    before = await store.read(ids)
+    running = [one for one in ids if before[one]["status"] == "running"]
+    waiting = [one for one in ids if before[one]["status"] == "queued"]
+    called, cancels = [], []
+    began = time.monotonic()
+    for number, job_id in enumerate(running):
+        await asyncio.sleep(max(0.0, began + number / CANCELS_A_SECOND - time.monotonic()))
+        called.append(time.time())
+        cancels.append(asyncio.create_task(cancelled_after(client, store, job_id)))
+    ends = await asyncio.gather(*cancels)
+    await until(lambda: engine_full(worker, given.in_flight), 30, "the slots' reuse")
+    entered = await store.read(waiting)
+    await client.cancel(document_id="to-cancel")
+    rest_s = await all_ended(store, ids, 60)
+    entries = sorted(seconds(row["started_at"]) for row in entered.values() if row["started_at"])
+    slots = [entry - call for call, entry in zip(called, entries, strict=False)]
+    return {
+        "in_flight": len(running),
+        "ends": dict(Counter(status for _, status in ends)),
+        "latency_s": spread([took for took, status in ends if status == "cancelled"]),
+        "waiting_jobs_that_entered": len(entries),
+        "slot_reused_s": spread(slots),
+        "rest_by_document_s": rest_s,
+    }
+
+
+async def cancelled_after(
+    client: TranslationClient, store: Store, job_id: str
+) -> tuple[float, str]:
+    """Seconds from the call to a terminal state, and which."""
+    called = time.perf_counter()
+    await client.job(job_id).cancel()
+    while (status := await store.status(job_id)) not in ENDED:
+        if time.perf_counter() - called > 60:
+            return 60.0, f"still {status}"
+        await asyncio.sleep(LOOK_S)
+    return time.perf_counter() - called, status
+
+
+# --- drain ----------------------------------------------------------------------------------------
+
+
+async def measure_drain(
+    given: argparse.Namespace,
+    client: TranslationClient,
+    store: Store,
+    first: Worker,
+    second: Worker,
+) -> dict[str, Any]:
+    """SIGTERM to a full engine; what has ended then, and what a second worker makes of the rest."""
+    draw = random.Random(given.seed + 1)
+    shortest, count = given.tokens // 8, given.in_flight * 3 // 2
+    jobs = made("to-drain", [draw.randint(shortest, given.tokens) for _ in range(count)], draw)
+    ids = await publish(client, jobs)
+    await until(lambda: engine_full(first, given.in_flight), 120, "a full engine")
+    asked = await store.read(ids)
+    stopped = time.monotonic()
+    first.process.send_signal(signal.SIGTERM)
+    exit_status = await first.ended(given.grace_s + 60)
+    drain_s = time.monotonic() - stopped
+    left = await store.read(ids)
+    row = {
+        "in_flight": sum(one["status"] == "running" for one in asked.values()),
+        "ended_before_the_signal": sum(one["status"] in ENDED for one in asked.values()),
+        "exit_status": exit_status,
+        "seconds": drain_s,
+        "after_the_drain": dict(Counter(one["status"] for one in left.values())),
+        "takes_left_behind": await store.takes(ids),
+    }
+    async with working(second, given.start_s):
+        row["taken_over_s"] = await all_ended(store, ids, given.start_s)
+        row["redelivered"] = second.metric("dragoman_redeliveries_total")
+    return row | _duplicates(left, await store.read(ids), second.log.stem)
+
+
+def _duplicates(
+    left: dict[str, dict[str, str]], now: dict[str, dict[str, str]], second: str
+) -> dict[str, Any]:
+    ended = [one for one, row in left.items() if row["status"] in ENDED]
+    changed = [one for one in ended if left[one]["result"] != now[one]["result"]]
+    run_again = [one for one in ended if left[one]["deliveries"] != now[one]["deliveries"]]
+    by_second = [
+        one for one, row in now.items() if json.loads(row["result"]).get("worker_id") == second
+    ]
+    return {
+        "in_the_end": dict(Counter(row["status"] for row in now.values())),
+        "completed_by_the_second": len(by_second),
+        "duplicates": len(set(changed) | set(run_again) | (set(ended) & set(by_second))),
+    }
+
+
+# --- inside ---------------------------------------------------------------------------------------
+
+
+def made(document: str, lengths: Sequence[int], draw: random.Random) -> list[TranslationJob]:
+    """A document of jobs that generate so many tokens each."""
+    return [
+        TranslationJob(
+            job_id=f"{document}-{number}",
+            text=source(20, draw),
+            source_lang="en",
+            target_lang="de",
+            sampling=Sampling(max_tokens=tokens),
+            document=DocumentRef(document_id=document, index=number, total=len(lengths)),
+        )
+        for number, tokens in enumerate(lengths)
+    ]
+
+
+async def publish(client: TranslationClient, jobs: Sequence[TranslationJob]) -> list[str]:
+    return [handle.job_id async for handle in client.submit_many(jobs)]
+
+
+async def engine_full(worker: Worker, count: int) -> bool:
+    return await asyncio.to_thread(worker.metric, "dragoman_items_in_flight") >= count
+
+
+async def all_ended(store: Store, ids: Sequence[str], timeout_s: float) -> float:
+    """Seconds until every one of them has ended."""
+    statuses: Counter[str] = Counter()
+
+    async def ended() -> bool:
+        rows = await store.read(ids)
+        statuses.clear()
+        statuses.update(row["status"] for row in rows.values())
+        return ENDED.issuperset(statuses)
+
+    return await until(ended, timeout_s, lambda: f"the ends, {statuses}")
+
+
+async def until(
+    holds: Callable[[], Awaitable[bool]], timeout_s: float, what: str | Callable[[], str]
+) -> float:
+    """Seconds until it holds."""
+    started = time.monotonic()
+    while not await holds():
+        if time.monotonic() - started > timeout_s:
+            what = what if isinstance(what, str) else what()
+            raise SystemExit(f"{what}: not within {timeout_s:g} s")
+        await asyncio.sleep(0.05)
+    return time.monotonic() - started
+
+
+def spread(values: Sequence[float]) -> dict[str, float] | None:
+    """Median, 99th percentile (nearest rank) and largest."""
+    if not values:
+        return None
+    ranked = sorted(values)
+    p99 = ranked[max(0, -(-99 * len(ranked) // 100) - 1)]
+    figures = {"p50": statistics.median(ranked), "p99": p99, "max": ranked[-1]}
+    return {name: round(value, 4) for name, value in figures.items()}
+
+
+def seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _text(value: bytes | None) -> str:
+    return "" if value is None else value.decode()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    async with AsyncExitStack() as stack:
+        kafka, url, _ = await stack.enter_async_context(services(given.services))
+        client = await stack.enter_async_context(TranslationClient(kafka, url))
+        store = Store(url)
+        stack.push_async_callback(store.close)
+        first, second = (
+            Worker(given, kafka, url, folder / f"{name}.log") for name in ("first", "second")
+        )
+        row: dict[str, Any] = {"model": Path(given.model).name, "options": given.options}
+        start_s = await stack.enter_async_context(working(first, given.start_s))
+        row["start_s"] = start_s
+        row["cancel"] = await measure_cancels(given, client, store, first)
+        print(json.dumps(row["cancel"], indent=1), flush=True)
+        row["drain"] = await measure_drain(given, client, store, first, second)
+    return row
+
+
+def table(row: dict[str, Any]) -> str:
+    """The figures that docs/benchmarks.md has."""
+    cancel, drain = row["cancel"], row["drain"]
+    left, behind = drain["after_the_drain"], drain["takes_left_behind"]
+    return f"""\
+cancels with {cancel["in_flight"]} in flight: {cancel["ends"]}
+  call to `cancelled`, s:   {cancel["latency_s"]}
+  call to the next take, s: {cancel["slot_reused_s"]}
+drain of {drain["in_flight"]} in flight: {drain["seconds"]:.1f} s, exit {drain["exit_status"]}
+  left: {left}, {behind} takes left behind
+  then: {drain["in_the_end"]}, {drain["completed_by_the_second"]} by the second worker
+  duplicates: {drain["duplicates"]}"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", default=str(MODEL))
+    parser.add_argument("--profile", default="demo")
+    parser.add_argument("--options", type=json.loads, default=CPU_OPTIONS)
+    parser.add_argument("--services", choices=("real", "embedded"), default="real")
+    parser.add_argument("--in-flight", type=int, default=32)
+    parser.add_argument("--tokens", type=int, default=400)
+    parser.add_argument("--grace-s", type=float, default=5.0)
+    parser.add_argument("--start-s", type=float, default=300.0)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        row = asyncio.run(measure(given, Path(folder)))
+    print(json.dumps(row["drain"], indent=1))
+    print(table(row))
+    if given.out:
+        given.out.write_text(json.dumps(row, indent=1) + "\n")
+    print("ROW " + json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
