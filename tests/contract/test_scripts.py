@@ -27,6 +27,7 @@ from dragoman_schemas.scripts import (
     Verdict,
 )
 from dragoman_schemas.wire import decode_result, encode_result
+from support.redis_clients import client_of
 
 pytestmark = pytest.mark.redis
 
@@ -156,12 +157,8 @@ class Job:
 
 @pytest.fixture(scope="session")
 def client(redis_url: str) -> Iterator[Any]:
-    with redis.Redis.from_url(redis_url) as connected:
-        if connected.info("cluster").get("cluster_enabled"):
-            with redis.RedisCluster.from_url(redis_url) as cluster:
-                yield cluster
-        else:
-            yield connected
+    with client_of(redis_url) as connected:
+        yield connected
 
 
 @pytest.fixture
@@ -745,14 +742,15 @@ def test_a_key_has_a_ttl_after_every_script_in_every_state(job: Job, client: Any
 def test_a_server_that_refuses_writes_leaves_the_key_as_it_was(job: Job, client: Any) -> None:
     """Redis has no roll-back: a script that fails after its first write would leave half."""
     job.ended("failed")
-    before, limit = job.fields, client.config_get("maxmemory")["maxmemory"]
-    client.config_set("maxmemory", 1)
+    before = job.fields
+    nodes = {"target_nodes": client.PRIMARIES} if isinstance(client, redis.RedisCluster) else {}
+    client.config_set("maxmemory", 1, **nodes)
     try:
         with pytest.raises(ResponseError):
             job.take("again", replay=1)
         assert job.fields == before
     finally:
-        client.config_set("maxmemory", limit)
+        client.config_set("maxmemory", 0, **nodes)
     assert job.take("again", replay=1).verdict is Verdict.RUN
 
 
@@ -762,9 +760,7 @@ def test_scripts_are_known_by_the_digest_redis_gives_them(client: Any) -> None:
 
 
 def test_replies_are_understood_with_decoded_responses_too(job: Job, redis_url: str) -> None:
-    with redis.Redis.from_url(redis_url, decode_responses=True) as decoding:
-        if decoding.info("cluster").get("cluster_enabled"):
-            pytest.skip("a Cluster's client is the one of the other tests")
+    with client_of(redis_url, decode_responses=True) as decoding:
         twin = Job(decoding)
         twin.key = job.key
         assert twin.stub() == StubAnswer(written=True, status="queued")

@@ -1,11 +1,9 @@
-"""Do both stores keep the port's promises? The same suite in memory and on a real Redis."""
+"""Do all stores keep the port's promises? One suite: in memory, on a Redis and on a Cluster."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any, Protocol, cast
 
 import pytest
@@ -15,10 +13,7 @@ from dragoman_schemas import names, scripts
 from dragoman_schemas.connections import RedisSettings
 from dragoman_schemas.jobs import DocumentRef
 from dragoman_schemas.results import (
-    ErrorInfo,
-    ItemResult,
     TerminalStatus,
-    Timing,
     TranslationResult,
     cancelled_result,
 )
@@ -26,19 +21,29 @@ from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unavailable, Unreachable
 from dragoman_worker.outcome import Take
-from dragoman_worker.ports import CancelNotice, Store, TakeReply, TakeRequest
+from dragoman_worker.ports import CancelNotice, Store
 from dragoman_worker.stores.memory import MemoryStore
 from dragoman_worker.stores.redis import RedisStore
 from support.ports import free_port
+from support.redis_clients import async_client_of
+from support.redis_cluster import RedisCluster
 from support.redis_server import RedisServer
+from support.store_calls import (
+    FINGERPRINT,
+    RECORDED_AT,
+    TIMEOUT_S,
+    TTL_S,
+    redis_store,
+    request,
+    result,
+    take_of,
+    taken,
+)
 from support.waiting import eventually
 
-TIMEOUT_S = 10.0
-RECORDED_AT = "2030-01-01T00:00:00.000Z"
-FINGERPRINT, OTHER = "f" * 64, "0" * 64
-PLACE = "dragoman.jobs/0/7"
-TTL_S = 600
+OTHER = "0" * 64
 KEYS = names.Keys()
+KINDS = {"redis": "server", "cluster": "cluster"}
 
 
 class Client(Protocol):
@@ -160,32 +165,28 @@ class RedisClient:
         return [(found[b"job_id"].decode(), found[b"status"].decode()) for _, found in entries]
 
     async def listening(self) -> bool:
-        blocked = await self._client.client_list()
+        # in a Cluster the one node's list is the owner's of the stream, where the reader blocks
+        nodes = {}
+        if isinstance(self._client, redis.asyncio.RedisCluster):
+            nodes = {"target_nodes": self._client.get_node_from_key(KEYS.cancels)}
+        blocked = await self._client.client_list(**nodes)
         return any(connection["cmd"] == "xread" for connection in blocked)
 
 
-@asynccontextmanager
-async def redis_store(url: str, **options: Any) -> AsyncIterator[RedisStore]:
-    settings = RedisSettings(url=url, live_ttl_s=TTL_S)
-    store = RedisStore(settings, **{"poison_after": 4, "want_results": True, **options})
-    await store.start(Deadline.after(TIMEOUT_S))
-    try:
-        yield store
-    finally:
-        await store.close()
-
-
-@pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.redis)])
+@pytest.fixture(
+    params=[
+        "memory",
+        pytest.param("redis", marks=pytest.mark.redis),
+        pytest.param("cluster", marks=pytest.mark.redis),
+    ]
+)
 async def pair(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Store, Client]]:
     if request.param == "memory":
         memory = MemoryStore(live_ttl_s=TTL_S)
         yield memory, MemoryClient(memory)
         return
-    server: RedisServer = request.getfixturevalue("redis_server")
-    async with (
-        redis_store(server.url) as store,
-        redis.asyncio.Redis.from_url(server.url) as client,
-    ):
+    server: RedisServer | RedisCluster = request.getfixturevalue(f"redis_{KINDS[request.param]}")
+    async with redis_store(server.url) as store, async_client_of(server.url) as client:
         await client.flushall()
         yield store, RedisClient(client)
         async for key in client.scan_iter():
@@ -200,51 +201,6 @@ def store(pair: tuple[Store, Client]) -> Store:
 @pytest.fixture
 def client(pair: tuple[Store, Client]) -> Client:
     return pair[1]
-
-
-NONCES = itertools.count()
-
-
-def request(job_id: str = "a1", **changes: Any) -> TakeRequest:
-    wanted: dict[str, Any] = {
-        "job_id": job_id,
-        "fingerprint": FINGERPRINT,
-        "nonce": f"n{next(NONCES)}",
-        "place": PLACE,
-        "replay": 0,
-        "queued_at": RECORDED_AT,
-    }
-    return TakeRequest(**(wanted | changes))
-
-
-def take_of(wanted: TakeRequest, reply: TakeReply | None = None) -> Take:
-    replay = wanted.replay if reply is None else reply.replays
-    return Take(wanted.job_id, wanted.fingerprint, wanted.nonce, replay, ttl_s=60)
-
-
-def result(
-    status: TerminalStatus = "completed", text: str = "Hallo.", **changes: Any
-) -> TranslationResult:
-    error = None if status == "completed" else ErrorInfo(code="engine_failed", message="never")
-    return TranslationResult(
-        **{
-            "job_id": "a1",
-            "status": status,
-            "fingerprint": FINGERPRINT,
-            "translations": [ItemResult(text=text)],
-            "error": error,
-            "deliveries": 1,
-            "timing": Timing(finished_at=now_rfc3339()),
-            **changes,
-        }
-    )
-
-
-async def taken(store: Store, **changes: Any) -> Take:
-    wanted = request(**changes)
-    reply = await store.take(wanted)
-    assert reply.verdict == "run"
-    return take_of(wanted, reply)
 
 
 async def ended(store: Store, status: TerminalStatus, **changes: Any) -> TranslationResult:

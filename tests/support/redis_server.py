@@ -47,6 +47,11 @@ class RedisServer:
             raise RuntimeError("the Redis server is not running")
         return self._process.pid
 
+    @property
+    def running(self) -> bool:
+        """Whether it was started and neither stopped nor killed."""
+        return self._process is not None
+
     def start(self) -> Self:
         """Start the process and wait until it answers; raises RuntimeError with its last words."""
         if self._process is not None:

@@ -1,0 +1,108 @@
+"""How does a test get a Redis that fails over? A primary, replicas and Sentinels, all real."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import redis
+
+from support.ports import free_ports
+from support.redis_server import RedisServer
+from support.waiting import wait_until
+
+SERVICE = "dragoman-test"
+_START_TIMEOUT_S = 30.0
+
+
+class RedisSentinel:
+    """`replicas` follow ``servers[0]``; the Sentinels replace it a second after it has gone."""
+
+    def __init__(self, *, replicas: int = 1, sentinels: int = 3, **options: str) -> None:
+        ports = free_ports(1 + replicas + sentinels)
+        self._options = {"repl_diskless_sync_delay": "0"} | options
+        self.servers = [RedisServer(port=ports[0], **self._options)]
+        self.servers += [
+            RedisServer(port=port, replicaof=f"127.0.0.1 {ports[0]}", **self._options)
+            for port in ports[1 : 1 + replicas]
+        ]
+        self.sentinel_ports = ports[1 + replicas :]
+        self._stack = ExitStack()
+
+    @property
+    def url(self) -> str:
+        """The `redis.url` of the service."""
+        hosts = ",".join(f"127.0.0.1:{port}" for port in self.sentinel_ports)
+        return f"redis+sentinel://{hosts}/{SERVICE}/0"
+
+    @property
+    def primary(self) -> RedisServer:
+        """The server that the first Sentinel names now."""
+        with redis.Redis(port=self.sentinel_ports[0]) as sentinel:
+            told = sentinel.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)
+        return next(server for server in self.servers if server.port == int(told[1]))
+
+    def __enter__(self) -> Self:
+        for server in self.servers:
+            self._stack.enter_context(server)
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sentinel-")))
+        for port in self.sentinel_ports:
+            self._start_sentinel(port, folder / str(port))
+        wait_until(self._is_ready, timeout_s=_START_TIMEOUT_S, what="Sentinels that know all")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def _start_sentinel(self, port: int, folder: Path) -> None:
+        binary = shutil.which("redis-server")
+        assert binary is not None, "redis-server is not installed"
+        folder.mkdir()
+        quorum = len(self.sentinel_ports) // 2 + 1
+        settings = [
+            f"port {port}",
+            "bind 127.0.0.1",
+            f"dir {folder}",
+            f"sentinel monitor {SERVICE} 127.0.0.1 {self.servers[0].port} {quorum}",
+            f"sentinel down-after-milliseconds {SERVICE} 1000",
+            f"sentinel failover-timeout {SERVICE} 3000",
+        ]
+        (folder / "sentinel.conf").write_text("\n".join(settings) + "\n")
+        log = self._stack.enter_context((folder / "log").open("wb"))
+        command = [binary, str(folder / "sentinel.conf"), "--sentinel"]
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+        self._stack.callback(_end, process)
+
+    def _is_ready(self) -> bool:
+        return all(self._knows_all(port) for port in self.sentinel_ports)
+
+    def _knows_all(self, port: int) -> bool:
+        try:
+            with redis.Redis(port=port, socket_timeout=1) as sentinel:
+                told = sentinel.execute_command("SENTINEL MASTERS")
+        except redis.RedisError:
+            return False
+        state = told[SERVICE] if isinstance(told, dict) else told[0]
+        return (
+            int(state["num-slaves"]) == len(self.servers) - 1
+            and int(state["num-other-sentinels"]) == len(self.sentinel_ports) - 1
+        )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,89 @@
+"""What does a worker ask of its store? Everyday calls, for tests of every store."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from dragoman_schemas.connections import RedisSettings
+from dragoman_schemas.results import (
+    ErrorInfo,
+    ItemResult,
+    TerminalStatus,
+    Timing,
+    TranslationResult,
+)
+from dragoman_schemas.wire import now_rfc3339
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.outcome import Take
+from dragoman_worker.ports import Store, TakeReply, TakeRequest
+from dragoman_worker.stores.redis import RedisStore
+
+TIMEOUT_S = 10.0
+RECORDED_AT = "2030-01-01T00:00:00.000Z"
+FINGERPRINT = "f" * 64
+PLACE = "dragoman.jobs/0/7"
+TTL_S = 600
+_NONCES = itertools.count()
+
+
+@asynccontextmanager
+async def redis_store(
+    url: str, *, durability: str = "none", **options: Any
+) -> AsyncIterator[RedisStore]:
+    """A started store; `options` are its arguments beside the settings."""
+    settings = RedisSettings(url=url, live_ttl_s=TTL_S, durability=durability)
+    store = RedisStore(settings, **{"poison_after": 4, "want_results": True, **options})
+    await store.start(Deadline.after(TIMEOUT_S))
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def request(job_id: str = "a1", **changes: Any) -> TakeRequest:
+    """A take of a job, with a nonce that no other has."""
+    wanted: dict[str, Any] = {
+        "job_id": job_id,
+        "fingerprint": FINGERPRINT,
+        "nonce": f"n{next(_NONCES)}",
+        "place": PLACE,
+        "replay": 0,
+        "queued_at": RECORDED_AT,
+    }
+    return TakeRequest(**(wanted | changes))
+
+
+def take_of(wanted: TakeRequest, reply: TakeReply | None = None) -> Take:
+    """The claim that an answered take is."""
+    replay = wanted.replay if reply is None else reply.replays
+    return Take(wanted.job_id, wanted.fingerprint, wanted.nonce, replay, ttl_s=60)
+
+
+def result(
+    status: TerminalStatus = "completed", text: str = "Hallo.", **changes: Any
+) -> TranslationResult:
+    """A terminal result of the job that `request` asks for."""
+    error = None if status == "completed" else ErrorInfo(code="engine_failed", message="never")
+    return TranslationResult(
+        **{
+            "job_id": "a1",
+            "status": status,
+            "fingerprint": FINGERPRINT,
+            "translations": [ItemResult(text=text)],
+            "error": error,
+            "deliveries": 1,
+            "timing": Timing(finished_at=now_rfc3339()),
+            **changes,
+        }
+    )
+
+
+async def taken(store: Store, **changes: Any) -> Take:
+    """Claim a job that is free."""
+    wanted = request(**changes)
+    reply = await store.take(wanted)
+    assert reply.verdict == "run"
+    return take_of(wanted, reply)
