@@ -29,6 +29,14 @@ WIDTH = 256
 """Jobs in hand of one worker at most: what our echo engine admits."""
 
 
+class Ours(Dragoman):
+    """`dragoman-worker` on the load that all of them understand."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        return Foreign.kinds
+
+
 class Program(Foreign):
     """One of the programs beside this file; it counts how often a job was computed."""
 
@@ -60,7 +68,7 @@ def systems(python: str, workers: int) -> dict[str, Callable[[], System]]:
     taskiq = [python, "-m", "taskiq", "worker", "taskiq_program:broker", "--app-dir", str(HERE)]
     taskiq += ["--workers", "1", "--ack-type", "when_saved", "--max-async-tasks", str(WIDTH)]
     return {
-        "dragoman": Dragoman,
+        "dragoman": Ours,
         "faststream-partitions": faststream("partitions"),
         "faststream-batches": faststream("batches"),
         "taskiq": lambda: Program("taskiq", lambda _: taskiq),
