@@ -20,7 +20,7 @@ from typing import Any
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.planning import Planner, Unit
-from dragoman_worker.ports import EngineLimits
+from dragoman_worker.ports import Decoding, EngineLimits
 from dragoman_worker.prompts import get_profile, tokens
 from dragoman_worker.quality.language import LanguageDetector
 
@@ -39,24 +39,30 @@ class _Tokens:
         return tokens.count(text, self._tokenizer)
 
 
-def planned(llm: Any, profile: str, jobs: list[TranslationJob], *, exact: bool) -> list[Unit]:
-    """Every request of every job, as the worker plans them."""
-    engine: Any = _Tokens(llm.get_tokenizer(), llm.llm_engine.model_config.max_model_len)
-    planner = Planner(
+def planner_for(tokenizer: Any, max_model_len: int, profile: str, *, exact: bool) -> Planner:
+    """The worker's planner without a worker."""
+    engine: Any = _Tokens(tokenizer, max_model_len)
+    return Planner(
         engine=engine,
         choose_profile=lambda name: get_profile(name or profile),
         max_tokens=4096,
         exact_lengths=exact,
         detector=LanguageDetector(),
     )
+
+
+def planned(llm: Any, profile: str, jobs: list[TranslationJob], *, exact: bool) -> list[Unit]:
+    """Every request of every job, as the worker plans them."""
+    max_model_len = llm.llm_engine.model_config.max_model_len
+    planner = planner_for(llm.get_tokenizer(), max_model_len, profile, exact=exact)
     return [unit for job in jobs for unit in planner.plan(job).units]
 
 
-def parameters(unit: Unit) -> Any:
+def parameters(decoding: Decoding) -> Any:
     """The worker's sampling parameters, by the worker's own code."""
     from vllm import sampling_params as module  # noqa: PLC0415
 
-    return sampling_params(module, unit.decoding)
+    return sampling_params(module, decoding)
 
 
 def main() -> None:
@@ -78,7 +84,7 @@ def main() -> None:
     llm: Any = LLM(model=given.model, **json.loads(given.options))
     units = planned(llm, given.profile, jobs, exact=given.exact_lengths)
     prompts = [{"prompt_token_ids": list(unit.prompt_ids)} for unit in units]
-    sampling = [parameters(unit) for unit in units]
+    sampling = [parameters(unit.decoding) for unit in units]
     llm.generate(prompts[:8], sampling[:8], use_tqdm=False)
     used = resource.getrusage(resource.RUSAGE_SELF)
     started, wall = time.perf_counter(), time.time()

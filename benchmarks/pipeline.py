@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -89,7 +89,9 @@ def baseline(given: argparse.Namespace, gpu: GpuBusy) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def services(kind: str) -> AsyncIterator[tuple[str, str, dict[str, int]]]:
+async def services(
+    kind: str, topics: Sequence[str] = (TOPIC,)
+) -> AsyncIterator[tuple[str, str, dict[str, int]]]:
     """Bootstrap servers, Redis URL, and the processes to watch by name."""
     if kind == "real":
         sys.path.insert(0, str(HERE.parent / "tests"))
@@ -97,14 +99,16 @@ async def services(kind: str) -> AsyncIterator[tuple[str, str, dict[str, int]]]:
         from support.redis_server import RedisServer  # noqa: PLC0415
 
         with KafkaBroker() as broker, RedisServer(appendonly="yes") as server:
-            broker.create_topic(TOPIC, PARTITIONS)
+            for topic in topics:
+                broker.create_topic(topic, PARTITIONS)
             broker.create_topic(DEAD, 1)
             yield broker.bootstrap, server.url, _children(("java", "kafka"), ("redis", "redis"))
         return
     from dragoman_demo.broker import EmbeddedBroker  # noqa: PLC0415
     from dragoman_demo.embedded_redis import EmbeddedRedis  # noqa: PLC0415
 
-    async with EmbeddedBroker({TOPIC: PARTITIONS, DEAD: 1}) as broker, EmbeddedRedis() as server:
+    partitions = {**dict.fromkeys(topics, PARTITIONS), DEAD: 1}
+    async with EmbeddedBroker(partitions) as broker, EmbeddedRedis() as server:
         watched = _children(("dragoman_demo.broker", "kafka"), ("redis-server", "redis"))
         yield broker.bootstrap, server.url, watched
 
@@ -132,12 +136,7 @@ def worker(given: argparse.Namespace, kafka: str, redis: str, folder: Path) -> I
         "http.port": 0,
         **{f"engine.options.{name}": value for name, value in given.options.items()},
     }
-    pairs = [
-        part
-        for name, value in settings.items()
-        for part in ("--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}")
-    ]
-    argv = [sys.executable, "-m", "dragoman_worker", "run", *pairs]
+    argv = worker_command(settings)
     with (folder / "worker.log").open("wb") as log:
         process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
         try:
@@ -148,6 +147,16 @@ def worker(given: argparse.Namespace, kafka: str, redis: str, folder: Path) -> I
                 process.wait(60)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, 9)
+
+
+def worker_command(settings: dict[str, Any]) -> list[str]:
+    """The command line that runs a worker with these settings."""
+    pairs = [
+        part
+        for name, value in settings.items()
+        for part in ("--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}")
+    ]
+    return [sys.executable, "-m", "dragoman_worker", "run", *pairs]
 
 
 def cpu_seconds(pids: dict[str, int], worker_pid: int) -> dict[str, float]:

@@ -1,0 +1,81 @@
+"""What is read beside the answers: the GPU ten times a second, and every process's CPU seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psutil
+from pipeline import GpuBusy
+
+__all__ = ["GpuBusy", "cpu_cores", "cpu_now", "percentiles", "series", "tree"]
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    """A process and all below it; none if it is gone."""
+    try:
+        top = psutil.Process(pid)
+        return [top, *top.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def cpu_now(pids: Mapping[str, Sequence[int]]) -> dict[str, float]:
+    """CPU seconds so far by name: `<name>` is the processes, `<name>.engine` what is below."""
+    spent: dict[str, float] = {}
+    for name, tops in pids.items():
+        for top in tops:
+            processes = tree(top)
+            spent[name] = spent.get(name, 0.0) + sum(_cpu(process) for process in processes[:1])
+            below = sum(_cpu(process) for process in processes[1:])
+            if below:
+                spent[f"{name}.engine"] = spent.get(f"{name}.engine", 0.0) + below
+    return spent
+
+
+def cpu_cores(
+    before: Mapping[str, float], after: Mapping[str, float], seconds: float
+) -> dict[str, float]:
+    """Cores kept busy in between, of those that did anything."""
+    cores = {name: (after[name] - before.get(name, 0.0)) / seconds for name in after}
+    return {name: round(used, 3) for name, used in cores.items() if used >= 0.001}
+
+
+def percentiles(seconds: Sequence[float]) -> dict[str, float] | None:
+    """p50, p95 and p99 in ms, by nearest rank."""
+    if not seconds:
+        return None
+    ordered = sorted(seconds)
+    ranks = {name: math.ceil(share * len(ordered)) - 1 for name, share in _SHARES.items()}
+    return {name: round(ordered[rank] * 1000, 1) for name, rank in ranks.items()}
+
+
+def series(gpu: GpuBusy, start: float, end: float) -> list[list[float]]:
+    """Seconds since the start, and the GPU's utilisation in percent, ten a second."""
+    return [[round(at - start, 1), busy] for at, busy in gpu.samples if start <= at <= end]
+
+
+_SHARES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+
+
+def _cpu(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system)
+
+
+def row_figures(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Rates and latencies of a run, from what a child or driver told."""
+    seconds = told["end"] - told["start"]
+    jobs = told["jobs"]
+    return {
+        "jobs": jobs,
+        "seconds": round(seconds, 3),
+        "jobs_per_s": round(jobs / seconds, 3),
+        "output_tokens_per_s": round(told["tokens"] / seconds, 1),
+        "prompt_tokens_per_s": round(told["prompt_tokens"] / seconds, 1),
+        "latency_ms": percentiles(told["latencies"]),
+    }

@@ -1,0 +1,273 @@
+"""Which engine processes stay loaded while strategies take turns, and how are they ended?"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import children
+import psutil
+from limits import VARIABLE
+from measure import tree
+from pipeline import DEAD, worker_command
+
+_LOOK_S: Final = 0.1
+_STOP_S: Final = 5.0
+SPAWN: Final = multiprocessing.get_context("spawn")
+
+
+class StartFailed(RuntimeError):
+    """A resident ended before it was ready, or refused a command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What every resident is started with."""
+
+    model: str
+    profile: str
+    exact: bool
+    folder: Path
+    kafka: str
+    redis: str
+    tasks: Any
+    answers: Any
+
+
+class Resident(ABC):
+    """An engine that stays loaded. `options` are vLLM's."""
+
+    def __init__(self, name: str, setting: Setting, options: dict[str, Any]) -> None:
+        self.name = name
+        self.setting = setting
+        self.options = options
+        self.started = time.time()
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begin to load; returns at once."""
+
+    @abstractmethod
+    def ready(self) -> bool:
+        """Whether it can work. Raises StartFailed."""
+
+    @property
+    @abstractmethod
+    def pids(self) -> list[int]:
+        """Its processes, without those below them."""
+
+    def stop(self) -> None:
+        """End it and all below it, without waiting for anything in flight."""
+        processes = [process for pid in self.pids for process in tree(pid)]
+        for process in processes:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        psutil.wait_procs(processes, _STOP_S)
+
+
+class Child(Resident):
+    """A process of children.py: `LLM`, or AsyncLLM."""
+
+    target: Any = None
+
+    def start(self) -> None:
+        os.environ.setdefault(VARIABLE, str(_limit_file(self.setting.folder)))
+        self.pipe, theirs = SPAWN.Pipe()
+        given = (theirs, *self._arguments())
+        self.process = SPAWN.Process(target=self.target, args=given, daemon=False)
+        self.process.start()
+        theirs.close()
+
+    def _arguments(self) -> tuple[Any, ...]:
+        setting = self.setting
+        return (setting.tasks, setting.answers, setting.model, self.options)
+
+    def ready(self) -> bool:
+        if not self.pipe.poll():
+            if not self.process.is_alive():
+                raise StartFailed(f"{self.name}: ended with {self.process.exitcode}")
+            return False
+        self.answer()
+        return True
+
+    def send(self, *command: Any) -> None:
+        self.pipe.send(command)
+
+    def answer(self) -> dict[str, Any]:
+        """What the child told. Raises StartFailed with its traceback."""
+        try:
+            verdict, told = self.pipe.recv()
+        except EOFError:
+            raise StartFailed(f"{self.name}: gone") from None
+        if verdict != "ok":
+            raise StartFailed(f"{self.name}: {told}")
+        answer: dict[str, Any] = told
+        return answer
+
+    @property
+    def pids(self) -> list[int]:
+        return [self.process.pid] if self.process.pid else []
+
+
+class Llm(Child):
+    target = staticmethod(children.llm_child)
+
+
+class Async(Child):
+    target = staticmethod(children.async_child)
+
+
+class _HttpClient(Child):
+    target = staticmethod(children.http_child)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return (self.options["url"], self.setting.model)
+
+
+class Serve(Resident):
+    """`vllm serve`, with its consumer in a process of its own."""
+
+    def start(self) -> None:
+        self.url = f"http://127.0.0.1:{_free_port()}"
+        flags = ("--host", "127.0.0.1", "--port", self.url.rpartition(":")[2])
+        argv = [*vllm_command("serve", self.setting.model), *flags, *as_flags(self.options)]
+        argv.append("--disable-uvicorn-access-log")
+        self._log = (self.setting.folder / f"{self.name}.log").open("wb")
+        self.process = subprocess.Popen(argv, stdout=self._log, stderr=self._log)
+        self.client = _HttpClient(f"{self.name}-client", self.setting, {"url": self.url})
+        self.client.start()
+
+    def ready(self) -> bool:
+        if self.process.poll() is not None:
+            raise StartFailed(f"{self.name}: ended with {self.process.returncode}; see its log")
+        try:
+            with urllib.request.urlopen(self.url + "/health", timeout=1) as answer:  # noqa: S310
+                if answer.status != 200:
+                    return False
+        except (urllib.error.URLError, OSError):
+            return False
+        self.client.answer()
+        return True
+
+    @property
+    def pids(self) -> list[int]:
+        return [self.process.pid]
+
+    def stop(self) -> None:
+        self.client.stop()
+        super().stop()
+        self._log.close()
+
+
+class Dragoman(Resident):
+    """Workers on a topic of their own: N under a supervisor, or N single ones in one group.
+
+    Single ones start together, and can be taken away one by one: 4 replicas become 3, then 2.
+    """
+
+    replicas: int = 1
+    supervised: bool = True
+
+    def start(self) -> None:
+        count = 1 if self.supervised else self.replicas
+        self.topic = topic_of(self.name)
+        self.logs = [self.setting.folder / f"{self.name}-{number}.log" for number in range(count)]
+        self.processes = [self._started(log) for log in self.logs]
+
+    def _started(self, log: Path) -> subprocess.Popen[bytes]:
+        setting = self.setting
+        settings = {
+            "kafka.bootstrap_servers": setting.kafka,
+            "kafka.topics": json.dumps([self.topic]),
+            "kafka.dead_letter_topic": DEAD,
+            "kafka.group_id": self.name,
+            "redis.url": setting.redis,
+            "engine.kind": "vllm",
+            "engine.model": setting.model,
+            "engine.profile": setting.profile,
+            "engine.exact_lengths": setting.exact,
+            "http.port": 0,
+            **({"engine.replicas": self.replicas} if self.supervised else {}),
+            **{f"engine.options.{name}": value for name, value in self.options.items()},
+        }
+        with log.open("wb") as file:
+            return subprocess.Popen(
+                worker_command(settings), stdout=file, stderr=file, start_new_session=True
+            )
+
+    def ready(self) -> bool:
+        for process, log in zip(self.processes, self.logs, strict=True):
+            if process.poll() is not None:
+                told = log.read_text(encoding="utf-8", errors="replace")[-2000:]
+                raise StartFailed(f"{self.name}: ended with {process.returncode}\n{told}")
+        working = sum(log.read_bytes().count(b'"working"') for log in self.logs)
+        return working >= self.replicas
+
+    def keep(self, replicas: int) -> None:
+        """Let single workers go until so many are left; cleanly, so that the group follows."""
+        leaving, self.processes = self.processes[replicas:], self.processes[:replicas]
+        for process in leaving:
+            process.terminate()
+        for process in leaving:
+            process.wait(60)
+        self.logs, self.replicas = self.logs[: len(self.processes)], len(self.processes)
+
+    @property
+    def pids(self) -> list[int]:
+        return [process.pid for process in self.processes]
+
+
+KINDS: Final[dict[str, type[Resident]]] = {
+    "llm": Llm,
+    "async": Async,
+    "serve": Serve,
+    "dragoman": Dragoman,
+}
+
+
+def topic_of(name: str) -> str:
+    """The topic of a resident's jobs."""
+    return f"dragoman.jobs.{name}"
+
+
+def vllm_command(*arguments: str) -> list[str]:
+    """`vllm ...` of this very Python, installed as a command or not."""
+    return [sys.executable, "-m", "vllm.entrypoints.cli.main", *arguments]
+
+
+def as_flags(options: dict[str, Any]) -> list[str]:
+    """`{"max_num_seqs": 16}` as `--max-num-seqs 16`."""
+    flags: list[str] = []
+    for name, value in options.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            flags.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            flags += [f"--{flag}", value if isinstance(value, str) else json.dumps(value)]
+    return flags
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def _limit_file(folder: Path) -> Path:
+    place = folder / "limit"
+    place.write_bytes(bytes(4))
+    return place

@@ -1,0 +1,330 @@
+"""How do the ways of feeding one engine compare: same jobs, same GPU, taking turns?
+
+usage: run.py PLAN.json --model DIR --out DIR [--jobs jobs.jsonl] [--seconds 500]
+              [--services embedded|real] [--only NAME ...] [--phases NAME ...] [--scale 1.0]
+
+A plan has residents (engines that stay loaded, an idle one costs nothing), and phases: lists of
+runs that take turns for so many rounds. Every run appends a row to OUT/rows.jsonl at once, and a
+row that is there is not run again. After `--seconds` no run is begun that would not end in time.
+Round r of every strategy gets the same jobs; the next round's have other words, so that no prefix
+cache helps. `--scale` multiplies every number of jobs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # pipeline.py and its neighbours
+
+import drivers
+import measure
+from pipeline import services
+from residents import KINDS, SPAWN, Dragoman, Resident, Serve, Setting, StartFailed, topic_of
+from summary import summary
+from work import Batch, Work
+
+Spec = dict[str, Any]
+KEY = ("strategy", "model", "lengths", "run")
+
+
+class OutOfTime(Exception):
+    """The next run would not end in time."""
+
+
+class Bench:
+    """The residents, the rows and the clock of one call."""
+
+    def __init__(self, given: argparse.Namespace, plan: Spec, setting: Setting, pids: Any) -> None:
+        self._given, self._plan, self._setting = given, plan, setting
+        self._pids: dict[str, list[int]] = {name: [pid] for name, pid in pids.items()}
+        self._work = Work(
+            given.model,
+            plan["profile"],
+            exact=plan["exact_lengths"],
+            jobs=given.jobs,
+            folder=setting.folder,
+        )
+        self._residents: dict[str, Resident] = {}
+        self._rows_file = given.out / "rows.jsonl"
+        self._rows = _read_rows(self._rows_file)
+        self._took: dict[str, float] = {}
+        self._gpu = measure.GpuBusy()
+        self._gpu.start()
+
+    # --- phases -----------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Every phase in turn, until the time is up."""
+        try:
+            for phase in self._plan["phases"]:
+                if not self._given.phases or phase["name"] in self._given.phases:
+                    await self._phase(phase)
+        except OutOfTime as why:
+            _say(f"time is up: {why}")
+        finally:
+            self._stop(list(self._residents))
+            self._gpu.stop()
+            self._write_summary()
+
+    async def _phase(self, phase: Spec) -> None:
+        runs = [spec for spec in phase["runs"] if self._wanted(spec)]
+        if all(self._done(spec, number) for spec in runs for number in _numbers(phase, spec)):
+            return
+        self._stop(phase.get("stop", []))
+        for name, replicas in phase.get("keep", {}).items():
+            resident = self._residents.get(name)
+            if isinstance(resident, Dragoman):
+                await asyncio.to_thread(resident.keep, replicas)
+        await self._start({name for spec in runs for name in spec.get("on", [])})
+        for number in range(max((len(_numbers(phase, spec)) for spec in runs), default=0)):
+            ordered = runs if number % 2 == 0 else runs[::-1]
+            for spec in ordered:
+                if number in _numbers(phase, spec) and not self._done(spec, number):
+                    await self._one(spec, number)
+            self._write_summary()
+
+    def _wanted(self, spec: Spec) -> bool:
+        return not self._given.only or spec["strategy"] in self._given.only
+
+    # --- residents --------------------------------------------------------------------------------
+
+    async def _start(self, names: set[str]) -> None:
+        """Load what is not loaded yet: together, or the first alone so that it fills the caches."""
+        missing = [name for name in self._plan["residents"] if name in names - {*self._residents}]
+        if not missing:
+            return
+        self._in_time(self._plan.get("start_s", 60), "loading " + ", ".join(missing))
+        first, rest = missing[:1], missing[1:]
+        groups = [first, rest] if self._plan.get("first_alone") else [missing]
+        for group in groups:
+            for name in group:
+                self._residents[name] = self._resident(name)
+                self._residents[name].start()
+            for name in group:
+                await self._until_ready(self._residents[name])
+        for name in missing:
+            await self._warm(self._residents[name])
+
+    def _resident(self, name: str) -> Resident:
+        spec = self._plan["residents"][name]
+        options = {**self._plan["options"], **spec.get("options", {})}
+        resident = KINDS[spec["kind"]](name, self._setting, options)
+        if isinstance(resident, Dragoman):
+            resident.replicas = spec.get("replicas", 1)
+            resident.supervised = spec.get("supervised", resident.replicas == 1)
+        return resident
+
+    async def _until_ready(self, resident: Resident) -> None:
+        while not resident.ready():  # noqa: ASYNC110  another process
+            await asyncio.sleep(0.1)
+        _say(f"{resident.name} is ready after {time.time() - resident.started:.1f} s")
+
+    async def _warm(self, resident: Resident) -> None:
+        """A few jobs that no round has, so that nothing is paid for at the first one."""
+        count = self._plan.get("warm_up_jobs", 64)
+        for how in ("http", "dragoman", "generate", "in-flight"):
+            if _takes(resident, how):
+                spec = {"how": how, "jobs": count, "in_flight": count, "lengths": "variable"}
+                await self._told(spec, [resident], self._batch("variable", 99, count), "warm-up")
+
+    def _stop(self, names: list[str]) -> None:
+        for name in names:
+            if resident := self._residents.pop(name, None):
+                resident.stop()
+
+    # --- one run ----------------------------------------------------------------------------------
+
+    async def _one(self, spec: Spec, number: int) -> None:
+        jobs = max(1, round(spec["jobs"] * self._given.scale))
+        name = spec["strategy"]
+        self._in_time(self._took.get(name, spec.get("about_s", 20)), name)
+        began = time.time()
+        batch = self._batch(spec["lengths"], number, jobs)
+        residents = [self._residents[name] for name in spec.get("on", [])]
+        row = await self._measured({**spec, "jobs": jobs}, residents, batch, number)
+        self._took[name] = time.time() - began
+        self._keep(row)
+
+    def _batch(self, lengths: str, number: int, jobs: int) -> Batch:
+        """A prefix of the round's jobs: the longest one is made once."""
+        specs = [spec for phase in self._plan["phases"] for spec in phase["runs"]]
+        same = [spec["jobs"] for spec in specs if spec["lengths"] == lengths]
+        most = jobs if number == 99 else max(jobs, round(max(same) * self._given.scale))
+        return self._work.batch(lengths, number, most)
+
+    async def _measured(
+        self, spec: Spec, residents: list[Resident], batch: Batch, number: int
+    ) -> Spec:
+        pids = {
+            **self._pids,
+            **{resident.name: resident.pids for resident in residents},
+            **{f"{r.name}.client": r.client.pids for r in residents if isinstance(r, Serve)},
+            "driver": [],
+        }
+        before, own = measure.cpu_now(pids), time.process_time()
+        told = await self._told(spec, residents, batch, f"{self._given.run_id}-{number}")
+        after, own = measure.cpu_now(pids), time.process_time() - own
+        start, end = told.pop("start"), told.pop("end")
+        told |= {"prompt_tokens": batch.prompt_tokens(spec["jobs"]), "jobs": spec["jobs"]}
+        figures = measure.row_figures({**told, "start": start, "end": end})
+        spare = {"latencies", "tokens", "prompt_tokens", "jobs"}
+        return {
+            "strategy": spec["strategy"],
+            "model": self._plan["name"],
+            "lengths": spec["lengths"],
+            "run": number,
+            **figures,
+            "gpu_busy": self._gpu.between(start, end),
+            "cpu_cores": {
+                **measure.cpu_cores(before, after, end - start),
+                "driver": round(own / (end - start), 3),
+            },
+            "settings": self._settings(spec, residents),
+            **{name: value for name, value in told.items() if name not in spare},
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "gpu_series": measure.series(self._gpu, start, end),
+        }
+
+    def _settings(self, spec: Spec, residents: list[Resident]) -> Spec:
+        named = {r.name: {**r.options, **_replicas(r)} for r in residents}
+        asked = {k: v for k, v in spec.items() if k not in {"strategy", "lengths", "about_s", "on"}}
+        return {**asked, "engines": named}
+
+    async def _told(
+        self, spec: Spec, residents: list[Resident], batch: Batch, tag: str
+    ) -> dict[str, Any]:
+        """What the strategy's driver says."""
+        how = spec["how"]
+        first = residents[0] if residents else None
+        if how == "dragoman" and isinstance(first, Dragoman):
+            return await drivers.through_dragoman(
+                first, batch, spec, f"{tag}-{spec.get('strategy', 'all')}-{spec['lengths']}"
+            )
+        if how == "http" and isinstance(first, Serve):
+            return await asyncio.to_thread(drivers.over_http, first, batch, spec)
+        if how == "run-batch":
+            given = {**spec, "options": {**self._plan["options"], **spec.get("options", {})}}
+            place = (self._setting.model, self._setting.folder)
+            told, load_s = await asyncio.to_thread(
+                drivers.run_batch, self._work, batch, given, *place
+            )
+            return {**told, "load_s": load_s}
+        workers = drivers.children_of(residents)
+        if how == "queue":
+            return await asyncio.to_thread(drivers.behind_a_queue, workers, batch, spec)
+        return await asyncio.to_thread(drivers.told_by_child, workers[0], how, batch, spec)
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def _done(self, spec: Spec, number: int) -> bool:
+        key = (spec["strategy"], self._plan["name"], spec["lengths"], number)
+        return any(tuple(row[name] for name in KEY) == key for row in self._rows)
+
+    def _keep(self, row: Spec) -> None:
+        self._rows.append(row)
+        with self._rows_file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        short = {name: value for name, value in row.items() if name != "gpu_series"}
+        short["settings"] = {k: v for k, v in row["settings"].items() if k != "engines"}
+        print("ROW " + json.dumps(short), flush=True)
+
+    def _write_summary(self) -> None:
+        text = summary(self._rows)
+        (self._given.out / "summary.md").write_text(text, encoding="utf-8")
+        print(text, flush=True)
+
+    def _in_time(self, needed_s: float, what: str) -> None:
+        left = self._given.seconds - (time.time() - self._given.begun)
+        if needed_s > left:
+            raise OutOfTime(f"{what} needs {needed_s:.0f} s, {left:.0f} s are left")
+
+
+def _takes(resident: Resident, how: str) -> bool:
+    kinds = {"llm": "generate", "async": "in-flight", "serve": "http", "dragoman": "dragoman"}
+    return any(isinstance(resident, KINDS[kind]) for kind, takes in kinds.items() if takes == how)
+
+
+def _replicas(resident: Resident) -> Spec:
+    if not isinstance(resident, Dragoman):
+        return {}
+    return {"replicas": resident.replicas, "supervised": resident.supervised}
+
+
+def _numbers(phase: Spec, spec: Spec) -> range:
+    return range(spec.get("rounds", phase.get("rounds", 1)))
+
+
+def _read_rows(file: Path) -> list[Spec]:
+    if not file.exists():
+        return []
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def _say(text: str) -> None:
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", flush=True)
+
+
+def _prepare_environment() -> None:
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+    os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB, as the worker sets it on CPUs
+
+
+async def _main(given: argparse.Namespace, plan: Spec) -> None:
+    main_task = asyncio.current_task()
+    if main_task is not None:  # told to stop, it ends what it started
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, main_task.cancel)
+    kinds = {name: spec["kind"] for name, spec in plan["residents"].items()}
+    topics = [topic_of(name) for name, kind in kinds.items() if kind == "dragoman"]
+    async with AsyncExitStack() as stack:
+        kafka, redis, pids = "", "", {}
+        if topics:
+            entered = services(given.services, topics)
+            kafka, redis, pids = await stack.enter_async_context(entered)
+        folder = given.out / "work"
+        folder.mkdir(parents=True, exist_ok=True)
+        queues = SPAWN.Queue(), SPAWN.Queue()
+        setting = Setting(
+            given.model, plan["profile"], plan["exact_lengths"], folder, kafka, redis, *queues
+        )
+        await Bench(given, plan, setting, pids).run()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--jobs", type=Path)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--begun", type=float, default=time.time(), help="a time(): the clock's 0")
+    parser.add_argument("--services", choices=("real", "embedded"), default="embedded")
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--phases", nargs="*")
+    parser.add_argument("--scale", type=float, default=1.0)
+    given = parser.parse_args()
+    given.run_id = f"{time.time():.0f}"
+    given.out.mkdir(parents=True, exist_ok=True)
+    _prepare_environment()
+    try:
+        asyncio.run(_main(given, json.loads(given.plan.read_text(encoding="utf-8"))))
+    except StartFailed as why:
+        raise SystemExit(str(why)) from why
+    except asyncio.CancelledError:
+        raise SystemExit("told to stop") from None
+
+
+if __name__ == "__main__":
+    main()
