@@ -36,6 +36,7 @@ def main(arguments: list[str]) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     table = options.table or options.out / "table.jsonl"
     system = Dragoman(package_path=options.package_path)
+    jobs = round(options.minutes * 60 * options.rate) if options.minutes else options.jobs
     broken = 0
     rows: list[Row] = []
     with Brokers() as brokers:
@@ -46,12 +47,13 @@ def main(arguments: list[str]) -> int:
                 system,
                 Options(
                     seed=seed,
-                    jobs=options.jobs,
+                    jobs=jobs,
                     rate=options.rate,
                     latency_s=options.latency,
                     partitions=options.partitions,
                     workers=options.workers,
                     only=only,
+                    spared=("w0",) if options.minutes else (),
                     replay=options.replay,
                     loud=options.loud,
                     folder=options.out / f"seed-{seed}",
@@ -61,6 +63,8 @@ def main(arguments: list[str]) -> int:
             with table.open("a", encoding="utf-8") as file:
                 file.write(row.as_json() + "\n")
             _say(_line(getattr(row, name) for name in _COLUMNS))
+            for trend in row.trends:
+                _say(f"  {trend}")
             if row.broken:
                 broken += 1
                 _say("\n".join(row.problems))
@@ -73,6 +77,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tests/chaos/run.py", description=__doc__)
     parser.add_argument("--seeds", default="1", help="such as 7, 1-30 or 1,4,9")
     parser.add_argument("--jobs", type=int, default=6_000, help="records a storm")
+    parser.add_argument(
+        "--minutes", type=float, help="a soak: so long, and w0 is never killed, but watched"
+    )
     parser.add_argument("--rate", type=float, default=150.0, help="records a second")
     parser.add_argument("--latency", type=float, default=0.6, help="mean seconds of a job")
     parser.add_argument("--partitions", type=int, default=6)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.foreign import DeadLetter, publish, read_all
 from support.job_line import JobLine
 from support.mock_broker import Api, Error, MockBroker
 from support.redis_server import RedisServer
@@ -48,11 +49,14 @@ def shared(
 
 
 @pytest.fixture
-def line(shared: JobLine) -> JobLine:
-    """A worker at work, a new one if the last test's has died."""
-    shared.working()
+def line(shared: JobLine) -> Iterator[JobLine]:
+    """A worker at work, a new one if the last test's has died; the test must not end its life."""
+    worker = shared.working()
     shared.check(shared.put(4))
-    return shared
+    before = worker.metric("dragoman_replica_restarts_total")
+    yield shared
+    assert shared.worker is worker
+    assert worker.metric("dragoman_replica_restarts_total") == before
 
 
 def all_met(broker: MockBroker, api: Api, number: int = JOBS) -> None:
@@ -179,3 +183,76 @@ def test_a_worker_starts_although_the_first_requests_of_every_kind_fail(
     shared.check(ids)
     met = {api for api, _ in START_ERRORS if broker.failures_left(api, JOBS) == 0}
     assert met >= {Api.METADATA, Api.FIND_COORDINATOR, Api.JOIN_GROUP, Api.OFFSET_FETCH}
+
+
+# --- dead letters ---------------------------------------------------------------------------------
+
+
+def put_rejected(line: JobLine) -> str:
+    """A job that can only end as a dead letter."""
+    bad = line.job() | {"target_lang": "xx-none"}
+    publish(line.kafka, line.topic, [bad])
+    return str(bad["job_id"])
+
+
+def letters_of(line: JobLine, job_id: str) -> list[DeadLetter]:
+    return [
+        letter
+        for letter in read_all(line.kafka, line.dead)
+        if letter.headers.get("x-job-id") == job_id
+    ]
+
+
+PRODUCE_ERRORS = [
+    Error.NOT_ENOUGH_REPLICAS,
+    Error.REQUEST_TIMED_OUT,
+    Error.OUT_OF_ORDER_SEQUENCE,
+    Error.DISCONNECT,
+    Error.UNKNOWN,
+]
+
+
+@pytest.mark.parametrize("error", PRODUCE_ERRORS, ids=lambda error: error.name.lower())
+def test_a_dead_letter_that_is_refused_is_sent_until_it_is_acknowledged(
+    error: Error, line: JobLine, broker: MockBroker
+) -> None:
+    broker.fail(Api.PRODUCE, *[error] * 3, broker=LETTERS)
+    bad = put_rejected(line)
+    ids = line.put(BETWEEN_FAULTS)
+    line.wait_for_end([bad])
+    assert broker.failures_left(Api.PRODUCE, LETTERS) == 0, "failed in Redis before its letter"
+    assert {letter.code for letter in letters_of(line, bad)} == {"unsupported_language"}
+    line.check(ids)
+
+
+def test_a_dead_letter_too_large_for_the_broker_leaves_its_headers(
+    line: JobLine, broker: MockBroker
+) -> None:
+    broker.fail(Api.PRODUCE, Error.MESSAGE_TOO_LARGE, broker=LETTERS)
+    bad = put_rejected(line)
+    line.wait_for_end([bad])
+    [letter] = letters_of(line, bad)
+    assert letter.value is None
+    assert int(letter.headers["x-original-size"]) > 0
+    line.check(line.put(BETWEEN_FAULTS))
+
+
+def test_no_offset_passes_a_dead_letter_that_nobody_has_acknowledged(
+    line: JobLine, broker: MockBroker
+) -> None:
+    ends = [end for _, end in line.places()]
+    broker.set_down(LETTERS)
+    try:
+        bad = put_rejected(line)
+        [held] = [number for number in range(4) if line.end_of(number) > ends[number]]
+        ids = line.put(BETWEEN_FAULTS)
+        line.wait_for_end(ids)
+        # What is committed in the other partitions shows that the committer has come by.
+        line.wait_until_committed(except_for=held)
+        assert line.committed_in(held) == ends[held]
+        assert line.open([bad]) == [bad]
+    finally:
+        broker.set_up(LETTERS)
+    line.wait_for_end([bad])
+    assert len(letters_of(line, bad)) >= 1
+    line.check(ids)

@@ -35,7 +35,10 @@ class Brokers(KafkaBroker):
         self.count = nodes
 
     def client(self) -> AdminClient:
-        """An admin that says nothing while brokers are down."""
+        """An admin that says nothing while brokers are down.
+
+        Keep it in a variable until its answer has come: what a dead client was asked is lost.
+        """
         return AdminClient(
             {"bootstrap.servers": self.bootstrap, "log_level": 0, "socket.timeout.ms": 5000}
         )
@@ -66,7 +69,8 @@ class Brokers(KafkaBroker):
     def coordinator(self, group: str) -> int | None:
         """The node that coordinates a group; None if nobody can tell now."""
         with suppress(KafkaException, TimeoutError):
-            asked = self.client().describe_consumer_groups([group], request_timeout=_ASK_S)
+            admin = self.client()
+            asked = admin.describe_consumer_groups([group], request_timeout=_ASK_S)
             found: Any = asked[group].result(timeout=_ASK_S + 1)
             return None if found.coordinator is None else int(found.coordinator.id)
         return None
@@ -162,13 +166,15 @@ class Brokers(KafkaBroker):
     def _elect(self, topic: str, places: Iterable[int]) -> None:
         partitions = [TopicPartition(topic, number) for number in places]
         with suppress(KafkaException, TimeoutError):
-            asked: Any = self.client().elect_leaders(ElectionType.PREFERRED, partitions)
+            admin = self.client()
+            asked: Any = admin.elect_leaders(ElectionType.PREFERRED, partitions)
             asked.result(timeout=_ASK_S + 1)
 
     def delete(self, *topics: str) -> None:
         """Delete topics that no run needs any more."""
         with suppress(KafkaException, TimeoutError):
-            for asked in self.client().delete_topics(list(topics)).values():
+            admin = self.client()
+            for asked in admin.delete_topics(list(topics)).values():
                 asked.result(timeout=10)
 
 

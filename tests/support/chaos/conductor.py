@@ -79,9 +79,10 @@ class Conductor:
         self._fleet.mend()
 
     def calm_s(self) -> float:
-        """For how many seconds nothing has been broken; 0 while something is."""
+        """For how many seconds nothing has been broken, and all workers there; 0 otherwise."""
         with self._lock:
-            return 0.0 if self._broken else time.monotonic() - self._calm_since
+            calm_s = 0.0 if self._broken else time.monotonic() - self._calm_since
+        return min(calm_s, self._fleet.whole_s())
 
     # --- strokes --------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,6 +44,7 @@ class Fleet:
         self._in_treatment: set[str] = set()
         self._numbers = iter(range(10_000))
         self.own_deaths = 0
+        self._whole_since = time.monotonic()
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -104,6 +106,15 @@ class Fleet:
                 )
                 worker.stop(grace_s=0.1)
                 worker.start()
+
+    def look(self) -> None:
+        """See whether all take jobs: a worker takes seconds to start."""
+        if not all(worker.takes_jobs() for worker in self.all()):
+            self._whole_since = time.monotonic()
+
+    def whole_s(self) -> float:
+        """For how many seconds all have been taking jobs, as far as `look` saw."""
+        return time.monotonic() - self._whole_since
 
     # --- choosing -------------------------------------------------------------------------------
 
@@ -167,7 +178,7 @@ class Fleet:
 
 
 class Supervising:
-    """Calls `revive` every half second in a thread, and adds up metrics over all lives."""
+    """Revives and looks at the fleet every half second, in a thread."""
 
     def __init__(self, fleet: Fleet, look: Callable[[], None]) -> None:
         self._fleet = fleet
@@ -185,6 +196,7 @@ class Supervising:
     def _run(self) -> None:
         while not self._over.wait(0.5):
             self._fleet.revive()
+            self._fleet.look()
             with suppress(OSError):
                 self._look()
 

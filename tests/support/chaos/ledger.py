@@ -54,6 +54,7 @@ class Ledger:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._spots: dict[Spot, Sent] = {}
+        self._entries: list[tuple[Spot, Sent]] = []
         self._jobs: dict[str, dict[Spot, Sent]] = defaultdict(dict)
         self.refused: list[Sent] = []
         """Records that the producer gave up: they may or may not be in the topic."""
@@ -62,6 +63,7 @@ class Ledger:
         """Enter a record under the place that the broker told."""
         with self._lock:
             self._spots[spot] = sent
+            self._entries.append((spot, sent))
             if sent.job_id is not None:
                 self._jobs[sent.job_id][spot] = sent
 
@@ -73,10 +75,10 @@ class Ledger:
     def __len__(self) -> int:
         return len(self._spots)
 
-    def spots(self) -> list[tuple[Spot, Sent]]:
-        """All entries so far."""
+    def entries(self, first: int) -> list[tuple[Spot, Sent]]:
+        """All entries so far, from number `first` on."""
         with self._lock:
-            return list(self._spots.items())
+            return self._entries[first:]
 
     def job_ids(self) -> list[str]:
         """All job ids so far, in the order of their first acknowledgement."""

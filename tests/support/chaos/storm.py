@@ -18,11 +18,12 @@ from support.chaos.brokers import Brokers
 from support.chaos.conductor import Conductor
 from support.chaos.feeder import Feeder, running
 from support.chaos.fleet import Fleet, Supervising, Tallies
+from support.chaos.gauges import Gauges, Trend
 from support.chaos.ledger import Ledger, Letter, Verdict
 from support.chaos.load import Load
 from support.chaos.plan import Action, Stroke, drawn, recorded
 from support.chaos.redis_blows import StruckRedis
-from support.chaos.system import End, Place, System
+from support.chaos.system import End, Place, System, Worker
 from support.chaos.timeline import Timeline
 from support.chaos.watch import Seen, Watch
 
@@ -95,6 +96,8 @@ class Row:
     slow: int = 0
     audit: int | None = None
     comparisons: int = 0
+    trends: list[Trend] = field(default_factory=list)
+    """Of the workers that were spared."""
     problems: list[str] = field(default_factory=list)
     timeline: str = ""
 
@@ -159,6 +162,7 @@ class _Storm:
         self._watch = Watch(
             system, place, brokers, self._ledger, self._timeline, self._conductor.calm_s
         )
+        self._gauges = Gauges(self._spared)
         self._tallies = Tallies(self._fleet, (_REDELIVERIES, _STALE))
         self._uncommitted = 0
 
@@ -179,6 +183,9 @@ class _Storm:
                 self._server.mend()
             self._brokers.mend()
             self._fleet.stop()
+
+    def _spared(self) -> list[Worker]:
+        return [worker for worker in self._fleet.all() if worker.name in self._fleet.spared]
 
     # --- the storm itself -----------------------------------------------------------------------
 
@@ -201,12 +208,13 @@ class _Storm:
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
-        with running(self._watch.run):
+        with running(self._watch.run, self._gauges.run):
             try:
                 yield
                 self._settle()
             finally:
                 self._watch.stop()
+                self._gauges.stop()
 
     def _settle(self) -> None:
         """Wait until all is committed and has ended, or nothing more comes."""
@@ -243,6 +251,7 @@ class _Storm:
             row.audit = audit[0]
             if audit[0]:
                 row.problems.append(f"audit: {audit[1]}")
+        row.trends = self._gauges.trends()
         row.timeline = str(self._timeline.file)
         self._timeline.note("verdict", **json.loads(row.as_json()))
         if row.broken:

@@ -12,7 +12,7 @@ from typing import Final
 import redis
 
 from support.chaos.brokers import Brokers
-from support.chaos.ledger import Ledger
+from support.chaos.ledger import Ledger, Spot
 from support.chaos.load import Kind
 from support.chaos.system import End, Place, System
 from support.chaos.timeline import Timeline
@@ -66,7 +66,7 @@ class Watch:
         self._over = threading.Event()
         self._known: dict[str, tuple[bytes | None, ...]] = {}
         self._order: list[str] = []
-        self._open: dict[str, None] = {}
+        self._open: dict[str, list[Spot]] = {}
         self._entered = 0
         self._random = random.Random(0)
         self._ended_at = self._committed_at = self._told_at = time.monotonic()
@@ -76,7 +76,7 @@ class Watch:
     @property
     def unfinished(self) -> int:
         """Jobs in the ledger whose end has not been seen."""
-        return len(self._open) + len(self._ledger.job_ids()) - self._entered
+        return len(self._open) + len(self._ledger) - self._entered
 
     @property
     def ended_at(self) -> float:
@@ -111,10 +111,13 @@ class Watch:
     # --- one look -------------------------------------------------------------------------------
 
     def _look(self, client: redis.Redis) -> None:
-        job_ids = self._ledger.job_ids()
-        for job_id in job_ids[self._entered :]:
-            self._open[job_id] = None
-        self._entered = len(job_ids)
+        entries = self._ledger.entries(self._entered)
+        for spot, sent in entries:
+            if sent.job_id is not None and sent.job_id not in self._known:
+                # A conflict may be settled, by its dead letter, before its job ends.
+                spots = self._open.setdefault(sent.job_id, [])
+                spots.extend([] if sent.kind is Kind.CONFLICT else [spot])
+        self._entered += len(entries)
         self._read_open(client, list(self._open)[:_CHUNK])
         if self._order:
             again = self._random.choices(self._order, k=_SAMPLE)
@@ -151,12 +154,12 @@ class Watch:
         self.seen.commit_looks += 1
         if committed != self._committed:
             self._committed, self._committed_at = committed, time.monotonic()
-        below = {
-            sent.job_id
-            for (partition, offset), sent in self._ledger.spots()
-            if offset < committed.get(partition, 0) and sent.kind is not Kind.CONFLICT
-        }
-        ids = [job_id for job_id in self._open if job_id in below - self.seen.beyond]
+        ids = [
+            job_id
+            for job_id, spots in self._open.items()
+            if job_id not in self.seen.beyond
+            and any(offset < committed.get(partition, 0) for partition, offset in spots)
+        ]
         # Read after the commit was: what has no end now had none then.
         for job_id, end in zip(ids, self._system.ends(client, ids), strict=True):
             if end is None:

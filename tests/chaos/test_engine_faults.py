@@ -1,0 +1,273 @@
+"""What becomes of jobs whose generation goes wrong, and of those behind them? Real processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from dragoman_producer import DragomanSettings, TranslationClient
+from dragoman_schemas.connections import load_settings
+from support.foreign import committed, ended, job, publish, read_all
+from support.kafka_broker import KafkaBroker
+from support.redis_server import RedisServer
+from support.waiting import wait_until
+from support.worker_process import WorkerProcess
+
+pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos]
+
+MakeTopic = Callable[..., str]
+MakeBench = Callable[..., "Bench"]
+
+
+class Bench:
+    """A worker on a topic of one partition."""
+
+    def __init__(
+        self, kafka: KafkaBroker, server: RedisServer, topic: str, folder: Path, **settings: Any
+    ) -> None:
+        self.kafka = kafka.bootstrap
+        self.url = server.url
+        self.server = server
+        self.redis = redis.Redis.from_url(server.url)
+        self.topic = topic
+        self.worker = WorkerProcess(
+            folder,
+            kafka=self.kafka,
+            redis=self.url,
+            topic=topic,
+            settings={key.replace("__", "."): value for key, value in settings.items()},
+        )
+
+    def publish(self, *values: dict[str, Any]) -> None:
+        publish(self.kafka, self.topic, values)
+
+    def ended(self, job_id: str, timeout_s: float = 20.0) -> dict[str, Any]:
+        return ended(self.redis, job_id, timeout_s=timeout_s)
+
+    def offsets(self) -> tuple[int, int]:
+        return committed(self.kafka, f"{self.topic}-group", self.topic, 1)
+
+    def all_committed(self) -> bool:
+        done, end = self.offsets()
+        return done == end
+
+    def runs(self, job_id: str) -> None:
+        def running() -> bool:
+            return job(self.redis, job_id).get("status") == "running"
+
+        wait_until(running, timeout_s=20, what=f"{job_id} runs")
+
+    def engine_is_idle(self) -> bool:
+        return self.worker.metric("dragoman_items_in_flight") == 0
+
+    def client(self) -> TranslationClient:
+        asked = {
+            "kafka.bootstrap_servers": self.kafka,
+            "kafka.topics": self.topic,
+            "redis.url": self.url,
+        }
+        return TranslationClient(settings=load_settings(DragomanSettings, None, asked))
+
+
+@pytest.fixture
+def bench(
+    kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
+) -> Iterator[MakeBench]:
+    """Makes the bench of the test, with settings of its own: ``bench(retry__attempts=2)``."""
+    with contextlib.ExitStack() as stack:
+
+        def make(server: RedisServer = redis_server, **settings: Any) -> Bench:
+            name = topic(partitions=1)
+            kafka.create_topic(f"{name}-dead", 1)
+            made = Bench(kafka, server, name, tmp_path, **settings)
+            stack.callback(made.redis.close)
+            stack.enter_context(made.worker).ready()
+            return made
+
+        yield make
+
+
+def a_job(job_id: str, text: Any = "Hello.", **more: Any) -> dict[str, Any]:
+    return {"job_id": job_id, "text": text, "target_lang": "de", "source_lang": "en", **more}
+
+
+def soon(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+
+
+ONE_SLOT = {"max_num_seqs": 1}
+
+
+def test_two_stumbles_cost_two_back_offs_with_jitter_and_no_more(bench: MakeBench) -> None:
+    made = bench(retry__initial_s=0.4, retry__max_s=0.6)
+    names = [f"t{number}" for number in range(40)]
+    made.publish(*(a_job(name, "#!transient 2\nx") for name in names), a_job("bad", "#!fatal\nx"))
+    results = [made.ended(name)["result"] for name in names]
+    assert {(one["status"], one["attempts"]) for one in results} == {("completed", 3)}
+    assert made.ended("bad")["result"]["attempts"] == 1
+    assert made.worker.metric("dragoman_retries_total") == 2 * len(names)
+    waited = [one["timing"]["engine_ms"] for one in results]
+    # Full jitter: at most 0.4 s and then 0.6 s, never the same for all, half of it on average.
+    assert max(waited) <= 1_000 + 800
+    assert 150 <= sum(waited) / len(waited) <= 1_000
+    assert max(waited) - min(waited) >= 200
+
+
+def test_an_outage_in_the_middle_of_a_job_consumes_no_attempt(
+    bench: MakeBench, own_redis: RedisServer
+) -> None:
+    made = bench(server=own_redis)
+    names = [f"o{number}" for number in range(20)]
+    made.publish(*(a_job(name, "#!sleep 1.5\nx") for name in names))
+    made.runs(names[-1])
+    os.kill(own_redis.pid, signal.SIGSTOP)
+    stopped_at = time.monotonic()
+    try:
+        made.publish(*(a_job(f"{name}.later") for name in names))
+        # Longer than the store's own time-out: calls fail, and are repeated.
+        wait_until(lambda: time.monotonic() - stopped_at > 6, timeout_s=10, what="the outage")
+        assert made.worker.running
+    finally:
+        os.kill(own_redis.pid, signal.SIGCONT)
+    for name in (*names, *(f"{name}.later" for name in names)):
+        fields = made.ended(name, timeout_s=40)
+        assert (fields["status"], fields["deliveries"]) == ("completed", "1")
+        assert fields["result"]["attempts"] == 1
+    assert made.worker.metric("dragoman_retries_total") == 0
+    wait_until(made.all_committed, timeout_s=20, what="all is committed")
+    assert read_all(made.kafka, f"{made.topic}-dead") == []
+
+
+def test_a_hanging_generation_is_aborted_asked_again_and_its_slot_reused(bench: MakeBench) -> None:
+    made = bench(retry__attempt_timeout_s=0.5, retry__attempts=2, engine__options=ONE_SLOT)
+    made.publish(a_job("hangs", ["#!hang\nx", "fine"]), a_job("next"))
+    fields = made.ended("hangs")
+    bad, good = fields["result"]["translations"]
+    assert (bad["error"]["code"], bad["attempts"]) == ("engine_failed", 2)
+    assert good["text"] == "[de] fine"
+    assert made.ended("next")["status"] == "completed"
+    wait_until(made.engine_is_idle, timeout_s=5, what="nothing is left in the engine")
+    assert made.worker.metric("dragoman_retries_total") == 1
+    (letter,) = read_all(made.kafka, f"{made.topic}-dead")
+    assert (letter.code, letter.headers["x-attempts"]) == ("engine_failed", "2")
+
+
+async def test_a_cancel_aborts_a_running_job_within_a_second_and_frees_its_slot(
+    bench: MakeBench,
+) -> None:
+    made = bench(engine__options=ONE_SLOT)
+    place = {"document_id": "doc", "total": 3}
+    made.publish(
+        a_job("runs", "#!hang\nx", document={**place, "index": 0}),
+        a_job("next", document={**place, "index": 1}),
+    )
+    made.runs("runs")
+    async with made.client() as client:
+        asked_at = time.monotonic()
+        assert await client.job("runs").cancel() == "running"
+        fields = made.ended("runs", timeout_s=5)
+        assert time.monotonic() - asked_at < 1
+        assert made.ended("next", timeout_s=5)["status"] == "completed"
+    assert fields["status"] == "cancelled"
+    assert fields["result"]["error"]["code"] == "cancelled"
+    assert "cancel_requested_at" not in fields
+    wait_until(made.engine_is_idle, timeout_s=5, what="nothing is left in the engine")
+    ended_bits = [made.redis.getbit("dragoman:document:doc:ended", index) for index in range(3)]
+    assert ended_bits == [1, 1, 0]
+    assert made.redis.bitcount("dragoman:document:doc:completed") == 1
+    assert made.worker.metric("dragoman_jobs_total") == 2
+    wait_until(made.all_committed, timeout_s=10, what="all is committed")
+    assert read_all(made.kafka, f"{made.topic}-dead") == []
+
+
+async def test_cancelling_a_document_ends_what_runs_and_what_is_yet_to_come(
+    bench: MakeBench,
+) -> None:
+    made = bench(engine__options={"max_num_seqs": 4})
+    runs = [f"doc.{number}" for number in range(4)]
+    later = [f"doc.{number}" for number in range(4, 10)]
+
+    def part(name: str, text: str) -> dict[str, Any]:
+        index = int(name.partition(".")[2])
+        return a_job(name, text, document={"document_id": "doc", "index": index, "total": 10})
+
+    made.publish(*(part(name, f"#!hang\n{name}") for name in runs), a_job("other", "#!sleep 2\nx"))
+    made.runs(runs[-1])
+    async with made.client() as client:
+        asked_at = time.monotonic()
+        await client.cancel(document_id="doc")
+        states = [made.ended(name, timeout_s=5)["status"] for name in runs]
+        assert time.monotonic() - asked_at < 1
+    made.publish(*(part(name, name) for name in later))
+    states += [made.ended(name)["status"] for name in later]
+    assert set(states) == {"cancelled"}
+    assert made.redis.bitcount("dragoman:document:doc:ended") == 10
+    assert made.redis.bitcount("dragoman:document:doc:completed") == 0
+    assert made.ended("other")["status"] == "completed"
+
+
+def test_a_deadline_ends_a_job_before_and_during_its_run_and_keeps_what_was_done(
+    bench: MakeBench,
+) -> None:
+    made = bench(engine__options={"max_num_seqs": 2})
+    made.publish(a_job("during", ["done", "#!hang\nx"], deadline=soon(2)))
+    made.runs("during")
+    made.publish(a_job("past", "x", deadline=soon(-1)))
+    for name in ("during", "past"):
+        fields = made.ended(name)
+        assert fields["status"] == "expired"
+        assert fields["result"]["error"]["code"] == "deadline_exceeded"
+    texts = [item["text"] for item in job(made.redis, "during")["result"]["translations"]]
+    assert texts == ["[de] done", None]
+    # The hanging one has left the engine: its slot and the other's serve on.
+    made.publish(*(a_job(f"next{number}") for number in range(4)))
+    for number in range(4):
+        assert made.ended(f"next{number}")["status"] == "completed"
+    wait_until(made.engine_is_idle, timeout_s=5, what="nothing is left in the engine")
+
+
+def test_every_result_lives_exactly_as_long_as_its_job_asked(bench: MakeBench) -> None:
+    made = bench()
+    lives = {"completed": 60, "failed": 61, "expired": 62, "usual": None}
+    texts = {"failed": {"text": "#!fatal\nx"}, "expired": {"deadline": soon(-5)}}
+    for name, ttl_s in lives.items():
+        asked = {} if ttl_s is None else {"ttl_s": ttl_s}
+        made.publish(a_job(name) | texts.get(name, {}) | asked)
+    for name, ttl_s in lives.items():
+        fields = made.ended(name)
+        finished = datetime.fromisoformat(fields["finished_at"]).timestamp() * 1000
+        expires: Any = made.redis.pexpiretime(f"dragoman:job:{name}")
+        # The time is the worker's, the TTL is counted by Redis from the write a moment later.
+        assert 0 <= expires - finished - (ttl_s or 86_400) * 1000 < 2_000, name
+
+
+def test_one_hanging_job_holds_the_commit_and_nobodys_result(bench: MakeBench) -> None:
+    made = bench(limits__partition_span=2_000)
+    made.publish(a_job("head", "#!hang\nx", deadline=soon(25)))
+    made.publish(*(a_job(f"n{number}") for number in range(3_000)))
+
+    def readable() -> int:
+        with made.redis.pipeline(transaction=False) as pipeline:
+            for number in range(3_000):
+                pipeline.hget(f"dragoman:job:n{number}", "status")
+            return sum(status == b"completed" for status in pipeline.execute())
+
+    wait_until(lambda: readable() >= 1_999, timeout_s=20, what="all within the span completed")
+    assert job(made.redis, "head")["status"] == "running"
+    assert made.offsets()[0] == 0
+    # The span is looked at between two polls, and one poll gives 500 at most.
+    assert readable() <= 2_000 + 500
+    assert made.ended("head", timeout_s=40)["status"] == "expired"
+    wait_until(made.all_committed, timeout_s=20, what="the commit jumps to the end")
+    assert readable() == 3_000
+    assert json.loads(made.redis.hget("dragoman:job:n2999", "result") or b"")["deliveries"] == 1

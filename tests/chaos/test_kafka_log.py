@@ -1,0 +1,320 @@
+"""Is every record of the log accounted for, whatever the log holds or loses? On a real Kafka."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
+
+from support.foreign import ended, job, read_all
+from support.job_line import JobLine
+from support.kafka_broker import KafkaBroker
+from support.redis_server import RedisServer
+from support.waiting import wait_until
+
+pytestmark = pytest.mark.chaos
+
+MakeLine = Callable[..., JobLine]
+
+
+@pytest.fixture
+def make_line(
+    kafka: KafkaBroker, redis_server: RedisServer, topic: Callable[..., str], tmp_path: Path
+) -> Iterator[MakeLine]:
+    """Makes a line on a topic of its own: `make_line(6, configs={...})`; no worker runs yet."""
+    made: list[JobLine] = []
+
+    def make(partitions: int, configs: dict[str, str] | None = None) -> JobLine:
+        name = topic(partitions=partitions, configs=configs)
+        kafka.create_topic(f"{name}-dead", 1)
+        made.append(
+            JobLine(
+                tmp_path,
+                kafka=kafka.bootstrap,
+                redis_url=redis_server.url,
+                topic=name,
+                partitions=partitions,
+            )
+        )
+        return made[-1]
+
+    yield make
+    for line in made:
+        line.__exit__(None, None, None)
+
+
+@pytest.fixture
+def admin(kafka: KafkaBroker) -> AdminClient:
+    return AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
+
+
+def put_in(line: JobLine, partition: int, *values: bytes | None, **options: Any) -> None:
+    """Publish raw values into one partition, in one batch where they fit."""
+    producer = Producer(
+        {"bootstrap.servers": line.kafka, "message.max.bytes": 10_000_000, "linger.ms": 50}
+        | options
+    )
+    for value in values:
+        producer.produce(line.topic, value, partition=partition)
+    assert producer.flush(30) == 0
+
+
+def new_jobs(line: JobLine, count: int) -> tuple[list[str], list[bytes]]:
+    """Ids and records of jobs whose text is their id, not published yet."""
+    jobs = [line.job() for _ in range(count)]
+    for each in jobs:
+        each["text"] = each["job_id"]
+    return [each["job_id"] for each in jobs], [json.dumps(each).encode() for each in jobs]
+
+
+# --- what a record may hold -----------------------------------------------------------------------
+
+POISON: dict[str, tuple[bytes | None, str]] = {
+    "bad JSON": (b'{"job_id": "p1", "text": ', "invalid_job"),
+    "invalid UTF-8": (b'{"job_id": "p2\xff"}', "invalid_job"),
+    "empty": (b"", "invalid_job"),
+    "a null value": (None, "invalid_job"),
+    "one byte": (b"\x00", "invalid_job"),
+    "10,000 levels deep": (b'{"a":' * 10_000 + b"1" + b"}" * 10_000, "invalid_job"),
+    "NaN": (b'{"job_id": "p3", "text": "a", "target_lang": "de", "ttl_s": NaN}', "invalid_job"),
+    "repeated names": (b'{"job_id": "p4", "job_id": "p5", "text": "a"}', "invalid_job"),
+    "a list": (b"[1, 2]", "invalid_job"),
+    "wrong types": (b'{"job_id": "p6", "text": 5, "target_lang": ["de"]}', "invalid_job"),
+    "unknown language": (
+        b'{"job_id": "p7", "text": "a", "target_lang": "xx-none"}',
+        "unsupported_language",
+    ),
+    "900 KB of nothing": (b"\x00" * 900_000, "invalid_job"),
+}
+WITH_READABLE_ID = {"p6": "failed", "p7": "failed"}
+
+
+def test_poison_in_one_partition_ends_as_dead_letters_and_costs_the_others_nothing(
+    make_line: MakeLine,
+) -> None:
+    line = make_line(6)
+    ids: list[str] = []
+    for partition in range(1, 6):
+        some, records = new_jobs(line, 40)
+        ids += some
+        put_in(line, partition, *records)
+    between, records = new_jobs(line, len(POISON))
+    put_in(line, 0, *(v for pair in zip(records, poison_values(), strict=True) for v in pair))
+    line.working()
+    line.check(ids + between)
+
+    letters = {int(letter.headers["x-original-offset"]): letter for letter in line.letters(12)}
+    assert len(letters) == len(read_all(line.kafka, line.dead)) == len(POISON)
+    for number, (what, (value, code)) in enumerate(POISON.items()):
+        letter = letters[2 * number + 1]
+        assert letter.code == code, what
+        assert letter.value == value, what
+        assert letter.headers["x-original-topic"] == line.topic
+        assert letter.headers["x-original-partition"] == "0"
+        assert letter.headers["x-consumer-group"] == line.group
+        assert int(letter.headers["x-original-timestamp"]) > 0
+        assert letter.headers["x-error-message"]
+    named = {letter.headers.get("x-job-id") for letter in letters.values()} - {None}
+    assert named == set(WITH_READABLE_ID)
+    for job_id, status in WITH_READABLE_ID.items():
+        assert job(line.redis, job_id)["status"] == status
+    assert {job(line.redis, job_id)["deliveries"] for job_id in ids + between} == {"1"}
+    assert line.worker.metric("dragoman_redeliveries_total") == 0
+    assert line.worker.metric("dragoman_jobs_total") == len(ids + between + [*WITH_READABLE_ID])
+
+
+def poison_values() -> list[bytes | None]:
+    return [value for value, _ in POISON.values()]
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd", "snappy"])
+def test_a_codec_that_cannot_be_read_stops_the_worker_and_is_never_skipped(
+    codec: str, make_line: MakeLine, tmp_path: Path
+) -> None:
+    line = make_line(2)
+    (tmp_path / "cramjam.py").write_text("raise ImportError('not installed')\n")
+    plain, records = new_jobs(line, 5)
+    put_in(line, 0, *records)
+    packed, records = new_jobs(line, 5)
+    # Repeated bytes, or the producer leaves a batch as it is that no codec makes smaller.
+    put_in(line, 0, *(record + b" " * 500 for record in records), **{"compression.type": codec})
+    after, records = new_jobs(line, 5)
+    put_in(line, 0, *records)
+
+    worker = line.started(PYTHONPATH=str(tmp_path)).ready()
+    worker.wait_for(
+        lambda: worker.metric("dragoman_replica_restarts_total") >= 1,
+        timeout_s=30,
+        what="the replica has stopped",
+    )
+    assert "UnsupportedCodecError" in worker.output
+    line.stop()
+    assert line.committed_in(0) <= len(plain)
+    assert line.statuses(packed + after) == [None] * 10
+    line.working()
+    line.check(plain + packed + after)
+
+
+def test_a_record_larger_than_a_fetch_of_its_partition_is_not_skipped(make_line: MakeLine) -> None:
+    line = make_line(3, configs={"max.message.bytes": str(6 * 1024 * 1024)})
+    ids: list[str] = []
+    for partition in range(3):
+        some, records = new_jobs(line, 30)
+        ids += some
+        put_in(line, partition, *records)
+    large = line.job(pad="x" * 5_000_000)
+    for partition in (1, 2):  # one of them, at least, is not the first of a fetch
+        put_in(line, partition, json.dumps(large | {"job_id": f"large-{partition}"}).encode())
+    for partition in range(3):
+        some, records = new_jobs(line, 30)
+        ids += some
+        put_in(line, partition, *records)
+    line.working()
+    for partition in (1, 2):
+        assert ended(line.redis, f"large-{partition}")["status"] == "failed"
+    line.check(ids)
+    assert {letter.headers["x-job-id"] for letter in line.letters(2)} == {"large-1", "large-2"}
+
+
+# --- what a log may lose --------------------------------------------------------------------------
+
+
+def delete_below(admin: AdminClient, line: JobLine, offset: int) -> None:
+    deleted = admin.delete_records([TopicPartition(line.topic, 0, offset)])
+    for future in deleted.values():
+        future.result(timeout=20)
+
+
+def test_records_deleted_while_the_worker_is_away_are_counted_exactly(
+    make_line: MakeLine, admin: AdminClient
+) -> None:
+    line = make_line(1)
+    line.working()
+    line.check(line.put(10))
+    line.stop()
+    ids = line.put(50)
+    delete_below(admin, line, 30)  # ten of them were done
+    line.working()
+    line.check(ids[20:])
+    assert line.worker.metric("dragoman_lost_to_retention_total") == 20
+    assert line.statuses(ids[:20]) == [None] * 20
+    line.stop()
+    line.working()
+    line.check(line.put(5))
+    assert line.worker.metric("dragoman_lost_to_retention_total") == 0, "a loss is told once"
+
+
+def test_records_deleted_under_a_worker_at_work_are_counted_exactly(
+    make_line: MakeLine, admin: AdminClient
+) -> None:
+    line = make_line(1)
+    worker = line.working()
+    line.check(line.put(10))
+    stopped_group = os.getpgid(worker.pid)
+    os.killpg(stopped_group, signal.SIGSTOP)
+    try:
+        line.put(1)  # answers the fetch that is under way: the next one asks for what comes now
+        ids = line.put(60)
+        delete_below(admin, line, 51)
+    finally:
+        os.killpg(stopped_group, signal.SIGCONT)
+    line.check(ids[40:])
+    gone = len(line.open(ids))
+    assert gone == 40, "those deleted, and no other"
+    assert worker.metric("dragoman_lost_to_retention_total") == gone
+    line.check(line.put(5))
+
+
+def test_a_new_group_begins_at_the_oldest_record(make_line: MakeLine) -> None:
+    line = make_line(3)
+    ids = line.put(60)
+    line.working()
+    line.check(ids)
+
+
+def test_offsets_beyond_the_end_of_the_log_hide_nothing(make_line: MakeLine) -> None:
+    line = make_line(1)
+    ids = line.put(20)
+    consumer = Consumer({"bootstrap.servers": line.kafka, "group.id": line.group})
+    consumer.commit(offsets=[TopicPartition(line.topic, 0, 500)], asynchronous=False)
+    consumer.close()
+    line.working()
+    line.check(ids)
+    assert line.worker.metric("dragoman_lost_to_retention_total") == 0
+
+
+def test_a_topic_made_anew_is_read_from_its_beginning(
+    make_line: MakeLine, kafka: KafkaBroker, admin: AdminClient
+) -> None:
+    line = make_line(2)
+    line.working()
+    line.check(line.put(40))
+    line.stop()
+    admin.delete_topics([line.topic])[line.topic].result(timeout=20)
+    wait_until(
+        lambda: line.topic not in admin.list_topics(timeout=5).topics,
+        timeout_s=20,
+        what="the topic is gone",
+    )
+    kafka.create_topic(line.topic, 2)
+    ids = line.put(20)
+    line.working()
+    line.check(ids)
+
+
+# --- transactions and partitions ------------------------------------------------------------------
+
+
+def test_markers_and_aborted_transactions_are_passed_and_hold_nothing_up(
+    make_line: MakeLine,
+) -> None:
+    line = make_line(1)
+    worker = line.working()
+    producer = Producer({"bootstrap.servers": line.kafka, "transactional.id": line.topic})
+    producer.init_transactions(20)
+    kept, aborted = [], []
+    for commit in (True, False, True, False):
+        ids, records = new_jobs(line, 10)
+        producer.begin_transaction()
+        for record in records:
+            producer.produce(line.topic, record, partition=0)
+        producer.flush(10)
+        if commit:
+            producer.commit_transaction(20)
+            kept += ids
+        else:
+            producer.abort_transaction(20)
+            aborted += ids
+    line.wait_for_end(kept)
+    # 40 records and 4 markers; the last 11 offsets will never be delivered.
+    assert line.end_of(0) == 44
+    worker.wait_for(
+        lambda: worker.metric("dragoman_queue_depth_jobs") == 0, timeout_s=10, what="no depth"
+    )
+    more = line.put(10)
+    line.check(kept + more)  # committed == end: the watermark has passed every gap
+    assert line.statuses(aborted) == [None] * len(aborted)
+
+
+def test_partitions_added_to_a_topic_are_read_from_their_beginning(
+    make_line: MakeLine, admin: AdminClient
+) -> None:
+    line = make_line(2)
+    line.working()
+    line.check(line.put(20))
+    admin.create_partitions([NewPartitions(line.topic, 8)])[line.topic].result(timeout=20)
+    line.partitions = 8
+    ids: list[str] = []
+    for partition in range(8):
+        some, records = new_jobs(line, 10)
+        ids += some
+        put_in(line, partition, *records)
+    line.check(ids, timeout_s=60)

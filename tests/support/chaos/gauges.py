@@ -1,0 +1,89 @@
+"""Do workers that live long grow? Memory, open files and threads over time, and their slopes."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import psutil
+
+from support.chaos.system import Worker
+
+_WARM_UP: Final = 0.2
+"""The first fifth of the readings is a start, and no trend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Of one gauge of one worker: first and last value, the largest, and the slope an hour."""
+
+    worker: str
+    gauge: str
+    first: float
+    last: float
+    largest: float
+    slope_an_hour: float
+    readings: int
+
+
+class Gauges:
+    """Reads all processes of each worker every `every_s` seconds, in a thread."""
+
+    def __init__(self, workers: Callable[[], list[Worker]], *, every_s: float = 5.0) -> None:
+        self._workers = workers
+        self._every_s = every_s
+        self._began = time.monotonic()
+        self._over = threading.Event()
+        self._readings: dict[tuple[str, int, str], list[tuple[float, float]]] = defaultdict(list)
+
+    def run(self) -> None:
+        """Read until `stop`."""
+        while not self._over.wait(self._every_s):
+            for worker in self._workers():
+                self._read(worker)
+
+    def stop(self) -> None:
+        """No more readings."""
+        self._over.set()
+
+    def _read(self, worker: Worker) -> None:
+        try:
+            root = psutil.Process(worker.pid)
+            family = [root, *root.children(recursive=True)]
+            values = {
+                "rss_mb": sum(process.memory_info().rss for process in family) / 2**20,
+                "open_files": sum(process.num_fds() for process in family),
+                "threads": sum(process.num_threads() for process in family),
+            }
+        except psutil.Error:
+            return  # it has just ended
+        at_s = time.monotonic() - self._began
+        for gauge, value in values.items():
+            self._readings[worker.name, worker.pid, gauge].append((at_s, value))
+
+    def trends(self) -> list[Trend]:
+        """The least-squares line of each gauge of each life, without its warm-up."""
+        found = []
+        for (worker, _, gauge), readings in sorted(self._readings.items()):
+            settled = readings[int(len(readings) * _WARM_UP) :]
+            if len(settled) < 3:
+                continue
+            values = [value for _, value in settled]
+            slope = statistics.linear_regression([at_s for at_s, _ in settled], values).slope
+            found.append(
+                Trend(
+                    worker=worker,
+                    gauge=gauge,
+                    first=round(values[0], 1),
+                    last=round(values[-1], 1),
+                    largest=round(max(values), 1),
+                    slope_an_hour=round(slope * 3600, 2),
+                    readings=len(values),
+                )
+            )
+        return found
