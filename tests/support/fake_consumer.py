@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Iterable
 from types import SimpleNamespace
@@ -33,9 +34,14 @@ class FakeConsumer:
         self.commits: list[dict[TopicPartition, int]] = []
         self.seeks: list[tuple[TopicPartition, int]] = []
         self.stopped = False
+        self.group: list[int] | None = None
         self._assigned: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
         self.committed_failure: BaseException | None = None
+        self.start_failure: BaseException | None = None
+        self.held_back: asyncio.Event | None = None
+        self.fetch_ended = asyncio.get_running_loop().create_future()
+        self.coordination_ended = asyncio.get_running_loop().create_future()
         self.beginnings_failures: deque[BaseException] = deque()
 
     # --- for tests --------------------------------------------------------------------------------
@@ -63,7 +69,10 @@ class FakeConsumer:
         self.topics, self.listener = topics, listener
 
     async def start(self) -> None:
-        pass
+        if self.start_failure is not None:
+            raise self.start_failure
+        if self.group is not None:
+            await self.rebalance(self.group)
 
     async def stop(self) -> None:
         self.stopped = True
@@ -88,6 +97,8 @@ class FakeConsumer:
         self.positions[tp] = offset
 
     async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, Any]:
+        if self.held_back is not None:  # as in a rebalance: for as long as that takes
+            await self.held_back.wait()
         drained: dict[TopicPartition, Any] = {}
         for tp in sorted(self._assigned - self._paused):
             offsets = [offset for offset in self.log.get(tp, []) if offset >= self.positions[tp]]
@@ -117,6 +128,31 @@ class FakeConsumer:
         if self.beginnings_failures:
             raise self.beginnings_failures.popleft()
         return {tp: self.beginnings.get(tp, 0) for tp in partitions}
+
+    # --- what the adapter of aiokafka's private parts looks at ------------------------------------
+
+    @property
+    def _fetcher(self) -> Any:
+        return SimpleNamespace(_fetch_task=self.fetch_ended)
+
+    @property
+    def _coordinator(self) -> Any:
+        return SimpleNamespace(_coordination_task=self.coordination_ended)
+
+    @property
+    def _client(self) -> Any:
+        return SimpleNamespace(close=self.stop)
+
+    @property
+    def _subscription(self) -> Any:
+        def state_value(tp: TopicPartition) -> Any:
+            return SimpleNamespace(has_valid_position=True, position=self.positions[tp])
+
+        assignment = SimpleNamespace(state_value=state_value)
+        return SimpleNamespace(subscription=SimpleNamespace(assignment=assignment))
+
+    def last_stable_offset(self, tp: TopicPartition) -> int | None:
+        return self.highwater(tp)
 
     def highwater(self, tp: TopicPartition) -> int | None:
         offsets = self.log.get(tp)

@@ -6,12 +6,11 @@ import asyncio
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import Final, TypedDict
+from typing import TypedDict
 
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.connections import SettingsError
-from dragoman_worker.bottleneck import Load, bottleneck
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
 from dragoman_worker.errors import UnknownProfile
@@ -23,7 +22,7 @@ from dragoman_worker.kafka.source import KafkaSource
 from dragoman_worker.kafka.topics import topics_exist
 from dragoman_worker.lifecycle import stop_signals, supervised_signals
 from dragoman_worker.log import logger
-from dragoman_worker.metrics import Metrics, Pace
+from dragoman_worker.metrics import Metrics
 from dragoman_worker.outages import Outages, WatchedDeadLetters, WatchedResults, WatchedStore
 from dragoman_worker.permits import Permits
 from dragoman_worker.planning import Planner
@@ -32,17 +31,16 @@ from dragoman_worker.prompts import get_profile
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.quality.language import LanguageDetector
+from dragoman_worker.readings import Reading
 from dragoman_worker.reporting import Identity, Reporter
 from dragoman_worker.retry import RetryPolicy
 from dragoman_worker.settings import LimitsSettings, WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.tether import Seat
 from dragoman_worker.translation import Translator
-from dragoman_worker.watchdog import Watchdog
+from dragoman_worker.watchdog import LoopGuard, Watchdog
 from dragoman_worker.watches import keep_watch, watches_of
 from dragoman_worker.worker import Worker, WorkerState
-
-READ_EVERY_S: Final = 1.0
 
 
 class _TopicsWritten(TypedDict):
@@ -62,6 +60,7 @@ class App:
         self._connected = False
         self._engine_ready = False
         self._worker: Worker | None = None
+        self._guard = LoopGuard()
         self._watchdog: Watchdog | None = None
         self._stopping = asyncio.Event()
 
@@ -108,6 +107,7 @@ class App:
     async def _start(self, stack: AsyncExitStack) -> Worker:
         settings = self._settings
         self._check_profile()
+        stack.callback(self._guard.stop)
         within = Deadline.after(settings.connect_timeout_s)
         store = RedisStore(
             settings.redis,
@@ -182,14 +182,13 @@ class App:
         engine.on_death(worker.halt)
         stack.push_async_callback(source.close)
         await source.start(Deadline.after(settings.connect_timeout_s))
-        readings = asyncio.create_task(
-            self._read(source, permits, in_hand, engine), name="readings"
-        )
+        reading = Reading(self._metrics, source, permits, in_hand, engine)
+        readings = asyncio.create_task(reading.forever(self._ready), name="readings")
         readings.add_done_callback(worker.side_task_ended)
         stack.callback(readings.cancel)
         limit = settings.retry.attempt_timeout_s
         watches = watches_of(worker, source, permits, in_hand, outages, attempt_timeout_s=limit)
-        self._watchdog = keep_watch(stack, watches, worker, self._metrics)
+        self._watchdog = keep_watch(stack, self._guard, watches, worker, self._metrics)
         self._worker = worker
         return worker
 
@@ -266,33 +265,6 @@ class App:
             "not draining": not self._stopping.is_set()
             and (self._worker is None or self._worker.state is WorkerState.WORKING),
         }
-
-    async def _read(
-        self, source: KafkaSource, permits: Permits, in_hand: InHand, engine: Engine
-    ) -> None:
-        metrics, pace, preempted = self._metrics, Pace(), 0
-        while True:
-            due = time.monotonic() + READ_EVERY_S
-            await asyncio.sleep(READ_EVERY_S)
-            metrics.event_loop_lag_seconds.set(max(0.0, time.monotonic() - due))
-            metrics.jobs_in_flight.set(len(in_hand))
-            metrics.items_in_flight.set(permits.held_items)
-            metrics.items_waiting.set(permits.waiting)
-            metrics.commit_age_seconds.set(source.commit_age_s())
-            metrics.ready.set(all(self._ready().values()))
-            depth, readings = source.lag(), engine.readings()
-            metrics.queue_depth_jobs.set(depth)
-            metrics.queue_depth_seconds.set(pace.seconds_for(depth, metrics.jobs_done()))
-            load = Load(
-                queue_depth=depth,
-                items_in_engine=permits.held_items,
-                items_allowed=permits.items,
-                max_num_seqs=engine.limits.max_num_seqs,
-                engine=readings,
-                preempted=readings.preemptions - preempted,
-            )
-            preempted = readings.preemptions
-            metrics.limited_by(bottleneck(load))
 
 
 def _engine_room(limits: LimitsSettings, engine: EngineLimits) -> dict[str, int]:

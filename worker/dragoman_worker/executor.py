@@ -78,6 +78,7 @@ class Executor:
             if result is not None:
                 return Completed(result, take=None), None
         held = self._in_hand.enter(key, _document_id(envelope))
+        held.delivery = delivery
         execution = Execution(delivery, envelope, replay, held)
         try:
             return await self._run(execution), held
@@ -173,6 +174,13 @@ class Executor:
             self._metrics.redeliveries.inc()
         return reply
 
+    async def _give_back(self, execution: Execution) -> Outcome:
+        """The partition went while we asked: nothing has entered the engine, so nothing will."""
+        if (take := execution.held.take) is not None:
+            await until_available(lambda: self._store.release(take))
+            execution.held.take = None
+        return Released("partition revoked")
+
     async def _alone(self, execution: Execution) -> Outcome:
         """A job that was in hand when processes died runs with nobody else in the engine."""
         if execution.plan is not None:
@@ -181,6 +189,8 @@ class Executor:
             return await self._answer(execution, await self._take(execution, alone=True))
 
     async def _translate(self, execution: Execution) -> Outcome:
+        if not self._owned(execution.delivery):
+            return await self._give_back(execution)
         job, plan = execution.job, execution.plan
         if execution.failure is not None:
             return self._reporter.rejected(execution)

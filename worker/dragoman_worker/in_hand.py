@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.outcome import Take
-from dragoman_worker.ports import CancelNotice
+from dragoman_worker.ports import CancelNotice, Delivery
 
 JobKey = tuple[str, str, int]
 """Job id, fingerprint, replay: records that agree in all three are exact duplicates."""
@@ -21,7 +21,10 @@ class JobInHand:
     key: JobKey
     document_id: str | None
     settled: asyncio.Future[TranslationResult | None]
+    delivery: Delivery | None = None
     take: Take | None = None
+    released: bool = False
+    """Its take was given back while the work goes on: another worker does the same work now."""
     cancelled: bool = False
     _scope: asyncio.Timeout | None = field(default=None, repr=False)
 
@@ -34,6 +37,11 @@ class JobInHand:
     def leave_scope(self) -> None:
         """From now on a cancel comes too late: the finish under way wins."""
         self._scope = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs in its scope now: its take stands, and its end is not being written."""
+        return self._scope is not None
 
     def cancel(self) -> None:
         """Ask for the job's end. Idempotent."""
@@ -50,6 +58,8 @@ class InHand:
 
     def __init__(self) -> None:
         self._by_key: dict[JobKey, JobInHand] = {}
+        self.left = 0
+        """Jobs let go so far: a sign of life."""
 
     def find(self, key: JobKey) -> JobInHand | None:
         """The job that an exact duplicate should wait for."""
@@ -64,6 +74,7 @@ class InHand:
     def leave(self, job: JobInHand, result: TranslationResult | None) -> None:
         """Let a job go: with its result once settled, with None if it was given up."""
         del self._by_key[job.key]
+        self.left += 1
         if not job.settled.done():
             job.settled.set_result(result)
 
@@ -76,7 +87,16 @@ class InHand:
 
     def takes(self) -> Iterator[Take]:
         """The claims that are outstanding: what a drain must release."""
-        return (job.take for job in self._by_key.values() if job.take is not None)
+        jobs = self._by_key.values()
+        return (job.take for job in jobs if job.take is not None and not job.released)
+
+    def lost(self, owned: Callable[[Delivery], bool]) -> list[JobInHand]:
+        """Running jobs whose partition has gone, with a claim that nobody has given back."""
+        return [
+            job
+            for job in self._by_key.values()
+            if job.running and not job.released and job.delivery and not owned(job.delivery)
+        ]
 
     def __len__(self) -> int:
         return len(self._by_key)

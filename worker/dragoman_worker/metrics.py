@@ -52,6 +52,17 @@ class Metrics:
             "Times fetching went back to the tracker after an error.",
             registry=registry,
         )
+        self.consumer_rebuilds = Counter(
+            "dragoman_consumer_rebuilds",
+            "Kafka consumers replaced because they could not go on.",
+            registry=registry,
+        )
+        self.watchdog_failing = Gauge(
+            "dragoman_watchdog_failing",
+            "1 for a watch that sees no sign of life for longer than its limit.",
+            ["watch"],
+            registry=registry,
+        )
         self.lost_to_retention = Counter(
             "dragoman_lost_to_retention",
             "Records that Kafka deleted before they were read.",

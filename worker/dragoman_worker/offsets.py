@@ -9,18 +9,22 @@ class PartitionOffsets:
     """The delivered offsets of one partition in one assignment epoch.
 
     Only offsets that were really delivered count, so gaps left by compaction or transaction
-    markers never hold the watermark back. Invariants: ``committed <= watermark <= next_offset``;
-    the watermark never falls; no unfinished offset lies below it.
+    markers never hold the watermark back. Invariants: ``base <= watermark <= next_offset``; the
+    watermark never falls; no unfinished offset lies below it.
     """
 
-    __slots__ = ("_ahead", "_unfinished", "committed", "epoch", "next_offset")
+    __slots__ = ("_ahead", "_unfinished", "base", "committed", "epoch", "next_offset", "tried")
 
-    def __init__(self, *, epoch: int, base: int) -> None:
+    def __init__(self, *, epoch: int, base: int, committed: int | None = None) -> None:
         self.epoch = epoch
+        self.base = base
+        """Where delivery began."""
         self.next_offset = base
         """One past the highest delivered offset: where fetching goes on."""
-        self.committed = base
-        """The last watermark that the broker acknowledged."""
+        self.committed = committed
+        """What the broker holds, as far as it has told us; None if nothing."""
+        self.tried = committed
+        """The last mark that we asked the broker to hold: it may, though its reply was lost."""
         self._unfinished: deque[int] = deque()
         self._ahead: set[int] = set()
 
@@ -40,10 +44,23 @@ class PartitionOffsets:
         while self._unfinished and self._unfinished[0] in self._ahead:
             self._ahead.remove(self._unfinished.popleft())
 
+    def continues(self, held: int | None) -> bool:
+        """Whether what the broker holds is of our own making: nobody else has moved it."""
+        return held in {self.committed, self.tried}
+
     @property
     def watermark(self) -> int:
         """The offset to commit: everything delivered below it is finished."""
         return self._unfinished[0] if self._unfinished else self.next_offset
+
+    @property
+    def due(self) -> bool:
+        """Whether the broker should be told the watermark.
+
+        Also when what it holds lies outside the log: only a commit ends that a restart asks for it
+        again, and counts the same loss again.
+        """
+        return self.watermark != (self.base if self.committed is None else self.committed)
 
     @property
     def span(self) -> int:

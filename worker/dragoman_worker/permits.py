@@ -40,6 +40,8 @@ class Permits:
         self._tokens = tokens
         self._held_items = 0
         self._held_tokens = 0
+        self._granted = 0
+        self._held: dict[int, int] = {}
         self._lines: OrderedDict[str, deque[_Waiter]] = OrderedDict()
         self._alone: str | None = None
         self._solitude: deque[tuple[str, asyncio.Future[None]]] = deque()
@@ -54,6 +56,11 @@ class Permits:
     def held_items(self) -> int:
         """Items in the engine now."""
         return self._held_items
+
+    @property
+    def oldest(self) -> int | None:
+        """The number of the permit that has been held for longest, None if none is held."""
+        return next(iter(self._held.values()), None)
 
     @property
     def held_tokens(self) -> int:
@@ -90,6 +97,7 @@ class Permits:
         """Give a permit back and let the next ones in."""
         self._held_items -= 1
         self._held_tokens -= permit.tokens
+        self._held.pop(id(permit), None)
         self._grant()
 
     @asynccontextmanager
@@ -140,7 +148,10 @@ class Permits:
     def _take(self, line: str, tokens: int) -> Permit:
         self._held_items += 1
         self._held_tokens += tokens
-        return Permit(line, tokens)
+        permit = Permit(line, tokens)
+        self._granted += 1
+        self._held[id(permit)] = self._granted
+        return permit
 
     def _grant(self) -> None:
         self._grant_solitude()

@@ -22,6 +22,8 @@ from dragoman_worker.retry import until_available
 RELEASE_WITHIN_S: Final = 2.0
 """Longest wait of a stopping worker for Redis; what is not released looks like a crash."""
 
+LOOK_FOR_LOST_S: Final = 1.0
+
 
 class WorkerState(StrEnum):
     """Where a worker is in its life."""
@@ -76,6 +78,8 @@ class Worker:
         """Work until `stop`, then drain. Raises Halt, at once, with nothing more completed."""
         cancels = asyncio.create_task(self._heed_cancels(), name="cancels")
         cancels.add_done_callback(self.side_task_ended)
+        lost = asyncio.create_task(self._release_lost(), name="release-lost")
+        lost.add_done_callback(self.side_task_ended)
         try:
             while self._halt is None and self.state is WorkerState.WORKING:
                 await self._admit()
@@ -85,6 +89,7 @@ class Worker:
                 await self._change_within(0.25)
         finally:
             cancels.cancel()
+            lost.cancel()
             await self._give_up()
             self.state = WorkerState.STOPPED
         if self._halt is not None:
@@ -130,6 +135,11 @@ class Worker:
         room = self._jobs_in_hand - len(self._tasks)
         # Polls for a record or two cost as much as polls for hundreds: wait for some room.
         return room if room > self._jobs_in_hand // 16 else 0
+
+    @property
+    def has_room(self) -> bool:
+        """Whether deliveries are asked for now."""
+        return self.state is WorkerState.WORKING and self._room() > 0
 
     async def _change_within(self, seconds: float) -> None:
         self._changed.clear()
@@ -231,6 +241,19 @@ class Worker:
         async for notice in self._store.cancels():
             if count := self._in_hand.cancel(notice):
                 self._log.info("cancelling", jobs=count)
+
+    async def _release_lost(self) -> None:
+        """Give back the claims on jobs whose partition has moved away; see docs/adr/0007.
+
+        The work goes on, and the first end that is written wins. Without its claim it can no
+        longer make the job suspect, whatever becomes of this process.
+        """
+        while True:
+            await asyncio.sleep(LOOK_FOR_LOST_S)
+            for job in self._in_hand.lost(self._source.owned):
+                if (take := job.take) is not None:
+                    await self._release(take)
+                    job.released = True
 
     def _out_of_time(self) -> bool:
         return self._deadline is not None and self._deadline.passed

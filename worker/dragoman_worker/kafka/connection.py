@@ -6,16 +6,32 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import (
+    AuthenticationFailedError,
+    AuthenticationMethodNotSupported,
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    KafkaError,
+    SaslAuthenticationFailed,
+    TopicAuthorizationFailedError,
+)
 from aiokafka.helpers import create_ssl_context
 
 from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import Unreachable
+from dragoman_worker.errors import Halt, Unreachable
 from dragoman_worker.log import logger
 
 T = TypeVar("T")
 _BETWEEN_TRIES_S: Final = 1.0
+_FORBIDDEN: Final = (
+    AuthenticationFailedError,
+    AuthenticationMethodNotSupported,
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    SaslAuthenticationFailed,
+    TopicAuthorizationFailedError,
+)
 
 
 def client_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -48,7 +64,7 @@ async def connected(build: Callable[[], Any], servers: str, within: Deadline) ->
     """Build and start a client, again and again until it works or the time is up.
 
     aiokafka's clients cannot be started twice, so each try takes a new one.
-    Raises Unreachable, naming the servers.
+    Raises Unreachable, naming the servers, or Halt at once if the broker does not let us in.
     """
     while True:
         client = build()
@@ -57,6 +73,8 @@ async def connected(build: Callable[[], Any], servers: str, within: Deadline) ->
                 await client.start()
         except (KafkaError, OSError, TimeoutError) as error:
             await quietly(getattr(client, "stop", None) or client.close)  # the admin has no stop
+            if forbidden(error):
+                raise not_allowed(error) from None
             if within.at_most(_BETWEEN_TRIES_S) < _BETWEEN_TRIES_S:
                 raise Unreachable(
                     f"Kafka at {servers} could not be reached in time ({type(error).__name__}); "
@@ -73,7 +91,20 @@ async def connected(build: Callable[[], Any], servers: str, within: Deadline) ->
             return client
 
 
-async def quietly(stop: Callable[[], Awaitable[None]], timeout_s: float = 10.0) -> None:
+def forbidden(error: BaseException) -> bool:
+    """Whether the broker knows us and refuses: no waiting and no new client would help."""
+    return isinstance(error, _FORBIDDEN)
+
+
+def not_allowed(error: BaseException) -> Halt:
+    """What to end with then, and what to look at."""
+    return Halt(
+        f"Kafka refuses this client ({error}): check its user and password and its rights to "
+        "read the topics and the group (kafka.topics, kafka.group_id)"
+    )
+
+
+async def quietly(stop: Callable[[], Awaitable[None]], timeout_s: float = 5.0) -> None:
     """Stop a client whatever state it is in.
 
     With its broker gone aiokafka's `stop` raises CancelledError although nobody cancelled us, and

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
 
-from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
-from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import (
-    CommitFailedError,
     CorruptRecordException,
-    IllegalStateError,
     KafkaError,
+    KafkaTimeoutError,
+    KafkaUnavailableError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
     RecordTooLargeError,
@@ -24,21 +23,25 @@ from aiokafka.errors import (
 from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt
-from dragoman_worker.kafka.connection import client_options, connected, quietly
+from dragoman_worker.kafka.committer import Committer
+from dragoman_worker.kafka.connection import connected, forbidden, not_allowed
+from dragoman_worker.kafka.member import Member
+from dragoman_worker.kafka.partitions import Partitions
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.offsets import PartitionOffsets
 from dragoman_worker.ports import Delivery
 
 POLL_MS: Final = 250
 MAX_POLL_RECORDS: Final = 500
 IDLE_POLL_S: Final = 10.0
 """With no room we do not poll; this often we do all the same, paused, to stay in the group."""
-COMMIT_EVERY_S: Final = 0.5
-COMMIT_TIMEOUT_S: Final = 10.0
-FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
-REBALANCE_TIMEOUT_MS: Final = 60_000
 TRIES_BEFORE_HALT: Final = 5
+REBUILDS_BEFORE_HALT: Final = 6
+"""Consumers in a row that never polled well; waiting for a broker that is away is not counted."""
+FIRST_BACKOFF_S: Final = 0.2
+LONGEST_BACKOFF_S: Final = 30.0
+JOIN_WITHIN_S: Final = 90.0
+"""Longer than a rebalance may take."""
 _RESYNC: Final = (
     CorruptRecordException,
     NoOffsetForPartitionError,
@@ -47,8 +50,12 @@ _RESYNC: Final = (
 )
 
 
-class KafkaSource(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
-    """A member of the consumer group. One a process: aiokafka's sticky assignor is global."""
+class KafkaSource:
+    """A member of the consumer group. One a process: aiokafka's sticky assignor is global.
+
+    A consumer that can no longer be trusted is replaced by a new one, while the trackers of its
+    partitions stay: work in hand completes if the partition comes back as it was left.
+    """
 
     def __init__(
         self, settings: KafkaSettings, *, partition_span: int, client_id: str, metrics: Metrics
@@ -58,152 +65,130 @@ class KafkaSource(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
         self._client_id = client_id
         self._metrics = metrics
         self._log = logger()
-        self._consumer: Any = None
-        self._offsets: dict[TopicPartition, PartitionOffsets] = {}
-        self._epoch = 0
-        self._assigned = asyncio.Event()
-        self._committing = asyncio.Lock()
-        self._committer: asyncio.Task[None] | None = None
-        self._failure: Halt | None = None
+        self._partitions = Partitions(metrics)
+        self._committer = Committer(self._partitions, lambda: self._member, metrics)
+        self._member: Member | None = None
+        self._fetch: asyncio.Task[list[Delivery]] | None = None
+        self._ready: deque[Delivery] = deque()
+        self._rebuilding: asyncio.Task[None] | None = None
+        self._rebuilds_in_a_row = 0
         self._failures_in_a_row = 0
         self._polled_at = time.monotonic()
-        self._committed_at = time.monotonic()
+        self.delivered = 0
+        """Records given out so far: a sign of life."""
 
     # --- life -------------------------------------------------------------------------------------
 
     async def start(self, within: Deadline) -> None:
-        """Join the group. Raises Unreachable."""
-        await connected(self._new_consumer, self._servers, within)
-        self._committer = asyncio.create_task(self._commit_forever(), name="committer")
+        """Join the group. Raises Unreachable, and Halt if we are not allowed to."""
+        await connected(self._new_member, self._settings.bootstrap_servers, within)
+        self._committer.start()
 
     async def close(self) -> None:
-        """Commit what is finished and leave the group."""
-        if self._committer is not None:
-            self._committer.cancel()
-            await asyncio.gather(self._committer, return_exceptions=True)
-        if self._consumer is not None:
-            await self.commit()
-            await quietly(self._consumer.stop)
+        """Commit what is finished and leave the group. Bounded, whatever the broker does."""
+        for task in (self._rebuilding, self._fetch):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        await self._committer.stop()
+        if self._member is not None:
+            await self._member.stop()
 
-    @property
-    def _servers(self) -> str:
-        return self._settings.bootstrap_servers
-
-    def _new_consumer(self) -> Any:
-        session_ms = int(self._settings.session_timeout_s * 1000)
-        consumer = AIOKafkaConsumer(
-            **client_options(self._settings),
-            group_id=self._settings.group_id,
+    def _new_member(self) -> Member:
+        # Its callbacks run, and commit, before its start has returned.
+        self._member = Member(
+            self._settings,
             client_id=self._client_id,
-            enable_auto_commit=False,
-            auto_offset_reset="none",
-            isolation_level="read_committed",
-            partition_assignment_strategy=(StickyPartitionAssignor,),
-            session_timeout_ms=session_ms,
-            heartbeat_interval_ms=max(300, min(3_000, session_ms // 5)),
-            rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
-            # JoinGroup blocks for the rebalance timeout: the request must outlast it
-            request_timeout_ms=REBALANCE_TIMEOUT_MS + 10_000,
-            fetch_max_bytes=FETCH_MAX_BYTES,
-            max_partition_fetch_bytes=FETCH_MAX_BYTES // 4,
+            partitions=self._partitions,
+            commit=self._committer.commit,
+            metrics=self._metrics,
         )
-        consumer.subscribe(list(self._settings.topic_names), listener=self)
-        self._consumer = consumer  # its callbacks run, and need it, before its start has returned
-        return consumer
+        return self._member
 
     # --- poll -------------------------------------------------------------------------------------
 
     async def poll(self, room: int) -> Sequence[Delivery]:
-        """At most `room` new deliveries; see the port."""
-        if self._failure is not None:
-            raise self._failure
+        """At most `room` new deliveries; see the port. Bounded even while no broker answers."""
+        if self._committer.refused is not None:
+            raise not_allowed(self._committer.refused)
+        if room and self._ready:
+            return self._out_of_ready(room)
         if room == 0 and time.monotonic() - self._polled_at < IDLE_POLL_S:
             return ()
-        # A new assignment is published before its callback has run: it has no positions yet.
-        if not await self._assigned_soon():
+        member = await self._member_to_poll()
+        if member is None:
             return ()
-        self._pause_and_resume(room)
         self._polled_at = time.monotonic()
-        try:
-            batches = await self._consumer.getmany(
-                timeout_ms=POLL_MS if room else 0, max_records=max(1, min(room, MAX_POLL_RECORDS))
-            )
-        except OffsetOutOfRangeError as error:
-            await self._out_of_range(error.args[0])
+        if self._fetch is None:
+            member.pause_and_resume(room=room, span=self._span)
+            self._fetch = asyncio.create_task(self._fetched(member, room), name="fetch")
+        # getmany must not be cancelled, and in a rebalance it waits for its end: so do later polls.
+        await asyncio.wait({self._fetch}, timeout=2 * POLL_MS / 1000)
+        if not self._fetch.done():
             return ()
-        except _RESYNC as error:
-            self._resync(error)
-            return ()
-        except KafkaError as error:
-            raise Halt(f"the Kafka consumer cannot go on: {type(error).__name__}") from error
-        await self._assigned.wait()  # a rebalance may have begun meanwhile: hold the records
-        self._failures_in_a_row = 0
-        return self._begun(batches)
+        fetch, self._fetch = self._fetch, None
+        await self._outcome(member, fetch)
+        return self._out_of_ready(room)
 
-    async def _assigned_soon(self) -> bool:
-        if not self._assigned.is_set():
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(POLL_MS / 1000):
-                    await self._assigned.wait()
-        return self._assigned.is_set()
+    def _out_of_ready(self, room: int) -> list[Delivery]:
+        deliveries = [self._ready.popleft() for _ in range(min(room, len(self._ready)))]
+        self.delivered += len(deliveries)
+        return deliveries
 
-    def _begun(self, batches: Mapping[TopicPartition, Iterable[Any]]) -> list[Delivery]:
-        return [
-            Delivery(
-                topic=partition.topic,
-                partition=partition.partition,
-                offset=record.offset,
-                epoch=offsets.epoch,
-                key=record.key,
-                value=record.value,
-                headers=tuple(record.headers),
-                timestamp_ms=record.timestamp,
-            )
-            for partition, records in batches.items()
-            if (offsets := self._offsets.get(partition)) is not None
-            for record in records
-            if offsets.begin(record.offset)
-        ]
+    async def _member_to_poll(self) -> Member | None:
+        """The consumer, if it has an assignment; a broken one is being replaced."""
+        member = self._member
+        if self._rebuilding is None and member is not None and (why := member.broken):
+            self.rebuild(why)
+        if self._rebuilding is not None:
+            await asyncio.wait({self._rebuilding}, timeout=POLL_MS / 1000)
+            if self._rebuilding.done():
+                rebuilding, self._rebuilding = self._rebuilding, None
+                rebuilding.result()  # or Halt
+            return None
+        # A new assignment is published before its callback has run: it has no positions yet.
+        if member is None or not (
+            self._fetch is not None or await member.assigned_within(POLL_MS / 1000)
+        ):
+            return None
+        return member
 
-    def _pause_and_resume(self, room: int) -> None:
-        paused = self._consumer.paused()
-        full = {
-            partition
-            for partition, offsets in self._offsets.items()
-            if room == 0 or offsets.span >= self._span
-        } & self._consumer.assignment()
-        if pause := full - paused:
-            self._consumer.pause(*pause)
-        if resume := paused - full:
-            self._consumer.resume(*resume)
+    async def _fetched(self, member: Member, room: int) -> list[Delivery]:
+        batches = await member.consumer.getmany(
+            timeout_ms=POLL_MS if room else 0, max_records=max(1, min(room, MAX_POLL_RECORDS))
+        )
+        # Registered in the same step as they come out, or not at all: records of an assignment
+        # whose callback has not ended are fetched again, because that ends by seeking.
+        return self._partitions.begun(batches) if member.is_assigned else []
 
-    async def _out_of_range(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Kafka deleted records before we read them, or the topic was made anew."""
-        try:
-            beginnings = await self._consumer.beginning_offsets(list(positions))
-        except KafkaError as error:
-            self._resync(error)  # the next poll asks again
+    async def _outcome(self, member: Member, fetch: asyncio.Task[list[Delivery]]) -> None:
+        """Keep what was fetched, or heal what broke. Raises Halt.
+
+        An exception out of getmany leaves aiokafka's max_poll_interval without effect for good,
+        with a consumer that is kept as with one that is not; the worker's watchdog stands in.
+        """
+        if fetch.cancelled():  # what it waited for was; nobody cancels a fetch of a living member
+            self.rebuild("a fetch was cancelled")
             return
-        for partition, position in positions.items():
-            if partition not in self._consumer.assignment():
-                continue  # it went away while we asked
-            beginning = beginnings[partition]
-            lost = max(0, beginning - position)
-            self._metrics.lost_to_retention.inc(lost)
-            self._log.critical(
-                "lost_to_retention",
-                topic=partition.topic,
-                partition=partition.partition,
-                wanted=position,
-                beginning=beginning,
-                lost=lost,
-            )
-            self._track(partition, beginning)
-            self._consumer.seek(partition, beginning)
+        try:
+            deliveries = fetch.result()
+        except OffsetOutOfRangeError as error:
+            await member.out_of_range(error.args[0])
+        except _RESYNC as error:
+            self._resync(member, error)
+        except Exception as error:
+            if forbidden(error):
+                raise not_allowed(error) from error
+            self.rebuild(_told(error))
+        else:
+            self._ready.extend(deliveries)
+            self._failures_in_a_row = 0
+            if deliveries or member.undelivered() == 0:
+                self._rebuilds_in_a_row = 0
 
-    def _resync(self, error: KafkaError) -> None:
+    def _resync(self, member: Member, error: KafkaError) -> None:
         """getmany throws away what it had drained when one partition fails: fetch it again."""
-        if not self._assigned.is_set():
+        if not member.is_assigned:
             return  # between two assignments nobody has a position; the callback will seek
         self._metrics.resyncs.inc()
         self._failures_in_a_row += 1
@@ -213,123 +198,118 @@ class KafkaSource(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
                 f"a record cannot be fetched ({type(error).__name__}) and none is ever skipped; "
                 "see docs/operations.md"
             ) from error
-        for partition in self._consumer.assignment():
-            if (offsets := self._offsets.get(partition)) is not None:
-                self._consumer.seek(partition, offsets.next_offset)
+        member.seek_all()
+
+    # --- a new consumer ---------------------------------------------------------------------------
+
+    def rebuild(self, why: str) -> None:
+        """Replace the consumer, in the background; meanwhile nothing is delivered. Idempotent."""
+        if self._rebuilding is None:
+            self._rebuilding = asyncio.create_task(self._rebuild(why), name="rebuild")
+
+    @property
+    def rebuilding(self) -> bool:
+        """Whether a new consumer is on its way, perhaps waiting for a broker."""
+        return self._rebuilding is not None
+
+    async def _rebuild(self, why: str) -> None:
+        self._count_rebuild(why)
+        await self._committer.commit()
+        member, self._member = self._member, None
+        if self._fetch is not None:  # of a consumer that nobody will ask again
+            self._fetch.cancel()
+            await asyncio.gather(self._fetch, return_exceptions=True)
+            self._fetch = None
+        if member is not None:
+            await member.stop()
+        tries = self._rebuilds_in_a_row
+        while True:
+            await asyncio.sleep(_backoff_s(tries))
+            member = self._new_member()
+            try:
+                async with asyncio.timeout(JOIN_WITHIN_S):
+                    await member.start()
+            except Exception as error:
+                await member.stop()
+                if forbidden(error):
+                    raise not_allowed(error) from error
+                if not _passes(error):
+                    self._count_rebuild(_told(error))
+                self._log.warning("waiting_for_kafka", error=type(error).__name__)
+                tries += 1
+            else:
+                return
+
+    def _count_rebuild(self, why: str) -> None:
+        self._rebuilds_in_a_row += 1
+        if self._rebuilds_in_a_row > REBUILDS_BEFORE_HALT:
+            raise Halt(
+                f"the Kafka consumer cannot go on ({why}), and {REBUILDS_BEFORE_HALT} new ones "
+                "could not either"
+            )
+        self._metrics.consumer_rebuilds.inc()
+        self._log.error("consumer_rebuilt", why=why, times=self._rebuilds_in_a_row)
 
     # --- complete and commit ----------------------------------------------------------------------
 
     def complete(self, delivery: Delivery) -> None:
         """Mark as finished; an old epoch's delivery belongs to somebody else now."""
-        offsets = self._offsets.get(TopicPartition(delivery.topic, delivery.partition))
-        if offsets is None or offsets.epoch != delivery.epoch:
-            self._metrics.stale_completions.inc()
-            return
-        offsets.complete(delivery.offset)
+        self._partitions.complete(delivery)
 
     def owned(self, delivery: Delivery) -> bool:
         """Whether completing the delivery would still count."""
-        offsets = self._offsets.get(TopicPartition(delivery.topic, delivery.partition))
-        return offsets is not None and offsets.epoch == delivery.epoch
+        return self._partitions.owned(delivery)
 
     async def commit(self) -> None:
         """Commit every watermark that has moved. Never raises: what failed is due again."""
-        async with self._committing:
-            due = self._due()
-            if not due:
-                self._committed_at = time.monotonic()
-                return
-            outcome = await self._try_commit({tp: mark for tp, (_, mark) in due.items()})
-            self._metrics.commits.labels(outcome).inc()
-            if outcome == "ok":
-                self._committed_at = time.monotonic()
-                for offsets, mark in due.values():
-                    offsets.committed = mark
-
-    async def _try_commit(self, marks: dict[TopicPartition, int]) -> str:
-        try:
-            async with asyncio.timeout(COMMIT_TIMEOUT_S):  # aiokafka retries without end
-                await self._consumer.commit(marks)
-        except (CommitFailedError, IllegalStateError):
-            return "rebalanced"
-        except (KafkaError, TimeoutError, OSError) as error:
-            self._log.warning("commit_failed", error=type(error).__name__)
-            return "failed"
-        return "ok"
-
-    def _due(self) -> dict[TopicPartition, tuple[PartitionOffsets, int]]:
-        assigned = self._consumer.assignment()
-        return {
-            partition: (offsets, offsets.watermark)
-            for partition, offsets in self._offsets.items()
-            if partition in assigned and offsets.watermark > offsets.committed
-        }
-
-    async def _commit_forever(self) -> None:
-        while True:
-            await asyncio.sleep(COMMIT_EVERY_S)
-            await self.commit()
+        await self._committer.commit()
 
     # --- readings ---------------------------------------------------------------------------------
 
     def lag(self) -> int:
         """Records of our partitions that are not finished, as far as the broker has told."""
-        total = 0
-        for partition in self._consumer.assignment() if self._consumer else ():
-            offsets = self._offsets.get(partition)
-            end = self._consumer.highwater(partition)
+        total, member = 0, self._member
+        for partition in member.consumer.assignment() if member else ():
+            offsets = self._partitions.get(partition)
+            end = member.consumer.highwater(partition) if member else None
             if offsets is not None and end is not None:
                 total += max(0, end - offsets.watermark)
         return total
 
+    def undelivered(self) -> int:
+        """Offsets that the broker would give us and that we have not been given, now."""
+        if self._member is None or self.rebuilding:
+            return 0
+        return self._member.undelivered()
+
     def commit_age_s(self) -> float:
         """Seconds that finished work has gone uncommitted; 0 while there is none."""
-        if self._consumer is None or not self._due():
-            return 0.0
-        return time.monotonic() - self._committed_at
+        return self._committer.age_s()
 
-    # --- rebalance: called by aiokafka, which only logs what these raise -------------------------
+    @property
+    def commits(self) -> int | None:
+        """Commits acknowledged so far; None while none is due or no broker is there to take it."""
+        waiting = self.rebuilding or self._committer.broker_away or not self._committer.due()
+        return None if waiting else self._committer.acknowledged
 
-    async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, revoked: Iterable[TopicPartition]
-    ) -> None:
-        """Hold the poll loop and commit; work in hand goes on."""
-        del revoked
-        self._assigned.clear()
-        await self.commit()
+    @property
+    def broken(self) -> str | None:
+        """What is wrong with the consumer, while nothing is being done about it."""
+        return None if self._member is None or self.rebuilding else self._member.broken
 
-    async def on_partitions_assigned(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, assigned: Iterable[TopicPartition]
-    ) -> None:
-        """Go on where we were with retained partitions, and at the committed offset with others."""
-        try:
-            await self._adopt(set(assigned))
-        except Exception as error:  # noqa: BLE001  aiokafka would swallow it and fetch blindly
-            self._failure = Halt(f"an assignment could not be taken over: {where(error)}")
-        finally:
-            self._assigned.set()
 
-    async def _adopt(self, assigned: set[TopicPartition]) -> None:
-        committed = await self._committed(assigned)
-        fresh = [partition for partition in assigned if committed[partition] is None]
-        beginnings = await self._consumer.beginning_offsets(fresh) if fresh else {}
-        for partition in set(self._offsets) - assigned:
-            del self._offsets[partition]
-        for partition in assigned:
-            start = committed[partition]
-            start = beginnings[partition] if start is None else start
-            offsets = self._offsets.get(partition)
-            if offsets is None or offsets.committed != start:  # new, or others made progress
-                offsets = self._track(partition, start)
-            self._consumer.seek(partition, offsets.next_offset)
-        self._log.info("assigned", partitions=len(assigned), epoch=self._epoch)
+def _passes(error: BaseException) -> bool:
+    """Whether it is only that no broker can be reached, which is waited out for ever."""
+    if isinstance(error, KafkaError):
+        return error.retriable or isinstance(error, KafkaTimeoutError | KafkaUnavailableError)
+    return isinstance(error, OSError)  # a TimeoutError is one
 
-    async def _committed(self, partitions: set[TopicPartition]) -> dict[TopicPartition, int | None]:
-        ordered = list(partitions)
-        offsets = await asyncio.gather(*map(self._consumer.committed, ordered))
-        return dict(zip(ordered, offsets, strict=True))
 
-    def _track(self, partition: TopicPartition, base: int) -> PartitionOffsets:
-        self._epoch += 1
-        offsets = self._offsets[partition] = PartitionOffsets(epoch=self._epoch, base=base)
-        return offsets
+def _told(error: BaseException) -> str:
+    """Kafka's errors quote no document; others might."""
+    return repr(error)[:200] if isinstance(error, KafkaError) else where(error)
+
+
+def _backoff_s(tries: int) -> float:
+    longest = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2**tries)
+    return random.uniform(longest / 2, longest)  # noqa: S311  jitter, no secret

@@ -1,0 +1,76 @@
+"""How is the group's consumer built, is it still alive, and how is it put away?
+
+The only file that looks into aiokafka's private parts: it has no public sign of health.
+"""
+# ruff: noqa: SLF001  see above
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+from dragoman_schemas.connections import KafkaSettings
+from dragoman_worker.kafka.connection import client_options, quietly
+
+FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
+REBALANCE_TIMEOUT_MS: Final = 60_000
+METADATA_MAX_AGE_MS: Final = 30_000
+"""How soon new partitions of a topic are noticed; aiokafka's default is five minutes."""
+
+
+def build_consumer(
+    settings: KafkaSettings, *, client_id: str, listener: ConsumerRebalanceListener
+) -> Any:
+    """A consumer of the settings' topics, not started. It commits, resets and decodes nothing."""
+    session_ms = int(settings.session_timeout_s * 1000)
+    consumer = AIOKafkaConsumer(
+        **client_options(settings),
+        group_id=settings.group_id,
+        client_id=client_id,
+        enable_auto_commit=False,
+        auto_offset_reset="none",
+        isolation_level="read_committed",
+        partition_assignment_strategy=(StickyPartitionAssignor,),
+        session_timeout_ms=session_ms,
+        heartbeat_interval_ms=max(300, min(3_000, session_ms // 5)),
+        rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
+        # JoinGroup blocks for the rebalance timeout: the request must outlast it
+        request_timeout_ms=REBALANCE_TIMEOUT_MS + 10_000,
+        metadata_max_age_ms=METADATA_MAX_AGE_MS,
+        fetch_max_bytes=FETCH_MAX_BYTES,
+        max_partition_fetch_bytes=FETCH_MAX_BYTES // 4,
+    )
+    consumer.subscribe(list(settings.topic_names), listener=listener)
+    return consumer
+
+
+def dead_tasks(consumer: Any) -> list[str]:
+    """Which of the consumer's background tasks have ended; nobody else would tell.
+
+    Without the first nothing is fetched any more, without the second the group soon drops us.
+    """
+    tasks = {
+        "fetch task": consumer._fetcher._fetch_task,
+        "coordination task": consumer._coordinator._coordination_task,
+    }
+    return [name for name, task in tasks.items() if task.done()]
+
+
+def undelivered(consumer: Any, partition: TopicPartition) -> int:
+    """Offsets of an assigned partition that could be fetched now, as far as the broker has told.
+
+    Counted to the last stable offset: what an open transaction holds back cannot be fetched. From
+    the consumer's own position, which passes the gaps that transaction markers leave.
+    """
+    state = consumer._subscription.subscription.assignment.state_value(partition)
+    end: int | None = consumer.last_stable_offset(partition)
+    position: int | None = state.position if state.has_valid_position else None
+    return 0 if end is None or position is None else max(0, end - position)
+
+
+async def put_away(consumer: Any, timeout_s: float) -> None:
+    """Leave the group and disconnect, whatever state the consumer is in."""
+    await quietly(consumer.stop, timeout_s)
+    await quietly(consumer._client.close, timeout_s)  # a stop that fails leaves connections open

@@ -1,0 +1,75 @@
+"""What is known of the partitions that are ours? Trackers by partition, in epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from aiokafka import TopicPartition
+
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.offsets import PartitionOffsets
+from dragoman_worker.ports import Delivery
+
+
+class Partitions:
+    """Outlives the consumers: a partition that comes back as it was left goes on. No I/O."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._offsets: dict[TopicPartition, PartitionOffsets] = {}
+        self.epoch = 0
+
+    def track(
+        self, partition: TopicPartition, base: int, committed: int | None
+    ) -> PartitionOffsets:
+        """Begin anew at `base`, in a new epoch; what was in hand completes nothing any more."""
+        self.epoch += 1
+        offsets = PartitionOffsets(epoch=self.epoch, base=base, committed=committed)
+        self._offsets[partition] = offsets
+        return offsets
+
+    def keep_only(self, assigned: set[TopicPartition]) -> None:
+        """Forget the partitions that have gone."""
+        for partition in set(self._offsets) - assigned:
+            del self._offsets[partition]
+
+    def get(self, partition: TopicPartition) -> PartitionOffsets | None:
+        """The tracker of a partition, None if it is not ours."""
+        return self._offsets.get(partition)
+
+    def items(self) -> Iterator[tuple[TopicPartition, PartitionOffsets]]:
+        """Every partition that is ours, with its tracker."""
+        return iter(self._offsets.items())
+
+    def begun(self, batches: Mapping[TopicPartition, Iterable[Any]]) -> list[Delivery]:
+        """Register fetched records; those that were delivered before are left out."""
+        return [
+            Delivery(
+                topic=partition.topic,
+                partition=partition.partition,
+                offset=record.offset,
+                epoch=offsets.epoch,
+                key=record.key,
+                value=record.value,
+                headers=tuple(record.headers),
+                timestamp_ms=record.timestamp,
+            )
+            for partition, records in batches.items()
+            if (offsets := self._offsets.get(partition)) is not None
+            for record in records
+            if offsets.begin(record.offset)
+        ]
+
+    def complete(self, delivery: Delivery) -> None:
+        """Mark as finished; an old epoch's delivery belongs to somebody else now."""
+        offsets = self._offsets.get(TopicPartition(delivery.topic, delivery.partition))
+        if offsets is None or offsets.epoch != delivery.epoch:
+            self._metrics.stale_completions.inc()
+            return
+        offsets.complete(delivery.offset)
+
+    def owned(self, delivery: Delivery) -> bool:
+        """Whether completing the delivery would still count."""
+        offsets = self._offsets.get(TopicPartition(delivery.topic, delivery.partition))
+        return offsets is not None and offsets.epoch == delivery.epoch
