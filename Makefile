@@ -63,6 +63,9 @@ lock: install ## Resolve requirements/*.lock from pyproject.toml (ARGS=--upgrade
 	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --constraint requirements/cpu.lock \
 		-o requirements/client.lock >/dev/null
 
+mutants: install services ## Break the code in small ways: a test must turn red for each (ARGS="--jobs 2")
+	$(BIN)/python tests/mutants.py $(ARGS)
+
 clean: ## Remove caches and build outputs; .venv stays
 	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
@@ -75,4 +78,4 @@ up: ## Start Kafka, Redis, Prometheus and a worker without GPU in containers (de
 down: ## Stop the containers of `make up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down
 
-.PHONY: help demo test install services check unit fmt lock clean up down
+.PHONY: help demo test install services check unit fmt lock mutants clean up down

@@ -1,28 +1,38 @@
-"""Would the tests notice? Breaks the worker's core in small ways and expects a red test each time.
+"""Would the tests notice? Breaks the code in small ways and expects a red test each time.
 
-``python tests/mutants.py [NAME ...]``: each mutant is applied to a copy of the package, and its
-tests run against that copy. Exit status 1 if a mutant survives or no longer applies.
+``python tests/mutants.py [--jobs N] [NAME ...]`` prints a table: the mutant, its file, the first
+test that turned red, the seconds that took. Each mutant is applied to a copy of its package, and
+its tests, and every process that they start, run on that copy. Exit status 1 if a mutant survives
+or no longer applies.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "worker" / "dragoman_worker"
-SOURCES = ("schemas", "text", "producer", "demo", "tests")
-TIMEOUT_S = 300
+SOURCES = ("schemas", "text", "producer", "worker", "demo", "tests")
+TIMEOUT_S = 900
+RED = re.compile(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One break: in `file` of the package, `old` (found exactly once) becomes `new`."""
+    """One break: in `file`, a path from the root, `old` (found exactly once) becomes `new`.
+
+    `tests`: the files under tests/ that must notice, cheapest first, separated by spaces.
+    """
 
     name: str
     file: str
@@ -31,13 +41,19 @@ class Mutant:
     tests: str
 
 
-WORKER, EXECUTOR, SOURCE = "test_worker.py", "test_executor.py", "test_kafka_source.py"
-TRANSLATION, PERMITS, RETRY = "test_translation.py", "test_permits.py", "test_retry.py"
+CORE = "worker/dragoman_worker"
+SCHEMAS, CLIENT = "schemas/dragoman_schemas", "producer/dragoman_producer"
+WORKER, EXECUTOR = "unit/worker/test_worker.py", "unit/worker/test_executor.py"
+SOURCE, TRANSLATION = "unit/worker/test_kafka_source.py", "unit/worker/test_translation.py"
+PERMITS, RETRY = "unit/worker/test_permits.py", "unit/worker/test_retry.py"
+SCRIPTS, STORE = "contract/test_scripts.py", "contract/test_store.py"
+CRASHES, LETTERS = "contract/test_crash_points.py", "chaos/test_dead_letter_faults.py"
+ACCOUNTING = "unit/producer/test_audit_accounting.py"
 
 MUTANTS = (
     Mutant(
-        "complete before write",
-        "worker.py",
+        "complete before write (test 2)",
+        f"{CORE}/worker.py",
         "        match outcome:\n            case Completed(result, take):\n",
         "        self._source.complete(delivery)\n"
         "        match outcome:\n            case Completed(result, take):\n",
@@ -45,7 +61,7 @@ MUTANTS = (
     ),
     Mutant(
         "finish before dead letter",
-        "worker.py",
+        f"{CORE}/worker.py",
         "        failure, result, take = outcome.failure, outcome.result, outcome.take\n",
         "        failure, result, take = outcome.failure, outcome.result, outcome.take\n"
         "        if result is not None and take is not None:\n"
@@ -54,105 +70,105 @@ MUTANTS = (
     ),
     Mutant(
         "result told before it is written",
-        "worker.py",
+        f"{CORE}/worker.py",
         "                if take is None:\n",
         "                await self._publish(result)\n                if take is None:\n",
         WORKER,
     ),
     Mutant(
         "released is completed",
-        "worker.py",
+        f"{CORE}/worker.py",
         "place=delivery.place, reason=reason)\n                return\n",
         "place=delivery.place, reason=reason)\n",
         WORKER,
     ),
     Mutant(
         "release after halt",
-        "worker.py",
+        f"{CORE}/worker.py",
         "        if takes and not isinstance(self._halt, EngineDead):",
         "        if takes:",
         WORKER,
     ),
     Mutant(
         "no release after drain",
-        "worker.py",
+        f"{CORE}/worker.py",
         "        if takes and not isinstance(self._halt, EngineDead):",
         "        if takes and isinstance(self._halt, EngineDead):",
         WORKER,
     ),
     Mutant(
-        "watermark is the position",
-        "offsets.py",
+        "commit the position (test 2)",
+        f"{CORE}/offsets.py",
         "return self._unfinished[0] if self._unfinished else self.next_offset",
         "return self.next_offset",
-        f"test_offsets.py {SOURCE}",
+        f"unit/worker/test_offsets.py {SOURCE}",
     ),
     Mutant(
         "a record is delivered twice in an epoch",
-        "offsets.py",
+        f"{CORE}/offsets.py",
         "        if offset < self.next_offset:\n            return False\n",
         "",
-        f"test_offsets.py {SOURCE}",
+        f"unit/worker/test_offsets.py {SOURCE}",
     ),
     Mutant(
         "skip the gate",
-        "kafka/source.py",
-        "        await self._assigned.wait()\n",
-        "",
+        f"{CORE}/kafka/source.py",
+        "return self._partitions.begun(batches) if member.is_assigned else []",
+        "return self._partitions.begun(batches)",
         SOURCE,
     ),
     Mutant(
-        "no resync after an error",
-        "kafka/source.py",
-        "                self._consumer.seek(partition, offsets.next_offset)\n\n    # --- complete",
-        "                pass\n\n    # --- complete",
+        "no resync after an error (test 2)",
+        f"{CORE}/kafka/source.py",
+        "            ) from error\n        member.seek_all()\n",
+        "            ) from error\n",
         SOURCE,
     ),
     Mutant(
         "old epochs complete",
-        "kafka/source.py",
+        f"{CORE}/kafka/partitions.py",
         "        if offsets is None or offsets.epoch != delivery.epoch:",
         "        if offsets is None:",
         SOURCE,
     ),
     Mutant(
         "a failed commit counts as committed",
-        "kafka/source.py",
+        f"{CORE}/kafka/committer.py",
         '            if outcome == "ok":',
         "            if outcome:",
         SOURCE,
     ),
     Mutant(
         "retained partitions start anew",
-        "kafka/source.py",
-        "            if offsets is None or offsets.committed != start:",
+        f"{CORE}/kafka/member.py",
+        "            if offsets is None or not offsets.continues(held):",
         "            if True:",
         SOURCE,
     ),
     Mutant(
         "generate without permit",
-        "translation.py",
+        f"{CORE}/translation.py",
         "            permit = await self._permits.acquire(plan.job.job_id, unit.tokens)",
         "            permit = self._permits._take(plan.job.job_id, unit.tokens)",
         TRANSLATION,
     ),
     Mutant(
         "length counts as success",
-        "translation.py",
+        f"{CORE}/translation.py",
         'if generation.finish_reason == "stop" or',
         'if generation.finish_reason in {"stop", "length"} or',
         TRANSLATION,
     ),
     Mutant(
         "the engine's death is a job's failure",
-        "executor.py",
+        f"{CORE}/executor.py",
         "if isinstance(error, Halt) or held.take is None:",
         "if held.take is None:",
         f"{EXECUTOR} {WORKER}",
     ),
     Mutant(
         "run without asking who owns the partition",
-        "executor.py",
+        f"{CORE}/executor.py",
         "            if not self._owned(execution.delivery):\n"
         '                return Released("partition revoked")\n',
         "",
@@ -160,107 +176,318 @@ MUTANTS = (
     ),
     Mutant(
         "a suspect runs in company",
-        "executor.py",
+        f"{CORE}/executor.py",
         "        async with self._permits.alone(execution.envelope.job_id):\n    ",
         "        if True:\n    ",
         EXECUTOR,
     ),
     Mutant(
         "the claim is known only after the reply",
-        "executor.py",
+        f"{CORE}/executor.py",
         "        execution.held.take = take  # before the call",
         "        # before the call",
         EXECUTOR,
     ),
     Mutant(
         "duplicates run beside each other",
-        "executor.py",
+        f"{CORE}/executor.py",
         "        key = (envelope.job_id, envelope.fingerprint, replay)",
         "        key = (envelope.job_id, uuid4().hex, replay)",
         EXECUTOR,
     ),
     Mutant(
         "lines take no turns",
-        "permits.py",
+        f"{CORE}/permits.py",
         "                self._lines.move_to_end(line)",
         "                pass",
         PERMITS,
     ),
     Mutant(
         "a cancelled waiter keeps its permit",
-        "permits.py",
+        f"{CORE}/permits.py",
         "                self.release(waiter.granted.result())",
         "                pass",
         PERMITS,
     ),
     Mutant(
         "an outage consumes an attempt",
-        "retry.py",
+        f"{CORE}/retry.py",
         "isinstance(error, JobError) and error.disposition is Disposition.RETRY",
         "isinstance(error, JobError | Unavailable)",
         RETRY,
     ),
     Mutant(
         "what a lambda returns is not awaited",
-        "retry.py",
+        f"{CORE}/retry.py",
         "    return await retrying(again)",
         "    return await retrying(call)",
         f"{RETRY} {WORKER}",
     ),
+    # --- the rest of the six of test 2 --------------------------------------------------------
+    Mutant(
+        "the position is raised before the record is registered (test 2, #826)",
+        f"{CORE}/offsets.py",
+        "        self._unfinished.append(offset)\n        self.next_offset = offset + 1\n",
+        "        self.next_offset = offset + 1\n"
+        "        if self._unfinished:\n"
+        "            self._unfinished.append(offset)\n",
+        f"unit/worker/test_offsets.py {SOURCE}",
+    ),
+    Mutant(
+        "a new group starts at the end (test 2)",
+        f"{CORE}/kafka/member.py",
+        "beginnings = await self.consumer.beginning_offsets(fresh) if fresh else {}",
+        "beginnings = await self.consumer.end_offsets(fresh) if fresh else {}",
+        SOURCE,
+    ),
+    Mutant(
+        "completed though saving failed (test 2, taskiq)",
+        f"{CORE}/worker.py",
+        "        if await until_available(lambda: self._store.finish(take, result)):\n",
+        "        try:\n"
+        "            written = await self._store.finish(take, result)\n"
+        "        except Exception:\n"
+        "            written = True\n"
+        "        if written:\n",
+        WORKER,
+    ),
+    # --- settling ---------------------------------------------------------------------------------
+    Mutant(
+        "a failure told before it is written",
+        f"{CORE}/worker.py",
+        "        if result is not None and take is not None:\n"
+        "            await self._publish(await self._finish(take, result))\n",
+        "        if result is not None and take is not None:\n"
+        "            await self._publish(result)\n"
+        "            await self._finish(take, result)\n",
+        f"{WORKER} {CRASHES}",
+    ),
+    Mutant(
+        "done announces nothing",
+        f"{CORE}/worker.py",
+        "                    await until_available(lambda: self._store.announce(result))\n",
+        "",
+        f"{WORKER} {CRASHES}",
+    ),
+    Mutant(
+        "ours is told though another end stands",
+        f"{CORE}/worker.py",
+        "        return stands\n",
+        "        return result\n",
+        WORKER,
+    ),
+    Mutant(
+        "nothing follows a finish",
+        f"{CORE}/stores/redis.py",
+        "commands = [finish, *self._what_follows(result)]",
+        "commands = [finish]",
+        STORE,
+    ),
+    Mutant(
+        "a dead letter leaves before it is acknowledged",
+        f"{CORE}/kafka/publisher.py",
+        "            await producer.send_and_wait(topic,",
+        "            await producer.send(topic,",
+        LETTERS,
+    ),
+    # --- the scripts --------------------------------------------------------------------------
+    Mutant(
+        "finish does not ask which replay it ends",
+        f"{SCHEMAS}/scripts/finish.lua",
+        "replays ~= tonumber(ARGV[2]) or ",
+        "",
+        SCRIPTS,
+    ),
+    Mutant(
+        "finish sets no TTL",
+        f"{SCHEMAS}/scripts/finish.lua",
+        "redis.call('PEXPIRE', key, ARGV[5])\n",
+        "",
+        SCRIPTS,
+    ),
+    Mutant(
+        "the second end wins",
+        f"{SCHEMAS}/scripts/finish.lua",
+        "(terminal or replays",
+        "(replays",
+        SCRIPTS,
+    ),
+    Mutant(
+        "finish leaves takes behind",
+        f"{SCHEMAS}/scripts/finish.lua",
+        "then redis.call('HDEL', key, field) end",
+        "then redis.call('HGET', key, field) end",
+        SCRIPTS,
+    ),
+    Mutant(
+        "take ignores outstanding takes",
+        f"{SCHEMAS}/scripts/take.lua",
+        "suspicions = suspicions + 1",
+        "suspicions = suspicions",
+        SCRIPTS,
+    ),
+    Mutant(
+        "take suspects other records of the job",
+        f"{SCHEMAS}/scripts/take.lua",
+        "if redis.call('HGET', key, field) == place then",
+        "if redis.call('HGET', key, field) then",
+        SCRIPTS,
+    ),
+    Mutant(
+        "a replay reopens what was completed",
+        f"{SCHEMAS}/scripts/take.lua",
+        "local reopens = terminal and status ~= 'completed' and",
+        "local reopens = terminal and",
+        SCRIPTS,
+    ),
+    Mutant(
+        "a lost reply of take counts as a delivery",
+        f"{SCHEMAS}/scripts/take.lua",
+        "if not reopens and redis.call('HEXISTS', key, own) == 1 then return answer('run') end\n",
+        "",
+        SCRIPTS,
+    ),
+    Mutant(
+        "a cancel beats a finished job",
+        f"{SCHEMAS}/scripts/cancel.lua",
+        "if not status or status == 'queued' then",
+        "if status ~= 'running' then",
+        SCRIPTS,
+    ),
+    Mutant(
+        "release queues a job that others run",
+        f"{SCHEMAS}/scripts/release.lua",
+        "if others == 0 and status == 'running' then",
+        "if status == 'running' then",
+        SCRIPTS,
+    ),
+    Mutant(
+        "a stub overwrites a job",
+        f"{SCHEMAS}/scripts/stub.lua",
+        "if redis.call('EXISTS', KEYS[1]) == 1 then",
+        "if redis.call('EXISTS', KEYS[1]) > 1 then",
+        SCRIPTS,
+    ),
+    # --- the client -------------------------------------------------------------------------------
+    Mutant(
+        "submitted before it is acknowledged",
+        f"{CLIENT}/publisher.py",
+        "            await acknowledged\n",
+        "",
+        "integration/test_client_outages.py",
+    ),
+    Mutant(
+        "the audit calls a lost record aged out",
+        f"{CLIENT}/operations/accounting.py",
+        "        elif self._is_aged(record):",
+        "        elif record.settled:",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "the audit misses no dead letter",
+        f"{CLIENT}/operations/accounting.py",
+        'elif key.status == "failed" and not self._letters.of_job(record.job_id or ""):',
+        'elif key.status == "" and not self._letters.of_job(record.job_id or ""):',
+        ACCOUNTING,
+    ),
+    Mutant(
+        "the audit takes a stuck job for a live one",
+        f"{CLIENT}/operations/accounting.py",
+        "        elif not record.settled:\n            self._count(Account.LIVE)\n        else:\n"
+        '            why = f"its key',
+        "        elif key.status:\n            self._count(Account.LIVE)\n        else:\n"
+        '            why = f"its key',
+        ACCOUNTING,
+    ),
 )
 
 
-def caught(mutant: Mutant) -> bool:
-    """Whether a test turns red; raises ValueError if the mutant no longer applies."""
-    with tempfile.TemporaryDirectory(prefix="dragoman-mutant-") as folder:
-        file = _copied(folder) / mutant.file
-        text = file.read_text(encoding="utf-8")
-        if (found := text.count(mutant.old)) != 1:
-            raise ValueError(f"{mutant.file} holds the text {found} times")
-        file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-        status = _tests_on(folder, mutant.tests.split())
-    if status not in {0, 1}:
-        raise ValueError(f"pytest ended with {status}")
-    return status == 1
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of one mutant: the test that caught it, or what is wrong."""
+
+    mutant: Mutant
+    caught_by: str
+    seconds: float
+    problem: str = ""
 
 
-def green_without(mutants: Sequence[Mutant]) -> bool:
-    """Whether the same tests pass on an unbroken copy: else a red one proves nothing."""
-    with tempfile.TemporaryDirectory(prefix="dragoman-mutant-") as folder:
-        _copied(folder)
-        return _tests_on(folder, sorted({t for each in mutants for t in each.tests.split()})) == 0
+def tried(mutant: Mutant) -> Trial:
+    """Break a copy, run the tests on it, and tell which was the first to notice."""
+    started = time.monotonic()
+    red, problem = "", ""
+    try:
+        with tempfile.TemporaryDirectory(prefix="dragoman-mutant-") as folder:
+            _break(folder, mutant)
+            status, red = _tests_on(folder, mutant.tests.split())
+        if status not in {0, 1}:
+            problem = f"BROKEN: pytest ended with {status}"
+        elif status == 0:
+            problem = "SURVIVED"
+    except (ValueError, subprocess.TimeoutExpired) as error:
+        problem = f"BROKEN: {error}"
+    return Trial(mutant, red, time.monotonic() - started, problem)
 
 
-def _copied(folder: str) -> Path:
-    return Path(shutil.copytree(PACKAGE, Path(folder) / PACKAGE.name))
+def red_without(mutants: Sequence[Mutant]) -> str:
+    """The first test that fails on unbroken code: there a red one would prove nothing."""
+    tests = sorted({test for each in mutants for test in each.tests.split()})
+    status, red = _tests_on(str(ROOT), tests)
+    return red or f"pytest ended with {status}" if status else ""
 
 
-def _tests_on(folder: str, tests: list[str]) -> int:
-    paths = [str(ROOT / "tests" / "unit" / "worker" / test) for test in tests]
+def _break(folder: str, mutant: Mutant) -> None:
+    package, _, inside = mutant.file.removeprefix(f"{Path(mutant.file).parts[0]}/").partition("/")
+    original = ROOT / Path(mutant.file).parts[0] / package
+    copy = shutil.copytree(original, Path(folder) / package)
+    file = copy / inside
+    text = file.read_text(encoding="utf-8")
+    if (found := text.count(mutant.old)) != 1:
+        raise ValueError(f"{mutant.file} holds the text {found} times")
+    file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+
+
+def _tests_on(folder: str, tests: Sequence[str]) -> tuple[int, str]:
+    """pytest's exit status, and the first test that failed."""
     command = [
         *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"),
-        *("--timeout", "60", "-o", f"pythonpath={' '.join((folder, *SOURCES))}"),
+        *("--timeout", "120", "-o", f"pythonpath={' '.join((folder, *SOURCES))}"),
     ]
     done = subprocess.run(
-        [*command, *paths], cwd=ROOT, capture_output=True, timeout=TIMEOUT_S, check=False
+        [*command, *(str(ROOT / "tests" / test) for test in tests)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+        # Workers and commands that the tests start find the broken copy first, too.
+        env={**os.environ, "PYTHONPATH": folder},
     )
-    return done.returncode
+    red = RED.search(done.stdout)
+    return done.returncode, red[1].removeprefix("tests/") if red else ""
 
 
-def main(names: list[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Try the named mutants, or all."""
-    chosen = [mutant for mutant in MUTANTS if not names or mutant.name in names]
-    if not green_without(chosen):
-        _say("the tests are red without any mutant")
+    parser = argparse.ArgumentParser(description="Would the tests notice?")
+    parser.add_argument("names", nargs="*", help="mutants to try; all of them if none is named")
+    parser.add_argument("--jobs", type=int, default=1, help="how many to try at a time")
+    asked = parser.parse_args(arguments)
+    known = {mutant.name for mutant in MUTANTS}
+    if unknown := set(asked.names) - known:
+        parser.error(f"no mutant is called {', '.join(sorted(unknown))}")
+    chosen = [mutant for mutant in MUTANTS if not asked.names or mutant.name in asked.names]
+    if red := red_without(chosen):
+        _say(f"red without any mutant: {red}")
         return 1
     survivors = 0
-    for mutant in chosen:
-        try:
-            verdict = "caught" if caught(mutant) else "SURVIVED"
-        except ValueError as problem:
-            verdict = f"BROKEN: {problem}"
-        survivors += verdict != "caught"
-        _say(f"{verdict:8}  {mutant.name} ({mutant.file}; {mutant.tests})")
+    _say("| mutant | file | caught by | seconds |\n|---|---|---|---|")
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        for trial in pool.map(tried, chosen):
+            survivors += bool(trial.problem)
+            verdict = trial.problem or f"`{trial.caught_by}`"
+            row = (trial.mutant.name, trial.mutant.file, verdict, f"{trial.seconds:.0f}")
+            _say(f"| {' | '.join(row)} |")
     _say(f"{len(chosen) - survivors} of {len(chosen)} mutants caught")
     return 1 if survivors else 0
 
@@ -271,4 +498,4 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
