@@ -34,11 +34,13 @@ class FakeConsumer:
         self.commits: list[dict[TopicPartition, int]] = []
         self.seeks: list[tuple[TopicPartition, int]] = []
         self.stopped = False
+        self.untold_error: BaseException | None = None
         self.group: list[int] | None = None
         self._assigned: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
         self.committed_failure: BaseException | None = None
         self.start_failure: BaseException | None = None
+        self.commit_gate: asyncio.Event | None = None
         self.held_back: asyncio.Event | None = None
         self.fetch_ended = asyncio.get_running_loop().create_future()
         self.coordination_ended = asyncio.get_running_loop().create_future()
@@ -118,6 +120,8 @@ class FakeConsumer:
         assert set(marks) <= self._assigned
         self.commits.append(dict(marks))
         self.stored |= marks
+        if self.commit_gate is not None:  # done, and the reply is on its way
+            await self.commit_gate.wait()
 
     async def committed(self, tp: TopicPartition) -> int | None:
         if self.committed_failure is not None:
@@ -137,7 +141,9 @@ class FakeConsumer:
 
     @property
     def _coordinator(self) -> Any:
-        return SimpleNamespace(_coordination_task=self.coordination_ended)
+        return SimpleNamespace(
+            _coordination_task=self.coordination_ended, _pending_exception=self.untold_error
+        )
 
     @property
     def _client(self) -> Any:

@@ -9,13 +9,16 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from aiokafka.errors import (
     CommitFailedError,
+    ConsumerStoppedError,
     CorruptRecordException,
+    GroupAuthorizationFailedError,
     IllegalStateError,
     KafkaConnectionError,
     KafkaError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
     RecordTooLargeError,
+    TopicAuthorizationFailedError,
     UnsupportedCodecError,
 )
 from prometheus_client import CollectorRegistry
@@ -34,6 +37,7 @@ from dragoman_worker.kafka.source import (
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Delivery
 from support.fake_consumer import TOPIC, FakeConsumer, partition
+from support.waiting import eventually
 
 SPAN = 20
 
@@ -79,7 +83,7 @@ class Bench:
         old = self.consumer
         async with asyncio.timeout(10):
             while self.consumer is old or self.source.rebuilding:
-                assert await self.source.poll(1) == ()
+                assert not await self.source.poll(1)
 
     def count(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(f"dragoman_{name}_total", labels) or 0.0
@@ -418,3 +422,252 @@ async def test_nothing_is_fetched_between_two_assignments(bench: Bench) -> None:
     bench.consumer.polls.clear()
     await bench.consumer.listener.on_partitions_assigned({partition(0), partition(1)})
     assert len(await bench.offsets()) > 0
+
+
+# --- a new consumer -------------------------------------------------------------------------------
+
+
+async def test_work_in_hand_still_completes_when_the_consumer_was_replaced(bench: Bench) -> None:
+    deliveries = await bench.source.poll(7)
+    old = bench.consumer
+    old.polls.append(KafkaError("82 FENCED_INSTANCE_ID"))
+    await bench.rebuilt()
+    assert old.stopped
+    assert all(bench.source.owned(delivery) for delivery in deliveries)
+    rest = await bench.offsets()
+    assert rest == [(0, 7), (0, 8), (0, 9), *((1, offset) for offset in range(10))]
+    for delivery in deliveries:
+        bench.source.complete(delivery)
+    await bench.source.commit()
+    assert bench.consumer.commits == [{partition(0): 7}]
+    assert bench.count("consumer_rebuilds") == 1
+    assert bench.count("stale_completions") == 0
+
+
+@pytest.mark.parametrize("task", ["fetch_ended", "coordination_ended"])
+async def test_a_consumer_whose_task_ended_in_silence_is_replaced(task: str, bench: Bench) -> None:
+    assert len(await bench.offsets(3)) == 3
+    getattr(bench.consumer, task).set_result(None)
+    assert bench.source.broken is not None
+    await bench.rebuilt()
+    assert bench.source.broken is None
+    assert len(await bench.offsets()) == 17
+
+
+@pytest.mark.parametrize("error", [ConsumerStoppedError(), AssertionError(), KafkaError()])
+async def test_any_error_that_is_no_record_s_replaces_the_consumer(
+    error: Exception, bench: Bench
+) -> None:
+    bench.consumer.polls.append(error)
+    await bench.rebuilt()
+    assert len(await bench.offsets()) == 20
+
+
+async def test_a_fetch_that_was_cancelled_inside_the_client_replaces_it(bench: Bench) -> None:
+    bench.consumer.polls.append(asyncio.CancelledError())
+    await bench.rebuilt()
+    assert len(await bench.offsets()) == 20
+
+
+async def test_what_is_finished_is_committed_before_the_old_consumer_goes(bench: Bench) -> None:
+    old = bench.consumer
+    for delivery in await bench.source.poll(4):
+        bench.source.complete(delivery)
+    bench.source.rebuild("a test asks for it")
+    await bench.rebuilt()
+    assert old.commits == [{partition(0): 4}]
+    assert (0, 4) in await bench.offsets()
+
+
+async def test_the_old_consumer_s_callbacks_touch_nothing(bench: Bench) -> None:
+    old = bench.consumer
+    deliveries = await bench.source.poll(3)
+    bench.source.rebuild("a test asks for it")
+    await bench.rebuilt()
+    bench.source.complete(deliveries[0])
+    old.stored = {}
+    await old.listener.on_partitions_revoked(set())
+    await old.listener.on_partitions_assigned({partition(5)})
+    assert bench.source.owned(deliveries[1])
+    assert bench.consumer.commits == []
+    assert len(await bench.offsets()) == 17
+
+
+async def test_a_broker_that_is_away_is_waited_for_however_many_tries_it_takes(
+    bench: Bench,
+) -> None:
+    for _ in range(3 * REBUILDS_BEFORE_HALT):
+        bench.next_ones.append(FakeConsumer())
+        bench.next_ones[-1].start_failure = KafkaConnectionError()
+        bench.next_ones[-1].group = [0, 1]
+    bench.source.rebuild("a test asks for it")
+    await bench.rebuilt()
+    assert bench.next_ones == deque()
+    assert bench.count("consumer_rebuilds") == 1
+    assert len(await bench.offsets()) == 20
+
+
+async def test_consumers_that_never_poll_well_halt_in_the_end(bench: Bench) -> None:
+    bench.next_ones.extend(FakeConsumer() for _ in range(REBUILDS_BEFORE_HALT))
+    for each in (bench.consumer, *bench.next_ones):
+        each.polls.append(KafkaError("82 FENCED_INSTANCE_ID"))
+    with pytest.raises(Halt, match="FENCED"):
+        await bench.until_halt()
+    assert bench.count("consumer_rebuilds") == REBUILDS_BEFORE_HALT
+
+
+async def test_a_client_that_is_not_allowed_halts_at_once_and_says_what_to_look_at(
+    bench: Bench,
+) -> None:
+    bench.consumer.polls.append(GroupAuthorizationFailedError("dragoman"))
+    with pytest.raises(Halt, match=r"kafka\.group_id"):
+        await bench.offsets()
+
+
+async def test_a_commit_that_is_not_allowed_halts(bench: Bench) -> None:
+    [delivery] = await bench.source.poll(1)
+    bench.source.complete(delivery)
+    bench.consumer.commit_failures.append(TopicAuthorizationFailedError())
+    await bench.source.commit()
+    with pytest.raises(Halt, match="rights"):
+        await bench.offsets()
+
+
+async def test_a_new_consumer_that_is_not_allowed_halts(bench: Bench) -> None:
+    bench.next_ones.append(FakeConsumer())
+    bench.next_ones[0].start_failure = GroupAuthorizationFailedError("dragoman")
+    bench.source.rebuild("a test asks for it")
+    with pytest.raises(Halt, match="refuses"):
+        await bench.until_halt()
+
+
+# --- polls stay bounded, commits stay ours --------------------------------------------------------
+
+
+async def test_a_fetch_that_hangs_in_a_rebalance_holds_no_poll_and_loses_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "POLL_MS", 5)
+    bench.consumer.held_back = asyncio.Event()
+    for _ in range(3):
+        assert await asyncio.wait_for(bench.offsets(), 5) == []
+    bench.consumer.held_back.set()
+    assert len(await bench.offsets(8)) == 8, "no more than there is room for now"
+    assert await bench.offsets(0) == []
+    assert len(await bench.offsets()) == 12
+
+
+async def test_records_fetched_while_the_assignment_changed_come_again_in_order(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "POLL_MS", 5)
+    bench.consumer.held_back = asyncio.Event()
+    await bench.offsets()
+    await bench.consumer.listener.on_partitions_revoked(set())
+    bench.consumer.publish_assignment([0])
+    bench.consumer.held_back.set()
+    assert await bench.offsets() == [], "the callback has not run"
+    await bench.consumer.listener.on_partitions_assigned({partition(0)})
+    assert await bench.offsets() == [(0, offset) for offset in range(10)]
+
+
+async def test_a_completion_during_a_commit_is_in_the_next(bench: Bench) -> None:
+    first, second = await bench.source.poll(2)
+    bench.source.complete(first)
+    bench.consumer.commit_gate = asyncio.Event()
+    commit = asyncio.create_task(bench.source.commit())
+    await eventually(lambda: bench.consumer.commits, timeout_s=5, what="a commit under way")
+    bench.source.complete(second)
+    bench.consumer.commit_gate.set()
+    await commit
+    await bench.source.commit()
+    assert bench.consumer.commits == [{partition(0): 1}, {partition(0): 2}]
+
+
+async def test_a_commit_that_hangs_is_bounded_and_due_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [delivery] = await bench.source.poll(1)
+    bench.source.complete(delivery)
+    bench.consumer.commit_gate = asyncio.Event()
+    await bench.source._committer.commit(0.01)
+    assert bench.count("commits", outcome="failed") == 1
+    assert bench.source.commits is None, "a broker that does not answer is waited for"
+    bench.consumer.commit_gate = None
+    await bench.source.commit()
+    assert bench.consumer.stored[partition(0)] == 1
+
+
+async def test_a_commit_whose_reply_was_lost_is_known_as_ours(bench: Bench) -> None:
+    deliveries = await bench.source.poll(7)
+    for delivery in deliveries[:4]:
+        bench.source.complete(delivery)
+    bench.consumer.commit_gate = asyncio.Event()
+    await bench.source._committer.commit(0.01)  # no reply, and yet it is there
+    bench.consumer.commit_gate = None
+    bench.consumer.commit_failures.append(KafkaConnectionError())  # that of the revocation
+    await bench.consumer.rebalance([0, 1])
+    assert bench.source.owned(deliveries[6])
+    assert (0, 7) in await bench.offsets()
+
+
+async def test_nothing_is_committed_between_two_assignments(bench: Bench) -> None:
+    [first, second] = await bench.source.poll(2)
+    bench.source.complete(first)
+    await bench.consumer.listener.on_partitions_revoked(set())
+    bench.source.complete(second)
+    bench.consumer.stored[partition(0)] = 9  # another member's work, before we are back
+    bench.consumer.publish_assignment([0])
+    await bench.source.commit()
+    assert bench.consumer.stored[partition(0)] == 9
+    await bench.consumer.listener.on_partitions_assigned({partition(0)})
+    assert await bench.offsets() == [(0, 9)]
+
+
+# --- losses ---------------------------------------------------------------------------------------
+
+
+async def test_a_loss_is_committed_and_no_later_assignment_counts_it_again(bench: Bench) -> None:
+    for number, beginning in ((0, 25), (1, 31)):
+        bench.consumer.stored[partition(number)] = 10
+        bench.consumer.log[partition(number)] = list(range(beginning, beginning + 4))
+        bench.consumer.beginnings[partition(number)] = beginning
+    await bench.consumer.rebalance([0, 1])
+    for number in (0, 1):
+        bench.consumer.polls.append(OffsetOutOfRangeError({partition(number): 10}))
+        await bench.offsets(1)
+    assert bench.count("lost_to_retention") == 15 + 21
+    await bench.source.commit()
+    assert bench.consumer.stored == {partition(0): 25, partition(1): 31}
+    await bench.consumer.rebalance([0, 1])
+    assert len(await bench.offsets()) == 8
+    assert bench.count("lost_to_retention") == 15 + 21
+
+
+async def test_an_error_told_late_counts_no_loss(bench: Bench) -> None:
+    assert len(await bench.offsets()) == 20
+    bench.consumer.fill(0, 2, start=10)
+    bench.consumer.beginnings[partition(0)] = 5
+    bench.consumer.polls.append(OffsetOutOfRangeError({partition(0): 3}))
+    assert await bench.offsets() == []
+    assert bench.count("lost_to_retention") == 0
+    assert await bench.offsets() == [(0, 10), (0, 11)]
+
+
+async def test_offsets_beyond_the_end_begin_anew_and_are_put_right_at_once(bench: Bench) -> None:
+    bench.consumer.stored[partition(0)] = 5_000
+    await bench.consumer.rebalance([0])
+    bench.consumer.polls.append(OffsetOutOfRangeError({partition(0): 5_000}))
+    assert await bench.offsets() == []
+    await bench.source.commit()
+    assert bench.consumer.stored[partition(0)] == 0
+    assert len(await bench.offsets()) == 10
+
+
+async def test_a_group_that_lost_its_offsets_begins_anew(bench: Bench) -> None:
+    for delivery in await bench.source.poll(10):
+        bench.source.complete(delivery)
+    await bench.source.commit()
+    bench.consumer.stored.clear()
+    await bench.consumer.rebalance([0])
+    assert await bench.offsets() == [(0, offset) for offset in range(10)]
