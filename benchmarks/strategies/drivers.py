@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import subprocess
 import time
@@ -12,7 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from residents import Child, Dragoman, Resident, Serve, as_flags, topic_of, vllm_command
+from children import decoding_fields
+from residents import Child, Dragoman, Resident, Serve, as_flags, run_batch_command, topic_of
 from work import Batch, Work
 
 from dragoman_producer import TranslationClient
@@ -143,8 +145,8 @@ def run_batch(work: Work, batch: Batch, given: Row, model: str, folder: Path) ->
     """
     asked, told = folder / "run-batch-in.jsonl", folder / "run-batch-out.jsonl"
     asked.write_text(_batch_file(work, batch, given["jobs"], model), encoding="utf-8")
-    files = ("-i", str(asked), "-o", str(told), "--model", model)
-    argv = [*vllm_command("run-batch", *files), *as_flags(given["options"])]
+    files = ("-i", str(asked), "-o", str(told))
+    argv = [*run_batch_command(model), *files, *as_flags(given["options"])]
     launched = time.time()
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     start, end = _progress(process, folder / "run-batch.log")
@@ -163,10 +165,6 @@ def run_batch(work: Work, batch: Batch, given: Row, model: str, folder: Path) ->
 
 
 def _batch_file(work: Work, batch: Batch, count: int, model: str) -> str:
-    import json  # noqa: PLC0415
-
-    from children import decoding_fields  # noqa: PLC0415
-
     lines = []
     for job, request in list(zip(batch.jobs, batch.requests, strict=True))[:count]:
         body = {"model": model, "messages": work.messages(job), **decoding_fields(request)}
@@ -190,8 +188,6 @@ def _progress(process: subprocess.Popen[bytes], log: Path) -> tuple[float, float
 
 
 def _usage(line: str) -> dict[str, int]:
-    import json  # noqa: PLC0415
-
     told = json.loads(line)
     if told.get("error"):
         raise RuntimeError(f"run-batch: {told['error']}")

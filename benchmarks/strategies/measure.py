@@ -22,15 +22,13 @@ def tree(pid: int) -> list[psutil.Process]:
 
 
 def cpu_now(pids: Mapping[str, Sequence[int]]) -> dict[str, float]:
-    """CPU seconds so far by name: `<name>` is the processes, `<name>.engine` what is below."""
+    """CPU seconds so far by name: `<name>` is the processes, `<name>.engine` vLLM below them."""
     spent: dict[str, float] = {}
     for name, tops in pids.items():
         for top in tops:
-            processes = tree(top)
-            spent[name] = spent.get(name, 0.0) + sum(_cpu(process) for process in processes[:1])
-            below = sum(_cpu(process) for process in processes[1:])
-            if below:
-                spent[f"{name}.engine"] = spent.get(f"{name}.engine", 0.0) + below
+            for process in tree(top):
+                part = name if process.pid == top or _is_ours(process) else f"{name}.engine"
+                spent[part] = spent.get(part, 0.0) + _cpu(process)
     return spent
 
 
@@ -57,6 +55,14 @@ def series(gpu: GpuBusy, start: float, end: float) -> list[list[float]]:
 
 
 _SHARES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    """A replica below its supervisor is no engine."""
+    try:
+        return "dragoman_worker" in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _cpu(process: psutil.Process) -> float:

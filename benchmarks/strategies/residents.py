@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import multiprocessing
 import os
@@ -143,7 +144,7 @@ class Serve(Resident):
     def start(self) -> None:
         self.url = f"http://127.0.0.1:{_free_port()}"
         flags = ("--host", "127.0.0.1", "--port", self.url.rpartition(":")[2])
-        argv = [*vllm_command("serve", self.setting.model), *flags, *as_flags(self.options)]
+        argv = [*serve_command(self.setting.model), *flags, *as_flags(self.options)]
         argv.append("--disable-uvicorn-access-log")
         self._log = (self.setting.folder / f"{self.name}.log").open("wb")
         self.process = subprocess.Popen(argv, stdout=self._log, stderr=self._log)
@@ -243,9 +244,27 @@ def topic_of(name: str) -> str:
     return f"dragoman.jobs.{name}"
 
 
-def vllm_command(*arguments: str) -> list[str]:
-    """`vllm ...` of this very Python, installed as a command or not."""
-    return [sys.executable, "-m", "vllm.entrypoints.cli.main", *arguments]
+def serve_command(model: str) -> list[str]:
+    """`vllm serve MODEL` of this very Python, installed as a command or not."""
+    if _has_command():
+        return [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", model]
+    return [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", model]
+
+
+def run_batch_command(model: str) -> list[str]:
+    """`vllm run-batch --model MODEL`, likewise."""
+    if _has_command():
+        return [sys.executable, "-m", "vllm.entrypoints.cli.main", "run-batch", "--model", model]
+    return [sys.executable, "-m", "vllm.entrypoints.openai.run_batch", "--model", model]
+
+
+def _has_command() -> bool:
+    """vLLM for CPUs is a package of another name, and `vllm` fails on that."""
+    try:
+        importlib.metadata.version("vllm")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def as_flags(options: dict[str, Any]) -> list[str]:

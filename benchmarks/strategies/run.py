@@ -30,7 +30,7 @@ import drivers
 import measure
 from pipeline import services
 from residents import KINDS, SPAWN, Dragoman, Resident, Serve, Setting, StartFailed, topic_of
-from summary import summary
+from summary import BASE, summary
 from work import Batch, Work
 
 Spec = dict[str, Any]
@@ -58,6 +58,7 @@ class Bench:
         self._rows_file = given.out / "rows.jsonl"
         self._rows = _read_rows(self._rows_file)
         self._took: dict[str, float] = {}
+        self._failed: set[str] = set()
         self._gpu = measure.GpuBusy()
         self._gpu.start()
 
@@ -74,7 +75,7 @@ class Bench:
         finally:
             self._stop(list(self._residents))
             self._gpu.stop()
-            self._write_summary()
+            print(self._write_summary(), flush=True)
 
     async def _phase(self, phase: Spec) -> None:
         runs = [spec for spec in phase["runs"] if self._wanted(spec)]
@@ -85,12 +86,12 @@ class Bench:
             resident = self._residents.get(name)
             if isinstance(resident, Dragoman):
                 await asyncio.to_thread(resident.keep, replicas)
-        await self._start({name for spec in runs for name in spec.get("on", [])})
+        await self._start({name for spec in runs for name in spec.get("on", [])}, phase)
         for number in range(max((len(_numbers(phase, spec)) for spec in runs), default=0)):
             ordered = runs if number % 2 == 0 else runs[::-1]
             for spec in ordered:
                 if number in _numbers(phase, spec) and not self._done(spec, number):
-                    await self._one(spec, number)
+                    await self._tried(spec, number)
             self._write_summary()
 
     def _wanted(self, spec: Spec) -> bool:
@@ -98,22 +99,25 @@ class Bench:
 
     # --- residents --------------------------------------------------------------------------------
 
-    async def _start(self, names: set[str]) -> None:
-        """Load what is not loaded yet: together, or the first alone so that it fills the caches."""
-        missing = [name for name in self._plan["residents"] if name in names - {*self._residents}]
+    async def _start(self, names: set[str], phase: Spec) -> None:
+        """Load what is not loaded yet: together, or the first alone so that it fills the caches.
+
+        A phase's `load` names what later phases need too. What fails to start fails its own runs.
+        """
+        wanted = {*names, *phase.get("load", [])} - {*self._residents, *self._failed}
+        missing = [name for name in self._plan["residents"] if name in wanted]
         if not missing:
             return
-        self._in_time(self._plan.get("start_s", 60), "loading " + ", ".join(missing))
-        first, rest = missing[:1], missing[1:]
-        groups = [first, rest] if self._plan.get("first_alone") else [missing]
-        for group in groups:
+        self._in_time(phase.get("start_s", 30), "loading " + ", ".join(missing))
+        alone = 1 if self._plan.get("first_alone") else len(missing)
+        for group in (missing[:alone], missing[alone:]):
             for name in group:
                 self._residents[name] = self._resident(name)
                 self._residents[name].start()
-            for name in group:
-                await self._until_ready(self._residents[name])
+            await self._until_ready([self._residents[name] for name in group])
         for name in missing:
-            await self._warm(self._residents[name])
+            if name in self._residents:
+                await self._warmed(name)
 
     def _resident(self, name: str) -> Resident:
         spec = self._plan["residents"][name]
@@ -124,10 +128,31 @@ class Bench:
             resident.supervised = spec.get("supervised", resident.replicas == 1)
         return resident
 
-    async def _until_ready(self, resident: Resident) -> None:
-        while not resident.ready():  # noqa: ASYNC110  another process
+    async def _until_ready(self, loading: list[Resident]) -> None:
+        while loading:
+            loading = [resident for resident in loading if self._still_loads(resident)]
             await asyncio.sleep(0.1)
+
+    def _still_loads(self, resident: Resident) -> bool:
+        try:
+            if not resident.ready():
+                return True
+        except StartFailed as why:
+            self._fail(resident.name, str(why))
+            return False
         _say(f"{resident.name} is ready after {time.time() - resident.started:.1f} s")
+        return False
+
+    def _fail(self, name: str, why: str) -> None:
+        _say(f"FAILED {name}: {why}")
+        self._failed.add(name)
+        self._stop([name])
+
+    async def _warmed(self, name: str) -> None:
+        try:
+            await self._warm(self._residents[name])
+        except Exception as error:  # noqa: BLE001  it is this resident's alone
+            self._fail(name, f"{type(error).__name__}: {error}")
 
     async def _warm(self, resident: Resident) -> None:
         """A few jobs that no round has, so that nothing is paid for at the first one."""
@@ -143,6 +168,18 @@ class Bench:
                 resident.stop()
 
     # --- one run ----------------------------------------------------------------------------------
+
+    async def _tried(self, spec: Spec, number: int) -> None:
+        """One run; its failure is told, and the others go on."""
+        if gone := {*spec.get("on", [])} - {*self._residents}:
+            _say(f"left out: {spec['strategy']} needs {', '.join(sorted(gone))}")
+            return
+        try:
+            await self._one(spec, number)
+        except OutOfTime:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever it is, it is this run's alone
+            _say(f"FAILED {spec['strategy']}: {type(error).__name__}: {error}")
 
     async def _one(self, spec: Spec, number: int) -> None:
         jobs = max(1, round(spec["jobs"] * self._given.scale))
@@ -183,6 +220,7 @@ class Bench:
             "model": self._plan["name"],
             "lengths": spec["lengths"],
             "run": number,
+            "base": spec.get("base", BASE),
             **figures,
             "gpu_busy": self._gpu.between(start, end),
             "cpu_cores": {
@@ -197,7 +235,11 @@ class Bench:
 
     def _settings(self, spec: Spec, residents: list[Resident]) -> Spec:
         named = {r.name: {**r.options, **_replicas(r)} for r in residents}
-        asked = {k: v for k, v in spec.items() if k not in {"strategy", "lengths", "about_s", "on"}}
+        asked = {
+            k: v
+            for k, v in spec.items()
+            if k not in {"strategy", "lengths", "about_s", "on", "base"}
+        }
         return {**asked, "engines": named}
 
     async def _told(
@@ -238,10 +280,10 @@ class Bench:
         short["settings"] = {k: v for k, v in row["settings"].items() if k != "engines"}
         print("ROW " + json.dumps(short), flush=True)
 
-    def _write_summary(self) -> None:
+    def _write_summary(self) -> str:
         text = summary(self._rows)
         (self._given.out / "summary.md").write_text(text, encoding="utf-8")
-        print(text, flush=True)
+        return text
 
     def _in_time(self, needed_s: float, what: str) -> None:
         left = self._given.seconds - (time.time() - self._given.begun)
@@ -293,7 +335,7 @@ async def _main(given: argparse.Namespace, plan: Spec) -> None:
         if topics:
             entered = services(given.services, topics)
             kafka, redis, pids = await stack.enter_async_context(entered)
-        folder = given.out / "work"
+        folder = given.work or given.out / "work"
         folder.mkdir(parents=True, exist_ok=True)
         queues = SPAWN.Queue(), SPAWN.Queue()
         setting = Setting(
@@ -307,6 +349,7 @@ def main() -> None:
     parser.add_argument("plan", type=Path)
     parser.add_argument("--model", required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--work", type=Path, help="where logs and requests go, if not in --out")
     parser.add_argument("--jobs", type=Path)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--begun", type=float, default=time.time(), help="a time(): the clock's 0")
@@ -320,8 +363,6 @@ def main() -> None:
     _prepare_environment()
     try:
         asyncio.run(_main(given, json.loads(given.plan.read_text(encoding="utf-8"))))
-    except StartFailed as why:
-        raise SystemExit(str(why)) from why
     except asyncio.CancelledError:
         raise SystemExit("told to stop") from None
 

@@ -1,4 +1,4 @@
-"""What do the rows say: medians, and their ratio to `LLM.generate` with its spread?
+"""What do the rows say: medians, and their ratio to the base (`LLM.generate`) with its spread?
 
 usage: summary.py ROWS.jsonl ...
 """
@@ -17,7 +17,7 @@ BASE = "LLM.generate"
 RANKS = ("p50", "p95", "p99")
 Row = Mapping[str, Any]
 HEAD = (
-    "| model | lengths | strategy | runs | jobs/s | (spread) | / LLM.generate | (spread) "
+    "| model | lengths | strategy | runs | jobs/s | (spread) | ratio | (spread) | to "
     "| tokens/s | p50 ms | p95 ms | p99 ms | GPU busy | CPU cores |"
 )
 
@@ -46,7 +46,7 @@ def summary(rows: Iterable[Row]) -> str:
     groups = grouped(rows)
     lines = [HEAD, "|" + "---|" * (HEAD.count("|") - 1)]
     for (model, lengths, strategy), own in groups.items():
-        base = groups.get((model, lengths, BASE), [])
+        base = groups.get((model, lengths, own[-1].get("base", BASE)), [])
         lines.append(_line([model, lengths, strategy], own, ratio(own, base)))
     return "\n".join(lines) + "\n"
 
@@ -61,6 +61,7 @@ def _line(names: list[str], rows: list[Row], ratios: tuple[float, float, float] 
         f"{min(rates):.4g}-{max(rates):.4g}",
         f"{ratios[0]:.3f}" if ratios else "",
         f"{ratios[1]:.3f}-{ratios[2]:.3f}" if ratios else "",
+        str(rows[-1].get("base", BASE)) if ratios else "",
         f"{median(row['output_tokens_per_s'] for row in rows):,.0f}",
         *(
             _median([told.get(rank) for told in latencies], ",.0f")
