@@ -7,8 +7,10 @@ import asyncio
 import pytest
 
 from dragoman_schemas.results import JobStatus
+from dragoman_worker import worker as worker_module
 from dragoman_worker.errors import EngineDead, EngineFailed, Halt, Unavailable
 from dragoman_worker.permits import Permits
+from dragoman_worker.ports import TakeReply, TakeRequest
 from dragoman_worker.worker import Worker, WorkerState
 from support.core import TIMEOUT_S, Core, record
 from support.traced import traced
@@ -445,3 +447,64 @@ class _Log:
 
     def __getattr__(self, level: str) -> object:
         return lambda event, **fields: self._told.append((level, event, fields))
+
+
+# --- partitions that move away --------------------------------------------------------------------
+
+
+async def test_a_running_job_that_moves_four_times_is_not_suspected_and_its_first_end_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_module, "LOOK_FOR_LOST_S", 0.01)
+    core = Core()
+    core.source.append(record())
+    held = core.engine.hold("one two")
+    async with core.working():
+        await core.inside("one two")
+        for _ in range(4):
+            core.source.revoke()
+            await eventually(lambda: not core.state().takes, timeout_s=TIMEOUT_S, what="released")
+            assert core.state().status is JobStatus.QUEUED
+            core.source.assign()
+        held.set()
+        await core.all_completed()
+    assert core.texts() == ["ONE TWO"]
+    assert core.engine.asked("one two") == 1, "what came again waited for the one that ran"
+    assert core.source.stale_completions == 1
+    assert core.dead_letters.letters == []
+
+
+async def test_a_retained_partition_keeps_its_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "LOOK_FOR_LOST_S", 0.0)
+    core = Core()
+    core.source.append(record())
+    held = core.engine.hold("one two")
+    async with core.working() as worker:
+        await core.inside("one two")
+        polled = worker.polled_at
+        await eventually(lambda: worker.polled_at > polled, timeout_s=TIMEOUT_S, what="a turn")
+        assert len(core.state().takes) == 1
+        held.set()
+
+
+async def test_a_partition_that_goes_while_the_claim_is_asked_for_runs_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    core = Core()
+    core.source.append(record())
+    take = core.store.take
+
+    async def take_and_lose(request: TakeRequest) -> TakeReply:
+        reply = await take(request)
+        core.source.revoke()
+        return reply
+
+    monkeypatch.setattr(core.store, "take", take_and_lose)
+    async with core.working():
+        await eventually(
+            lambda: (state := core.store.state("a1")) is not None and not state.takes,
+            timeout_s=TIMEOUT_S,
+            what="the claim given back",
+        )
+    assert core.engine.requests == []
+    assert core.state().status is JobStatus.QUEUED
