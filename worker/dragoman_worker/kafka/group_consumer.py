@@ -58,6 +58,15 @@ def dead_tasks(consumer: Any) -> list[str]:
     return [name for name, task in tasks.items() if task.done()]
 
 
+def untold_error(consumer: Any) -> BaseException | None:
+    """The error with which coordination has stopped until a `getmany` raises it.
+
+    In a rebalance there is none under way, and without an assignment nobody would start one.
+    """
+    error: BaseException | None = consumer._coordinator._pending_exception
+    return error
+
+
 def undelivered(consumer: Any, partition: TopicPartition) -> int:
     """Offsets of an assigned partition that could be fetched now, as far as the broker has told.
 

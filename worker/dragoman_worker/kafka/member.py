@@ -65,6 +65,8 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has n
         """Why this consumer has to be replaced; None while it works."""
         if self._failure is not None:
             return self._failure
+        if (error := group_consumer.untold_error(self.consumer)) is not None:
+            return f"the group could not be joined again: {where(error)}"
         dead = group_consumer.dead_tasks(self.consumer)
         return f"aiokafka's {' and '.join(dead)} ended" if dead else None
 
