@@ -52,6 +52,12 @@ check: install ## Format, lint, types, import contracts, unit tests: what a comm
 unit: install ## Run the unit tests alone (no services, seconds)
 	$(BIN)/pytest -q tests/unit $(ARGS)
 
+chaos: install services ## Many seeded storms and the table (ARGS="--seeds 1-30 --jobs 4500")
+	PYTHONPATH=tests $(BIN)/python tests/chaos/run.py $(ARGS)
+
+soak: install services ## One storm of an hour, and what grows meanwhile (ARGS="--minutes 60")
+	PYTHONPATH=tests $(BIN)/python tests/chaos/run.py --minutes 60 --rate 60 $(ARGS)
+
 fmt: install ## Format and fix what ruff can fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -78,4 +84,4 @@ up: ## Start Kafka, Redis, Prometheus and a worker without GPU in containers (de
 down: ## Stop the containers of `make up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down
 
-.PHONY: help demo test install services check unit fmt lock mutants clean up down
+.PHONY: help demo test install services check unit chaos soak fmt lock mutants clean up down

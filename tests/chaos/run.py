@@ -13,7 +13,8 @@ from pathlib import Path
 
 from support.chaos.brokers import Brokers
 from support.chaos.plan import Action
-from support.chaos.storm import Options, Row, storm
+from support.chaos.row import Row
+from support.chaos.storm import Options, storm
 from support.chaos.system import Dragoman
 
 _COLUMNS = (

@@ -62,7 +62,8 @@ class Brokers(KafkaBroker):
         for node in self._nodes:
             node.process.resume()
             if not node.process.running:
-                self.restart(node.number)
+                node.process.start()
+        self._wait_until_serving()
 
     # --- looking --------------------------------------------------------------------------------
 

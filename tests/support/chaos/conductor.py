@@ -7,16 +7,23 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Final
 
 from support.chaos.brokers import Brokers
 from support.chaos.fleet import BUSY, Fleet
 from support.chaos.plan import Action, Stroke
 from support.chaos.redis_blows import StruckRedis
-from support.chaos.system import Place, Worker
+from support.chaos.system import Place
 from support.chaos.timeline import Timeline
+from support.chaos.worker_blows import blow
 
-_DEADLY: Final = {Action.WORKER_KILL, Action.WORKER_TERM, Action.WORKER_REMOVE}
+_DEADLY: Final = {
+    Action.WORKER_KILL,
+    Action.REPLICA_KILL,
+    Action.WORKER_TERM,
+    Action.WORKER_REMOVE,
+}
 _ON_WORKERS: Final = _DEADLY | {Action.WORKER_STOP}
 _MEND_S: Final = 120.0
 
@@ -55,6 +62,9 @@ class Conductor:
             Action.COORDINATOR_KILL: self._node_blow,
             Action.COORDINATOR_STOP: self._node_blow,
             Action.LEADERS_MOVE: self._move_leaders,
+            Action.ALL_BROKERS_KILL: self._all_nodes_blow,
+            Action.ALL_BROKERS_STOP: self._all_nodes_blow,
+            Action.LINK_CUT: self._cut,
         }
 
     # --- the run --------------------------------------------------------------------------------
@@ -88,6 +98,9 @@ class Conductor:
 
     def _strike(self, stroke: Stroke) -> None:
         if stroke.action in _ON_WORKERS:
+            last = stroke.target is None and not self._fleet.removable
+            if stroke.action is Action.WORKER_REMOVE and last:
+                stroke = replace(stroke, action=Action.WORKER_TERM)
             self._strike_worker(stroke)
             return
         try:
@@ -137,44 +150,16 @@ class Conductor:
             return
         worker, in_flight = chosen
         busy = in_flight is None or in_flight >= BUSY
-        self._hit(stroke, worker)
+        dealt = blow(stroke, worker, self._fleet)
+        dealt.strike()
+        self._heal_after(
+            worker.name, dealt.hold_s, dealt.mend, lambda: self._fleet.release(worker.name)
+        )
         self.struck_in_flight += in_flight or 0.0
         self._note(stroke, worker.name, "done" if busy else "idle", in_flight=in_flight)
 
-    def _hit(self, stroke: Stroke, worker: Worker) -> None:
-        name, fleet = worker.name, self._fleet
-
-        def again() -> str:
-            worker.stop(grace_s=0.1)  # nothing of it may be left
-            fleet.restart(name)
-            return "started"
-
-        def drained() -> str:
-            told = fleet.drain(name)
-            time.sleep(stroke.hold_s)
-            return f"{told}, {again()}"
-
-        def resumed() -> str:
-            worker.resume()
-            return "continued"
-
-        def released() -> None:
-            fleet.release(name)
-
-        match stroke.action:
-            case Action.WORKER_KILL:
-                worker.kill()
-                self._heal_after(name, stroke.hold_s, again, released)
-            case Action.WORKER_REMOVE if fleet.removable:
-                self._heal_after(name, 0.0, lambda: fleet.remove(name), released)
-            case Action.WORKER_TERM | Action.WORKER_REMOVE:
-                self._heal_after(name, 0.0, drained, released)
-            case _:
-                worker.pause()
-                self._heal_after(name, stroke.hold_s, resumed, released)
-
     def _add(self, stroke: Stroke) -> str:
-        if not self._fleet.growable:
+        if stroke.target is None and not self._fleet.growable:
             return "skipped"
         self._note(stroke, self._fleet.add(), "done")
         return ""
@@ -210,6 +195,39 @@ class Conductor:
                 heal = _said("started", lambda: brokers.restart(node))
         self._heal_after(f"broker {node}", stroke.hold_s, heal, lambda: self._give_back("brokers"))
         self._note(stroke, f"broker {node}", "done")
+        return ""
+
+    def _all_nodes_blow(self, stroke: Stroke) -> str:
+        if not self._take("brokers"):
+            return "skipped"
+        brokers = self._brokers
+        for node in range(brokers.count):
+            if stroke.action is Action.ALL_BROKERS_STOP:
+                brokers.pause(node)
+            else:
+                brokers.kill(node)
+        self._heal_after(
+            "all brokers",
+            stroke.hold_s,
+            _said("up again", brokers.mend),
+            lambda: self._give_back("brokers"),
+        )
+        return "done"
+
+    def _cut(self, stroke: Stroke) -> str:
+        name, _, link = (stroke.target or "").partition(" ")
+        links = getattr(self._fleet[name], "links", None)
+        if links is None:
+            return "skipped"
+        in_flight = self._fleet[name].in_flight()
+        links.cut(link)
+        self._heal_after(
+            f"link of {name} to {link}",
+            stroke.hold_s,
+            _said("joined", lambda: links.join(link)),
+            lambda: None,
+        )
+        self._note(stroke, stroke.target, "done", in_flight=in_flight)
         return ""
 
     def _node(self, stroke: Stroke) -> int | None:

@@ -44,6 +44,8 @@ class Fleet:
         self._in_treatment: set[str] = set()
         self._numbers = iter(range(10_000))
         self.own_deaths = 0
+        self.largest_in_flight: dict[str, float] = {}
+        """Jobs in hand of each worker at most, as far as `look` saw."""
         self._whole_since = time.monotonic()
 
     # --- life -----------------------------------------------------------------------------------
@@ -111,6 +113,9 @@ class Fleet:
         """See whether all take jobs: a worker takes seconds to start."""
         if not all(worker.takes_jobs() for worker in self.all()):
             self._whole_since = time.monotonic()
+        for worker in self.all():
+            largest = max(self.largest_in_flight.get(worker.name, 0.0), worker.in_flight() or 0.0)
+            self.largest_in_flight[worker.name] = largest
 
     def whole_s(self) -> float:
         """For how many seconds all have been taking jobs, as far as `look` saw."""

@@ -36,6 +36,10 @@ class ForeignWorker(GroupProcess):
         """Cannot be told."""
         return None if self.running else 0.0
 
+    def kill_replica(self) -> None:
+        """It is one process, for all that is known: kill that."""
+        self.kill()
+
     def metric(self, name: str) -> float:
         """It has none."""
         del name

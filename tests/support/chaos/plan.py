@@ -15,6 +15,7 @@ class Action(StrEnum):
     """One way to break something."""
 
     WORKER_KILL = "worker kill"
+    REPLICA_KILL = "replica kill"
     WORKER_TERM = "worker term"
     WORKER_STOP = "worker stop"
     WORKER_ADD = "worker add"
@@ -32,11 +33,16 @@ class Action(StrEnum):
     REDIS_SCRIPT_FLUSH = "redis script flush"
     REDIS_CLIENT_KILL = "redis client kill"
     REDIS_CLIENT_PAUSE = "redis client pause"
+    # By script alone:
+    ALL_BROKERS_KILL = "all brokers kill"
+    ALL_BROKERS_STOP = "all brokers stop"
+    LINK_CUT = "link cut"
 
 
 # Kills of workers come first: they are what a commit too early cannot survive.
 WEIGHTS: Final = {
-    Action.WORKER_KILL: 10,
+    Action.WORKER_KILL: 8,
+    Action.REPLICA_KILL: 3,
     Action.WORKER_TERM: 3,
     Action.WORKER_STOP: 4,
     Action.WORKER_ADD: 2,

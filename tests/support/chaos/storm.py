@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,14 +18,17 @@ from support.chaos.brokers import Brokers
 from support.chaos.conductor import Conductor
 from support.chaos.feeder import Feeder, running
 from support.chaos.fleet import Fleet, Supervising, Tallies
-from support.chaos.gauges import Gauges, Trend
-from support.chaos.ledger import Ledger, Letter, Verdict
+from support.chaos.gauges import Gauges
+from support.chaos.ledger import Ledger, Letter
 from support.chaos.load import Load
 from support.chaos.plan import Action, Stroke, drawn, recorded
 from support.chaos.redis_blows import StruckRedis
+from support.chaos.row import Row
 from support.chaos.system import End, Place, System, Worker
 from support.chaos.timeline import Timeline
-from support.chaos.watch import Seen, Watch
+from support.chaos.watch import Watch
+
+__all__ = ["Options", "Row", "explained", "storm"]
 
 _SETTLE_S: Final = 300.0
 _NOTHING_MORE_S: Final = 15.0
@@ -49,6 +52,8 @@ class Options:
     """These actions alone; all if empty."""
     spared: tuple[str, ...] = ()
     """Workers that are stopped, but never killed."""
+    script: tuple[Stroke, ...] = ()
+    """These blows, in place of the seed's plan."""
     replay: Path | None = None
     """A timeline whose blows are repeated, in place of the seed's plan."""
     loud: bool = False
@@ -59,62 +64,22 @@ class Options:
         """The plan."""
         if self.replay is not None:
             return recorded(self.replay)[1]
+        if self.script:
+            return list(self.script)
         only = frozenset(Action(name) for name in self.only) or None
         return list(drawn(self.seed, self.jobs / self.rate, only=only))
 
 
-@dataclass(slots=True)
-class Row:
-    """One line of the table: what was done, and what came of it."""
-
-    seed: int
-    system: str
-    records: int = 0
-    jobs: int = 0
-    seconds: float = 0.0
-    kills: int = 0
-    stops: int = 0
-    drains: int = 0
-    joins: int = 0
-    broker_blows: int = 0
-    moves: int = 0
-    redis_outages: int = 0
-    idle: int = 0
-    skipped: int = 0
-    failed: int = 0
-    own_deaths: int = 0
-    struck_in_flight: int = 0
-    redeliveries: int = 0
-    duplicate_computations: int = 0
-    duplicate_letters: int = 0
-    lost: int = 0
-    wrong: int = 0
-    changed: int = 0
-    beyond: int = 0
-    uncommitted: int = 0
-    immortal: int = 0
-    slow: int = 0
-    audit: int | None = None
-    comparisons: int = 0
-    trends: list[Trend] = field(default_factory=list)
-    """Of the workers that were spared."""
-    problems: list[str] = field(default_factory=list)
-    timeline: str = ""
-
-    @property
-    def broken(self) -> bool:
-        """Whether the promise was broken."""
-        counts = (self.lost, self.wrong, self.changed, self.beyond, self.uncommitted, self.immortal)
-        return any(counts) or self.audit not in {0, None}
-
-    def as_json(self) -> str:
-        """One line; the first 50 problems."""
-        fields = asdict(self)
-        return json.dumps(fields | {"problems": self.problems[:50]})
+Inspect = Callable[[Ledger, dict[str, End | None], Fleet], None]
 
 
-def storm(brokers: Brokers, system: System, options: Options) -> Row:
-    """Run one storm from an empty topic to the verdict. Brokers are mended at the end."""
+def storm(
+    brokers: Brokers, system: System, options: Options, inspect: Inspect | None = None
+) -> Row:
+    """Run one storm from an empty topic to the verdict. Brokers are mended at the end.
+
+    `inspect` may look at the ledger, all ends and the fleet before everything is taken down.
+    """
     with ExitStack() as resources:
         folder = options.folder or Path(
             resources.enter_context(tempfile.TemporaryDirectory(prefix="storm-"))
@@ -123,7 +88,7 @@ def storm(brokers: Brokers, system: System, options: Options) -> Row:
         server = resources.enter_context(StruckRedis())
         place = _place(brokers, server, options, folder, f"storm-{options.seed}-{_stamp()}")
         resources.callback(brokers.delete, place.topic, place.dead_letter_topic)
-        return _Storm(brokers, server, system, options, place).run()
+        return _Storm(brokers, server, system, options, place, inspect).run()
 
 
 def explained(row: Row, timeline: Timeline | Path, options: Options) -> str:
@@ -149,7 +114,9 @@ class _Storm:
         system: System,
         options: Options,
         place: Place,
+        inspect: Inspect | None,
     ) -> None:
+        self._inspect = inspect
         self._brokers, self._server, self._system = brokers, server, system
         self._options, self._place = options, place
         file = place.folder / f"timeline-{options.seed}.jsonl"
@@ -243,9 +210,17 @@ class _Storm:
     def _row(self, client: redis.Redis, seconds: float) -> Row:
         ends = _all_ends(self._system, client, self._ledger.job_ids())
         self._watch.compare_all(ends)
+        if self._inspect is not None:
+            self._inspect(self._ledger, ends, self._fleet)
         verdict = self._ledger.judge(ends, self._letters(), with_letters=self._system.letters)
         audit = self._system.audit(self._place)
-        row = self._counted(verdict, self._watch.seen, seconds)
+        row = Row(seed=self._options.seed, system=self._system.name, seconds=round(seconds, 1))
+        row.take_conductor(self._conductor)
+        row.take_verdict(verdict)
+        row.take_watch(self._watch.seen)
+        row.own_deaths = self._fleet.own_deaths
+        row.redeliveries = self._tallies.sums()[_REDELIVERIES]
+        row.uncommitted = self._uncommitted
         row.immortal = _immortal(client)
         if audit is not None:
             row.audit = audit[0]
@@ -263,64 +238,13 @@ class _Storm:
             return []
         return self._brokers.letters(self._place.dead_letter_topic, _LETTER_PARTITIONS)
 
-    def _counted(self, verdict: Verdict, seen: Seen, seconds: float) -> Row:
-        done = _counter(self._conductor.counts)
-        sums = self._tallies.sums()
-        return Row(
-            seed=self._options.seed,
-            system=self._system.name,
-            records=verdict.records,
-            jobs=verdict.jobs,
-            seconds=round(seconds, 1),
-            kills=done(Action.WORKER_KILL),
-            stops=done(Action.WORKER_STOP),
-            drains=done(Action.WORKER_TERM, Action.WORKER_REMOVE),
-            joins=done(Action.WORKER_ADD),
-            broker_blows=done(
-                Action.BROKER_KILL,
-                Action.BROKER_STOP,
-                Action.BROKER_TERM,
-                Action.COORDINATOR_KILL,
-                Action.COORDINATOR_STOP,
-            ),
-            moves=done(Action.LEADERS_MOVE, Action.COORDINATOR_KILL, Action.COORDINATOR_STOP),
-            redis_outages=done(*(action for action in Action if action.startswith("redis"))),
-            idle=sum(n for what, n in self._conductor.counts.items() if what.endswith(": idle")),
-            skipped=sum(
-                n for what, n in self._conductor.counts.items() if what.endswith(": skipped")
-            ),
-            failed=len(self._conductor.failures),
-            own_deaths=self._fleet.own_deaths,
-            struck_in_flight=int(self._conductor.struck_in_flight),
-            redeliveries=sums[_REDELIVERIES],
-            duplicate_computations=verdict.duplicate_computations,
-            duplicate_letters=verdict.duplicate_letters,
-            lost=verdict.lost,
-            wrong=verdict.wrong,
-            changed=len(seen.changed),
-            beyond=len(seen.beyond),
-            uncommitted=self._uncommitted,
-            slow=len(seen.slow),
-            comparisons=seen.comparisons,
-            problems=[f"conductor: {failure}" for failure in self._conductor.failures]
-            + verdict.problems
-            + seen.changed[:20]
-            + [f"committed beyond {job_id}" for job_id in sorted(seen.beyond)[:20]]
-            + seen.slow,
-        )
-
-
-def _counter(counts: Any) -> Callable[..., int]:
-    def done(*actions: Action) -> int:
-        return sum(counts[f"{action}: done"] for action in actions)
-
-    return done
-
 
 def _place(
     brokers: Brokers, server: StruckRedis, options: Options, folder: Path, topic: str
 ) -> Place:
-    brokers.create_topic(topic, options.partitions, {"min.insync.replicas": "2"})
+    brokers.create_topic(
+        topic, options.partitions, {"min.insync.replicas": str(min(2, brokers.count))}
+    )
     letters = brokers.create_topic(f"{topic}-dead", _LETTER_PARTITIONS)
     return Place(
         kafka=brokers.bootstrap,

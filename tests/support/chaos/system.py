@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import psutil
 import redis
 
 from support.processes import ChildProcess
@@ -84,6 +85,9 @@ class Worker(Protocol):
         ...
 
     def metric(self, name: str) -> float: ...
+    def kill_replica(self) -> None:
+        """SIGKILL to a process that does the work, where that is not the first one."""
+        ...
 
 
 class System(Protocol):
@@ -144,6 +148,9 @@ class GroupProcess(ChildProcess):
 class DragomanWorker(WorkerProcess, GroupProcess):
     """A `dragoman-worker run` on the echo engine."""
 
+    host = "127.0.0.1"
+    """Where its HTTP pages are."""
+
     def __init__(
         self, place: Place, name: str, settings: Mapping[str, Any], env: Mapping[str, str]
     ) -> None:
@@ -170,13 +177,22 @@ class DragomanWorker(WorkerProcess, GroupProcess):
         """Whether it takes jobs now."""
         return self.running and self.metric("dragoman_ready") > 0
 
+    def kill_replica(self) -> None:
+        """SIGKILL to the largest of its processes but the first; the first must notice."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            replicas = psutil.Process(self.pid).children(recursive=True)
+            if replicas:
+                max(replicas, key=lambda process: process.memory_info().rss).kill()
+                return
+        self.kill()
+
     def in_flight(self) -> float | None:
         """Jobs in hand, as its metric told within the last second."""
         return self.metric("dragoman_jobs_in_flight") if self.running else 0.0
 
     def get(self, path: str) -> tuple[int, str]:
         """Like its parent's, but a stopped worker keeps nobody waiting."""
-        url = f"http://127.0.0.1:{self.port}{path}"
+        url = f"http://{self.host}:{self.port}{path}"
         try:
             with urllib.request.urlopen(url, timeout=_LOOK_S) as response:
                 return response.status, response.read().decode()
