@@ -1,7 +1,7 @@
 """How soon does a cancel reach the engine, and what does a drain leave behind?
 
 usage: cancel_and_drain.py [--in-flight 32] [--tokens 400] [--grace-s 5]
-       [--model DIR --profile demo] [--options '{"enforce_eager": true}']
+       [--engine vllm|echo] [--model DIR --profile demo] [--options '{"enforce_eager": true}']
        [--services real|embedded] [--out row.json]
 
 Every generation has an exact length. Cancel: with `in-flight` generations inside the engine and as
@@ -49,6 +49,8 @@ MODEL = Path(__file__).parents[1] / "demo" / "model"
 CPU_OPTIONS = {"max_num_batched_tokens": 2048, "max_model_len": 512, "enforce_eager": True}
 CANCELS_A_SECOND = 20
 LOOK_S = 0.01
+TOKENS_A_SECOND = 30
+"""Of one generation, for the echo engine, which has no lengths."""
 ENDED = {"completed", "failed", "cancelled", "expired"}
 FIELDS = ("status", "result", "deliveries", "started_at")
 
@@ -62,10 +64,7 @@ class Worker:
         settings = {
             "kafka.bootstrap_servers": kafka,
             "redis.url": redis_url,
-            "engine.kind": "vllm",
-            "engine.model": given.model,
-            "engine.profile": given.profile,
-            "engine.exact_lengths": True,
+            **_engine(given),
             "limits.items_in_engine": given.in_flight,
             "quality.level": "off",
             "shutdown.grace_s": given.grace_s,
@@ -327,6 +326,21 @@ def spread(values: Sequence[float]) -> dict[str, float] | None:
     return {name: round(value, 4) for name, value in figures.items()}
 
 
+def _engine(given: argparse.Namespace) -> dict[str, Any]:
+    if given.engine == "echo":
+        pace = {"latency_s": given.tokens / TOKENS_A_SECOND, "latency_spread": 0.9}
+        return {
+            "engine.kind": "echo",
+            **{f"engine.echo.{name}": value for name, value in pace.items()},
+        }
+    return {
+        "engine.kind": "vllm",
+        "engine.model": given.model,
+        "engine.profile": given.profile,
+        "engine.exact_lengths": True,
+    }
+
+
 def seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
@@ -350,7 +364,11 @@ async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         first, second = (
             Worker(given, kafka, url, folder / f"{name}.log") for name in ("first", "second")
         )
-        row: dict[str, Any] = {"model": Path(given.model).name, "options": given.options}
+        row: dict[str, Any] = {
+            "engine": given.engine,
+            "model": Path(given.model).name,
+            "options": given.options,
+        }
         start_s = await stack.enter_async_context(working(first, given.start_s))
         row["start_s"] = start_s
         row["cancel"] = await measure_cancels(given, client, store, first)
@@ -375,6 +393,7 @@ drain of {drain["in_flight"]} in flight: {drain["seconds"]:.1f} s, exit {drain["
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--engine", choices=("vllm", "echo"), default="vllm")
     parser.add_argument("--model", default=str(MODEL))
     parser.add_argument("--profile", default="demo")
     parser.add_argument("--options", type=json.loads, default=CPU_OPTIONS)

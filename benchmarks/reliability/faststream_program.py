@@ -16,7 +16,7 @@ from faststream import AckPolicy, FastStream
 from faststream.kafka import KafkaBroker
 
 mode, width = sys.argv[1], int(sys.argv[2])
-broker = KafkaBroker(work.KAFKA, graceful_timeout=work.GRACE_S)
+broker = KafkaBroker(work.KAFKA.split(","), graceful_timeout=work.GRACE_S)
 app = FastStream(broker)
 store = work.open_store()
 safe: dict[str, Any] = {
