@@ -39,7 +39,7 @@ TRIES_BEFORE_HALT: Final = 5
 REBUILDS_BEFORE_HALT: Final = 6
 """Consumers in a row that never polled well; waiting for a broker that is away is not counted."""
 FIRST_BACKOFF_S: Final = 0.2
-LONGEST_BACKOFF_S: Final = 30.0
+LONGEST_BACKOFF_S: Final = 10.0
 JOIN_WITHIN_S: Final = 90.0
 """Longer than a rebalance may take."""
 _RESYNC: Final = (
