@@ -34,6 +34,7 @@ from summary import BASE, summary
 from work import Batch, Work
 
 Spec = dict[str, Any]
+WARM_UP = 99  # a round that no plan has
 KEY = ("strategy", "model", "lengths", "run")
 
 
@@ -114,10 +115,20 @@ class Bench:
             for name in group:
                 self._residents[name] = self._resident(name)
                 self._residents[name].start()
+            await asyncio.to_thread(self._prepare)
             await self._until_ready([self._residents[name] for name in group])
         for name in missing:
             if name in self._residents:
                 await self._warmed(name)
+
+    def _prepare(self) -> None:
+        """Plan every round's jobs while engines load: the GPU need not wait for that."""
+        self._batch("variable", WARM_UP, self._plan.get("warm_up_jobs", 64))
+        for phase in self._plan["phases"]:
+            for spec in phase["runs"]:
+                for number in _numbers(phase, spec):
+                    jobs = max(1, round(spec["jobs"] * self._given.scale))
+                    self._batch(spec["lengths"], number, jobs)
 
     def _resident(self, name: str) -> Resident:
         spec = self._plan["residents"][name]
@@ -160,7 +171,9 @@ class Bench:
         for how in ("http", "dragoman", "generate", "in-flight"):
             if _takes(resident, how):
                 spec = {"how": how, "jobs": count, "in_flight": count, "lengths": "variable"}
-                await self._told(spec, [resident], self._batch("variable", 99, count), "warm-up")
+                await self._told(
+                    spec, [resident], self._batch("variable", WARM_UP, count), "warm-up"
+                )
 
     def _stop(self, names: list[str]) -> None:
         for name in names:
@@ -196,7 +209,7 @@ class Bench:
         """A prefix of the round's jobs: the longest one is made once."""
         specs = [spec for phase in self._plan["phases"] for spec in phase["runs"]]
         same = [spec["jobs"] for spec in specs if spec["lengths"] == lengths]
-        most = jobs if number == 99 else max(jobs, round(max(same) * self._given.scale))
+        most = jobs if number == WARM_UP else max(jobs, round(max(same) * self._given.scale))
         return self._work.batch(lengths, number, most)
 
     async def _measured(
