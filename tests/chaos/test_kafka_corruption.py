@@ -12,7 +12,7 @@ from support.mock_broker import MockBroker
 from support.redis_server import RedisServer
 from support.tcp_proxy import CorruptOneFetch, KafkaProxy
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 
 PARTITIONS = 3
 

@@ -12,7 +12,7 @@ from support.mock_broker import Api, Error, MockBroker
 from support.redis_server import RedisServer
 from support.waiting import wait_until
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 
 JOBS, LETTERS = 1, 2
 """The broker that has the jobs and the group, and the one that has the dead letters."""
@@ -62,7 +62,7 @@ def line(shared: JobLine) -> Iterator[JobLine]:
 def all_met(broker: MockBroker, api: Api, number: int = JOBS) -> None:
     """Wait until requests have met all errors pushed: a test without its fault proves nothing."""
     wait_until(
-        lambda: broker.failures_left(api, number) == 0, timeout_s=30, what=f"{api.name} has failed"
+        lambda: broker.failures_left(api, number) == 0, timeout_s=60, what=f"{api.name} has failed"
     )
 
 

@@ -13,7 +13,7 @@ from support.job_line import JobLine
 from support.mock_broker import MockBroker
 from support.redis_server import RedisServer
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 
 PARTITIONS = 4
 MOVES = 20
@@ -36,7 +36,8 @@ def line(broker: MockBroker, redis_server: RedisServer, tmp_path: Path) -> Itera
         redis_url=redis_server.url,
         topic="jobs",
         partitions=PARTITIONS,
-        settings={"kafka.session_timeout_s": 3},
+        # Few at a time, so that there is always something left to fetch.
+        settings={"kafka.session_timeout_s": 3, "limits.jobs_in_hand": 16},
     ) as made:
         made.working()
         made.check(made.put(4))
@@ -67,9 +68,8 @@ def test_a_coordinator_that_moves_every_second_holds_no_commit_up_for_long(
 
 def test_leaders_that_move_and_go_missing_cost_no_job(line: JobLine, broker: MockBroker) -> None:
     homes = itertools.cycle(broker.brokers)
-    ids: list[str] = []
+    ids = line.put(160, "#!sleep 0.5\n")
     for number in ticks(8):
-        ids += line.put(20, "#!sleep 0.2\n")
         for partition in range(PARTITIONS):
             broker.set_leader(line.topic, partition, next(homes))
         if number % 3 == 2:

@@ -1,0 +1,107 @@
+"""Is a record ever worked on before its partition has a tracker? With a slow take-over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from prometheus_client import CollectorRegistry
+
+from dragoman_schemas.connections import KafkaSettings
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.kafka.member import Member
+from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Delivery
+from support.foreign import committed, publish
+from support.mock_broker import Api, Error, MockBroker
+
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
+
+PARTITIONS = 3
+
+
+@pytest.fixture
+def broker() -> Iterator[MockBroker]:
+    with MockBroker(1) as made:
+        made.create_topic("jobs", PARTITIONS)
+        yield made
+
+
+class Gate:
+    """Holds the take-over of an assignment while it is shut."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.open = asyncio.Event()
+        self.waiting = asyncio.Event()
+        self._asked: Any = Member._committed
+        gate = self
+
+        async def committed_later(
+            member: Member, partitions: set[TopicPartition]
+        ) -> dict[TopicPartition, int | None]:
+            gate.waiting.set()
+            await gate.open.wait()
+            found: dict[TopicPartition, int | None] = await gate._asked(member, partitions)
+            return found
+
+        monkeypatch.setattr(Member, "_committed", committed_later)
+
+    async def held_up(self) -> None:
+        async with asyncio.timeout(60):
+            await self.waiting.wait()
+
+    def shut(self) -> None:
+        self.open.clear()
+        self.waiting.clear()
+
+
+async def read(source: KafkaSource, count: int) -> list[Delivery]:
+    """As many deliveries, all completed."""
+    found: list[Delivery] = []
+    async with asyncio.timeout(60):
+        while len(found) < count:
+            for delivery in await source.poll(100):
+                assert source.owned(delivery)
+                found.append(delivery)
+                source.complete(delivery)
+    return found
+
+
+async def test_records_wait_for_a_slow_assignment_and_come_once(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(monkeypatch)
+    source = KafkaSource(
+        KafkaSettings(
+            bootstrap_servers=broker.bootstrap, topics=("jobs",), group_id="g", session_timeout_s=3
+        ),
+        partition_span=1_000,
+        client_id="w",
+        metrics=Metrics(CollectorRegistry()),
+    )
+    await asyncio.to_thread(publish, broker.bootstrap, "jobs", [b"%d" % n for n in range(30)])
+    await source.start(Deadline.after(30))
+    await gate.held_up()
+    for _ in range(8):  # two seconds of polls
+        assert list(await source.poll(100)) == []
+    gate.open.set()
+    found = await read(source, 30)
+
+    gate.shut()
+    broker.fail(Api.HEARTBEAT, Error.UNKNOWN_MEMBER, broker=1)
+    polling = asyncio.create_task(read(source, 30))
+    await gate.held_up()
+    await asyncio.to_thread(publish, broker.bootstrap, "jobs", [b"%d" % n for n in range(30, 60)])
+    done, _ = await asyncio.wait({polling}, timeout=1)
+    assert not done
+    gate.open.set()
+    found += await polling
+    assert Counter(int(delivery.value or b"") for delivery in found) == Counter(range(60))
+    await source.close()
+    offsets, end = await asyncio.to_thread(committed, broker.bootstrap, "g", "jobs", PARTITIONS)
+    assert (offsets, end) == (60, 60)
