@@ -12,7 +12,6 @@ import json
 from typing import Any
 
 import work
-from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from taskiq import BrokerMessage, SmartRetryMiddleware, TaskiqEvents, TaskiqMessage, TaskiqState
 from taskiq.abc.formatter import TaskiqFormatter
 from taskiq_aio_kafka import AioKafkaBroker
@@ -59,8 +58,6 @@ broker.configure_consumer(
     group_id=work.GROUP,
     auto_offset_reset="earliest",
     session_timeout_ms=work.SESSION_TIMEOUT_MS,
-    # The broker's default is kafka-python's class, which aiokafka cannot run in version 3.
-    partition_assignment_strategy=(RoundRobinPartitionAssignor,),
 )
 
 
