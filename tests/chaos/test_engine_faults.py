@@ -23,7 +23,12 @@ from support.redis_server import RedisServer
 from support.waiting import wait_until
 from support.worker_process import WorkerProcess
 
-pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.redis,
+    pytest.mark.chaos,
+    pytest.mark.timeout(240),  # on a busy machine a worker alone may take a minute to start
+]
 
 MakeTopic = Callable[..., str]
 MakeBench = Callable[..., "Bench"]
@@ -91,7 +96,7 @@ def bench(
             kafka.create_topic(f"{name}-dead", 1)
             made = Bench(kafka, server, name, tmp_path, **settings)
             stack.callback(made.redis.close)
-            stack.enter_context(made.worker).ready()
+            stack.enter_context(made.worker).ready(timeout_s=90)
             return made
 
         yield make
