@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dragoman_worker.supervisor.backoff import Backoff
 from dragoman_worker.supervisor.nursery import Command, Nursery
 
 if TYPE_CHECKING:
@@ -23,7 +25,9 @@ _LONGEST_FOLDER: Final = 80
 """Characters: a socket's path may have 107 in all on Linux, 103 on macOS."""
 
 
-def supervise(settings: WorkerSettings, command: Command) -> End:
+def supervise(
+    settings: WorkerSettings, command: Command, backoff: Callable[[], Backoff] = Backoff
+) -> End:
     """Keep the replicas that `command` starts until a signal or until one cannot be kept.
 
     Raises SettingsError where the HTTP port cannot be had.
@@ -36,7 +40,7 @@ def supervise(settings: WorkerSettings, command: Command) -> End:
 
         log.configure(settings.log, worker_id=settings.worker_id)
         # Not uvloop: it keeps SIGCHLD, by which we know of every orphan, to itself.
-        return asyncio.run(House(settings, nursery).run())
+        return asyncio.run(House(settings, nursery, backoff).run())
 
 
 def _folder() -> tempfile.TemporaryDirectory[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -15,6 +15,7 @@ from dragoman_worker.lifecycle import stop_signals
 from dragoman_worker.log import logger
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.supervisor.asking import Answer, ask
+from dragoman_worker.supervisor.backoff import Backoff
 from dragoman_worker.supervisor.keeper import End, Keeper, Shared
 from dragoman_worker.supervisor.merging import merged
 from dragoman_worker.supervisor.metrics import ReplicaMetrics
@@ -24,7 +25,7 @@ MARGIN_S: Final = 15.0
 """After the grace: an engine takes its time to end on a busy machine."""
 STARTING_S: Final = 5.0
 """How long a stopped replica may take that has no jobs yet."""
-ABORTING_S: Final = 1.4
+ABORTING_S: Final = 1.2
 """How long replicas may give back their claims after the second signal: all is over in 2 s."""
 
 __all__ = ["End", "House"]
@@ -33,9 +34,12 @@ __all__ = ["End", "House"]
 class House:
     """The replicas of one `run`, from the first start to the last end."""
 
-    def __init__(self, settings: WorkerSettings, nursery: Nursery) -> None:
+    def __init__(
+        self, settings: WorkerSettings, nursery: Nursery, backoff: Callable[[], Backoff]
+    ) -> None:
         self._settings = settings
         self._nursery = nursery
+        self._backoff = backoff
         self._shared = Shared()
         self._log = logger()
         self._metrics = ReplicaMetrics(CollectorRegistry())
@@ -77,6 +81,7 @@ class House:
             number,
             nursery=self._nursery,
             shared=self._shared,
+            backoff=self._backoff(),
             stuck_after_s=self._settings.supervisor.stuck_after_s,
             started_again=restarts.inc,
         )

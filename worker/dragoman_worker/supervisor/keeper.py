@@ -47,6 +47,7 @@ class Keeper:
         *,
         nursery: Nursery,
         shared: Shared,
+        backoff: Backoff,
         stuck_after_s: float,
         started_again: Callable[[], None],
     ) -> None:
@@ -56,7 +57,7 @@ class Keeper:
         self._stuck_after_s = stuck_after_s
         self._started_again = started_again
         self._starts = 0
-        self._backoff = Backoff()
+        self._backoff = backoff
         self._log = logger().bind(replica=number)
 
     async def keep(self) -> End:
@@ -75,9 +76,11 @@ class Keeper:
     async def _start(self) -> Replica | None:
         """A replica that is ready or has ended, in which case nothing is left of it."""
         async with self._shared.turn:
-            if self._shared.stopping.is_set() and self._nursery.replica(self.number) is None:
+            # Of the first replica the process is there before we are, and may have ended since.
+            begun = None if self._starts else self._nursery.latest(self.number)
+            if self._shared.stopping.is_set() and begun is None:
                 return None
-            replica = self._begin()
+            replica = self._begin(begun)
             await first_of(replica.ready, replica.ended, self._shared.stopping)
             if replica.ended.is_set():
                 await self._bury()
@@ -88,9 +91,8 @@ class Keeper:
             self._log.info("replica_ready", seconds=seconds)
         return replica
 
-    def _begin(self) -> Replica:
-        replica = self._nursery.replica(self.number) if self._starts == 0 else None
-        replica = replica or self._nursery.start(self.number)
+    def _begin(self, begun: Replica | None) -> Replica:
+        replica = begun or self._nursery.start(self.number)
         replica.listen()
         if self._starts:
             self._started_again()

@@ -137,8 +137,12 @@ class Nursery:
 
     def replica(self, number: int) -> Replica | None:
         """The running process of replica `number`, if there is one."""
-        replica = self._of_number.get(number)
+        replica = self.latest(number)
         return replica if replica is not None and replica.status is None else None
+
+    def latest(self, number: int) -> Replica | None:
+        """The last start of replica `number`; it may have ended."""
+        return self._of_number.get(number)
 
     def start(self, number: int) -> Replica:
         """Start replica `number` in our process group and session."""

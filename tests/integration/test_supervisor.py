@@ -1,0 +1,145 @@
+"""Do several replicas of one worker, their deaths and their drains keep every job?"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import redis
+
+from support.foreign import committed, ended, job, publish
+from support.kafka_broker import KafkaBroker
+from support.redis_server import RedisServer
+from support.waiting import wait_until
+from support.worker_process import WorkerProcess
+
+MakeTopic = Callable[..., str]
+READY_S = 60.0
+
+
+class Pair:
+    """A worker with two replicas on a topic of four partitions."""
+
+    def __init__(self, kafka: KafkaBroker, server: RedisServer, topic: str, folder: Path) -> None:
+        self.kafka, self.topic = kafka.bootstrap, topic
+        self.worker = WorkerProcess(
+            folder,
+            kafka=kafka.bootstrap,
+            redis=server.url,
+            topic=topic,
+            settings={"engine.replicas": 2, "worker_id": "pair"},
+        )
+
+    def both_are_ready(self) -> None:
+        self.worker.wait_for(
+            lambda: self.worker.metric("dragoman_ready") == 2, timeout_s=READY_S, what="two ready"
+        )
+
+    def replicas(self) -> list[psutil.Process]:
+        return psutil.Process(self.worker.pid).children()
+
+    def publish(self, texts: dict[str, str]) -> None:
+        jobs = [{"job_id": name, "text": text, "target_lang": "de"} for name, text in texts.items()]
+        publish(self.kafka, self.topic, jobs)
+
+    def all_committed(self) -> bool:
+        offsets, end = committed(self.kafka, f"{self.topic}-group", self.topic, 4)
+        return bool(offsets == end)
+
+
+@pytest.fixture
+def pair(kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path) -> Pair:
+    name = topic(partitions=4)
+    kafka.create_topic(f"{name}-dead", 1)
+    return Pair(kafka, redis_server, name, tmp_path)
+
+
+def test_two_replicas_share_a_topic_and_one_signal_drains_both(
+    pair: Pair, redis_server: RedisServer
+) -> None:
+    names = [f"j{number}" for number in range(60)]
+    with pair.worker as worker, redis.Redis.from_url(redis_server.url) as client:
+        pair.both_are_ready()
+        assert len(pair.replicas()) == 2
+        pair.publish({name: f"#!sleep 1\n{name}" for name in names})
+        wait_until(
+            lambda: worker.metric("dragoman_jobs_in_flight") >= len(names),
+            timeout_s=20,
+            what="in flight",
+        )
+        os.killpg(worker.pid, signal.SIGINT)  # Ctrl-C goes to the whole group
+        assert worker.wait(timeout_s=40) == 0
+        found = {name: job(client, name) for name in names}
+        signed = {ended(client, name)["result"]["worker_id"] for name in names}
+    assert {fields["status"] for fields in found.values()} == {"completed"}
+    assert {fields["deliveries"] for fields in found.values()} == {"1"}, "nothing was done twice"
+    assert signed == {"pair-0", "pair-1"}
+    assert pair.all_committed()
+
+
+def test_a_job_that_kills_its_replica_is_given_up_and_its_bystanders_end(
+    pair: Pair, redis_server: RedisServer
+) -> None:
+    texts = {f"j{number}": f"#!sleep 0.5\nj{number}" for number in range(40)}
+    with pair.worker as worker, redis.Redis.from_url(redis_server.url) as client:
+        pair.both_are_ready()
+        pair.publish(texts | {"bad": "#!exit"})
+        bad: dict[str, Any] = ended(client, "bad", 100)
+        assert bad["result"]["error"]["code"] == "poisoned"
+        for name in texts:
+            assert ended(client, name, 60)["status"] == "completed"
+        assert worker.running
+        assert worker.metric("dragoman_replica_restarts_total") >= 3
+        worker.wait_for(
+            lambda: worker.metric("dragoman_replica_up") == 2, timeout_s=READY_S, what="both up"
+        )
+
+
+@pytest.mark.vllm
+@pytest.mark.timeout(900)
+def test_an_engine_is_gone_before_the_killed_replica_comes_back(
+    kafka: KafkaBroker,
+    redis_server: RedisServer,
+    topic: MakeTopic,
+    demo_model: Path,
+    tmp_path: Path,
+) -> None:
+    name = topic(partitions=2)
+    kafka.create_topic(f"{name}-dead", 1)
+    settings = {
+        "engine.kind": "vllm",
+        "engine.model": str(demo_model),
+        "engine.profile": "demo",
+        "engine.options.max_num_seqs": 16,
+        "engine.options.max_model_len": 256,
+        "engine.options.enforce_eager": True,
+    }
+    at: dict[str, Any] = {"kafka": kafka.bootstrap, "redis": redis_server.url, "topic": name}
+    worker = WorkerProcess(tmp_path, **at, settings=settings, env={"VLLM_CPU_KVCACHE_SPACE": "1"})
+    with worker, redis.Redis.from_url(redis_server.url) as client:
+        worker.ready(240)
+        [replica] = psutil.Process(worker.pid).children()
+        engine = replica.children(recursive=True)
+        assert any("VLLM" in process.name() for process in engine)
+        for process in engine:
+            process.suspend()  # none may end by itself
+        replica.kill()
+        [successor] = worker.wait_for(
+            lambda: [
+                child
+                for child in psutil.Process(worker.pid).children()
+                if child != replica and "replica" in child.cmdline()
+            ],
+            timeout_s=30,
+            what="a successor",
+        )
+        assert not any(process.is_running() for process in engine)
+        assert successor.is_running()
+        greeting = {"job_id": "a", "text": "Good morning!", "target_lang": "de"}
+        publish(kafka.bootstrap, name, [greeting])
+        assert ended(client, "a", 240)["result"]["translations"][0]["text"] == "Guten Morgen!"

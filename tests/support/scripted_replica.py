@@ -1,0 +1,105 @@
+"""How does a replica behave that does as it is told? Stands in for a worker under a supervisor.
+
+Usage: `python scripted_replica.py NUMBER SOCKET TETHER FOLDER`. FOLDER/plan.json maps numbers to a
+list of steps, one a start (the last one repeats); FOLDER/events.jsonl tells what happened. A step:
+`say` [kind, message], `ready` (default true), `exit` (status, at once), `leave` (a grandchild in a
+session of its own), `term` ("exit", "ignore" or seconds to take), `livez` (status, or 0: deaf),
+`deaf_once_ready`, `load_s` (before it is ready).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from dragoman_worker.tether import ABORT_SIGNAL, Tether
+
+
+class Scripted:
+    """One start of one replica."""
+
+    def __init__(self, number: str, tether: Tether, folder: Path) -> None:
+        self._number = number
+        self._tether = tether
+        self._folder = folder
+        self._step: dict[str, Any] = self._own_step()
+        self._over = asyncio.Event()
+
+    def _own_step(self) -> dict[str, Any]:
+        steps: list[dict[str, Any]] = json.loads((self._folder / "plan.json").read_text()).get(
+            self._number, [{}]
+        )
+        lines = self._folder.joinpath("events.jsonl").read_text().splitlines()
+        rows = [json.loads(line) for line in lines]
+        starts = sum(row["event"] == "start" and row["number"] == self._number for row in rows)
+        return steps[min(starts, len(steps) - 1)]
+
+    def tell(self, event: str, **more: Any) -> None:
+        row = {"number": self._number, "event": event, "pid": os.getpid(), "at": time.monotonic()}
+        with (self._folder / "events.jsonl").open("a") as file:
+            file.write(json.dumps(row | more) + "\n")
+
+    async def live(self, place: str) -> int:
+        step, loop = self._step, asyncio.get_running_loop()
+        self.tell("start")
+        loop.add_signal_handler(signal.SIGTERM, self._on_term)
+        loop.add_signal_handler(ABORT_SIGNAL, self._on_abort)
+        if step.get("leave"):
+            child = subprocess.Popen(["sleep", "300"], start_new_session=True)  # noqa: ASYNC220
+            self.tell("left", child=child.pid)
+        if "say" in step:
+            self._tether.failed(*step["say"])
+        if "exit" in step:
+            return int(step["exit"])
+        async with await asyncio.start_unix_server(self._answer, place):
+            await asyncio.sleep(step.get("load_s", 0))
+            if step.get("ready", True):
+                self.tell("ready")
+                self._tether.ready()
+            if step.get("deaf_once_ready"):
+                time.sleep(300)  # noqa: ASYNC251  a loop that is stuck is what is wanted
+            await self._over.wait()
+        return 0
+
+    def _on_term(self) -> None:
+        self.tell("term")
+        how = self._step.get("term", "exit")
+        if how == "exit":
+            self._over.set()
+        elif how != "ignore":
+            asyncio.get_running_loop().call_later(how, self._over.set)
+
+    def _on_abort(self) -> None:
+        self.tell("abort")
+        if self._step.get("term") != "ignore":
+            self._over.set()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
+        status = self._step.get("livez", 200) if path == "/livez" else 200
+        body = self._metrics() if path == "/metrics" else "not yet: the poll loop\n"
+        head = f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        writer.write((head + body).encode())
+        await writer.drain()
+        writer.close()
+
+    def _metrics(self) -> str:
+        return (
+            "# HELP dragoman_jobs_total Jobs.\n# TYPE dragoman_jobs_total counter\n"
+            f'dragoman_jobs_total{{replica="{self._number}"}} 3.0\n'
+            "# HELP dragoman_ready Ready.\n# TYPE dragoman_ready gauge\n"
+            f'dragoman_ready{{replica="{self._number}"}} 1.0\n'
+        )
+
+
+if __name__ == "__main__":
+    line = Tether.adopt(int(sys.argv[3]))
+    line.hold()
+    sys.exit(asyncio.run(Scripted(sys.argv[1], line, Path(sys.argv[4])).live(sys.argv[2])))
