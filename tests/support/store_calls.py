@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from dragoman_schemas.connections import RedisSettings
 from dragoman_schemas.results import (
@@ -17,6 +18,7 @@ from dragoman_schemas.results import (
 )
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import Unavailable
 from dragoman_worker.outcome import Take
 from dragoman_worker.ports import Store, TakeReply, TakeRequest
 from dragoman_worker.stores.redis import RedisStore
@@ -27,6 +29,9 @@ FINGERPRINT = "f" * 64
 PLACE = "dragoman.jobs/0/7"
 TTL_S = 600
 _NONCES = itertools.count()
+_PATIENCE_S = 30.0
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -87,3 +92,46 @@ async def taken(store: Store, **changes: Any) -> Take:
     reply = await store.take(wanted)
     assert reply.verdict == "run"
     return take_of(wanted, reply)
+
+
+async def until_served(call: Callable[[], Awaitable[T]], pause_s: float = 0.02) -> T:
+    """The worker's retry, without its back-off."""
+    async with asyncio.timeout(_PATIENCE_S):
+        while True:
+            try:
+                return await call()
+            except Unavailable:
+                await asyncio.sleep(pause_s)
+
+
+async def settle(store: Store, job_id: str) -> bool:
+    """One whole job: taken and finished with a text that only it has."""
+    wanted = request(job_id)
+    reply = await until_served(lambda: store.take(wanted))
+    assert (reply.verdict, reply.deliveries) == ("run", 1)
+    ended = result(job_id=job_id, text=f"text of {job_id}")
+    return await until_served(lambda: store.finish(take_of(wanted, reply), ended))
+
+
+async def settle_all(store: Store, jobs: list[str], at_once: int = 32) -> None:
+    """Many, so many at once."""
+    slots = asyncio.Semaphore(at_once)
+
+    async def one(job_id: str) -> None:
+        async with slots:
+            await settle(store, job_id)
+
+    await asyncio.gather(*map(one, jobs))
+
+
+async def all_stand(store: Store, jobs: list[str]) -> None:
+    """Every job has its own text, and was taken once."""
+
+    async def look(job_id: str) -> tuple[Any, ...]:
+        reply = await until_served(lambda: store.take(request(job_id)))
+        text = reply.result.translations[0].text if reply.result else None
+        return reply.verdict, reply.status, reply.deliveries, text
+
+    found = await asyncio.gather(*map(look, jobs))
+    expected = [("done", "completed", 1, f"text of {job_id}") for job_id in jobs]
+    assert [one for one in zip(found, expected, strict=True) if one[0] != one[1]] == []

@@ -83,6 +83,11 @@ class Pipeline:
         self._closing = False
         self._available = True
 
+    @property
+    def waiting(self) -> int:
+        """Calls that have not been sent yet: at most one for each caller that still waits."""
+        return len(self._waiting)
+
     def start(self) -> None:
         """Start the lanes."""
         self._lanes = [

@@ -79,6 +79,11 @@ class RedisStore:
         """Where Redis is, without credentials."""
         return self._settings.address.shown
 
+    @property
+    def waiting(self) -> int:
+        """Calls that Redis has not been sent yet."""
+        return self._pipeline.waiting
+
     async def _prepare(self) -> None:
         await self._servers.load_scripts()
         await check_kind(self._servers, self._settings.address)

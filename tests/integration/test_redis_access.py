@@ -1,0 +1,147 @@
+"""Is Redis reached by TLS, by a socket and as a user who may do little, and is a refusal told?"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from dragoman_producer import StoreRefused
+from dragoman_producer.operations.job_keys import JobKeys
+from dragoman_producer.store import JobStore
+from dragoman_schemas.connections import DragomanSettings, RedisSettings, SettingsError
+from dragoman_schemas.jobs import DocumentRef
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import Unreachable
+from dragoman_worker.stores.redis import RedisStore
+from support.ports import free_port
+from support.redis_cluster import RedisCluster
+from support.redis_server import RedisServer
+from support.store_calls import all_stand, redis_store, request, result, settle, take_of
+
+pytestmark = pytest.mark.redis
+
+ACL_RULES = (
+    "on >open-sesame resetkeys ~dragoman:* resetchannels -@all "
+    "+evalsha +script|load +hget +hmget +hset +hsetnx +hdel +hexists +hincrby +hkeys +hgetall "
+    "+exists +set +setbit +pexpire +xadd +xread +xrevrange +ping +wait "
+    "+info +config|get +cluster|slots +role"
+)
+"""The line of docs/operations.md; without its last row checks at the start are left out."""
+
+
+async def works(url: str) -> None:
+    """Everything that worker and client ask of Redis, once."""
+    settings = DragomanSettings(redis=RedisSettings(url=url))
+    client, keys = JobStore(settings.redis, connect_timeout_s=5), JobKeys(settings)
+    async with redis_store(url, durability="aof") as store:
+        last = await client.newest_event()
+        assert await client.stub("a1")
+        await settle(store, "a1")
+        await all_stand(store, ["a1"])
+        assert "a1" in (await client.events_after(last))[1]
+        wanted = request("a2", document_id="d1")
+        reply = await store.take(wanted)
+        assert await client.cancel("a2") == "running"
+        await client.cancel_document("d1")
+        document = DocumentRef(document_id="d1", index=0, total=1)
+        ended = result("cancelled", job_id="a2", document=document, error=None)
+        assert await store.finish(take_of(wanted, reply), ended)
+        await store.release(take_of(wanted, reply))
+        (key,) = await keys.read(["a2"])
+        assert key is not None
+        assert key.status == "cancelled"
+    await keys.close()
+    await client.close()
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An authority of our own, and a certificate for 127.0.0.1."""
+    folder = tmp_path_factory.mktemp("tls")
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+    new = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2")
+    openssl(*new, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Test authority")
+    name = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
+    signed = ("-CA", "ca.pem", "-CAkey", "ca.key")
+    openssl(*new, *signed, "-keyout", "redis.key", "-out", "redis.pem", *name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tls_url(redis_installed: str, certificates: Path) -> Iterator[str]:
+    """A server that talks TLS on one port and plainly on another, for the fixture's own eyes."""
+    port = free_port()
+    with RedisServer(
+        binary=redis_installed,
+        appendonly="yes",
+        tls_port=str(port),
+        tls_cert_file=str(certificates / "redis.pem"),
+        tls_key_file=str(certificates / "redis.key"),
+        tls_ca_cert_file=str(certificates / "ca.pem"),
+        tls_auth_clients="optional",
+    ):
+        yield f"rediss://127.0.0.1:{port}/0"
+
+
+async def test_by_tls_with_an_authority_of_one_s_own(tls_url: str, certificates: Path) -> None:
+    await works(f"{tls_url}?ssl_ca_certs={certificates / 'ca.pem'}")
+
+
+async def test_by_tls_with_a_certificate_of_the_client(tls_url: str, certificates: Path) -> None:
+    own = f"ssl_certfile={certificates / 'redis.pem'}&ssl_keyfile={certificates / 'redis.key'}"
+    async with redis_store(f"{tls_url}?ssl_ca_certs={certificates / 'ca.pem'}&{own}") as store:
+        await settle(store, "with-a-certificate")
+
+
+async def test_an_unknown_authority_is_not_trusted_unless_told_so(tls_url: str) -> None:
+    store = RedisStore(RedisSettings(url=tls_url), poison_after=4, want_results=False)
+    with pytest.raises(Unreachable, match=r"(?i)certificate"):
+        await store.start(Deadline.after(0.1))
+    await store.close()
+    async with redis_store(f"{tls_url}?ssl_cert_reqs=none&ssl_check_hostname=false") as trusting:
+        await settle(trusting, "trusting")
+
+
+async def test_by_a_socket(redis_installed: str, tmp_path: Path) -> None:
+    path = tmp_path / "redis.sock"
+    with RedisServer(binary=redis_installed, appendonly="yes", unixsocket=str(path)):
+        await works(f"unix://{path}?db=1")
+
+
+async def test_the_documented_rights_are_all_that_is_asked_of_a_user(
+    own_redis: RedisServer,
+) -> None:
+    with redis.Redis.from_url(own_redis.url) as admin:
+        admin.execute_command("ACL", "SETUSER", "dragoman", *ACL_RULES.split())
+        await works(f"redis://dragoman:open-sesame@127.0.0.1:{own_redis.port}/0")
+        # redis-py tells its name unasked and does not mind a refusal
+        assert {str(entry["object"]) for entry in admin.acl_log()} <= {"client|setinfo"}
+
+
+async def test_a_cluster_s_user_needs_no_other_rights(redis_installed: str) -> None:
+    del redis_installed
+    with RedisCluster(appendonly="yes") as cluster:
+        for server in cluster.servers:
+            with redis.Redis.from_url(server.url) as admin:
+                admin.execute_command("ACL", "SETUSER", "dragoman", *ACL_RULES.split())
+        await works(cluster.url.replace("://", "://dragoman:open-sesame@"))
+
+
+async def test_a_wrong_password_is_told_at_once_and_not_shown(own_redis: RedisServer) -> None:
+    url = f"redis://dragoman:a-secret@127.0.0.1:{own_redis.port}/0"
+    store = RedisStore(RedisSettings(url=url), poison_after=4, want_results=False)
+    with pytest.raises(SettingsError, match="refuses its user or password") as caught:
+        await store.start(Deadline.after(60))
+    await store.close()
+    client = JobStore(RedisSettings(url=url), connect_timeout_s=60)
+    with pytest.raises(StoreRefused, match=r"check redis\.url") as told:
+        await client.stub("a1")
+    await client.close()
+    assert "a-secret" not in f"{caught.value} {told.value}"

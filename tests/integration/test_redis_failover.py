@@ -1,0 +1,214 @@
+"""Is a job lost or done twice when Redis fails over? A Sentinel and a Cluster lose a primary."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from dragoman_producer.operations.job_keys import JobKeys
+from dragoman_producer.store import JobStore
+from dragoman_schemas import names
+from dragoman_schemas.connections import DragomanSettings, RedisSettings, SettingsError
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import Unreachable
+from dragoman_worker.stores.redis import RedisStore
+from support.redis_clients import client_of
+from support.redis_cluster import RedisCluster
+from support.redis_sentinel import RedisSentinel
+from support.redis_server import RedisServer
+from support.store_calls import all_stand, redis_store, settle, settle_all
+from support.waiting import eventually
+
+pytestmark = pytest.mark.redis
+
+KEYS = names.Keys()
+JOBS = [f"j{number}" for number in range(1_500)]
+
+
+@pytest.fixture
+def sentinel(redis_installed: str) -> Iterator[RedisSentinel]:
+    del redis_installed
+    with RedisSentinel() as made:
+        yield made
+
+
+@pytest.fixture
+def cluster(redis_installed: str) -> Iterator[RedisCluster]:
+    del redis_installed
+    with RedisCluster(replicas=1) as made:
+        yield made
+
+
+@asynccontextmanager
+async def job_store(url: str) -> AsyncIterator[JobStore]:
+    store = JobStore(RedisSettings(url=url), connect_timeout_s=30)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+# --- Sentinel -------------------------------------------------------------------------------------
+
+
+async def test_behind_a_sentinel_no_confirmed_end_is_lost_with_its_primary(
+    sentinel: RedisSentinel,
+) -> None:
+    """`wait:1`: every answered end is on the replica that takes over."""
+    async with redis_store(sentinel.url, durability="wait:1") as store:
+        await settle(store, "before")
+        first = sentinel.primary
+        load = asyncio.create_task(settle_all(store, JOBS[:600], at_once=16))
+        with client_of(first.url) as admin:
+            await eventually(lambda: admin.dbsize() > 200, timeout_s=30, what="a part of the load")
+        await asyncio.to_thread(first.kill)
+        await eventually(lambda: sentinel.primary is not first, timeout_s=30, what="the fail-over")
+        await asyncio.to_thread(first.start)  # it comes back as the replica that `wait:1` needs
+        await load
+        await all_stand(store, ["before", *JOBS[:600]])
+
+
+async def test_a_hung_primary_is_replaced_and_comes_back_as_a_replica(
+    sentinel: RedisSentinel,
+) -> None:
+    async with redis_store(sentinel.url) as store, job_store(sentinel.url) as client:
+        assert await client.stub("stubbed")
+        await settle(store, "before")
+        first = sentinel.primary
+        os.kill(first.pid, signal.SIGSTOP)
+        try:
+            await settle(store, "meanwhile")
+            assert sentinel.primary is not first
+        finally:
+            os.kill(first.pid, signal.SIGCONT)
+        await settle(store, "after")
+
+        async def followed() -> bool:
+            # until the Sentinels have demoted it, the old primary answers those it still has
+            states = await client.read(["meanwhile", "after"])
+            return [state and state.status for state in states] == ["completed"] * 2
+
+        await eventually(followed, timeout_s=30, what="a client that sees the new primary")
+
+
+async def test_a_sentinel_that_is_gone_is_passed_over_and_all_gone_are_named(
+    sentinel: RedisSentinel,
+) -> None:
+    known = sentinel.url.removeprefix("redis+sentinel://")
+    async with redis_store(f"redis+sentinel://127.0.0.1:1,{known}") as store:
+        await settle(store, "a1")
+    settings = RedisSettings(url="redis+sentinel://user:secret@127.0.0.1:1,127.0.0.1:2/main")
+    for wrong, told in (
+        (settings, r"main of Sentinel 127\.0\.0\.1:1,127\.0\.0\.1:2 .*no Sentinel answered"),
+        (
+            RedisSettings(url=sentinel.url.replace("dragoman-test", "unheard-of")),
+            "unheard-of of Sentinel .*no Sentinel knows a primary of 'unheard-of'",
+        ),
+    ):
+        unreachable = RedisStore(wrong, poison_after=4, want_results=False)
+        with pytest.raises(Unreachable, match=told) as caught:
+            await unreachable.start(Deadline.after(0.1))
+        await unreachable.close()
+        assert "secret" not in str(caught.value)
+
+
+async def test_every_server_behind_a_sentinel_must_have_what_durability_asks_for(
+    sentinel: RedisSentinel,
+) -> None:
+    primary, replica = sentinel.servers
+    for server in (primary, replica):
+        with client_of(server.url) as admin:
+            admin.config_set("appendonly", "no" if server is replica else "yes")
+    with pytest.raises(SettingsError, match="appendonly no"):
+        async with redis_store(sentinel.url, durability="aof"):
+            pass
+    with client_of(replica.url) as admin:
+        admin.config_set("appendonly", "yes")
+    async with redis_store(sentinel.url, durability="aof") as store:
+        await settle(store, "a1")
+
+
+# --- Cluster --------------------------------------------------------------------------------------
+
+
+async def test_in_a_cluster_no_confirmed_end_is_lost_with_a_primary(cluster: RedisCluster) -> None:
+    """A shard whose only replica was promoted has none left: its ends wait for the lost server."""
+    async with redis_store(cluster.url, durability="wait:1") as store:
+        await settle(store, "before")
+        victim = cluster.owner(KEYS.events)
+        load = asyncio.create_task(settle_all(store, JOBS[:600], at_once=16))
+        with client_of(victim.url) as admin:
+            await eventually(lambda: admin.dbsize() > 80, timeout_s=30, what="a part of the load")
+        await asyncio.to_thread(victim.kill)
+        await eventually(
+            lambda: cluster.owner(KEYS.events) is not victim, timeout_s=30, what="the fail-over"
+        )
+        await asyncio.to_thread(victim.start)
+        await load
+        await all_stand(store, ["before", *JOBS[:600]])
+
+
+async def test_the_client_follows_a_cluster_through_a_fail_over(cluster: RedisCluster) -> None:
+    settings = DragomanSettings(redis=RedisSettings(url=cluster.url))
+    async with redis_store(cluster.url) as store, job_store(cluster.url) as client:
+        assert all(await asyncio.gather(*(client.stub(job_id) for job_id in JOBS[:300])))
+        last = await client.newest_event()
+        await asyncio.to_thread(cluster.owner(KEYS.events).kill)
+        await settle(store, "new")
+        assert "new" in (await client.events_after(last))[1]
+        keys = JobKeys(settings)
+        found = await keys.read(["new", "unknown"])
+        await keys.close()
+        assert [key and key.status for key in found] == ["completed", None]
+        assert await client.cancel(JOBS[0]) in {"cancelled", "running"}
+        await client.cancel_document("d1")
+
+
+async def test_slots_that_move_under_load_lose_and_double_nothing(redis_installed: str) -> None:
+    """Real MOVED and ASK: two hundred slots travel while jobs are settled in them."""
+    del redis_installed
+    with RedisCluster(primaries=2) as two:
+        async with redis_store(two.url) as store:
+            load = asyncio.create_task(settle_all(store, JOBS, at_once=16))
+            source, target = two.primaries
+            await asyncio.to_thread(_move_slots, source, target, range(200))
+            await load
+            await all_stand(store, JOBS)
+
+
+def _move_slots(source: RedisServer, target: RedisServer, slots: range) -> None:
+    with client_of(source.url) as giving, client_of(target.url) as taking:
+        ours, theirs = (_node_id(one) for one in (giving, taking))
+        for slot in slots:
+            taking.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", ours)
+            giving.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", theirs)
+            while keys := giving.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 10):
+                where = ("127.0.0.1", target.port, "", 0, 5000)
+                giving.execute_command("MIGRATE", *where, "KEYS", *keys)
+            for one in (taking, giving):
+                one.execute_command("CLUSTER", "SETSLOT", slot, "NODE", theirs)
+
+
+def _node_id(client: Any) -> str:
+    told = client.execute_command("CLUSTER", "MYID")
+    return told.decode() if isinstance(told, bytes) else str(told)
+
+
+async def test_a_cluster_named_as_one_server_is_told_apart(cluster: RedisCluster) -> None:
+    with pytest.raises(SettingsError, match=r"is a Redis Cluster; give redis\+cluster://"):
+        async with redis_store(cluster.servers[0].url):
+            pass
+
+
+async def test_one_server_named_as_a_cluster_is_told_apart(redis_server: RedisServer) -> None:
+    url = redis_server.url.replace("redis://", "redis+cluster://")
+    store = RedisStore(RedisSettings(url=url), poison_after=4, want_results=False)
+    with pytest.raises(Unreachable, match="cluster support disabled"):
+        await store.start(Deadline.after(0.1))
+    await store.close()

@@ -1,0 +1,298 @@
+"""What does the store do while Redis breaks? It waits; nothing is lost, doubled or mixed up.
+
+Each call is repeated as the worker repeats it: for as long as it is told Unavailable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+import redis.asyncio
+
+from dragoman_schemas import names
+from dragoman_worker.errors import Unavailable
+from dragoman_worker.stores.redis import RedisStore
+from support.redis_proxy import RedisProxy
+from support.redis_server import RedisServer
+from support.store_calls import (
+    all_stand,
+    redis_store,
+    request,
+    result,
+    settle,
+    settle_all,
+    take_of,
+    until_served,
+)
+from support.waiting import eventually
+
+pytestmark = pytest.mark.redis
+KEYS = names.Keys()
+
+
+@pytest.fixture
+def admin(own_redis: RedisServer) -> Iterator[Any]:
+    with redis.Redis.from_url(own_redis.url) as client:
+        yield client
+
+
+@pytest.fixture
+async def store(own_redis: RedisServer) -> AsyncIterator[RedisStore]:
+    async with redis_store(own_redis.url) as made:
+        yield made
+
+
+# --- what a server refuses for a while ------------------------------------------------------------
+
+
+def _full(admin: Any) -> Callable[[], object]:
+    admin.config_set("maxmemory", 1)
+    return lambda: admin.config_set("maxmemory", 0)
+
+
+def _replica(admin: Any) -> Callable[[], object]:
+    admin.execute_command("REPLICAOF", "127.0.0.1", "1")
+    return lambda: admin.execute_command("REPLICAOF", "NO", "ONE")
+
+
+def _without_replicas(admin: Any) -> Callable[[], object]:
+    admin.config_set("min-replicas-to-write", 1)
+    return lambda: admin.config_set("min-replicas-to-write", 0)
+
+
+def _snapshots_fail(admin: Any) -> Callable[[], object]:
+    folder = Path(admin.config_get("dir")["dir"])
+    (folder / "dump.rdb").mkdir()  # a snapshot cannot take its place
+    admin.config_set("save", "3600 1")
+    admin.set("dirty", "1", ex=60)
+    admin.bgsave()
+
+    def failed() -> bool:
+        told = admin.info("persistence")
+        return not told["rdb_bgsave_in_progress"] and told["rdb_last_bgsave_status"] == "err"
+
+    while not failed():
+        pass
+    return lambda: admin.config_set("save", "")
+
+
+def _at_its_limit(admin: Any) -> Callable[[], object]:
+    admin.ping()  # keeps its own connection
+    admin.config_set("maxclients", 1)
+    admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    return lambda: admin.config_set("maxclients", 1000)
+
+
+def _hung_in_a_script(admin: Any) -> Callable[[], object]:
+    admin.config_set("busy-reply-threshold", 1)
+    other = redis.Redis(port=admin.connection_pool.connection_kwargs["port"], socket_timeout=1)
+    connection: Any = other.connection_pool.get_connection()
+    connection.send_command("EVAL", "while true do end", 0)
+
+    def end() -> None:
+        admin.execute_command("SCRIPT", "KILL")
+        connection.disconnect()
+        other.close()
+
+    return end
+
+
+@pytest.mark.parametrize(
+    "refuse",
+    [_full, _replica, _without_replicas, _snapshots_fail, _at_its_limit, _hung_in_a_script],
+    ids=["OOM", "READONLY", "NOREPLICAS", "MISCONF", "maxclients", "BUSY"],
+)
+async def test_a_server_that_refuses_for_a_while_is_waited_for(
+    refuse: Callable[[Any], Callable[[], object]], store: RedisStore, admin: Any
+) -> None:
+    await settle(store, "before")
+    taken = request("taken")
+    reply = await store.take(taken)
+    serve_again = refuse(admin)
+    try:
+        waiting = asyncio.create_task(settle(store, "meanwhile"))
+        with pytest.raises(Unavailable):
+            await store.finish(take_of(taken, reply), result(job_id="taken", text="text of taken"))
+        assert not waiting.done()
+    finally:
+        serve_again()
+    await waiting
+    ended = result(job_id="taken", text="text of taken")
+    assert await until_served(lambda: store.finish(take_of(taken, reply), ended))
+    await all_stand(store, ["before", "taken", "meanwhile"])
+
+
+async def test_a_server_that_loads_its_data_is_waited_for(redis_installed: str) -> None:
+    with RedisServer(
+        binary=redis_installed,
+        appendonly="yes",
+        key_load_delay="300",  # microseconds; it looks at its clients every 1,024 commands
+    ) as server:
+        async with redis_store(server.url) as store:
+            with (
+                redis.Redis.from_url(server.url) as admin,
+                admin.pipeline(transaction=False) as pipeline,
+            ):
+                for number in range(6_000):
+                    pipeline.set(f"filler-{number}", "x", ex=600)
+                pipeline.execute()
+            await settle(store, "before")
+            server.kill()
+            starting = asyncio.create_task(asyncio.to_thread(server.start))
+            told: set[str] = set()
+            while not starting.done():
+                try:
+                    await store.stored("before")
+                except Unavailable as error:
+                    told.add(str(error))
+                await asyncio.sleep(0.01)
+            await starting
+            assert [words for words in told if "BusyLoadingError" in words], told
+            await settle(store, "after")
+            await all_stand(store, ["before", "after"])
+
+
+# --- what is cut, killed, forgotten or hung under load --------------------------------------------
+
+
+async def test_a_lost_reply_is_repeated_and_the_end_is_written_once(own_redis: RedisServer) -> None:
+    with redis.Redis.from_url(own_redis.url) as admin:
+        async with RedisProxy(own_redis.port) as proxy, redis_store(proxy.url) as store:
+            wanted = request("a1")
+            reply = await store.take(wanted)
+            admin.config_resetstat()
+            proxy.cut_after(b"EVALSHA")
+            ended = result(text="text of a1")
+            with pytest.raises(Unavailable):
+                await store.finish(take_of(wanted, reply), ended)
+            assert proxy.cuts == 1
+            before = admin.hgetall(KEYS.job("a1"))
+            assert before[b"status"] == b"completed"  # it had been written all the same
+            again = result(text="a text that came later")
+            assert await until_served(lambda: store.finish(take_of(wanted, reply), again)) is False
+            assert admin.hgetall(KEYS.job("a1")) == before
+            called = admin.info("commandstats")
+            assert called["cmdstat_evalsha"]["calls"] == 2
+            await all_stand(store, ["a1"])
+
+
+async def test_a_take_whose_reply_is_lost_counts_one_delivery(own_redis: RedisServer) -> None:
+    async with RedisProxy(own_redis.port) as proxy, redis_store(proxy.url) as store:
+        proxy.cut_after(b"EVALSHA")
+        assert await settle(store, "a1")
+        assert proxy.cuts == 1
+        await all_stand(store, ["a1"])
+
+
+async def test_a_server_killed_and_restarted_under_load_loses_nothing(redis_installed: str) -> None:
+    """With `appendfsync always`. With `everysec` an answered write may not be in the file yet."""
+    with RedisServer(binary=redis_installed, appendonly="yes", appendfsync="always") as server:
+        async with redis_store(server.url) as store:
+            jobs = [f"j{number}" for number in range(2_000)]
+            load = asyncio.create_task(settle_all(store, jobs))
+            for number in range(5):
+                await settle(store, f"alive-{number}")
+                await asyncio.to_thread(server.kill)
+                await asyncio.to_thread(server.start)
+            await load
+            await all_stand(store, jobs)
+
+
+async def test_connections_killed_and_scripts_flushed_under_load_mix_nothing_up(
+    store: RedisStore, own_redis: RedisServer
+) -> None:
+    jobs = [f"j{number}" for number in range(500)]
+    load = asyncio.create_task(settle_all(store, jobs))
+    async with redis.asyncio.Redis.from_url(own_redis.url) as admin:
+        killed = 0
+        while not load.done():
+            killed += await admin.client_kill_filter(_type="normal", skipme=True)
+            await admin.script_flush()
+            await asyncio.sleep(0.1)
+    await load
+    assert killed > 0
+    await all_stand(store, jobs)
+
+
+async def test_a_hung_server_holds_up_no_more_than_was_asked_and_then_serves_all(
+    store: RedisStore, own_redis: RedisServer
+) -> None:
+    jobs = [f"j{number}" for number in range(1_000)]
+    os.kill(own_redis.pid, signal.SIGSTOP)
+    try:
+        given_up = [asyncio.create_task(store.take(request(f"g{number}"))) for number in range(500)]
+        load = asyncio.create_task(settle_all(store, jobs, at_once=500))
+        with pytest.raises(Unavailable):
+            await store.stored("anything")
+        for task in given_up:
+            task.cancel()
+        outcomes = await asyncio.gather(*given_up, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} <= {asyncio.CancelledError, Unavailable}
+        assert not load.done()
+    finally:
+        os.kill(own_redis.pid, signal.SIGCONT)
+    await load
+    assert store.waiting == 0
+    await all_stand(store, jobs)
+
+
+async def test_storms_of_cancelled_calls_give_nobody_another_s_reply(store: RedisStore) -> None:
+    """30 storms of 60 calls, half of them cancelled on their way."""
+    chance = random.Random(27)
+    jobs = [f"j{number}" for number in range(60)]
+    await settle_all(store, jobs)
+
+    async def read(job_id: str) -> tuple[str, Any]:
+        stored = await store.stored(job_id)
+        assert stored is not None
+        return job_id, stored.translations[0].text
+
+    answered = 0
+    for _ in range(30):
+        tasks = [asyncio.create_task(read(job_id)) for job_id in jobs]
+        for task in chance.sample(tasks, 30):
+            for _ in range(chance.randrange(6)):
+                await asyncio.sleep(0)
+            task.cancel()
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                assert isinstance(outcome, asyncio.CancelledError)
+                continue
+            job_id, text = outcome
+            assert text == f"text of {job_id}"
+            answered += 1
+    assert answered >= 30 * 30
+
+
+async def test_cancels_are_heard_again_after_an_outage(
+    store: RedisStore, own_redis: RedisServer
+) -> None:
+    heard: list[str | None] = []
+
+    async def listen() -> None:
+        async for notice in store.cancels():
+            heard.append(notice.job_id)  # noqa: PERF401  one by one, as they come
+
+    listening = asyncio.create_task(listen())
+    async with redis.asyncio.Redis.from_url(own_redis.url) as admin:
+
+        async def told(job_id: str) -> bool:
+            with contextlib.suppress(redis.ConnectionError):  # its connection died as well
+                await admin.xadd(KEYS.cancels, {"job_id": job_id})
+            return job_id in heard
+
+        await eventually(lambda: told("first"), timeout_s=10, what="the first cancel")
+        await asyncio.to_thread(own_redis.kill)
+        await asyncio.to_thread(own_redis.start)
+        await eventually(lambda: told("second"), timeout_s=10, what="the second cancel")
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
