@@ -262,7 +262,7 @@ def test_a_worker_without_its_broker_lives_works_on_and_can_be_stopped(
     )
     jobs = [{"job_id": f"a{number}", "text": "Hello.", "target_lang": "de"} for number in range(20)]
     with worker, redis.Redis.from_url(redis_server.url) as client:
-        worker.ready()
+        worker.ready(timeout_s=90)
         publish(own_kafka.bootstrap, name, jobs)
         wait_until(
             lambda: worker.metric("dragoman_items_in_flight") == 20, timeout_s=20, what="20 inside"

@@ -12,6 +12,8 @@ from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     GroupAuthorizationFailedError,
     KafkaError,
+    KafkaTimeoutError,
+    KafkaUnavailableError,
     SaslAuthenticationFailed,
     TopicAuthorizationFailedError,
 )
@@ -20,7 +22,7 @@ from aiokafka.helpers import create_ssl_context
 from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unreachable
-from dragoman_worker.log import logger
+from dragoman_worker.log import logger, where
 
 T = TypeVar("T")
 _BETWEEN_TRIES_S: Final = 1.0
@@ -102,6 +104,18 @@ def not_allowed(error: BaseException) -> Halt:
         f"Kafka refuses this client ({error}): check its user and password and its rights to "
         "read the topics and the group (kafka.topics, kafka.group_id)"
     )
+
+
+def passes(error: BaseException) -> bool:
+    """Whether it is only that no broker can be reached, which is waited out for ever."""
+    if isinstance(error, KafkaError):
+        return error.retriable or isinstance(error, KafkaTimeoutError | KafkaUnavailableError)
+    return isinstance(error, OSError)  # a TimeoutError is one
+
+
+def told(error: BaseException) -> str:
+    """The error for a log. Kafka's errors quote no document; others might."""
+    return repr(error)[:200] if isinstance(error, KafkaError) else where(error)
 
 
 async def quietly(stop: Callable[[], Awaitable[None]], timeout_s: float = 5.0) -> None:

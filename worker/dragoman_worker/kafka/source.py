@@ -12,8 +12,6 @@ from typing import Final
 from aiokafka.errors import (
     CorruptRecordException,
     KafkaError,
-    KafkaTimeoutError,
-    KafkaUnavailableError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
     RecordTooLargeError,
@@ -24,10 +22,10 @@ from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt
 from dragoman_worker.kafka.committer import Committer
-from dragoman_worker.kafka.connection import connected, forbidden, not_allowed
+from dragoman_worker.kafka.connection import connected, forbidden, not_allowed, passes, told
 from dragoman_worker.kafka.member import Member
 from dragoman_worker.kafka.partitions import Partitions
-from dragoman_worker.log import logger, where
+from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Delivery
 
@@ -146,12 +144,10 @@ class KafkaSource:
                 rebuilding, self._rebuilding = self._rebuilding, None
                 rebuilding.result()  # or Halt
             return None
+        if member is None or self._fetch is not None:
+            return member
         # A new assignment is published before its callback has run: it has no positions yet.
-        if member is None or not (
-            self._fetch is not None or await member.assigned_within(POLL_MS / 1000)
-        ):
-            return None
-        return member
+        return member if await member.assigned_within(POLL_MS / 1000) else None
 
     async def _fetched(self, member: Member, room: int) -> list[Delivery]:
         batches = await member.consumer.getmany(
@@ -179,7 +175,7 @@ class KafkaSource:
         except Exception as error:
             if forbidden(error):
                 raise not_allowed(error) from error
-            self.rebuild(_told(error))
+            self.rebuild(told(error))
         else:
             self._ready.extend(deliveries)
             self._failures_in_a_row = 0
@@ -233,8 +229,8 @@ class KafkaSource:
                 await member.stop()
                 if forbidden(error):
                     raise not_allowed(error) from error
-                if not _passes(error):
-                    self._count_rebuild(_told(error))
+                if not passes(error):
+                    self._count_rebuild(told(error))
                 self._log.warning("waiting_for_kafka", error=type(error).__name__)
                 tries += 1
             else:
@@ -296,18 +292,6 @@ class KafkaSource:
     def broken(self) -> str | None:
         """What is wrong with the consumer, while nothing is being done about it."""
         return None if self._member is None or self.rebuilding else self._member.broken
-
-
-def _passes(error: BaseException) -> bool:
-    """Whether it is only that no broker can be reached, which is waited out for ever."""
-    if isinstance(error, KafkaError):
-        return error.retriable or isinstance(error, KafkaTimeoutError | KafkaUnavailableError)
-    return isinstance(error, OSError)  # a TimeoutError is one
-
-
-def _told(error: BaseException) -> str:
-    """Kafka's errors quote no document; others might."""
-    return repr(error)[:200] if isinstance(error, KafkaError) else where(error)
 
 
 def _backoff_s(tries: int) -> float:
