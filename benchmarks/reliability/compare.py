@@ -20,7 +20,7 @@ import redis
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from support.chaos.brokers import Brokers
-from support.chaos.foreign_system import Foreign
+from support.chaos.foreign_system import Foreign, ForeignWorker
 from support.chaos.storm import Options, Row, storm
 from support.chaos.system import TERMINAL, Dragoman, End, Place, System
 
@@ -39,6 +39,16 @@ class Ours(Dragoman):
 
 class Program(Foreign):
     """One of the programs beside this file; it counts how often a job was computed."""
+
+    def worker(self, place: Place, name: str) -> ForeignWorker:
+        """A worker whose SIGKILL takes all its processes, as that of `dragoman-worker run` does.
+
+        taskiq works in children of its command, which would live on.
+        """
+        made = super().worker(place, name)
+        kill = made.kill
+        made.kill = lambda **_: kill(everything=True)
+        return made
 
     def ends(self, client: redis.Redis, job_ids: Sequence[str]) -> list[End | None]:
         pipeline = client.pipeline(transaction=False)
