@@ -9,15 +9,17 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from children import decoding_fields
-from residents import Child, Dragoman, Resident, Serve, as_flags, run_batch_command, topic_of
+from residents import Child, Dragoman, Resident, Serve, as_flags, run_batch_command
 from work import Batch, Work
 
 from dragoman_producer import TranslationClient
+from dragoman_producer.handle import JobHandle
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import TranslationResult
 
@@ -74,20 +76,30 @@ async def through_dragoman(resident: Dragoman, batch: Batch, given: Row, tag: st
     """Kafka in, Redis out. All published at once, or by `clients` who wait for their result."""
     jobs = [_as(job, f"{tag}-{job.job_id}") for job in batch.jobs[: given["jobs"]]]
     setting = resident.setting
-    async with TranslationClient(setting.kafka, setting.redis, topic_of(resident.name)) as client:
-        if clients := given.get("clients"):
-            return await _closed_loop(client, jobs, clients)
-        return await _backlog(client, jobs)
+    async with AsyncExitStack() as stack:
+        clients = [
+            await stack.enter_async_context(TranslationClient(setting.kafka, setting.redis, topic))
+            for topic in resident.topics[: resident.active]
+        ]
+        if given.get("clients"):
+            return await _closed_loop(clients[0], jobs, given["clients"])
+        return await _backlog(clients, jobs)
 
 
-async def _backlog(client: TranslationClient, jobs: list[TranslationJob]) -> Row:
+async def _backlog(clients: list[TranslationClient], jobs: list[TranslationJob]) -> Row:
     start = time.time()
-    handles = [handle async for handle in client.submit_many(jobs)]
+    shares = [jobs[number :: len(clients)] for number in range(len(clients))]
+    handed = [_submitted(*pair) for pair in zip(clients, shares, strict=True)]
+    handles = [handle for share in await asyncio.gather(*handed) for handle in share]
     published = time.time()
     results = [await handle.result(timeout_s=600) for handle in handles]
     row = _told(results, start)
     row["publish_s"] = round(published - start, 3)
     return row
+
+
+async def _submitted(client: TranslationClient, jobs: list[TranslationJob]) -> list[JobHandle]:
+    return [handle async for handle in client.submit_many(jobs)]
 
 
 async def _closed_loop(client: TranslationClient, jobs: list[TranslationJob], clients: int) -> Row:

@@ -13,8 +13,10 @@ import time
 import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import children
@@ -174,27 +176,34 @@ class Serve(Resident):
 
 
 class Dragoman(Resident):
-    """Workers on a topic of their own: N under a supervisor, or N single ones in one group.
+    """Workers: N under a supervisor, in one group, or N single ones with a topic each.
 
-    Single ones start together, and can be taken away one by one: 4 replicas become 3, then 2.
+    Single ones load together and never wait for a rebalance; jobs are published to their topics in
+    turn, as a group's partitions would be shared. `active` is how many of them get jobs: an idle
+    engine costs nothing, so 4 replicas become 3, then 2, without starting anything.
     """
 
     replicas: int = 1
     supervised: bool = True
+    settings: Mapping[str, Any] = MappingProxyType({})
+    """The worker's own, beside those that say where it is and what it loads."""
 
     def start(self) -> None:
         count = 1 if self.supervised else self.replicas
-        self.topic = topic_of(self.name)
-        self.logs = [self.setting.folder / f"{self.name}-{number}.log" for number in range(count)]
-        self.processes = [self._started(log) for log in self.logs]
+        self.active = count
+        self.topics = topics_of(self.name, count)
+        self.logs = [self.setting.folder / f"{topic}.log" for topic in self.topics]
+        pairs = zip(self.topics, self.logs, strict=True)
+        self.processes = [self._started(topic, log) for topic, log in pairs]
 
-    def _started(self, log: Path) -> subprocess.Popen[bytes]:
+    def _started(self, topic: str, log: Path) -> subprocess.Popen[bytes]:
         setting = self.setting
         settings = {
             "kafka.bootstrap_servers": setting.kafka,
-            "kafka.topics": json.dumps([self.topic]),
+            "kafka.topics": json.dumps([topic]),
             "kafka.dead_letter_topic": DEAD,
-            "kafka.group_id": self.name,
+            "kafka.group_id": topic,
+            "connect_timeout_s": 300,
             "redis.url": setting.redis,
             "engine.kind": "vllm",
             "engine.model": setting.model,
@@ -203,6 +212,7 @@ class Dragoman(Resident):
             "http.port": 0,
             **({"engine.replicas": self.replicas} if self.supervised else {}),
             **{f"engine.options.{name}": value for name, value in self.options.items()},
+            **self.settings,
         }
         with log.open("wb") as file:
             return subprocess.Popen(
@@ -217,15 +227,6 @@ class Dragoman(Resident):
         working = sum(log.read_bytes().count(b'"working"') for log in self.logs)
         return working >= self.replicas
 
-    def keep(self, replicas: int) -> None:
-        """Let single workers go until so many are left; cleanly, so that the group follows."""
-        leaving, self.processes = self.processes[replicas:], self.processes[:replicas]
-        for process in leaving:
-            process.terminate()
-        for process in leaving:
-            process.wait(60)
-        self.logs, self.replicas = self.logs[: len(self.processes)], len(self.processes)
-
     @property
     def pids(self) -> list[int]:
         return [process.pid for process in self.processes]
@@ -239,9 +240,9 @@ KINDS: Final[dict[str, type[Resident]]] = {
 }
 
 
-def topic_of(name: str) -> str:
-    """The topic of a resident's jobs."""
-    return f"dragoman.jobs.{name}"
+def topics_of(name: str, count: int) -> list[str]:
+    """The topics of a resident's jobs, one a process."""
+    return [f"dragoman.jobs.{name}.{number}" for number in range(count)]
 
 
 def serve_command(model: str) -> list[str]:

@@ -29,11 +29,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # pipeline.py and its neighb
 import drivers
 import measure
 from pipeline import services
-from residents import KINDS, SPAWN, Dragoman, Resident, Serve, Setting, StartFailed, topic_of
+from residents import KINDS, SPAWN, Dragoman, Resident, Serve, Setting, StartFailed, topics_of
 from summary import BASE, summary
 from work import Batch, Work
 
 Spec = dict[str, Any]
+LEAST_S = 15  # no use of an engine that is ready later
 WARM_UP = 99  # a round that no plan has
 KEY = ("strategy", "model", "lengths", "run")
 
@@ -83,10 +84,6 @@ class Bench:
         if all(self._done(spec, number) for spec in runs for number in _numbers(phase, spec)):
             return
         self._stop(phase.get("stop", []))
-        for name, replicas in phase.get("keep", {}).items():
-            resident = self._residents.get(name)
-            if isinstance(resident, Dragoman):
-                await asyncio.to_thread(resident.keep, replicas)
         await self._start({name for spec in runs for name in spec.get("on", [])}, phase)
         for number in range(max((len(_numbers(phase, spec)) for spec in runs), default=0)):
             ordered = runs if number % 2 == 0 else runs[::-1]
@@ -137,10 +134,12 @@ class Bench:
         if isinstance(resident, Dragoman):
             resident.replicas = spec.get("replicas", 1)
             resident.supervised = spec.get("supervised", resident.replicas == 1)
+            resident.settings = spec.get("settings", {})
         return resident
 
     async def _until_ready(self, loading: list[Resident]) -> None:
         while loading:
+            self._in_time(LEAST_S, "loading")
             loading = [resident for resident in loading if self._still_loads(resident)]
             await asyncio.sleep(0.1)
 
@@ -201,6 +200,9 @@ class Bench:
         began = time.time()
         batch = self._batch(spec["lengths"], number, jobs)
         residents = [self._residents[name] for name in spec.get("on", [])]
+        for resident in residents:
+            if isinstance(resident, Dragoman):
+                resident.active = spec.get("active", len(resident.topics))
         row = await self._measured({**spec, "jobs": jobs}, residents, batch, number)
         self._took[name] = time.time() - began
         self._keep(row)
@@ -312,7 +314,10 @@ def _takes(resident: Resident, how: str) -> bool:
 def _replicas(resident: Resident) -> Spec:
     if not isinstance(resident, Dragoman):
         return {}
-    return {"replicas": resident.replicas, "supervised": resident.supervised}
+    return {
+        "replicas": resident.replicas if resident.supervised else resident.active,
+        "supervised": resident.supervised,
+    }
 
 
 def _numbers(phase: Spec, spec: Spec) -> range:
@@ -341,8 +346,12 @@ async def _main(given: argparse.Namespace, plan: Spec) -> None:
     main_task = asyncio.current_task()
     if main_task is not None:  # told to stop, it ends what it started
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, main_task.cancel)
-    kinds = {name: spec["kind"] for name, spec in plan["residents"].items()}
-    topics = [topic_of(name) for name, kind in kinds.items() if kind == "dragoman"]
+    topics = [
+        topic
+        for name, spec in plan["residents"].items()
+        if spec["kind"] == "dragoman"
+        for topic in topics_of(name, spec.get("replicas", 1))
+    ]
     async with AsyncExitStack() as stack:
         kafka, redis, pids = "", "", {}
         if topics:
