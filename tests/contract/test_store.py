@@ -166,7 +166,7 @@ class RedisClient:
 
     async def listening(self) -> bool:
         # in a Cluster the one node's list is the owner's of the stream, where the reader blocks
-        nodes = {}
+        nodes: dict[str, Any] = {}
         if isinstance(self._client, redis.asyncio.RedisCluster):
             nodes = {"target_nodes": self._client.get_node_from_key(KEYS.cancels)}
         blocked = await self._client.client_list(**nodes)

@@ -115,7 +115,7 @@ async def test_by_a_socket(redis_installed: str, tmp_path: Path) -> None:
         await works(f"unix://{path}?db=1")
 
 
-async def test_the_documented_rights_are_all_that_is_asked_of_a_user(
+async def test_the_documented_rights_are_all_that_a_user_needs(
     own_redis: RedisServer,
 ) -> None:
     with redis.Redis.from_url(own_redis.url) as admin:

@@ -15,6 +15,7 @@ from dragoman_producer.operations.job_keys import JobKeys
 from dragoman_producer.store import JobStore
 from dragoman_schemas import names
 from dragoman_schemas.connections import DragomanSettings, RedisSettings, SettingsError
+from dragoman_schemas.redis_access.slots import slot_of
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unreachable
 from dragoman_worker.stores.redis import RedisStore
@@ -28,7 +29,8 @@ from support.waiting import eventually
 pytestmark = pytest.mark.redis
 
 KEYS = names.Keys()
-JOBS = [f"j{number}" for number in range(1_500)]
+MOVED_SLOTS = 400
+JOBS = [f"j{number}" for number in range(600)]
 
 
 @pytest.fixture
@@ -64,14 +66,14 @@ async def test_behind_a_sentinel_no_confirmed_end_is_lost_with_its_primary(
     async with redis_store(sentinel.url, durability="wait:1") as store:
         await settle(store, "before")
         first = sentinel.primary
-        load = asyncio.create_task(settle_all(store, JOBS[:600], at_once=16))
+        load = asyncio.create_task(settle_all(store, JOBS, at_once=16))
         with client_of(first.url) as admin:
             await eventually(lambda: admin.dbsize() > 200, timeout_s=30, what="a part of the load")
         await asyncio.to_thread(first.kill)
         await eventually(lambda: sentinel.primary is not first, timeout_s=30, what="the fail-over")
         await asyncio.to_thread(first.start)  # it comes back as the replica that `wait:1` needs
         await load
-        await all_stand(store, ["before", *JOBS[:600]])
+        await all_stand(store, ["before", *JOBS])
 
 
 async def test_a_hung_primary_is_replaced_and_comes_back_as_a_replica(
@@ -142,7 +144,7 @@ async def test_in_a_cluster_no_confirmed_end_is_lost_with_a_primary(cluster: Red
     async with redis_store(cluster.url, durability="wait:1") as store:
         await settle(store, "before")
         victim = cluster.owner(KEYS.events)
-        load = asyncio.create_task(settle_all(store, JOBS[:600], at_once=16))
+        load = asyncio.create_task(settle_all(store, JOBS, at_once=16))
         with client_of(victim.url) as admin:
             await eventually(lambda: admin.dbsize() > 80, timeout_s=30, what="a part of the load")
         await asyncio.to_thread(victim.kill)
@@ -151,7 +153,7 @@ async def test_in_a_cluster_no_confirmed_end_is_lost_with_a_primary(cluster: Red
         )
         await asyncio.to_thread(victim.start)
         await load
-        await all_stand(store, ["before", *JOBS[:600]])
+        await all_stand(store, ["before", *JOBS])
 
 
 async def test_the_client_follows_a_cluster_through_a_fail_over(cluster: RedisCluster) -> None:
@@ -171,15 +173,22 @@ async def test_the_client_follows_a_cluster_through_a_fail_over(cluster: RedisCl
 
 
 async def test_slots_that_move_under_load_lose_and_double_nothing(redis_installed: str) -> None:
-    """Real MOVED and ASK: two hundred slots travel while jobs are settled in them."""
+    """Real MOVED and ASK: hundreds of slots travel while jobs are settled in them."""
     del redis_installed
     with RedisCluster(primaries=2) as two:
         async with redis_store(two.url) as store:
-            load = asyncio.create_task(settle_all(store, JOBS, at_once=16))
             source, target = two.primaries
-            await asyncio.to_thread(_move_slots, source, target, range(200))
-            await load
-            await all_stand(store, JOBS)
+            moving = asyncio.create_task(
+                asyncio.to_thread(_move_slots, source, target, range(MOVED_SLOTS))
+            )
+            settled: list[str] = []
+            while not moving.done():
+                batch = [f"j{len(settled) + number}" for number in range(100)]
+                await settle_all(store, batch, at_once=16)
+                settled += batch
+            await moving
+            assert any(slot_of(KEYS.job(job_id)) < MOVED_SLOTS for job_id in settled)
+            await all_stand(store, settled)
 
 
 def _move_slots(source: RedisServer, target: RedisServer, slots: range) -> None:

@@ -8,7 +8,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import redis
 
@@ -44,7 +44,7 @@ class RedisSentinel:
     def primary(self) -> RedisServer:
         """The server that the first Sentinel names now."""
         with redis.Redis(port=self.sentinel_ports[0]) as sentinel:
-            told = sentinel.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)
+            told: Any = sentinel.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)
         return next(server for server in self.servers if server.port == int(told[1]))
 
     def __enter__(self) -> Self:
@@ -89,7 +89,7 @@ class RedisSentinel:
     def _knows_all(self, port: int) -> bool:
         try:
             with redis.Redis(port=port, socket_timeout=1) as sentinel:
-                told = sentinel.execute_command("SENTINEL MASTERS")
+                told: Any = sentinel.execute_command("SENTINEL MASTERS")
         except redis.RedisError:
             return False
         state = told[SERVICE] if isinstance(told, dict) else told[0]
