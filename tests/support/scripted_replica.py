@@ -33,9 +33,8 @@ class Scripted:
         self._over = asyncio.Event()
 
     def _own_step(self) -> dict[str, Any]:
-        steps: list[dict[str, Any]] = json.loads((self._folder / "plan.json").read_text()).get(
-            self._number, [{}]
-        )
+        plan: dict[str, list[dict[str, Any]]] = json.loads((self._folder / "plan.json").read_text())
+        steps = plan.get(self._number, [{}])
         lines = self._folder.joinpath("events.jsonl").read_text().splitlines()
         rows = [json.loads(line) for line in lines]
         starts = sum(row["event"] == "start" and row["number"] == self._number for row in rows)

@@ -265,7 +265,7 @@ def test_a_signal_while_a_replica_starts_or_waits_ends_quickly(run: NewRun) -> N
     made.process.terminate()
     asked_at = time.monotonic()
     assert made.ends() == 0
-    assert time.monotonic() - asked_at < 7.0
+    assert time.monotonic() - asked_at < 10.0
     assert not made.events("start", 1)
 
 
