@@ -323,7 +323,7 @@ MUTANTS = (
         f"{CORE}/worker.py",
         "        return stands\n",
         "        return result\n",
-        WORKER,
+        "unit/worker/test_first_end_wins.py",
     ),
     Mutant(
         "nothing follows a finish",
