@@ -135,7 +135,7 @@ async def test_a_server_that_loads_its_data_is_waited_for(redis_installed: str) 
     with RedisServer(
         binary=redis_installed,
         appendonly="yes",
-        key_load_delay="300",  # microseconds; it looks at its clients every 1,024 commands
+        key_load_delay="600",  # microseconds; it looks at its clients every 1,024 commands
     ) as server:
         async with redis_store(server.url) as store:
             with (

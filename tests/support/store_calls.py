@@ -41,8 +41,8 @@ async def redis_store(
     """A started store; `options` are its arguments beside the settings."""
     settings = RedisSettings(url=url, live_ttl_s=TTL_S, durability=durability)
     store = RedisStore(settings, **{"poison_after": 4, "want_results": True, **options})
-    await store.start(Deadline.after(TIMEOUT_S))
     try:
+        await store.start(Deadline.after(TIMEOUT_S))
         yield store
     finally:
         await store.close()
