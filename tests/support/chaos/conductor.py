@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any, Final
 
@@ -69,12 +69,23 @@ class Conductor:
 
     # --- the run --------------------------------------------------------------------------------
 
-    def play(self, strokes: Iterable[Stroke], over: threading.Event) -> None:
-        """Carry the strokes out at their times, until `over` is set."""
+    def play(
+        self, strokes: Iterable[Stroke], over: threading.Event, *, in_turn: bool = False
+    ) -> None:
+        """Carry the strokes out at their times, until `over` is set.
+
+        With `in_turn` none falls before all earlier ones have been mended.
+        """
         for stroke in strokes:
+            if in_turn:
+                wait(self._healing, _MEND_S)
             if over.wait(max(0.0, stroke.at_s - self._timeline.now_s)):
                 return
             self._strike(stroke)
+
+    def wait(self) -> None:
+        """Until all that was struck has been mended."""
+        wait(self._healing, _MEND_S)
 
     def mend(self) -> None:
         """Wait for all that is being mended, and see that everything works again."""
@@ -161,7 +172,9 @@ class Conductor:
     def _add(self, stroke: Stroke) -> str:
         if stroke.target is None and not self._fleet.growable:
             return "skipped"
-        self._note(stroke, self._fleet.add(), "done")
+        name = self._fleet.add()
+        self._heal_after(name, 0.0, lambda: self._fleet.settled(name), lambda: None)
+        self._note(stroke, name, "done")
         return ""
 
     # --- brokers --------------------------------------------------------------------------------

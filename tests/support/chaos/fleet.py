@@ -74,6 +74,16 @@ class Fleet:
             self._workers[name] = worker
         return name
 
+    def settled(self, name: str) -> str:
+        """Wait until one takes jobs, or has been removed meanwhile."""
+        worker = self[name]
+        wait_until(
+            lambda: worker.takes_jobs() or name not in self._workers,
+            timeout_s=_START_S,
+            what=f"{name} takes jobs",
+        )
+        return "takes jobs"
+
     def remove(self, name: str) -> str:
         """Drain one and forget it; what became of it."""
         worker = self[name]

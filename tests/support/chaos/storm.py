@@ -54,6 +54,8 @@ class Options:
     """Workers that are stopped, but never killed."""
     script: tuple[Stroke, ...] = ()
     """These blows, in place of the seed's plan."""
+    in_turn: bool = False
+    """Each blow waits until those before have been mended; the load ends after the last."""
     replay: Path | None = None
     """A timeline whose blows are repeated, in place of the seed's plan."""
     loud: bool = False
@@ -168,7 +170,10 @@ class _Storm:
 
         with self._watching(), running(feed, self._feeder.cancel_all):
             try:
-                self._conductor.play(options.strokes(), self._feeder.over)
+                self._conductor.play(options.strokes(), self._feeder.over, in_turn=options.in_turn)
+                if options.in_turn:
+                    self._conductor.wait()
+                    self._feeder.stop()
             finally:
                 self._conductor.mend()
                 self._timeline.note("mended")
