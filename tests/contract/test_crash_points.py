@@ -39,8 +39,6 @@ class Kind:
     replay: int = 0
     copies: int = 1
     settings: Mapping[str, Any] | None = None
-    in_document: bool = True
-    """Of a record that cannot be decoded not even its document is known."""
 
 
 TEXT = {"text": "Hello.", "target_lang": "de", "source_lang": "en"}
@@ -52,7 +50,7 @@ KINDS = {
     "completed": Kind("completed", TEXT),
     "twice": Kind("completed", TEXT, copies=2),
     "failed": Kind("failed", TEXT | {"text": "#!fatal\nHello."}),
-    "invalid": Kind("failed", TEXT | {"targetlang": "de"}, in_document=False),
+    "invalid": Kind("failed", TEXT | {"targetlang": "de"}),
     "cancelled": Kind("cancelled", TEXT, TAKEN | {"cancel_requested_at": PAST}),
     "expired": Kind("expired", TEXT | {"deadline": PAST}),
     "suspect": Kind("completed", TEXT, {"status": "running", "deliveries": "2", "take:*": "2"}),
@@ -408,8 +406,6 @@ def _hints_are_there(arena: Arena, stage: Stage) -> None:
     status = stage.kind.status or ""
     assert arena.events(stage) == {status.encode()}
     assert arena.redis.ttl(f"dragoman:job:{stage.id}") > 0
-    if not stage.kind.in_document:
-        return
     document = f"dragoman:document:{stage.id}"
     assert arena.redis.getbit(f"{document}:ended", 3) == 1
     assert arena.redis.getbit(f"{document}:completed", 3) == int(status == "completed")

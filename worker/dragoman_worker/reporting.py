@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import ValidationError
+
 from dragoman_schemas.jobs import DocumentRef, TranslationJob
 from dragoman_schemas.results import (
     EngineInfo,
@@ -52,7 +54,16 @@ class Execution:
 
     @property
     def document(self) -> DocumentRef | None:
-        return self.job.document if self.job is not None else None
+        """Its place in a document, if that much of the record can be read.
+
+        An invalid record counts in its document's tally too: else nobody could wait for its end.
+        """
+        if self.job is not None:
+            return self.job.document
+        try:
+            return DocumentRef.model_validate(self.envelope.fields.get("document"))
+        except ValidationError:
+            return None
 
 
 class Reporter:

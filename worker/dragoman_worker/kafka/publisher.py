@@ -74,13 +74,28 @@ class KafkaPublisher:
         producer = self._producer
         try:
             await producer.send_and_wait(topic, key=key, value=value, headers=list(headers))
-        except MessageSizeTooLargeError as error:
+        except MessageSizeTooLargeError:
             await self._renew(producer)
-            raise TooLarge from error
+            await self._send_alone(topic, key=key, value=value, headers=headers)
         except (KafkaError, OSError) as error:
             if isinstance(error, _SEQUENCE_LOST):
                 await self._renew(producer)
             raise Unavailable(f"topic {topic}: {type(error).__name__}") from error
+
+    async def _send_alone(
+        self, topic: str, *, key: bytes | None, value: bytes | None, headers: Headers
+    ) -> None:
+        """Send a record in a batch of its own: the broker refuses the small with the large."""
+        producer = self._new_producer()
+        try:
+            await producer.start()
+            await producer.send_and_wait(topic, key=key, value=value, headers=list(headers))
+        except MessageSizeTooLargeError as error:
+            raise TooLarge from error
+        except (KafkaError, OSError) as error:
+            raise Unavailable(f"topic {topic}: {type(error).__name__}") from error
+        finally:
+            await quietly(producer.stop)
 
     async def _renew(self, broken: Any) -> None:
         """Replace a producer whose sequence the broker no longer accepts. The first caller does."""
