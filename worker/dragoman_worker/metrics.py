@@ -112,6 +112,9 @@ class Metrics:
             "Seconds since finished work was last committed.",
             registry=registry,
         )
+        self.event_loop_tasks = Gauge(
+            "dragoman_event_loop_tasks", "Tasks of the event loop.", registry=registry
+        )
         self.event_loop_lag_seconds = Gauge(
             "dragoman_event_loop_lag_seconds",
             "How late the event loop runs its timers.",

@@ -42,6 +42,7 @@ class Reading:
             due = time.monotonic() + READ_EVERY_S
             await asyncio.sleep(READ_EVERY_S)
             metrics.event_loop_lag_seconds.set(max(0.0, time.monotonic() - due))
+            metrics.event_loop_tasks.set(len(asyncio.all_tasks()))
             metrics.jobs_in_flight.set(len(self._in_hand))
             metrics.items_in_flight.set(permits.held_items)
             metrics.items_waiting.set(permits.waiting)

@@ -1,4 +1,4 @@
-"""Do workers that live long grow? Memory, open files and threads over time, and their slopes."""
+"""Do workers that live long grow? Memory, files, threads and tasks over time, and their slopes."""
 
 from __future__ import annotations
 
@@ -62,6 +62,8 @@ class Gauges:
             }
         except psutil.Error:
             return  # it has just ended
+        if tasks := worker.metric("dragoman_event_loop_tasks"):
+            values["tasks"] = tasks
         at_s = time.monotonic() - self._began
         for gauge, value in values.items():
             self._readings[worker.name, worker.pid, gauge].append((at_s, value))
