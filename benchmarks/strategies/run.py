@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -265,7 +266,7 @@ class Bench:
         first = residents[0] if residents else None
         if how == "dragoman" and isinstance(first, Dragoman):
             return await drivers.through_dragoman(
-                first, batch, spec, f"{tag}-{spec.get('strategy', 'all')}-{spec['lengths']}"
+                first, batch, spec, _as_id(f"{tag}-{spec.get('strategy', 'all')}-{spec['lengths']}")
             )
         if how == "http" and isinstance(first, Serve):
             return await asyncio.to_thread(drivers.over_http, first, batch, spec)
@@ -387,6 +388,11 @@ def main() -> None:
         asyncio.run(_main(given, json.loads(given.plan.read_text(encoding="utf-8"))))
     except asyncio.CancelledError:
         raise SystemExit("told to stop") from None
+
+
+def _as_id(words: str) -> str:
+    """A strategy's name as a job's id may hold it."""
+    return re.sub(r"[^A-Za-z0-9._:-]+", "-", words)
 
 
 if __name__ == "__main__":
