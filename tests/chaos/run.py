@@ -1,15 +1,18 @@
 """How does Dragoman fare in many storms? `make chaos ARGS="--seeds 1-30"` prints the table.
 
 All storms of a call share three brokers; topic, group and Redis are new for each. A row a storm
-goes to `--table` as a JSON line. Exit status 1 if the promise was broken in any.
+goes to `--table` as a JSON line. Exit status 1 if the promise was broken in any. SIGTERM and
+Ctrl-C end it, and first all that it has started: what is broken is mended, so that takes a while.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import FrameType
 
 from support.chaos.brokers import Brokers
 from support.chaos.plan import Action
@@ -32,6 +35,7 @@ _SHORT = {
 
 def main(arguments: list[str]) -> int:
     """Run the storms."""
+    signal.signal(signal.SIGTERM, _end)
     options = _parser().parse_args(arguments)
     only = tuple(part.strip() for part in options.only.split(",") if part.strip())
     options.out.mkdir(parents=True, exist_ok=True)
@@ -94,6 +98,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--table", type=Path, help="JSON lines; default OUT/table.jsonl")
     parser.add_argument("--loud", action="store_true", help="print the timeline as it happens")
     return parser
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Unwind as Ctrl-C does. A second SIGTERM must not cut that short; a Ctrl-C may."""
+    del frame
+    signal.signal(number, _already_ending)  # not SIG_IGN, which what is started would inherit
+    sys.exit(128 + number)
+
+
+def _already_ending(number: int, frame: FrameType | None) -> None:
+    del number, frame
 
 
 def _seeds(words: str) -> Iterable[int]:
