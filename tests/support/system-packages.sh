@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Which programs do the integration tests need beside Python, and how do they get here?
-# redis-server, Java (a real Kafka is a JVM) and Maven (fetches Kafka's jars once). Debian and
-# Ubuntu as root: installed. Anywhere else: one line that says what to install.
+# redis-server, Java (a real Kafka is a JVM) and Maven (fetches Kafka's jars once); for root on Linux
+# ip as well (a test cuts links). Debian and Ubuntu as root: installed. Anywhere else: one line that
+# says what to install.
 set -euo pipefail
 
 declare -A package_of=([redis-server]=redis-server [java]=default-jre-headless [mvn]=maven)
+if [[ $(uname) == Linux ]] && ((EUID == 0)); then
+    package_of[ip]=iproute2
+fi
 
 missing=()
-for program in redis-server java mvn; do
+for program in "${!package_of[@]}"; do
     command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
 done
 if ((${#missing[@]} == 0)); then
