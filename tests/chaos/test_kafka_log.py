@@ -135,17 +135,17 @@ def poison_values() -> list[bytes | None]:
     return [value for value, _ in POISON.values()]
 
 
-@pytest.mark.parametrize("codec", ["lz4", "zstd", "snappy"])
 def test_a_codec_that_cannot_be_read_stops_the_worker_and_is_never_skipped(
-    codec: str, make_line: MakeLine, tmp_path: Path
+    make_line: MakeLine, tmp_path: Path
 ) -> None:
     line = make_line(2)
+    # One library reads all codecs but gzip, and aiokafka refuses each in the same words.
     (tmp_path / "cramjam.py").write_text("raise ImportError('not installed')\n")
     plain, records = new_jobs(line, 5)
     put_in(line, 0, *records)
     packed, records = new_jobs(line, 5)
     # Repeated bytes, or the producer leaves a batch as it is that no codec makes smaller.
-    put_in(line, 0, *(record + b" " * 500 for record in records), **{"compression.type": codec})
+    put_in(line, 0, *(record + b" " * 500 for record in records), **{"compression.type": "zstd"})
     after, records = new_jobs(line, 5)
     put_in(line, 0, *records)
 

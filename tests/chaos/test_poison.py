@@ -59,6 +59,9 @@ class Field:
     def running(self, job_id: str) -> bool:
         return job(self.redis, job_id).get("status") == "running"
 
+    def begun(self, job_id: str) -> bool:
+        return job(self.redis, job_id).get("status") in {"running", "completed"}
+
     def all_committed(self) -> bool:
         try:
             offsets, end = committed(self.kafka, f"{self.topic}-group", self.topic, 2)
@@ -184,6 +187,29 @@ def test_six_rolling_restarts_raise_no_suspicion(field: Field) -> None:
     with field.replica():
         fields = ended(field.redis, "slow")
     assert (fields["status"], fields["deliveries"]) == ("completed", str(TURNS + 1))
+    assert field.poisoned() == []
+
+
+def test_a_drain_out_of_time_gives_the_rest_back_and_the_next_worker_ends_it(field: Field) -> None:
+    slow, quick = ([f"{kind}{number}" for number in range(10)] for kind in ("slow", "quick"))
+    field.publish(*(a_job(name, f"#!sleep 8\n{name}") for name in slow))
+    field.publish(*(a_job(name, f"#!sleep 0.5\n{name}") for name in quick))
+    with field.replica(shutdown__grace_s=3) as replica:
+        wait_until(lambda: all(map(field.begun, slow + quick)), timeout_s=20, what="all have begun")
+        replica.terminate()
+        assert replica.wait() == 0
+    finished = {name: job(field.redis, name) for name in quick}
+    assert {(one["status"], one["deliveries"]) for one in finished.values()} == {("completed", "1")}
+    assert {job(field.redis, name)["status"] for name in slow} == {"queued"}
+    assert [name for name in slow if field.takes(name)] == []
+    assert not field.all_committed()
+    with field.replica():
+        for name in slow:
+            fields = ended(field.redis, name, timeout_s=40)
+            assert (fields["status"], fields["deliveries"]) == ("completed", "2")
+            assert fields["result"]["translations"][0]["text"] == f"[de] {name}"
+        wait_until(field.all_committed, timeout_s=20, what="all is committed")
+    assert {name: job(field.redis, name) for name in quick} == finished
     assert field.poisoned() == []
 
 

@@ -54,10 +54,10 @@ def test_brokers_that_hang_or_die_all_at_once_cost_time_alone(weather: Weather) 
 
 
 def test_scaling_up_and_down_redelivers_nothing_of_retained_partitions(weather: Weather) -> None:
-    joins = [stroke(4.0, Action.WORKER_ADD, target=name) for name in ("w1", "w2", "w3")]
+    joins = [stroke(4.0, Action.WORKER_ADD, target=name) for name in ("w1", "w2")]
     leaves = [
         stroke(at_s, Action.WORKER_REMOVE, target=name)
-        for at_s, name in ((10.0, "w1"), (12.0, "w2"), (14.0, "w3"))
+        for at_s, name in ((10.0, "w1"), (12.0, "w2"))
     ]
     retained: list[int] = []
 
@@ -76,7 +76,7 @@ def test_scaling_up_and_down_redelivers_nothing_of_retained_partitions(weather: 
         in_turn=True,
         inspect=inspect,
     )
-    assert (row.joins, row.drains + row.idle, row.skipped) == (3, 3, 0)
+    assert (row.joins, row.drains + row.idle, row.skipped) == (2, 2, 0)
     assert retained, "some partition stayed with the first worker all along"
 
 
@@ -134,16 +134,20 @@ def links() -> Iterator[Links]:
         yield made
 
 
-@pytest.mark.parametrize("server", ["redis", "kafka"])
-def test_a_link_that_goes_silent_for_20_s_costs_time_alone(
-    kafka_installed: Path, redis_installed: str, links: Links, tmp_path: Path, server: str
+@pytest.mark.netns
+def test_links_that_go_silent_one_after_the_other_cost_time_alone(
+    kafka_installed: Path, redis_installed: str, links: Links, tmp_path: Path
 ) -> None:
     del kafka_installed, redis_installed
-    cut = stroke(4.0, Action.LINK_CUT, hold_s=20.0, target=f"w0 {server}")
+    # Each for twice the session, and longer than any call to Redis waits.
+    cuts = (
+        stroke(4.0, Action.LINK_CUT, hold_s=12.0, target="w0 redis"),
+        stroke(20.0, Action.LINK_CUT, hold_s=12.0, target="w0 kafka"),
+    )
     options = Options(
-        seed=42, jobs=900, rate=60.0, workers=1, partitions=4, script=(cut,), folder=tmp_path
+        seed=42, jobs=1_500, rate=50.0, workers=1, partitions=4, script=cuts, folder=tmp_path
     )
     with LinkedBrokers(links.host("kafka")) as brokers:
         row = storm(brokers, LinkedDragoman(links, brokers), options)
     assert not row.broken, explained(row, Path(row.timeline), options)
-    assert (row.cuts, row.failed) == (1, 0), row.problems
+    assert (row.cuts, row.failed) == (2, 0), row.problems
