@@ -47,6 +47,7 @@ class Fleet:
         self.largest_in_flight: dict[str, float] = {}
         """Jobs in hand of each worker at most, as far as `look` saw."""
         self._whole_since = time.monotonic()
+        self._over = False
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -58,7 +59,9 @@ class Fleet:
             wait_until(worker.takes_jobs, timeout_s=_START_S, what=f"{worker.name} takes jobs")
 
     def stop(self) -> None:
-        """End all; what does not drain in time is killed."""
+        """End all, for good; what does not drain in time is killed."""
+        with self._lock:
+            self._over = True
         for worker in self.all():
             worker.resume()
             worker.terminate()
@@ -69,10 +72,16 @@ class Fleet:
         """One more; its name."""
         name = f"w{next(self._numbers)}"
         worker = self._system.worker(self._place, name)
-        worker.start()
+        self._start(worker)
         with self._lock:
             self._workers[name] = worker
         return name
+
+    def _start(self, worker: Worker) -> None:
+        # An interrupted storm may leave a healer behind, which must not outdo `stop`.
+        with self._lock:
+            if not self._over:
+                worker.start()
 
     def settled(self, name: str) -> str:
         """Wait until one takes jobs, or has been removed meanwhile."""
@@ -95,7 +104,7 @@ class Fleet:
 
     def restart(self, name: str) -> None:
         """Start one that has ended."""
-        self[name].start()
+        self._start(self[name])
 
     def drain(self, name: str) -> str:
         """SIGTERM and wait; how it ended."""
@@ -117,7 +126,7 @@ class Fleet:
                     "died", target=worker.name, status=worker.returncode, words=last_words
                 )
                 worker.stop(grace_s=0.1)
-                worker.start()
+                self._start(worker)
 
     def look(self) -> None:
         """See whether all take jobs: a worker takes seconds to start."""
