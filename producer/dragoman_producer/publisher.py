@@ -75,9 +75,14 @@ class Publisher:
         value: bytes | None,
         headers: Headers,
     ) -> None:
-        async with asyncio.timeout(self._timeout_s):
-            acknowledged = await producer.send(topic, value, key, headers=headers)
-            await acknowledged
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                acknowledged = await producer.send(topic, value, key, headers=headers)
+                await acknowledged
+        except TimeoutError:
+            if producer._sender.sender_task.done():  # noqa: SLF001  it died, and told nobody
+                await self._retire(producer)
+            raise
 
     async def close(self) -> None:
         """Give what was sent a bounded chance to arrive, and end every connection and task."""

@@ -63,7 +63,13 @@ class RedisConnection:
         async with self._redis.pipeline(transaction=False) as pipe:
             for command in commands:
                 pipe.execute_command(*command)
-            replies: list[Any] = await pipe.execute(raise_on_error=False)
+            try:
+                replies: list[Any] = await pipe.execute(raise_on_error=False)
+            except RuntimeError as error:
+                # uvloop's word for a connection that broke before its reader could say so
+                if "handler is closed" not in str(error):
+                    raise
+                raise NotConnected("the connection broke") from error
             return replies
 
     async def disconnect(self) -> None:

@@ -38,6 +38,10 @@ class TooLarge(Exception):
     """The broker takes no record of this size."""
 
 
+class _SenderDied(Exception):
+    """The producer's background task has ended: nothing of it will ever be acknowledged."""
+
+
 class KafkaPublisher:
     """One idempotent producer for everything the worker writes."""
 
@@ -73,7 +77,10 @@ class KafkaPublisher:
             value = b""  # aiokafka sends no record that has neither
         producer = self._producer
         try:
-            await producer.send_and_wait(topic, key=key, value=value, headers=list(headers))
+            await _acknowledged(producer, topic, key=key, value=value, headers=headers)
+        except _SenderDied as error:
+            await self._renew(producer)
+            raise Unavailable(f"topic {topic}: the producer had died") from error
         except MessageSizeTooLargeError:
             await self._renew(producer)
             await self._send_alone(topic, key=key, value=value, headers=headers)
@@ -187,6 +194,24 @@ class KafkaResults:
         except TooLarge:
             short = result.model_copy(update={"translations": [], "truncated": True})
             await self._publisher.send(self._topic, key=key, value=encode_result(short))
+
+
+async def _acknowledged(
+    producer: Any, topic: str, *, key: bytes | None, value: bytes | None, headers: Headers
+) -> None:
+    """Return once the broker has acknowledged it. Raises _SenderDied and KafkaError.
+
+    aiokafka's sender dies of any error that is not Kafka's, such as uvloop's RuntimeError for a
+    connection that has just broken, and tells nobody: what is buffered then waits for ever.
+    """
+    sender = producer._sender.sender_task  # noqa: SLF001  the only sign of it
+    if sender.done():
+        raise _SenderDied
+    sent = await producer.send(topic, key=key, value=value, headers=list(headers))
+    await asyncio.wait({sent, sender}, return_when=asyncio.FIRST_COMPLETED)
+    if not sent.done():
+        raise _SenderDied
+    await sent
 
 
 def _size(key: bytes | None, value: bytes | None, headers: Headers) -> int:

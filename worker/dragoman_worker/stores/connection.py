@@ -46,7 +46,13 @@ class RedisConnection:
         async with self._redis.pipeline(transaction=False) as pipeline:
             for command in commands:
                 pipeline.execute_command(*command)
-            replies: list[Any] = await pipeline.execute(raise_on_error=False)
+            try:
+                replies: list[Any] = await pipeline.execute(raise_on_error=False)
+            except RuntimeError as error:
+                # uvloop's word for a connection that broke before its reader could say so
+                if "handler is closed" not in str(error):
+                    raise
+                raise NotConnected("the connection broke") from error
             return replies
 
     async def disconnect(self) -> None:

@@ -1,0 +1,83 @@
+"""What if a connection breaks at the very moment it is used, under uvloop as under asyncio?
+
+uvloop answers a write to a transport that has just been closed with a RuntimeError, where asyncio
+lets it pass: neither redis-py nor aiokafka expects it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import uvloop
+from redis.exceptions import ConnectionError as NotConnected
+
+from dragoman_producer.errors import BrokerUnreachable
+from dragoman_producer.publisher import Publisher
+from dragoman_producer.redis_link import RedisConnection as ClientConnection
+from dragoman_schemas.connections import KafkaSettings
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import Unavailable
+from dragoman_worker.kafka.publisher import KafkaPublisher
+from dragoman_worker.stores.connection import RedisConnection as WorkerConnection
+from support.kafka_broker import KafkaBroker
+from support.redis_server import RedisServer
+
+RUNNERS = pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+
+
+@pytest.mark.redis
+@RUNNERS
+@pytest.mark.parametrize("kind", [WorkerConnection, ClientConnection], ids=["worker", "client"])
+def test_a_redis_connection_that_breaks_under_a_command_is_an_outage_and_the_next_one_works(
+    kind: Any, run: Callable[[Any], None], redis_server: RedisServer
+) -> None:
+    async def play() -> None:
+        connection = kind(redis_server.url)
+        assert await connection.send([("PING",)]) == [True]
+        (pooled,) = connection._redis.connection_pool._available_connections
+        pooled._writer.transport.abort()
+        with pytest.raises(NotConnected):
+            await connection.send([("PING",)])
+        assert await connection.send([("PING",)]) == [True]
+        await connection.close()
+
+    run(play())
+
+
+@pytest.mark.kafka
+async def test_a_producer_whose_sender_died_is_replaced(
+    kafka: KafkaBroker, topic: Callable[..., str]
+) -> None:
+    name = topic()
+    publisher = KafkaPublisher(KafkaSettings(bootstrap_servers=kafka.bootstrap), client_id="w")
+    await publisher.start(Deadline.after(20))
+    await publisher.send(name, key=b"a", value=b"1")
+    await _kill_sender(publisher._producer)
+    with pytest.raises(Unavailable, match="died"):
+        await publisher.send(name, key=b"a", value=b"2")
+    await publisher.send(name, key=b"a", value=b"2")
+    await publisher.close()
+
+
+@pytest.mark.kafka
+async def test_a_client_whose_sender_died_says_so_once_and_goes_on(
+    kafka: KafkaBroker, topic: Callable[..., str]
+) -> None:
+    name = topic()
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap)
+    publisher = Publisher(settings, connect_timeout_s=2)
+    await publisher.publish(name, b"a", b"1", ())
+    await _kill_sender(publisher._producer)
+    with pytest.raises(BrokerUnreachable):
+        await publisher.publish(name, b"a", b"2", ())
+    await publisher.publish(name, b"a", b"2", ())
+    await publisher.close()
+
+
+async def _kill_sender(producer: Any) -> None:
+    task = producer._sender.sender_task
+    task.cancel()
+    await asyncio.wait({task})
