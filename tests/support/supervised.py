@@ -1,33 +1,41 @@
 """How is a supervisor run over scripted replicas? A script, for it owns all children it has.
 
-Usage: `python supervised.py FOLDER OPTIONS`: dotted settings as JSON.
+Usage: `python supervised.py FOLDER OPTIONS`: dotted settings as JSON. It sends itself the signal
+that FOLDER/early names, if that exists, as it starts its first replica.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from dragoman_schemas.connections import load_settings
+from dragoman_worker.lifecycle import signals_held
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.supervisor import supervise
+from dragoman_worker.supervisor import leave, supervise
 from dragoman_worker.supervisor.backoff import Backoff
 from support import scripted_replica
 
 
-def main(folder: str, options: str) -> int:
+def main(folder: str, options: str) -> NoReturn:
     settings = load_settings(WorkerSettings, None, {"engine.kind": "echo", **json.loads(options)})
 
     def command(number: int, socket: Path, tether: int) -> Sequence[str]:
+        if Path(folder, "early").exists():  # nothing of the supervisor can hear it yet
+            os.kill(os.getpid(), getattr(signal, Path(folder, "early").read_text()))
         script = str(scripted_replica.__file__)
         return [sys.executable, script, str(number), str(socket), str(tether), folder]
 
-    end = supervise(settings, command, lambda: Backoff(initial_s=0.05))
-    sys.stdout.write(f"{end.status}: {end.message}\n")
-    return end.status
+    with signals_held():
+        end = supervise(settings, command, lambda: Backoff(initial_s=0.05))
+        sys.stdout.write(f"{end.status}: {end.message}\n")
+        leave(end.status)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    main(*sys.argv[1:])

@@ -32,9 +32,24 @@ Set = Annotated[
 @app.command()
 def run(config: Config = None, set_: Set = None) -> None:
     """Work until SIGTERM or Ctrl-C; a second one stops at once."""
-    settings = _settings(config, set_)
-    from dragoman_worker.supervisor import supervise
+    from dragoman_worker.lifecycle import signals_held
+    from dragoman_worker.supervisor import leave, supervise
 
+    # A signal now would end us with no regard to the replica that is about to start.
+    with signals_held():
+        settings = _settings(config, set_)
+        try:
+            end = supervise(settings, _command(settings, config, set_))
+        except SettingsError as error:
+            _fail(2, str(error))
+        except ModuleNotFoundError as error:
+            _fail(2, _not_installed(error))
+        if end.status:
+            _say(end.message)
+        leave(end.status)
+
+
+def _command(settings: Any, config: Path | None, set_: list[str] | None) -> Any:
     def command(number: int, socket: Path, tether: int) -> list[str]:
         own = _replica_settings(settings, number)
         pairs = [*(set_ or ()), *(f"{name}={json.dumps(value)}" for name, value in own.items())]
@@ -46,14 +61,7 @@ def run(config: Config = None, set_: Set = None) -> None:
             *(part for pair in pairs for part in ("--set", pair)),
         ]
 
-    try:
-        end = supervise(settings, command)
-    except SettingsError as error:
-        _fail(2, str(error))
-    except ModuleNotFoundError as error:
-        _fail(2, _not_installed(error))
-    if end.status:
-        _fail(end.status, end.message)
+    return command
 
 
 @app.command(hidden=True)
@@ -229,8 +237,12 @@ def _not_installed(error: ModuleNotFoundError) -> str:
 
 
 def _fail(status: int, message: str) -> NoReturn:
-    print(f"dragoman-worker: {message}", file=sys.stderr)
+    _say(message)
     raise SystemExit(status)
+
+
+def _say(message: str) -> None:
+    print(f"dragoman-worker: {message}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,26 @@ def supervised_signals(stop: Callable[[], None], abort: Callable[[], None]) -> I
 
 
 @contextmanager
+def signals_held() -> Iterator[None]:
+    """Keep stop signals for later: until `signals_heard`, or the end of the context."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def signals_heard() -> Iterator[None]:
+    """Hear stop signals while inside, those first that were held; then be as before."""
+    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     for number, handler in handlers.items():

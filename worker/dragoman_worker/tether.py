@@ -45,10 +45,11 @@ class Tether:
     def hold(self) -> None:
         """From now on, die at once when the supervisor does; Ctrl-C is for the supervisor alone.
 
-        SIGINT was blocked in us since before we began, so none has been acted on.
+        SIGINT was blocked in us since before we began, so none has been acted on; SIGTERM was so
+        in the first of us, for its supervisor could not act on one yet.
         """
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
         if not _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
             threading.Thread(target=self._die_when_it_breaks, name="tether", daemon=True).start()
         elif self._is_broken():  # the supervisor died before the kernel was asked

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from dragoman_worker.lifecycle import STOP_SIGNALS, stop_signals
+from dragoman_worker.lifecycle import STOP_SIGNALS, signals_heard, signals_held, stop_signals
 from support.waiting import eventually
 
 
@@ -40,3 +40,18 @@ async def test_afterwards_the_signals_mean_what_they_meant() -> None:
     with stop_signals(lambda: None, lambda: None):
         assert signal.getsignal(signal.SIGTERM) is not before
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("number", STOP_SIGNALS)
+async def test_a_held_signal_is_heard_as_soon_as_somebody_listens(number: signal.Signals) -> None:
+    heard: list[str] = []
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with signals_held():
+        os.kill(os.getpid(), number)
+        with stop_signals(lambda: heard.append("stop"), lambda: heard.append("abort")):
+            assert not heard
+            with signals_heard():
+                await eventually(lambda: bool(heard), timeout_s=5, what="the held signal")
+            assert number in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert heard == ["stop"]
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

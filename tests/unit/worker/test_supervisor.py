@@ -244,14 +244,25 @@ def test_one_signal_to_the_whole_group_only_drains(run: NewRun, number: signal.S
         assert not made.events("abort", each)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_before_anything_can_hear_it_drains_all_the_same(
+    run: NewRun, tmp_path: Path, number: signal.Signals
+) -> None:
+    (tmp_path / "early").write_text(number.name)
+    made = run({"0": [{}], "1": [{}]})
+    assert made.ends() == 0
+    assert not made.events("start", 1)
+    assert made.process.session() == []
+
+
 @pytest.mark.parametrize("how", ["ignore", 30])
 def test_a_second_signal_ends_everything_within_2_s(run: NewRun, how: str | int) -> None:
     made = run({"0": [{"term": how, "leave": True}], "1": [{"term": how}]})
     made.seen("ready", number=1)
     made.process.terminate()
     made.seen("term", number=0)
-    made.process.terminate()
     asked_at = time.monotonic()
+    os.kill(made.process.pid, signal.SIGTERM)
     assert made.ends() == 0
     assert time.monotonic() - asked_at < 2.0
     assert made.events("abort", 1)

@@ -11,7 +11,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from dragoman_worker.http import HttpServer, verdict
-from dragoman_worker.lifecycle import stop_signals
+from dragoman_worker.lifecycle import signals_heard, stop_signals
 from dragoman_worker.log import logger
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.supervisor.asking import Answer, ask
@@ -51,6 +51,7 @@ class House:
         async with AsyncExitStack() as stack:
             stack.enter_context(self._nursery.reaping())
             stack.enter_context(stop_signals(self._stop, self._abort))
+            stack.enter_context(signals_heard())
             http = HttpServer(
                 self._settings.http,
                 {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._scrape},
