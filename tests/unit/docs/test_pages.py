@@ -17,6 +17,7 @@ from pydantic_core import PydanticUndefined
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.supervisor.metrics import ReplicaMetrics
 
 _ROOT = Path(__file__).parents[3]
 _WORKER = _ROOT / "worker" / "dragoman_worker"
@@ -69,15 +70,18 @@ def test_every_setting_is_documented_with_its_default_and_no_other() -> None:
 
 
 def test_every_metric_is_documented_with_its_labels_and_no_other() -> None:
+    ours = [Metrics(CollectorRegistry()), ReplicaMetrics(CollectorRegistry())]
     expected = {
         family.name + ("_total" if family.type == "counter" else "")
-        for family in Metrics(CollectorRegistry()).registry.collect()
+        for metrics in ours
+        for family in metrics.registry.collect()
     }
     documented = _rows("Metrics")
     assert set(documented) == expected
     labelled = {
         getattr(metric, "_name", ""): metric._labelnames
-        for metric in vars(Metrics(CollectorRegistry())).values()
+        for metrics in ours
+        for metric in vars(metrics).values()
         if hasattr(metric, "_labelnames")
     }
     for name, cells in documented.items():
