@@ -70,7 +70,10 @@ def test_every_setting_is_documented_with_its_default_and_no_other() -> None:
 
 
 def test_every_metric_is_documented_with_its_labels_and_no_other() -> None:
-    ours = [Metrics(CollectorRegistry()), ReplicaMetrics(CollectorRegistry())]
+    ours: list[Metrics | ReplicaMetrics] = [
+        Metrics(CollectorRegistry()),
+        ReplicaMetrics(CollectorRegistry()),
+    ]
     expected = {
         family.name + ("_total" if family.type == "counter" else "")
         for metrics in ours

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from dragoman_worker.supervisor.backoff import Backoff
+from dragoman_worker.supervisor.folder import run_folder
 from dragoman_worker.supervisor.nursery import Command, Nursery
 
 if TYPE_CHECKING:
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from dragoman_worker.supervisor.house import End
 
 __all__ = ["leave", "supervise"]
-
-_LONGEST_FOLDER: Final = 80
-"""Characters: a socket's path may have 107 in all on Linux, 103 on macOS."""
 
 
 def supervise(
@@ -35,7 +31,7 @@ def supervise(
 
     Raises SettingsError where the HTTP port cannot be had.
     """
-    with _folder() as folder, Nursery(command, Path(folder)) as nursery:
+    with run_folder() as folder, Nursery(command, folder) as nursery:
         # The first replica imports its engine while we import the rest of ourselves.
         nursery.start(0)
         from dragoman_worker import log  # noqa: PLC0415
@@ -57,8 +53,3 @@ def leave(status: int) -> NoReturn:
         with suppress(OSError, ValueError):  # nobody reads any more; closed
             stream.flush()
     os._exit(status)
-
-
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    usual = len(tempfile.gettempdir()) <= _LONGEST_FOLDER
-    return tempfile.TemporaryDirectory(prefix="dragoman-", dir=None if usual else "/tmp")  # noqa: S108
