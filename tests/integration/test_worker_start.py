@@ -50,7 +50,7 @@ def test_a_wrong_setting_ends_with_2_and_names_itself(
 ) -> None:
     at: dict[str, Any] = {"kafka": kafka.bootstrap, "redis": redis_server.url}
     with WorkerProcess(tmp_path, **at, topic=topic(), settings=settings) as worker:
-        assert worker.wait(timeout_s=40) == 2
+        assert worker.wait(timeout_s=90) == 2
         assert named in last_line(worker)
 
 
