@@ -283,6 +283,22 @@ async def test_what_is_finished_is_committed_in_the_end(bench: Bench) -> None:
     assert bench.consumer.stopped
 
 
+async def test_work_finished_while_a_sibling_leaves_is_committed_after_the_rebalance(
+    bench: Bench,
+) -> None:
+    deliveries = await bench.source.poll(100)
+    await bench.consumer.listener.on_partitions_revoked(set(bench.consumer.assignment()))
+    for delivery in deliveries:
+        bench.source.complete(delivery)
+    closing = asyncio.create_task(bench.source.close())
+    await asyncio.sleep(0)
+    assert not bench.consumer.stopped
+    bench.consumer.publish_assignment([0, 1])
+    await bench.consumer.listener.on_partitions_assigned(set(bench.consumer.assignment()))
+    await closing
+    assert bench.consumer.commits == [{partition(0): 10, partition(1): 10}]
+
+
 async def test_lag_counts_what_is_not_finished(bench: Bench) -> None:
     assert bench.source.lag() == 20
     deliveries = await bench.source.poll(10)

@@ -53,6 +53,11 @@ class Committer:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        member = self._member()
+        if member is not None and not member.broken and self._owes():
+            # A sibling that drained beside us has left: nothing may be committed until the group
+            # has rebalanced, and what is finished would be delivered again.
+            await member.assigned_within(LAST_COMMIT_S)
         await self.commit(LAST_COMMIT_S)
 
     async def commit(self, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
@@ -106,6 +111,9 @@ class Committer:
     def age_s(self) -> float:
         """Seconds that finished work has gone uncommitted; 0 while there is none."""
         return time.monotonic() - self._committed_at if self.due() else 0.0
+
+    def _owes(self) -> bool:
+        return any(offsets.due for _, offsets in self._partitions.items())
 
     async def _commit_forever(self) -> None:
         while True:
