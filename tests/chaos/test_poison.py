@@ -23,10 +23,16 @@ from support.replica_process import ReplicaProcess
 from support.waiting import wait_until
 from support.worker_process import WorkerProcess
 
-pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.redis,
+    pytest.mark.chaos,
+    pytest.mark.timeout(240),  # with the start of Kafka, on a busy machine
+]
 
 MakeTopic = Callable[..., str]
-TURNS = 6
+TURNS = 5
+"""One more than makes a job poisonous."""
 
 
 class Field:
@@ -116,23 +122,15 @@ def test_a_job_that_kills_its_process_is_poisoned_and_300_bystanders_are_not(
     )
     most_in_flight = 0
 
-    def settled_or_ended() -> bool:
+    def settled() -> bool:
         nonlocal most_in_flight
         if most_in_flight < 20:
             taken = sum(field.takes(name) > 0 for name in bystanders[::10])
             most_in_flight = max(most_in_flight, taken)
-        found = job(field.redis, "killer").get("status") == "failed"
-        return not worker.running or (found and field.all_committed())
+        return job(field.redis, "killer").get("status") == "failed" and field.all_committed()
 
-    try:
-        # As long as `run` ends with its replica, somebody starts it again; a supervisor need not.
-        for _ in range(8):
-            worker.start()
-            wait_until(settled_or_ended, timeout_s=100, what="settled, or the process ended")
-            if worker.running:
-                break
-    finally:
-        worker.stop()
+    with worker:  # its replica starts five times: 4 s each, or 20 on a busy machine
+        worker.wait_for(settled, timeout_s=250, what="settled")
     assert most_in_flight >= 20, "of every tenth bystander, so many were in flight at one time"
     killer = job(field.redis, "killer")
     assert (killer["status"], killer["result"]["error"]["code"]) == ("failed", "poisoned")
@@ -174,7 +172,7 @@ def test_two_poisonous_jobs_at_once_one_of_many_items_are_both_found_alone(field
         assert job(field.redis, f"b{number}")["status"] == "completed"
 
 
-def test_six_rolling_restarts_raise_no_suspicion(field: Field) -> None:
+def test_rolling_restarts_raise_no_suspicion(field: Field) -> None:
     field.publish(a_job("slow", "#!sleep 1.5\nx"))
     for turn in range(TURNS):
         with field.replica(shutdown__grace_s=0) as replica:
@@ -213,7 +211,7 @@ def test_a_drain_out_of_time_gives_the_rest_back_and_the_next_worker_ends_it(fie
     assert field.poisoned() == []
 
 
-def test_six_joins_and_leaves_of_another_worker_raise_no_suspicion(field: Field) -> None:
+def test_joins_and_leaves_of_another_worker_raise_no_suspicion(field: Field) -> None:
     field.publish(*(a_job(f"slow{number}", f"#!sleep 8\n{number}") for number in range(8)))
     names = [f"slow{number}" for number in range(8)]
     with field.replica("stays"):
@@ -238,9 +236,7 @@ def test_six_joins_and_leaves_of_another_worker_raise_no_suspicion(field: Field)
 
 
 @pytest.mark.parametrize("seam", ["take", "finish"])
-def test_a_hundred_duplicates_and_six_lost_replies_raise_no_suspicion(
-    field: Field, seam: str
-) -> None:
+def test_a_hundred_duplicates_and_lost_replies_raise_no_suspicion(field: Field, seam: str) -> None:
     field.publish(*[a_job("same", "#!sleep 0.3\nx")] * 100)
     with field.replica(point=Point("reply lost", seam, TURNS)) as replica:
         assert ended(field.redis, "same")["status"] == "completed"

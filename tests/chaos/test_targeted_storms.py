@@ -31,8 +31,8 @@ def stroke(at_s: float, action: Action, hold_s: float = 0.0, target: str | None 
 
 
 def test_a_worker_that_wakes_up_after_its_session_changes_nothing(weather: Weather) -> None:
-    stop = stroke(4.0, Action.WORKER_STOP, hold_s=12.0, target="w0")
-    row = weather(jobs=1_500, rate=100.0, workers=2, script=(stop,))
+    stop = stroke(4.0, Action.WORKER_STOP, hold_s=7.0, target="w0")
+    row = weather(jobs=1_200, rate=100.0, workers=2, script=(stop,), session_timeout_s=3.0)
     assert row.stops == 1, "it was stopped with work in hand, for twice its session"
     assert row.duplicate_computations, "others did its work again"
 
@@ -48,8 +48,8 @@ def test_a_worker_killed_while_redis_is_silent_has_committed_nothing_unwritten(
 
 def test_brokers_that_hang_or_die_all_at_once_cost_time_alone(weather: Weather) -> None:
     hang = stroke(4.0, Action.ALL_BROKERS_STOP, hold_s=10.0)
-    die = stroke(20.0, Action.ALL_BROKERS_KILL, hold_s=3.0)
-    row = weather(jobs=1_600, rate=70.0, workers=2, script=(hang, die))
+    die = stroke(17.0, Action.ALL_BROKERS_KILL, hold_s=2.0)
+    row = weather(jobs=1_330, rate=70.0, workers=2, script=(hang, die))
     assert row.broker_blows == 2
 
 
@@ -139,13 +139,20 @@ def test_links_that_go_silent_one_after_the_other_cost_time_alone(
     kafka_installed: Path, redis_installed: str, links: Links, tmp_path: Path
 ) -> None:
     del kafka_installed, redis_installed
-    # Each for twice the session, and longer than any call to Redis waits.
+    # Each for three times the session, and longer than any call to Redis waits.
     cuts = (
-        stroke(4.0, Action.LINK_CUT, hold_s=12.0, target="w0 redis"),
-        stroke(20.0, Action.LINK_CUT, hold_s=12.0, target="w0 kafka"),
+        stroke(4.0, Action.LINK_CUT, hold_s=9.0, target="w0 redis"),
+        stroke(16.0, Action.LINK_CUT, hold_s=9.0, target="w0 kafka"),
     )
     options = Options(
-        seed=42, jobs=1_500, rate=50.0, workers=1, partitions=4, script=cuts, folder=tmp_path
+        seed=42,
+        jobs=1_250,
+        rate=50.0,
+        workers=1,
+        partitions=4,
+        session_timeout_s=3.0,
+        script=cuts,
+        folder=tmp_path,
     )
     with LinkedBrokers(links.host("kafka")) as brokers:
         row = storm(brokers, LinkedDragoman(links, brokers), options)

@@ -251,6 +251,7 @@ async def test_partitions_added_while_running_are_read_from_their_beginning(
 # --- no broker ------------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(300)  # a broker starts three times and a worker once: slow on a busy machine
 def test_a_worker_without_its_broker_lives_works_on_and_can_be_stopped(
     own_kafka: KafkaBroker, redis_server: RedisServer, tmp_path: Path
 ) -> None:
