@@ -212,7 +212,7 @@ def test_a_drain_out_of_time_gives_the_rest_back_and_the_next_worker_ends_it(fie
 
 
 def test_joins_and_leaves_of_another_worker_raise_no_suspicion(field: Field) -> None:
-    field.publish(*(a_job(f"slow{number}", f"#!sleep 8\n{number}") for number in range(8)))
+    field.publish(*(a_job(f"slow{number}", f"#!sleep 15\n{number}") for number in range(8)))
     names = [f"slow{number}" for number in range(8)]
     with field.replica("stays"):
         wait_until(lambda: all(map(field.running, names)), timeout_s=20, what="all run")
@@ -227,7 +227,7 @@ def test_joins_and_leaves_of_another_worker_raise_no_suspicion(field: Field) -> 
                 guest.terminate()
                 assert guest.wait() == 0
             wait_until(lambda: field.members() == 1, timeout_s=20, what="one member")
-        ends = [ended(field.redis, name, timeout_s=40) for name in names]
+        ends = [ended(field.redis, name, timeout_s=60) for name in names]
         assert {fields["status"] for fields in ends} == {"completed"}
         assert [name for name in names if field.takes(name)] == []
         wait_until(field.all_committed, timeout_s=20, what="all is committed")
