@@ -80,7 +80,8 @@ class Publisher:
                 acknowledged = await producer.send(topic, value, key, headers=headers)
                 await acknowledged
         except TimeoutError:
-            if producer._sender.sender_task.done():  # noqa: SLF001  it died, and told nobody
+            sender = producer._sender.sender_task  # noqa: SLF001  it may have died and told nobody
+            if sender is not None and sender.done():
                 await self._retire(producer)
             raise
 

@@ -13,7 +13,8 @@ import pytest
 import redis
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewPartitions
 from prometheus_client import CollectorRegistry
 
@@ -113,7 +114,9 @@ def delete_before(bootstrap: str, topic: str, **offsets: int) -> None:
 
 def end_offsets(bootstrap: str, topic: str, partitions: int) -> list[int]:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    asked = {TopicPartition(topic, each): OffsetSpec.latest() for each in range(partitions)}
+    asked: dict[TopicPartition, OffsetSpec] = {}
+    for each in range(partitions):
+        asked[TopicPartition(topic, each)] = OffsetSpec.latest()
     found = admin.list_offsets(asked)
     return [found[each].result(timeout=20).offset for each in sorted(found)]
 
