@@ -158,7 +158,7 @@ class Watch:
             job_id
             for job_id, spots in self._open.items()
             if job_id not in self.seen.beyond
-            and any(offset < committed.get(partition, 0) for partition, offset in spots)
+            and any(offset < (committed.get(partition) or 0) for partition, offset in spots)
         ]
         # Read after the commit was: what has no end now had none then.
         for job_id, end in zip(ids, self._system.ends(client, ids), strict=True):
