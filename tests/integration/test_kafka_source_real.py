@@ -114,9 +114,11 @@ def delete_before(bootstrap: str, topic: str, **offsets: int) -> None:
 
 def end_offsets(bootstrap: str, topic: str, partitions: int) -> list[int]:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    asked: dict[TopicPartition, OffsetSpec] = {}
-    for each in range(partitions):
-        asked[TopicPartition(topic, each)] = OffsetSpec.latest()
+    latest = OffsetSpec.latest()
+    assert latest is not None
+    asked: dict[TopicPartition, OffsetSpec] = {
+        TopicPartition(topic, each): latest for each in range(partitions)
+    }
     found = admin.list_offsets(asked)
     return [found[each].result(timeout=20).offset for each in sorted(found)]
 
