@@ -163,9 +163,9 @@ def _any_of(replies: Iterable[Any], kinds: tuple[type[Exception], ...]) -> bool:
 def is_read_only(replies: Iterable[Any], errors: Errors) -> bool:
     """Also as Redis 6 quotes it, inside the error of a script."""
     return any(
-        isinstance(reply, errors.read_only)
-        or (isinstance(reply, Exception) and "-READONLY " in str(reply))
-        for reply in replies
+        isinstance(error, errors.read_only) or "-READONLY " in str(error)
+        for error in replies
+        if isinstance(error, Exception)
     )
 
 
