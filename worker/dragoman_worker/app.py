@@ -15,6 +15,7 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
 from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.executor import Executor
+from dragoman_worker.heap import seldom_collected
 from dragoman_worker.http import HttpServer, replica_pages
 from dragoman_worker.in_hand import InHand
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
@@ -84,7 +85,8 @@ class App:
             if self._seat:
                 self._seat.tether.ready()
             try:
-                await worker.run()
+                with seldom_collected():
+                    await worker.run()
             finally:
                 self._log.info("stopping")
 
