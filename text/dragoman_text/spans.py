@@ -26,6 +26,8 @@ _KINDS: Final = {
     "brace": r"\{(?:[A-Za-z0-9_][\w.\[\]]{0,60}(?:![rsa])?(?::[^{}\n]{0,40})?)?\}",
 }
 _PATTERN: Final = re.compile("|".join(f"(?P<{kind}>{body})" for kind, body in _KINDS.items()))
+_PERHAPS: Final = re.compile(r"://|www\.|[@`<&{%]")
+"""In every text that holds a placeholder; most texts hold none, and end the search here."""
 _CLOSING: Final = {")": "(", "]": "[", "}": "{"}
 
 
@@ -43,7 +45,8 @@ def find_spans(text: str, terms: Iterable[str] = ()) -> list[Span]:
 
     Spans neither overlap nor are empty: what overlaps becomes one span.
     """
-    found = [_placeholder(match) for match in _PATTERN.finditer(text)]
+    places = _PATTERN.finditer(text) if _PERHAPS.search(text) else ()
+    found = [_placeholder(match) for match in places]
     for term in set(terms) - {""}:
         found += [Span(start, start + len(term), "term") for start in _occurrences(text, term)]
     return _united(sorted(found))
@@ -60,9 +63,10 @@ def is_translatable(text: str, terms: Iterable[str] = ()) -> bool:
     Otherwise (nothing, blanks, digits, punctuation, emoji, a link, a placeholder) the text is its
     own translation.
     """
-    return has_letters(text) and any(
-        has_letters(piece) for piece in unprotected(text, find_spans(text, terms))
-    )
+    if not has_letters(text):
+        return False
+    spans = find_spans(text, terms)
+    return not spans or any(map(has_letters, unprotected(text, spans)))
 
 
 def unprotected(text: str, spans: Sequence[Span]) -> list[str]:
