@@ -145,8 +145,10 @@ class TranslationResult(ResultModel):
     @model_serializer(mode="wrap")
     def _without_absent_members(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         members: dict[str, Any] = dump(self)
-        for name in ("metadata", "document", "warnings", "truncated"):
-            if not members.get(name) and getattr(self, name) != {}:
+        if self.metadata is None:
+            members.pop("metadata", None)
+        for name in ("document", "warnings", "truncated"):
+            if not members.get(name):
                 members.pop(name, None)
         if self.truncated:
             members.pop("translations", None)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, NoReturn
 
 from pydantic import ValidationError
@@ -102,7 +103,12 @@ def replay_of(headers: Iterable[tuple[str, bytes]]) -> int:
 def rfc3339(ms: int) -> str:
     """``ms`` since the epoch as the contract writes times: ``2030-01-31T12:00:00.000Z``."""
     seconds, milliseconds = divmod(ms, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
+    return f"{_to_the_second(seconds)}.{milliseconds:03d}Z"
+
+
+@lru_cache(maxsize=64)
+def _to_the_second(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def now_rfc3339() -> str:
