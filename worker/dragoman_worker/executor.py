@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from os import urandom
 from typing import Final
-from uuid import uuid4
 
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.wire import (
@@ -28,12 +27,14 @@ from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.outcome import Completed, Outcome, Rejected, Released, Take
 from dragoman_worker.permits import Draining, Permits
+from dragoman_worker.planning import Plan
 from dragoman_worker.ports import Delivery, Store, TakeReply, TakeRequest
 from dragoman_worker.reporting import Execution, Reporter
 from dragoman_worker.retry import until_available
 from dragoman_worker.translation import Translator
 
 DEFAULT_TTL_S: Final = 86_400
+_CLAIMED: Final = frozenset({"run", "cancel", "poisoned"})
 _DECODE_ERRORS: Final = {
     kind.code: kind
     for kind in (errors.InvalidJob, errors.UnsupportedSchema, errors.UnsupportedLanguage)
@@ -146,7 +147,7 @@ class Executor:
         envelope, delivery = execution.envelope, execution.delivery
         take = Take(
             job_id=envelope.job_id,
-            nonce=uuid4().hex,
+            nonce=urandom(16).hex(),
             replay=execution.replay,
             ttl_s=_ttl_s(execution.job),
             fingerprint=envelope.fingerprint,
@@ -167,8 +168,7 @@ class Executor:
         except errors.Conflict:
             execution.held.take = None
             raise
-        claimed = reply.verdict in {"run", "cancel", "poisoned"}
-        execution.held.take = replace(take, replay=reply.replays) if claimed else None
+        execution.held.take = _claim(take, reply)
         execution.reply = reply
         if reply.deliveries > 1:
             self._metrics.redeliveries.inc()
@@ -204,23 +204,27 @@ class Executor:
             return self._reporter.ended(execution, errors.Cancelled("its document was cancelled"))
         started = time.perf_counter()
         try:
-            async with self._cancellable(execution):
-                await self._translator.run(plan)
+            await self._run_plan(execution, plan)
         except TimeoutError:
             execution.engine_s = time.perf_counter() - started
             return self._reporter.ended(execution, _why_ended(execution.held))
         execution.engine_s = time.perf_counter() - started
         return self._reporter.finished(execution, plan)
 
-    @asynccontextmanager
-    async def _cancellable(self, execution: Execution) -> AsyncIterator[None]:
-        """One scope for the deadline and for cancels: whichever comes first ends it."""
+    async def _run_plan(self, execution: Execution, plan: Plan) -> None:
+        """In one scope for the deadline and for cancels: TimeoutError when either ends it."""
         async with asyncio.timeout_at(_loop_time_of(execution.job)) as scope:
             execution.held.run_in(scope)  # a scope can be ended only once it has been entered
             try:
-                yield
+                await self._translator.run(plan)
             finally:
                 execution.held.leave_scope()
+
+
+def _claim(take: Take, reply: TakeReply) -> Take | None:
+    if reply.verdict not in _CLAIMED:
+        return None
+    return take if reply.replays == take.replay else replace(take, replay=reply.replays)
 
 
 def _why_ended(held: JobInHand) -> JobError:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Final, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from dragoman_schemas.results import QualityVerdict, TerminalStatus
 
 _JOB_BUCKETS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800)
 _TOKEN_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.5, 1)
@@ -127,6 +129,15 @@ class Metrics:
             registry=registry,
         )
         self.ready = Gauge("dragoman_ready", "1 while jobs are being taken.", registry=registry)
+
+        # What every job counts, looked up once: a look-up takes a lock and checks the labels.
+        self.jobs_by_status = {name: self.jobs.labels(name) for name in get_args(TerminalStatus)}
+        self.items_by_verdict = {name: self.items.labels(name) for name in get_args(QualityVerdict)}
+        self.prompt_tokens = self.tokens.labels("prompt")
+        self.completion_tokens = self.tokens.labels("completion")
+        self.queue_seconds = self.job_seconds.labels("queue")
+        self.engine_seconds = self.job_seconds.labels("engine")
+        self.total_seconds = self.job_seconds.labels("total")
 
     def limited_by(self, cause: str) -> None:
         """Mark the one cause that limits throughput now, and unmark the one before."""

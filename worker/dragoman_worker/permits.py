@@ -154,6 +154,8 @@ class Permits:
         return permit
 
     def _grant(self) -> None:
+        if not self._lines and not self._solitude:
+            return
         self._grant_solitude()
         while (line := self._next_line()) is not None:
             waiters = self._lines[line]

@@ -139,7 +139,8 @@ class Planner:
         try:
             for unit, warnings in self._units(job, profile, segment):
                 planned.units.append(unit)
-                planned.warnings = list(dict.fromkeys((*planned.warnings, *warnings)))
+                if warnings:
+                    planned.warnings = list(dict.fromkeys((*planned.warnings, *warnings)))
         except JobError as error:  # the item's own: its neighbours go on
             planned.units.clear()
             planned.error = error
@@ -181,7 +182,7 @@ class Planner:
         source_tokens = self._engine.count_tokens(core)
         if profile.max_source_tokens is not None and source_tokens > profile.max_source_tokens:
             return None
-        rendering = profile.render(replace(segment, text=core))
+        rendering = profile.render(segment if core == segment.text else replace(segment, text=core))
         ids = self._engine.encode(rendering.prompt)
         room = self._engine.limits.max_model_len - len(ids)
         decoding = self._decoding(job, profile, source_tokens, room)
@@ -253,6 +254,8 @@ def _few_sentences(segment: Segment, most: int | None) -> bool:
 
 def _framed(text: str) -> tuple[str, str, str]:
     core = text.strip()
+    if len(core) == len(text):
+        return text, "", ""
     start = text.index(core)
     return core, text[:start], text[start + len(core) :]
 

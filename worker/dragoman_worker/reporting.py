@@ -185,6 +185,8 @@ def _error_info(failure: JobError) -> ErrorInfo:
 
 
 def _sum(items: list[ItemResult]) -> Usage:
+    if len(items) == 1:  # the usual job
+        return items[0].usage
     return Usage(
         prompt_tokens=sum(item.usage.prompt_tokens for item in items),
         completion_tokens=sum(item.usage.completion_tokens for item in items),

@@ -225,15 +225,15 @@ class Worker:
             await until_available(lambda: results.publish(result))
 
     def _count(self, result: TranslationResult) -> None:
-        self._metrics.jobs.labels(result.status).inc()
+        metrics, timing = self._metrics, result.timing
+        metrics.jobs_by_status[result.status].inc()
         for item in result.translations:
-            self._metrics.items.labels(item.quality).inc()
-        self._metrics.tokens.labels("prompt").inc(result.usage.prompt_tokens)
-        self._metrics.tokens.labels("completion").inc(result.usage.completion_tokens)
-        timing, seconds = result.timing, self._metrics.job_seconds
-        seconds.labels("queue").observe(timing.queue_ms / 1000)
-        seconds.labels("engine").observe(timing.engine_ms / 1000)
-        seconds.labels("total").observe(timing.total_ms / 1000)
+            metrics.items_by_verdict[item.quality].inc()
+        metrics.prompt_tokens.inc(result.usage.prompt_tokens)
+        metrics.completion_tokens.inc(result.usage.completion_tokens)
+        metrics.queue_seconds.observe(timing.queue_ms / 1000)
+        metrics.engine_seconds.observe(timing.engine_ms / 1000)
+        metrics.total_seconds.observe(timing.total_ms / 1000)
 
     # --- cancels and the end ----------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from dragoman_worker.ports import Prompt
 from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
 
 _SAMPLING: Final = ProfileSampling()
+_FORMAL: Final = frozenset({"more", "less"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,14 @@ class Plain:
 
 
 def _ignored(segment: Segment) -> tuple[str, ...]:
-    given = {
-        "context": segment.context,
-        "glossary": segment.glossary,
-        "do_not_translate": segment.do_not_translate,
-        "formality": segment.formality in {"more", "less"},
-        "instructions": segment.instructions,
-    }
-    return tuple(f"{name}: this engine takes none" for name, value in given.items() if value)
+    given = (
+        ("context", segment.context),
+        ("glossary", segment.glossary),
+        ("do_not_translate", segment.do_not_translate),
+        ("formality", segment.formality in _FORMAL),
+        ("instructions", segment.instructions),
+    )
+    return tuple([f"{name}: this engine takes none" for name, value in given if value])
 
 
 PLAIN: Final = Plain()
