@@ -49,7 +49,7 @@ class RedisConnection:
     async def send(self, commands: Sequence[Command]) -> list[Any]:
         """See Connection. Packed and read in bulk: redis-py's own pipeline does it one by one."""
         packed = b"".join(map(pack_command, commands))
-        connection = await self._pool.get_connection()
+        connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
         try:
             await connection.send_packed_command(packed)
             replies = await _replies(connection, len(commands))
