@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -51,7 +52,7 @@ class RedisConnection:
         packed = b"".join(map(pack_command, commands))
         connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
         try:
-            await connection.send_packed_command(packed)
+            await _sent(connection, packed)
             replies = await _replies(connection, len(commands))
         finally:
             await self._pool.release(connection)
@@ -68,6 +69,15 @@ class RedisConnection:
     async def close(self) -> None:
         """See Connection."""
         await self._redis.aclose()
+
+
+async def _sent(connection: Any, packed: bytes) -> None:
+    task = asyncio.current_task()
+    cancels = task.cancelling() if task else 0
+    await connection.send_packed_command(packed)
+    if task and task.cancelling() > cancels:  # redis-py's wait_for swallows it (Python 3.11)
+        await connection.disconnect(nowait=True)
+        raise asyncio.CancelledError
 
 
 async def _replies(connection: Any, count: int) -> list[Any]:
