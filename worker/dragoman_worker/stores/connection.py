@@ -74,7 +74,13 @@ class RedisConnection:
 async def _sent(connection: Any, packed: bytes) -> None:
     task = asyncio.current_task()
     cancels = task.cancelling() if task else 0
-    await connection.send_packed_command(packed)
+    try:
+        await connection.send_packed_command(packed)
+    except RuntimeError as error:
+        # uvloop's word for a connection that broke before its reader could say so
+        if "handler is closed" not in str(error):
+            raise
+        raise NotConnected("the connection broke") from error
     if task and task.cancelling() > cancels:  # redis-py's wait_for swallows it (Python 3.11)
         await connection.disconnect(nowait=True)
         raise asyncio.CancelledError
