@@ -48,7 +48,7 @@ async def test_a_held_signal_is_heard_as_soon_as_somebody_listens(number: signal
     heard: list[str] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     with signals_held():
-        # To this thread: others, which a test run has and a starting worker has not, do not hold it.
+        # To this thread: a test run has others, which do not hold it; a starting worker has none.
         signal.pthread_kill(threading.get_ident(), number)
         with stop_signals(lambda: heard.append("stop"), lambda: heard.append("abort")):
             assert not heard
