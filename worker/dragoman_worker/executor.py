@@ -175,21 +175,23 @@ class Executor:
         return reply
 
     async def _give_back(self, execution: Execution) -> Outcome:
-        """The partition went while we asked: nothing has entered the engine, so nothing will."""
+        """The partition went, or the engine died, while we asked: nothing has entered it."""
         if (take := execution.held.take) is not None:
             await until_available(lambda: self._store.release(take))
             execution.held.take = None
-        return Released("partition revoked")
+        return Released("not to be done here")
 
     async def _alone(self, execution: Execution) -> Outcome:
         """A job that was in hand when processes died runs with nobody else in the engine."""
         if execution.plan is not None:
             self._translator.dismiss(execution.plan)
         async with self._permits.alone(execution.envelope.job_id):
+            if self._permits.closed:
+                raise Draining
             return await self._answer(execution, await self._take(execution, alone=True))
 
     async def _translate(self, execution: Execution) -> Outcome:
-        if not self._owned(execution.delivery):
+        if self._permits.closed or not self._owned(execution.delivery):
             return await self._give_back(execution)
         job, plan = execution.job, execution.plan
         if execution.failure is not None:

@@ -46,6 +46,7 @@ class Permits:
         self._alone: str | None = None
         self._solitude: deque[tuple[str, asyncio.Future[None]]] = deque()
         self._draining = False
+        self._closed = False
 
     @property
     def items(self) -> int:
@@ -136,7 +137,22 @@ class Permits:
                 turn.set_exception(Draining())
         self._grant()  # whoever was turned away may have stood in another's way
 
+    def close(self) -> None:
+        """Let nobody in any more, be it with items of a job that has started: the engine is dead.
+
+        A job that entered now would fail at once and look like one of those that killed it.
+        """
+        self._closed = True
+        self.drain()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody enters any more."""
+        return self._closed
+
     def _fits(self, line: str, tokens: int) -> bool:
+        if self._closed:
+            return False
         if self._alone is not None and line != self._alone:
             return False
         if self._alone is None and self._solitude:
@@ -168,6 +184,8 @@ class Permits:
                 waiter.granted.set_result(self._take(line, waiter.tokens))
 
     def _grant_solitude(self) -> None:
+        if self._closed:
+            return
         while self._solitude and self._solitude[0][1].done():
             self._solitude.popleft()  # cancelled, and its task has not run since
         if self._alone is None and self._held_items == 0 and self._solitude:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Final
 
 from dragoman_schemas.jobs import TranslationJob
-from dragoman_worker.errors import EngineFailed, EngineStumbled, Halt, JobError
+from dragoman_worker.errors import EngineDead, EngineFailed, EngineStumbled, Halt, JobError
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.permits import Permits
+from dragoman_worker.permits import Draining, Permits
 from dragoman_worker.planning import Plan, Planner, Unit
 from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest
 from dragoman_worker.retry import RetryPolicy
@@ -56,6 +56,8 @@ class Translator:
             plan.first = await self._permits.acquire(
                 plan.job.job_id, pending[0].tokens, starts_job=True
             )
+            if self._permits.closed:  # between the grant and our turn
+                raise Draining
 
     def dismiss(self, plan: Plan) -> None:
         """Give back the permit that `admit` took and nobody used. Idempotent."""
@@ -113,6 +115,9 @@ class Translator:
         try:
             async with asyncio.timeout(self._attempt_timeout_s):
                 generation = await self._engine.generate(request)
+        except EngineDead:
+            self._permits.close()  # before ours is given back, and to whom would it go
+            raise
         except TimeoutError:
             raise EngineStumbled(
                 f"no answer within {self._attempt_timeout_s:g} s (retry.attempt_timeout_s)"

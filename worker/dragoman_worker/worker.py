@@ -113,6 +113,7 @@ class Worker:
     def halt(self, reason: BaseException) -> None:
         """End now: the engine is dead, the log cannot be read, or there is a defect."""
         self._halt = self._halt or reason
+        self._permits.close()
         self._changed.set()
 
     # --- admit ------------------------------------------------------------------------------------

@@ -126,6 +126,30 @@ async def test_a_drain_lets_in_whoever_stood_behind_a_job_that_is_turned_away() 
     await cancelled([starter, started])
 
 
+async def test_once_closed_nobody_enters_be_he_started_or_alone() -> None:
+    permits = Permits(items=1, tokens=100)
+    inside = await permits.acquire("a", 1)
+    starter = line_up(permits, "b", 1, starts_job=True)
+    started = line_up(permits, "a", 1)
+
+    async def suspect() -> None:
+        async with permits.alone("s"):
+            raise AssertionError("nobody may be in a dead engine")
+
+    alone = asyncio.create_task(suspect())
+    await settle()
+    permits.close()
+    permits.release(inside)
+    with pytest.raises(Draining):
+        await starter
+    with pytest.raises(Draining):
+        await alone
+    await settle()
+    assert not started.done()
+    assert permits.held_items == 0
+    await cancelled([started])
+
+
 async def test_alone_waits_for_an_empty_engine_and_keeps_it_for_itself() -> None:
     permits = Permits(items=4, tokens=100)
     inside = await permits.acquire("a", 1)

@@ -365,6 +365,48 @@ async def test_the_engine_s_death_halts_and_neither_releases_nor_completes(how: 
     assert core.source.committed() == 0
 
 
+@pytest.mark.parametrize("room", [1, 2])
+async def test_who_never_entered_a_dead_engine_is_not_suspected_of_its_death(room: int) -> None:
+    core = Core(permits=Permits(items=room, tokens=100_000))
+    core.engine.script("kills", EngineDead("gone"))
+    for number in range(30):
+        core.source.append(record(f"by{number}", "bystander"))
+    core.source.append(record("killer", "kills"))
+    for number in range(30, 60):
+        core.source.append(record(f"by{number}", "bystander"))
+    core.engine.script("bystander", *([EngineDead("gone")] * 60))
+    core.engine.script("kills", EngineDead("gone"))
+
+    async def work() -> None:
+        async with core.working():
+            await core.ended()
+
+    with pytest.raises(EngineDead):
+        await work()
+    states = (core.store.state(f"by{number}") for number in range(60))
+    assert sum(len(state.takes) for state in states if state is not None) <= room
+
+
+async def test_of_suspects_that_wait_to_be_alone_a_death_suspects_only_the_one_inside() -> None:
+    core = Core()
+    names = [f"s{number}" for number in range(5)]
+    for name in names:
+        core.source.append(record(name, name))
+        core.engine.script(name, EngineDead("gone"))
+    for _ in range(3):  # all of them in the engine together, then alone one after the other
+
+        async def work() -> None:
+            async with core.working():
+                await core.ended()
+
+        with pytest.raises(EngineDead):
+            await work()
+        core.restart()
+        for name in names:
+            core.engine.script(name, EngineDead("gone"))
+    assert sorted(len(core.state(name).takes) for name in names) == [2, 2, 2, 2, 3]
+
+
 async def test_a_log_that_cannot_be_read_ends_the_worker() -> None:
     core = Core()
     core.source.append(record())
