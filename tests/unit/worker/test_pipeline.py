@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import redis.exceptions as problems
 from redis._parsers.base import BaseParser
+from structlog.testing import capture_logs
 
 from dragoman_schemas.redis_access.calls import Answer, Call, Command
 from dragoman_worker.errors import Unavailable
@@ -178,6 +180,21 @@ async def test_a_server_out_of_reach_is_unavailable_to_all_and_then_back(
     assert [type(outcome) for outcome in outcomes] == [Unavailable] * 3
     transport.before = lambda: None
     assert await within(pipeline.call([("B",)])) == [("B",)]
+
+
+async def test_a_server_that_refuses_what_is_written_is_told_of_once_and_so_is_its_recovery(
+    transport: FakeTransport, pipeline: Pipeline
+) -> None:
+    write, read = ("EVALSHA", "digest"), ("HGET", "key")
+    full = reply("OOM command not allowed when used memory > 'maxmemory'.")
+    with capture_logs() as told:
+        transport.answer = lambda command: full if command == write else command
+        for command in (write, read, write):
+            with suppress(Unavailable):
+                await within(pipeline.call([command]))
+        transport.answer = lambda command: command
+        await within(pipeline.call([write]))
+    assert [line["event"] for line in told] == ["redis_unavailable", "redis_back"]
 
 
 async def test_one_call_s_error_is_nobody_else_s(

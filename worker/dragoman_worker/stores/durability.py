@@ -45,6 +45,16 @@ async def check_durability(servers: Servers, durability: str, address: str) -> N
         )
 
 
+async def missing_replicas(servers: Servers, durability: str) -> int:
+    """How many replicas fewer than `wait:N` and `waitaof:N` wait for some primary has now."""
+    _, _, number = durability.partition(":")
+    wanted, most = int(number or 0), 0
+    for (told,) in await servers.each(("INFO", "replication")):
+        if isinstance(told, dict) and told.get("role") == "master":
+            most = max(most, wanted - int(told.get("connected_slaves", wanted)))
+    return most
+
+
 async def check_kind(servers: Servers, address: RedisAddress) -> None:
     """Raises SettingsError if a member of a Cluster was named as a server of its own."""
     if address.kind == "cluster":

@@ -146,18 +146,24 @@ class Pipeline:
             for waiting in calls:
                 _fail(waiting, _classified(error))
             return
-        self._note(available=True)
-        for waiting, answer in zip(calls, answers, strict=True):
-            self._answer(waiting, answer)
+        told = [self._answer(*pair) for pair in zip(calls, answers, strict=True)]
+        refused = next((error for error in told if isinstance(error, Unavailable)), None)
+        if refused is not None:
+            self._note(available=False, error=refused)
+        elif any(waiting.call.commands[0][0] == "EVALSHA" for waiting in calls):
+            self._note(available=True)  # a full or lonely server still answers those who only read
 
-    def _answer(self, waiting: _Waiting, answer: Answer) -> None:
+    def _answer(self, waiting: _Waiting, answer: Answer) -> Exception | None:
+        """Hand the replies over, or the error that is told instead."""
         error = next((reply for reply in answer.replies if isinstance(reply, Exception)), None)
         if error is None and waiting.call.confirmed and self._confirmation is not None:
             error = _shortfall(self._confirmation, answer.confirmation)
         if error is not None:
-            _fail(waiting, _classified(error))
+            error = _classified(error)
+            _fail(waiting, error)
         elif not waiting.replies.done():
             waiting.replies.set_result(answer.replies)
+        return error
 
     def _note(self, *, available: bool, error: Exception | None = None) -> None:
         """Say once that Redis has gone, and once that it is back."""
@@ -167,7 +173,8 @@ class Pipeline:
         if available:
             logger().info("redis_back")
         else:
-            logger().warning("redis_unavailable", error=type(error).__name__)
+            words = str(error) if isinstance(error, Unavailable) else type(error).__name__
+            logger().warning("redis_unavailable", error=words)
 
 
 def _shortfall(confirmation: Confirmation, reply: Any) -> Exception | None:

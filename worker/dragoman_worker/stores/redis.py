@@ -31,6 +31,7 @@ from dragoman_worker.stores.durability import (
     check_kind,
     configured,
     confirmation_for,
+    missing_replicas,
 )
 from dragoman_worker.stores.pipeline import Pipeline
 
@@ -89,6 +90,9 @@ class RedisStore:
         await check_kind(self._servers, self._settings.address)
         await check_durability(self._servers, self._settings.durability, self.address)
         await self._warn_of_eviction()
+        if missing := await missing_replicas(self._servers, self._settings.durability):
+            durability = self._settings.durability
+            logger().warning("redis_replicas_missing", durability=durability, missing=missing)
 
     async def _try_later(self, error: Exception, within: Deadline) -> None:
         why = f"{type(error).__name__}: {str(error)[:200]}"
