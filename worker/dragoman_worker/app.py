@@ -59,6 +59,7 @@ class App:
         self._log = logger()
         self._metrics = Metrics(CollectorRegistry())
         self._connected = False
+        self._outages = Outages()
         self._engine_ready = False
         self._worker: Worker | None = None
         self._guard = LoopGuard()
@@ -158,7 +159,7 @@ class App:
             metrics=self._metrics,
         )
         permits = Permits(**_engine_room(settings.limits, engine.limits))
-        in_hand, outages = InHand(), Outages()
+        in_hand, outages = InHand(), self._outages
         watched = WatchedStore(store, outages)
         executor = Executor(
             store=watched,
@@ -261,7 +262,7 @@ class App:
 
     def _ready(self) -> Mapping[str, bool]:
         return {
-            "broker and Redis": self._connected,
+            "broker and Redis": self._connected and not self._outages.any,
             "engine": self._engine_ready,
             "consumer group": self._worker is not None,
             "not draining": not self._stopping.is_set()
