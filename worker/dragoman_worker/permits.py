@@ -38,7 +38,6 @@ class Permits:
     def __init__(self, *, items: int, tokens: int) -> None:
         self._items = items
         self._tokens = tokens
-        self._held_items = 0
         self._held_tokens = 0
         self._granted = 0
         self._held: dict[int, int] = {}
@@ -56,7 +55,7 @@ class Permits:
     @property
     def held_items(self) -> int:
         """Items in the engine now."""
-        return self._held_items
+        return len(self._held)
 
     @property
     def oldest(self) -> int | None:
@@ -96,7 +95,6 @@ class Permits:
 
     def release(self, permit: Permit) -> None:
         """Give a permit back and let the next ones in."""
-        self._held_items -= 1
         self._held_tokens -= permit.tokens
         self._held.pop(id(permit), None)
         self._grant()
@@ -157,12 +155,11 @@ class Permits:
             return False
         if self._alone is None and self._solitude:
             return False  # let the engine run empty for the one who must be alone
-        if self._held_items == 0:
+        if len(self._held) == 0:
             return True  # whatever its size: it would never fit otherwise
-        return self._held_items < self._items and self._held_tokens + tokens <= self._tokens
+        return len(self._held) < self._items and self._held_tokens + tokens <= self._tokens
 
     def _take(self, line: str, tokens: int) -> Permit:
-        self._held_items += 1
         self._held_tokens += tokens
         permit = Permit(line, tokens)
         self._granted += 1
@@ -188,7 +185,7 @@ class Permits:
             return
         while self._solitude and self._solitude[0][1].done():
             self._solitude.popleft()  # cancelled, and its task has not run since
-        if self._alone is None and self._held_items == 0 and self._solitude:
+        if self._alone is None and len(self._held) == 0 and self._solitude:
             self._alone, turn = self._solitude.popleft()
             turn.set_result(None)
 
