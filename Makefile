@@ -74,7 +74,7 @@ lock: install ## Resolve requirements/*.lock from pyproject.toml (ARGS=--upgrade
 		-o requirements/client.lock >/dev/null
 
 mutants: install services ## Break the code in small ways: a test must turn red for each (ARGS="--jobs 2")
-	$(BIN)/python tests/mutants.py $(ARGS)
+	PYTHONPATH=tests $(BIN)/python tests/mutants/run.py $(ARGS)
 
 clean: ## Remove caches and build outputs; .venv stays
 	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,21 @@
+"""Does the table of mutants still fit the code?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mutants.table import MUTANTS, Mutant
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_mutant_has_its_one_place_in_the_code_and_its_tests(mutant: Mutant) -> None:
+    assert (ROOT / mutant.file).read_text(encoding="utf-8").count(mutant.old) == 1
+    assert all((ROOT / "tests" / test).is_file() for test in mutant.tests.split())
+
+
+def test_every_mutant_has_a_name_of_its_own() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
