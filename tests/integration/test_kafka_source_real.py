@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -253,6 +254,10 @@ async def test_partitions_added_while_running_are_read_from_their_beginning(
         assert len(reader.values) == 220
 
 
+def _events(worker: WorkerProcess) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in worker.output.splitlines() if line.startswith("{")]
+
+
 # --- no broker ------------------------------------------------------------------------------------
 
 
@@ -274,18 +279,25 @@ def test_a_worker_without_its_broker_lives_works_on_and_can_be_stopped(
             lambda: worker.metric("dragoman_items_in_flight") == 20, timeout_s=20, what="20 inside"
         )
         own_kafka.kill()
-        down_until = time.monotonic() + 20
+        lines, down_until = len(worker.output.splitlines()), time.monotonic() + 20
         for job in jobs:
             assert ended(client, job["job_id"])["status"] == "completed"
         while time.monotonic() < down_until:
             assert worker.get("/livez") == (200, "ok\n")
             time.sleep(0.5)
+        assert worker.get("/readyz") == (503, "not yet: replica 0: Kafka\n")
+        assert len(worker.output.splitlines()) - lines < 60, "the log is flooded"
         own_kafka.restart()
         wait_until(
             lambda: (found := committed(own_kafka.bootstrap, "jobs-group", name, 2))[0] == found[1],
             timeout_s=60,
             what="committed == end",
         )
+        wait_until(lambda: worker.get("/readyz")[0] == 200, timeout_s=20, what="ready again")
+        gone, back = (told for told in _events(worker) if told["event"].startswith("kafka_"))
+        assert (gone["event"], back["event"]) == ("kafka_unavailable", "kafka_available")
+        assert gone["servers"] == back["servers"] == own_kafka.bootstrap
+        assert back["after_s"] > 15
         own_kafka.kill()
         wait_until(lambda: worker.get("/livez")[0] == 200, timeout_s=5, what="alive")
         stopped_at = time.monotonic()

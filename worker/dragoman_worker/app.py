@@ -18,13 +18,22 @@ from dragoman_worker.executor import Executor
 from dragoman_worker.heap import seldom_collected
 from dragoman_worker.http import HttpServer, replica_pages
 from dragoman_worker.in_hand import InHand
+from dragoman_worker.kafka.contact import Contact
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
 from dragoman_worker.kafka.source import KafkaSource
 from dragoman_worker.kafka.topics import topics_exist
 from dragoman_worker.lifecycle import stop_signals, supervised_signals
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.outages import Outages, WatchedDeadLetters, WatchedResults, WatchedStore
+from dragoman_worker.outages import (
+    DEAD_LETTERS,
+    RESULTS,
+    STORE,
+    Outages,
+    WatchedDeadLetters,
+    WatchedResults,
+    WatchedStore,
+)
 from dragoman_worker.permits import Permits
 from dragoman_worker.planning import Planner
 from dragoman_worker.ports import Engine, EngineLimits
@@ -58,10 +67,11 @@ class App:
         self._seat = seat
         self._log = logger()
         self._metrics = Metrics(CollectorRegistry())
-        self._connected = False
+        self._reached: set[str] = set()
         self._outages = Outages()
         self._engine_ready = False
         self._worker: Worker | None = None
+        self._contact: Contact | None = None
         self._guard = LoopGuard()
         self._watchdog: Watchdog | None = None
         self._stopping = asyncio.Event()
@@ -119,11 +129,12 @@ class App:
         )
         stack.push_async_callback(store.close)
         await store.start(within)
+        self._reached.add("Redis")
         publisher = KafkaPublisher(settings.kafka, client_id=settings.worker_id)
         stack.push_async_callback(publisher.close)
         await publisher.start(within)
         await self._topics(within)
-        self._connected = True
+        self._reached.add("Kafka")
 
         engine = open_engine(settings.engine, log_level=settings.log.level)
         stack.push_async_callback(engine.close)
@@ -185,6 +196,10 @@ class App:
         engine.on_death(worker.halt)
         stack.push_async_callback(source.close)
         await source.start(Deadline.after(settings.connect_timeout_s))
+        self._contact = Contact(settings.kafka.bootstrap_servers, source.answered)
+        contact = asyncio.create_task(self._contact.watch(), name="contact")
+        contact.add_done_callback(worker.side_task_ended)
+        stack.callback(contact.cancel)
         reading = Reading(self._metrics, source, permits, in_hand, engine)
         readings = asyncio.create_task(reading.forever(self._ready), name="readings")
         readings.add_done_callback(worker.side_task_ended)
@@ -262,7 +277,10 @@ class App:
 
     def _ready(self) -> Mapping[str, bool]:
         return {
-            "broker and Redis": self._connected and not self._outages.any,
+            "Redis": "Redis" in self._reached and not self._outages.of(STORE),
+            "Kafka": "Kafka" in self._reached
+            and not (self._contact and self._contact.away)
+            and not self._outages.of(DEAD_LETTERS, RESULTS),
             "engine": self._engine_ready,
             "consumer group": self._worker is not None,
             "not draining": not self._stopping.is_set()

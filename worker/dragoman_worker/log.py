@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -12,6 +14,39 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger, Processor
 
     from dragoman_worker.settings import LogSettings
+
+
+_EVERY_S: Final = 60.0
+_KINDS: Final = 500
+"""How many kinds of lines are remembered; some libraries write what differs into the template."""
+
+
+class Seldom(logging.Filter):
+    """Lets a kind of line through at once and then once a minute, with how often it came.
+
+    A kind is a logger, a level and a message before its arguments: a client whose server is away
+    says the same of every node, a hundred times a second.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._kinds: dict[tuple[str, int, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the line is written; `repeated` tells of those that were not."""
+        kind = (record.name, record.levelno, str(record.msg)[:200])
+        now = self._clock()
+        written_at, repeated = self._kinds.pop(kind, (-_EVERY_S, 0))
+        if now - written_at < _EVERY_S:
+            self._kinds[kind] = (written_at, repeated + 1)
+            return False
+        if repeated:
+            record.__dict__["repeated"] = repeated
+        self._kinds[kind] = (now, 0)
+        while len(self._kinds) > _KINDS:
+            del self._kinds[next(iter(self._kinds))]
+        return True
 
 
 def configure(settings: LogSettings, *, worker_id: str, replica: int | None = None) -> None:
@@ -41,9 +76,10 @@ def configure(settings: LogSettings, *, worker_id: str, replica: int | None = No
 
 def _adopt_standard_logging(shared: list[Processor], render: Processor) -> None:
     handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(Seldom())
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder(allow=["repeated"])],
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,

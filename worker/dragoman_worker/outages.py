@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.errors import Unavailable
@@ -19,6 +19,11 @@ from dragoman_worker.ports import (
 )
 
 T = TypeVar("T")
+
+
+STORE: Final = "store"
+DEAD_LETTERS: Final = "dead letters"
+RESULTS: Final = "results"
 
 
 class Outages:
@@ -42,6 +47,10 @@ class Outages:
         """Whether work may rightly be waiting for a server."""
         return bool(self._away)
 
+    def of(self, *servers: str) -> bool:
+        """Whether one of these is away."""
+        return not self._away.isdisjoint(servers)
+
 
 class WatchedStore(Store):
     """A store whose outages are remembered."""
@@ -51,19 +60,19 @@ class WatchedStore(Store):
         self._outages = outages
 
     async def take(self, request: TakeRequest) -> TakeReply:
-        return await self._outages.watch("store", lambda: self._store.take(request))
+        return await self._outages.watch(STORE, lambda: self._store.take(request))
 
     async def release(self, take: Take) -> None:
-        await self._outages.watch("store", lambda: self._store.release(take))
+        await self._outages.watch(STORE, lambda: self._store.release(take))
 
     async def finish(self, take: Take, result: TranslationResult) -> bool:
-        return await self._outages.watch("store", lambda: self._store.finish(take, result))
+        return await self._outages.watch(STORE, lambda: self._store.finish(take, result))
 
     async def stored(self, job_id: str) -> TranslationResult | None:
-        return await self._outages.watch("store", lambda: self._store.stored(job_id))
+        return await self._outages.watch(STORE, lambda: self._store.stored(job_id))
 
     async def announce(self, result: TranslationResult) -> None:
-        await self._outages.watch("store", lambda: self._store.announce(result))
+        await self._outages.watch(STORE, lambda: self._store.announce(result))
 
     def cancels(self) -> AsyncIterator[CancelNotice]:
         return self._store.cancels()
@@ -88,7 +97,7 @@ class WatchedDeadLetters(DeadLetters):
         first_seen: str | None,
     ) -> None:
         await self._outages.watch(
-            "dead letters",
+            DEAD_LETTERS,
             lambda: self._letters.publish(
                 delivery,
                 code=code,
@@ -109,4 +118,4 @@ class WatchedResults(Results):
         self._outages = outages
 
     async def publish(self, result: TranslationResult) -> None:
-        await self._outages.watch("results", lambda: self._results.publish(result))
+        await self._outages.watch(RESULTS, lambda: self._results.publish(result))

@@ -1,10 +1,17 @@
-"""Can a document's text reach the log by way of an error?"""
+"""Can a document's text reach the log by way of an error, and can a library flood it?"""
 
 from __future__ import annotations
 
-import pytest
+import json
+import logging
+from collections.abc import Iterator
 
-from dragoman_worker.log import where
+import pytest
+import structlog
+
+from dragoman_worker import log
+from dragoman_worker.log import Seldom, where
+from dragoman_worker.settings import LogSettings
 
 QUOTED = "the text of a document"
 
@@ -32,3 +39,81 @@ def test_where_says_nothing_of_a_group_s_messages() -> None:
     with pytest.raises(ExceptionGroup) as caught:
         together()
     assert QUOTED not in where(caught.value)
+
+
+# --- libraries that repeat themselves -------------------------------------------------------------
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def line(message: object, *arguments: object, name: str = "aiokafka") -> logging.LogRecord:
+    return logging.LogRecord(name, logging.ERROR, "client.py", 1, message, arguments, None)
+
+
+def repeated(record: logging.LogRecord) -> int:
+    count: int = record.__dict__.get("repeated", 0)
+    return count
+
+
+def test_a_line_of_a_library_is_written_at_once_and_then_once_a_minute_with_its_count() -> None:
+    clock = Clock()
+    seldom = Seldom(clock)
+    assert seldom.filter(line("no node %s", 0))
+    assert not any(seldom.filter(line("no node %s", node)) for node in range(150))
+    clock.now_s = 61.0
+    again = line("no node %s", 7)
+    assert seldom.filter(again)
+    assert repeated(again) == 150
+    assert not seldom.filter(line("no node %s", 7))
+    clock.now_s = 3_600.0
+    last = line("no node %s", 7)
+    assert seldom.filter(last), "what was held back is told whenever the line comes again"
+    assert repeated(last) == 1
+
+
+def test_each_kind_of_line_counts_for_itself() -> None:
+    seldom = Seldom(Clock())
+    kinds = [line("a"), line("b"), line("a", name="aiokafka.conn"), line(ValueError("c"))]
+    assert all(map(seldom.filter, kinds))
+    assert all(repeated(kind) == 0 for kind in kinds)
+
+
+def test_messages_that_all_differ_do_not_pile_up() -> None:
+    seldom = Seldom(Clock())
+    for number in range(5_000):
+        assert seldom.filter(line(f"connection {number} broke"))
+    assert len(seldom._kinds) <= log._KINDS
+
+
+@pytest.fixture
+def standard_logging() -> Iterator[None]:
+    """Puts the loggers back as pytest had them."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+@pytest.mark.usefixtures("standard_logging")
+def test_a_flood_of_a_library_is_one_line_in_our_form(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log.configure(LogSettings(), worker_id="w1")
+    client = logging.getLogger("aiokafka.consumer.fetcher")
+    for node in range(1_000):
+        client.error("Unable connect to node with id %s", node)
+    client.error("another")
+    told = [json.loads(text) for text in capsys.readouterr().err.splitlines()]
+    assert [each["event"] for each in told] == ["Unable connect to node with id 0", "another"]
+    assert {each["worker"] for each in told} == {"w1"}

@@ -6,9 +6,11 @@ The only file that looks into aiokafka's private parts: it has no public sign of
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.client import ConnectionGroup
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from dragoman_schemas.connections import KafkaSettings
@@ -18,6 +20,8 @@ FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
 REBALANCE_TIMEOUT_MS: Final = 60_000
 METADATA_MAX_AGE_MS: Final = 30_000
 """How soon new partitions of a topic are noticed; aiokafka's default is five minutes."""
+UNANSWERED_S: Final = 10.0
+"""A fetch is answered within half a second, with records or without."""
 
 
 def build_consumer(
@@ -56,6 +60,19 @@ def dead_tasks(consumer: Any) -> list[str]:
         "coordination task": consumer._coordinator._coordination_task,
     }
     return [name for name, task in tasks.items() if task.done()]
+
+
+def answers(consumer: Any) -> bool:
+    """Whether any broker answers: it holds a connection open and owes no answer for long.
+
+    The coordinator's connection is left out: to join is to wait for the others of the group.
+    """
+    latest = time.monotonic() - UNANSWERED_S
+    return any(
+        connection.connected() and (not connection._requests or connection._last_action > latest)
+        for (_, group), connection in consumer._client._conns.items()
+        if group == ConnectionGroup.DEFAULT
+    )
 
 
 def untold_error(consumer: Any) -> BaseException | None:

@@ -70,6 +70,11 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has n
         dead = group_consumer.dead_tasks(self.consumer)
         return f"aiokafka's {' and '.join(dead)} ended" if dead else None
 
+    @property
+    def answered(self) -> bool:
+        """Whether any broker answers this consumer."""
+        return group_consumer.answers(self.consumer)
+
     # --- positions --------------------------------------------------------------------------------
 
     @property

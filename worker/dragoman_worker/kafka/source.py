@@ -288,6 +288,10 @@ class KafkaSource:
         waiting = self.rebuilding or self._committer.broker_away or not self._committer.due()
         return None if waiting else self._committer.acknowledged
 
+    def answered(self) -> bool | None:
+        """Whether any broker answers our consumer; None while there is none."""
+        return None if self._member is None else self._member.answered
+
     @property
     def broken(self) -> str | None:
         """What is wrong with the consumer, while nothing is being done about it."""
