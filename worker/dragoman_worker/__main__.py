@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -20,8 +20,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_MEMORY: Final = "gpu_memory_utilization"
-
 Config = Annotated[Path | None, typer.Option("--config", help="TOML file with the settings.")]
 Set = Annotated[
     list[str] | None,
@@ -33,13 +31,17 @@ Set = Annotated[
 def run(config: Config = None, set_: Set = None) -> None:
     """Work until SIGTERM or Ctrl-C; a second one stops at once."""
     from dragoman_worker.lifecycle import signals_held
+    from dragoman_worker.replicas import share_out, this_machine
     from dragoman_worker.supervisor import leave, supervise
 
     # A signal now would end us with no regard to the replica that is about to start.
     with signals_held():
         settings = _settings(config, set_)
         try:
-            end = supervise(settings, _command(settings, config, set_))
+            share = share_out(settings.engine, this_machine)
+            why = share.reason if settings.engine.replicas == "auto" else ""
+            counted = _with_replicas(settings, share.count)
+            end = supervise(counted, _command(counted, share, config, set_), why=why)
         except SettingsError as error:
             _fail(2, str(error))
         except ModuleNotFoundError as error:
@@ -49,9 +51,14 @@ def run(config: Config = None, set_: Set = None) -> None:
         leave(end.status)
 
 
-def _command(settings: Any, config: Path | None, set_: list[str] | None) -> Any:
+def _with_replicas(settings: Any, count: int) -> Any:
+    engine = settings.engine.model_copy(update={"replicas": count})
+    return settings.model_copy(update={"engine": engine})
+
+
+def _command(settings: Any, share: Any, config: Path | None, set_: list[str] | None) -> Any:
     def command(number: int, socket: Path, tether: int) -> list[str]:
-        own = _replica_settings(settings, number)
+        own = {"worker_id": _worker_id(settings, number), **share.options}
         pairs = [*(set_ or ()), *(f"{name}={json.dumps(value)}" for name, value in own.items())]
         return [
             # -P: what lies in the working directory is not ours to import.
@@ -104,16 +111,9 @@ def _work(settings: Any, seat: Any) -> None:
         raise SystemExit(1) from None
 
 
-def _replica_settings(settings: Any, number: int) -> dict[str, Any]:
-    """What replica `number` is told beside what `run` was told."""
-    count = settings.engine.replicas
-    if count == 1:
-        return {"worker_id": settings.worker_id}
-    own: dict[str, Any] = {"worker_id": f"{settings.worker_id}-{number}"}
-    if settings.engine.kind == "vllm" and _MEMORY not in settings.engine.options:
-        # vLLM's own default is 0.9 for one; they share the GPU.
-        own[f"engine.options.{_MEMORY}"] = round(0.9 / count, 3)
-    return own
+def _worker_id(settings: Any, number: int) -> str:
+    alone = settings.engine.replicas == 1
+    return str(settings.worker_id) if alone else f"{settings.worker_id}-{number}"
 
 
 @app.command()

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import socket
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from dragoman_schemas.connections import DragomanSettings, Group
 from dragoman_schemas.jobs import OnFail, QualityLevel
+
+MOST_REPLICAS: Final = 64
+"""More engines than any machine has use for: each takes a core and a share of the GPU."""
 
 
 class EchoSettings(Group):
@@ -29,10 +32,18 @@ class EngineSettings(Group):
     kind: Literal["vllm", "echo"] = "vllm"
     model: str | None = None
     profile: str = "hy-mt2"
-    replicas: Annotated[int, Field(ge=1)] = 1
+    replicas: int | Literal["auto"] = 1
     options: dict[str, Any] = Field(default_factory=dict)
     exact_lengths: bool = False
     echo: EchoSettings = EchoSettings()
+
+    @field_validator("replicas", mode="before")
+    @classmethod
+    def _some(cls, value: object) -> object:
+        count = int(value) if isinstance(value, str) and value.isdecimal() else value
+        if count == "auto" or (type(count) is int and 1 <= count <= MOST_REPLICAS):
+            return count
+        raise ValueError(f"give a number of engines from 1 to {MOST_REPLICAS}, or 'auto'")
 
     @field_validator("options")
     @classmethod

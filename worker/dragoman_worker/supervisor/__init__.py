@@ -25,10 +25,15 @@ __all__ = ["leave", "supervise"]
 
 
 def supervise(
-    settings: WorkerSettings, command: Command, backoff: Callable[[], Backoff] = Backoff
+    settings: WorkerSettings,
+    command: Command,
+    backoff: Callable[[], Backoff] = Backoff,
+    *,
+    why: str = "",
 ) -> End:
     """Keep the replicas that `command` starts until a signal or until one cannot be kept.
 
+    `settings.engine.replicas` is a number here; `why` tells the log what chose it.
     Raises SettingsError where the HTTP port cannot be had.
     """
     with run_folder() as folder, Nursery(command, folder) as nursery:
@@ -38,6 +43,8 @@ def supervise(
         from dragoman_worker.supervisor.house import House  # noqa: PLC0415
 
         log.configure(settings.log, worker_id=settings.worker_id)
+        if why:
+            log.logger().info("replicas_chosen", replicas=settings.engine.replicas, reason=why)
         # Not uvloop: it keeps SIGCHLD, by which we know of every orphan, to itself.
         return asyncio.run(House(settings, nursery, backoff).run())
 

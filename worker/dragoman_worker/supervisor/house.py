@@ -37,6 +37,8 @@ class House:
     def __init__(
         self, settings: WorkerSettings, nursery: Nursery, backoff: Callable[[], Backoff]
     ) -> None:
+        if settings.engine.replicas == "auto":
+            raise ValueError("engine.replicas: auto is counted before there is a house")
         self._settings = settings
         self._nursery = nursery
         self._backoff = backoff
