@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
+_interrupt = signal.getsignal(signal.SIGINT)
+if _interrupt is signal.default_int_handler:  # not ignored, as under nohup
+    # While Python imports what follows, a KeyboardInterrupt would end as a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import asyncio
 import json
 import sys
@@ -194,7 +201,11 @@ async def _check(settings: Any, *, as_json: bool) -> bool:
 
 def main() -> None:
     """Entry point of the console script."""
-    app()
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        app()
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
 
 
 def _settings(config: Path | None, pairs: list[str] | None) -> Any:
