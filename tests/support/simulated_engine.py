@@ -1,0 +1,200 @@
+"""How does an engine with paged KV cache behave under admission? A small model of vLLM's scheduler.
+
+Running sequences take a block when a token needs one; with none left the last to come is preempted,
+gives up its blocks, and is read again from its first token. A preemption is told when its sequence
+writes again, as vLLM tells it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from dragoman_worker.admission import Admission, Seen
+from dragoman_worker.ports import EngineLimits, EngineReadings
+
+BLOCK = 16
+STEP_S = 0.01
+TOKEN_S = 0.00005
+"""What a step costs, and each token that is read or written in it."""
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """One item: what its permit reserves, and what it will really take."""
+
+    prompt: int
+    output: int
+    reserved: int
+    written: int = 0
+    to_read: int = 0
+    blocks: int = 0
+    preempted: int = 0
+
+
+@dataclass(slots=True)
+class Engine:
+    """`blocks` of 16 tokens, `seqs` at once, `batched` tokens a step."""
+
+    seqs: int
+    blocks: int
+    batched: int = 2048
+    running: list[Sequence] = field(default_factory=list)
+    queue: deque[Sequence] = field(default_factory=deque)
+    free: int = 0
+    preemptions: int = 0
+    written: int = 0
+
+    def __post_init__(self) -> None:
+        self.free = self.blocks
+
+    @property
+    def limits(self) -> EngineLimits:
+        return EngineLimits(self.seqs, self.batched, 1_000_000, self.blocks * BLOCK)
+
+    def readings(self) -> EngineReadings:
+        usage = 1 - self.free / self.blocks
+        return EngineReadings(len(self.running), len(self.queue), usage, self.preemptions)
+
+    def add(self, sequence: Sequence) -> None:
+        sequence.to_read = sequence.prompt
+        self.queue.append(sequence)
+
+    def step(self) -> tuple[float, list[Sequence]]:
+        """Seconds it took, and who ended."""
+        budget, preempted = self.batched, False
+        for sequence in list(self.running):
+            if sequence not in self.running:
+                continue
+            while not self._room(sequence, self._tokens_of(sequence)):
+                self._preempt(self.running[-1])
+                preempted = True
+                if sequence not in self.running:
+                    break
+            else:
+                budget -= self._advance(sequence, budget)
+        while not preempted and self.queue and len(self.running) < self.seqs and budget > 0:
+            sequence = self.queue[0]
+            if not self._room(sequence, sequence.to_read + 1):
+                break
+            self.running.append(self.queue.popleft())
+            budget -= self._advance(sequence, budget)
+        return STEP_S + TOKEN_S * (self.batched - budget), self._ended()
+
+    def _tokens_of(self, sequence: Sequence) -> int:
+        return sequence.prompt + sequence.written + 1
+
+    def _room(self, sequence: Sequence, tokens: int) -> bool:
+        more = -(-tokens // BLOCK) - sequence.blocks
+        if more > self.free:
+            return False
+        if more > 0:
+            self.free -= more
+            sequence.blocks += more
+        return True
+
+    def _advance(self, sequence: Sequence, budget: int) -> int:
+        if sequence.to_read:
+            read = min(budget, sequence.to_read)
+            sequence.to_read -= read
+            if sequence.to_read:
+                return read
+        self.preemptions += sequence.preempted
+        sequence.preempted = 0
+        sequence.written += 1
+        self.written += 1
+        return 1
+
+    def _preempt(self, sequence: Sequence) -> None:
+        self.running.remove(sequence)
+        self.free += sequence.blocks
+        sequence.blocks = 0
+        sequence.preempted += 1
+        sequence.to_read = sequence.prompt + sequence.written
+        self.queue.appendleft(sequence)
+
+    def _ended(self) -> list[Sequence]:
+        over = [each for each in self.running if each.written >= each.output]
+        for sequence in over:
+            self.running.remove(sequence)
+            self.free += sequence.blocks
+        return over
+
+
+@dataclass(slots=True)
+class Run:
+    """A backlog without end through an engine; what came out, and what was seen at every tick."""
+
+    engine: Engine
+    work: Iterator[Sequence]
+    admission: Admission
+    steered: bool = True
+    on_tick: Callable[[Run], None] | None = None
+    now: float = 0.0
+    done: list[tuple[float, Sequence]] = field(default_factory=list)
+    inside: list[Sequence] = field(default_factory=list)
+    ticks: list[tuple[float, int, int, EngineReadings]] = field(default_factory=list)
+    _written: list[tuple[float, int]] = field(default_factory=list)
+    _next: Sequence | None = None
+
+    def until(self, end_s: float, tick_s: float = 0.25) -> Run:
+        due = self.now
+        while self.now < end_s:
+            self._admit()
+            took, over = self.engine.step()
+            self.now += took
+            for sequence in over:
+                self.inside.remove(sequence)
+                self.done.append((self.now, sequence))
+            if self.now >= due:
+                due = self.now + tick_s
+                self._tick()
+        return self
+
+    def tokens_a_second(self, since: float) -> float:
+        at, written = next(tick for tick in self._written if tick[0] >= since)
+        return (self.engine.written - written) / (self.now - at)
+
+    @property
+    def held_tokens(self) -> int:
+        return sum(sequence.reserved for sequence in self.inside)
+
+    def _admit(self) -> None:
+        bounds, held = self.admission.bounds, self.held_tokens
+        while True:
+            waiter = self._next = self._next or next(self.work)
+            fits = len(self.inside) < bounds.items and held + waiter.reserved <= bounds.tokens
+            if self.inside and not fits:
+                return
+            held += waiter.reserved
+            self.inside.append(waiter)
+            self.engine.add(waiter)
+            self._next = None
+
+    def _tick(self) -> None:
+        readings = self.engine.readings()
+        if self.steered:
+            self.admission.steer(Seen(readings, len(self.inside), self.held_tokens, waiting=1))
+        self._written.append((self.now, self.engine.written))
+        bounds = self.admission.bounds
+        self.ticks.append((self.now, bounds.items, bounds.tokens, readings))
+
+
+def texts(
+    seed: int, *, shortest: int = 10, longest: int = 200, long_share: float = 0.0
+) -> Iterator[Sequence]:
+    """Translations: a prompt of 40 tokens around the source, an answer of about its length.
+
+    A permit reserves what the planner gives: twice the source and 64. `long_share` of them are five
+    times as long.
+    """
+    draw = random.Random(seed)
+    while True:
+        source = draw.randint(shortest, longest)
+        if draw.random() < long_share:
+            source *= 5
+        prompt = 40 + source
+        output = max(1, round(source * draw.uniform(0.8, 1.3)))
+        yield Sequence(prompt, output, prompt + 2 * source + 64)
