@@ -23,7 +23,8 @@ from dragoman_schemas import names
 from dragoman_schemas.redis_access.address import RedisAddress, parse_redis_url
 
 ENV_PREFIX: Final = "DRAGOMAN_"
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}(:[1-9]\d{0,3})?")
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}(:\d{1,9})?")
+MOST_WEIGHT: Final = 1000
 _DURABILITY = re.compile(r"none|aof|wait:[1-9]\d?|waitaof:[1-9]\d?")
 
 
@@ -75,6 +76,15 @@ class KafkaSettings(Group):
         for topic in value:
             if not _TOPIC.fullmatch(topic):
                 raise ValueError(f"{topic!r} is not a topic: give NAME or NAME:WEIGHT")
+            name, _, weight = topic.partition(":")
+            if weight and not 1 <= int(weight) <= MOST_WEIGHT:
+                raise ValueError(
+                    f"{topic!r}: a weight is 1 to {MOST_WEIGHT}; leave {name} out to "
+                    "read nothing of it"
+                )
+        names_given = [topic.partition(":")[0] for topic in value]
+        if twice := sorted({name for name in names_given if names_given.count(name) > 1}):
+            raise ValueError(f"{', '.join(twice)} is named twice")
         return value
 
     @property

@@ -15,6 +15,7 @@ from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka.member import Member
 from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.lanes import Room
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Delivery
 from support.foreign import committed, publish
@@ -65,7 +66,7 @@ async def read(source: KafkaSource, count: int) -> list[Delivery]:
     found: list[Delivery] = []
     async with asyncio.timeout(60):
         while len(found) < count:
-            for delivery in await source.poll(100):
+            for delivery in await source.poll(Room(100)):
                 assert source.owned(delivery)
                 found.append(delivery)
                 source.complete(delivery)
@@ -88,7 +89,7 @@ async def test_records_wait_for_a_slow_assignment_and_come_once(
     await source.start(Deadline.after(30))
     await gate.held_up()
     for _ in range(8):  # two seconds of polls
-        assert list(await source.poll(100)) == []
+        assert list(await source.poll(Room(100))) == []
     gate.open.set()
     found = await read(source, 30)
 

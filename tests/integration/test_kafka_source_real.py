@@ -23,6 +23,7 @@ from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka import group_consumer
 from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.lanes import Room
 from dragoman_worker.metrics import Metrics
 from support.foreign import committed, ended, publish
 from support.kafka_broker import KafkaBroker
@@ -69,7 +70,7 @@ class Reader:
 
     async def _read(self) -> None:
         while True:
-            for delivery in await self.source.poll(100):
+            for delivery in await self.source.poll(Room(100)):
                 self.values.append(delivery.value)
                 self.source.complete(delivery)
 
@@ -160,7 +161,7 @@ async def test_what_could_be_delivered_is_counted_on_a_real_consumer(
         await eventually(
             lambda: reader.source.undelivered() == 5, timeout_s=IN_TIME_S, what="told of 5"
         )
-        assert len(await reader.source.poll(10)) == 5
+        assert len(await reader.source.poll(Room(10))) == 5
         assert reader.source.undelivered() == 0
     finally:
         await reader.source.close()

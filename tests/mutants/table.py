@@ -24,6 +24,7 @@ SCHEMAS, CLIENT = "schemas/dragoman_schemas", "producer/dragoman_producer"
 WORKER, EXECUTOR = "unit/worker/test_worker.py", "unit/worker/test_executor.py"
 SOURCE, TRANSLATION = "unit/worker/test_kafka_source.py", "unit/worker/test_translation.py"
 PERMITS, RETRY = "unit/worker/test_permits.py", "unit/worker/test_retry.py"
+LANES = "unit/worker/test_lanes.py"
 SCRIPTS, STORE = "contract/test_scripts.py", "contract/test_store.py"
 CRASHES, LETTERS = "contract/test_crash_points.py", "chaos/test_dead_letter_faults.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
@@ -91,9 +92,9 @@ MUTANTS = (
     ),
     Mutant(
         "skip the gate",
-        f"{CORE}/kafka/source.py",
-        "return self._partitions.begun(batches) if member.is_assigned else []",
-        "return self._partitions.begun(batches)",
+        f"{CORE}/kafka/fetching.py",
+        "deliveries = self._partitions.begun(batches) if member.is_assigned else []",
+        "deliveries = self._partitions.begun(batches)",
         SOURCE,
     ),
     Mutant(
@@ -225,10 +226,24 @@ MUTANTS = (
     ),
     Mutant(
         "lines take no turns",
-        f"{CORE}/permits.py",
-        "                self._lines.move_to_end(line)",
-        "                pass",
+        f"{CORE}/lanes.py",
+        "            there.lines.move_to_end(turn.line)",
+        "            pass",
         PERMITS,
+    ),
+    Mutant(
+        "a lane that wakes has credit for its sleep",
+        f"{CORE}/lanes.py",
+        "            there.begins = max(there.begins, self._now)",
+        "            pass",
+        LANES,
+    ),
+    Mutant(
+        "a backlog of one lane fills the whole hand",
+        f"{CORE}/lanes.py",
+        "max(1, most * weight // (2 * total))",
+        "0",
+        LANES,
     ),
     Mutant(
         "a cancelled waiter keeps its permit",

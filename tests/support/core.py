@@ -15,6 +15,7 @@ from dragoman_schemas.results import EngineInfo
 from dragoman_worker.executor import Executor
 from dragoman_worker.in_hand import InHand
 from dragoman_worker.kafka.memory import MemoryDeadLetters, MemoryResults, MemorySource
+from dragoman_worker.lanes import Hand
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.permits import Permits
 from dragoman_worker.planning import Planner
@@ -56,6 +57,7 @@ class Core:
     exact_lengths: bool = False
     jobs_in_hand: int = 64
     bytes_in_hand: int = 1_000_000
+    weights: dict[str, int] | None = None
     grace_s: float = TIMEOUT_S
     in_hand: InHand = field(default_factory=InHand)
     worker_id: str = "w1"
@@ -97,8 +99,7 @@ class Core:
             results=self.results,
             in_hand=self.in_hand,
             permits=self.permits,
-            jobs_in_hand=self.jobs_in_hand,
-            bytes_in_hand=self.bytes_in_hand,
+            hand=Hand(self.weights, jobs=self.jobs_in_hand, size=self.bytes_in_hand),
             grace_s=self.grace_s,
             metrics=self.metrics,
         )

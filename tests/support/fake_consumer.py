@@ -13,9 +13,9 @@ from aiokafka import TopicPartition
 TOPIC = "dragoman.jobs"
 
 
-def partition(number: int) -> TopicPartition:
-    """A partition of the one topic."""
-    return TopicPartition(TOPIC, number)
+def partition(number: int | TopicPartition) -> TopicPartition:
+    """A partition of the one topic, or the one that is named."""
+    return number if isinstance(number, TopicPartition) else TopicPartition(TOPIC, number)
 
 
 class FakeConsumer:
@@ -34,6 +34,7 @@ class FakeConsumer:
         self.commits: list[dict[TopicPartition, int]] = []
         self.seeks: list[tuple[TopicPartition, int]] = []
         self.stopped = False
+        self.asked = 0
         self.untold_error: BaseException | None = None
         self.group: list[int] | None = None
         self._assigned: set[TopicPartition] = set()
@@ -48,20 +49,20 @@ class FakeConsumer:
 
     # --- for tests --------------------------------------------------------------------------------
 
-    def publish_assignment(self, numbers: Iterable[int]) -> None:
+    def publish_assignment(self, numbers: Iterable[int | TopicPartition]) -> None:
         """A new assignment as the fetcher sees it: before the callback has run."""
         self._assigned = {partition(number) for number in numbers}
         self._paused.clear()
         for tp in self._assigned:
             self.positions[tp] = self.stored.get(tp, self.beginnings.get(tp, 0))
 
-    async def rebalance(self, numbers: Iterable[int]) -> None:
+    async def rebalance(self, numbers: Iterable[int | TopicPartition]) -> None:
         """Revoke everything and assign `numbers`, as an eager rebalance does."""
         await self.listener.on_partitions_revoked(set(self._assigned))
         self.publish_assignment(numbers)
         await self.listener.on_partitions_assigned(set(self._assigned))
 
-    def fill(self, number: int, count: int, start: int = 0) -> None:
+    def fill(self, number: int | TopicPartition, count: int, start: int = 0) -> None:
         """Records with consecutive offsets."""
         self.log.setdefault(partition(number), []).extend(range(start, start + count))
 
@@ -98,11 +99,16 @@ class FakeConsumer:
         self.seeks.append((tp, offset))
         self.positions[tp] = offset
 
-    async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, Any]:
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: int, max_records: int
+    ) -> dict[TopicPartition, Any]:
+        self.asked += 1
         if self.held_back is not None:  # as in a rebalance: for as long as that takes
             await self.held_back.wait()
         drained: dict[TopicPartition, Any] = {}
         for tp in sorted(self._assigned - self._paused):
+            if partitions and tp not in partitions:
+                continue
             offsets = [offset for offset in self.log.get(tp, []) if offset >= self.positions[tp]]
             if batch := offsets[:max_records]:
                 drained[tp] = [_record(offset) for offset in batch]

@@ -22,6 +22,7 @@ from dragoman_worker.kafka.contact import Contact
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
 from dragoman_worker.kafka.source import KafkaSource
 from dragoman_worker.kafka.topics import topics_exist
+from dragoman_worker.lanes import Hand
 from dragoman_worker.lifecycle import stop_signals, supervised_signals
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
@@ -155,8 +156,6 @@ class App:
 
     async def _topics(self, within: Deadline) -> None:
         kafka = self._settings.kafka
-        if any(weight != 1 for weight in kafka.topic_weights.values()):
-            self._log.warning("topic_weights_ignored", topics=kafka.topics)
         await topics_exist(kafka, kafka.topic_names, within)
 
     async def _join(
@@ -169,7 +168,8 @@ class App:
             client_id=settings.worker_id,
             metrics=self._metrics,
         )
-        permits = Permits(**_engine_room(settings.limits, engine.limits))
+        weights = settings.kafka.topic_weights
+        permits = Permits(**_engine_room(settings.limits, engine.limits), weights=weights)
         in_hand, outages = InHand(), self._outages
         watched = WatchedStore(store, outages)
         executor = Executor(
@@ -187,8 +187,11 @@ class App:
             store=watched,
             in_hand=in_hand,
             permits=permits,
-            jobs_in_hand=_jobs_in_hand(settings.limits, engine.limits),
-            bytes_in_hand=settings.limits.bytes_in_hand,
+            hand=Hand(
+                weights,
+                jobs=_jobs_in_hand(settings.limits, engine.limits),
+                size=settings.limits.bytes_in_hand,
+            ),
             grace_s=settings.shutdown.grace_s,
             metrics=self._metrics,
             **self._topics_written(publisher, outages),

@@ -133,7 +133,7 @@ class Executor:
             size = len(delivery.value or b"")
             execution.job = decode_job(execution.envelope, size=size)
             if not _past_deadline(execution.job):
-                execution.plan = self._translator.plan(execution.job)
+                execution.plan = self._translator.plan(execution.job, lane=delivery.topic)
         except InvalidRecord as error:
             kind = _DECODE_ERRORS.get(error.code, errors.InvalidJob)
             execution.failure = kind(str(error))

@@ -1,16 +1,19 @@
 """Who may enter the engine next? Items of all jobs in turn, as many as keep the engine full.
 
 Two bounds hold at once: items and their tokens. A job of 512 items waits in its own line, and the
-lines take turns, so it neither blocks other jobs nor floods the engine.
+lines take turns, so it neither blocks other jobs nor floods the engine. Lanes, the topics, take
+turns by weight and by tokens: what they share is the engine's work, which long texts take more of.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+
+from dragoman_worker.lanes import Turn, Turns
 
 
 class Draining(Exception):
@@ -35,13 +38,16 @@ class _Waiter:
 class Permits:
     """A fair, two-dimensional semaphore. Event loop only; no I/O."""
 
-    def __init__(self, *, items: int, tokens: int) -> None:
+    def __init__(
+        self, *, items: int, tokens: int, weights: Mapping[str, int] | None = None
+    ) -> None:
+        """`weights` of the lanes; one that is not named weighs 1."""
         self._items = items
         self._tokens = tokens
         self._held_tokens = 0
         self._granted = 0
         self._held: dict[int, int] = {}
-        self._lines: OrderedDict[str, deque[_Waiter]] = OrderedDict()
+        self._turns: Turns[_Waiter] = Turns(weights)
         self._alone: str | None = None
         self._solitude: deque[tuple[str, asyncio.Future[None]]] = deque()
         self._draining = False
@@ -51,6 +57,11 @@ class Permits:
     def items(self) -> int:
         """Items that may be in the engine at once."""
         return self._items
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that those items may take at once."""
+        return self._tokens
 
     @property
     def held_items(self) -> int:
@@ -70,7 +81,11 @@ class Permits:
     @property
     def waiting(self) -> int:
         """Items waiting for a permit."""
-        return sum(map(len, self._lines.values()))
+        return len(self._turns)
+
+    def waiting_of(self, lane: str) -> int:
+        """Items of one lane waiting for a permit."""
+        return self._turns.waiting(lane)
 
     def resize(self, *, items: int, tokens: int) -> None:
         """Change the bounds; nobody who is in the engine is thrown out."""
@@ -78,19 +93,21 @@ class Permits:
         self._tokens = tokens
         self._grant()
 
-    async def acquire(self, line: str, tokens: int, *, starts_job: bool = False) -> Permit:
+    async def acquire(
+        self, line: str, tokens: int, *, lane: str = "", starts_job: bool = False
+    ) -> Permit:
         """Wait for a permit in `line` (one a job). Raises Draining if it `starts_job` too late."""
         if starts_job and self._draining:
             raise Draining
-        if not self._lines and self._fits(line, tokens):
+        if not self._turns and self._fits(line, tokens):
             return self._take(line, tokens)
         waiter = _Waiter(tokens, starts_job, asyncio.get_running_loop().create_future())
-        self._lines.setdefault(line, deque()).append(waiter)
+        self._turns.join(lane, line, waiter)
         self._grant()
         try:
             return await waiter.granted
         except asyncio.CancelledError:
-            self._withdraw(line, waiter)
+            self._withdraw(lane, line, waiter)
             raise
 
     def release(self, permit: Permit) -> None:
@@ -123,16 +140,15 @@ class Permits:
     def drain(self) -> None:
         """Turn away jobs that have not started; those that have may finish their items."""
         self._draining = True
-        for line, waiters in list(self._lines.items()):
-            for waiter in [waiter for waiter in waiters if waiter.starts_job]:
-                waiters.remove(waiter)
+        for turn in self._turns.all():
+            waiter = turn.entry
+            if waiter.starts_job:
+                self._turns.leave(turn.lane, turn.line, waiter)
                 if not waiter.granted.done():
                     waiter.granted.set_exception(Draining())
-            if not waiters:
-                del self._lines[line]
-        for _, turn in self._solitude:
-            if not turn.done():
-                turn.set_exception(Draining())
+        for _, alone in self._solitude:
+            if not alone.done():
+                alone.set_exception(Draining())
         self._grant()  # whoever was turned away may have stood in another's way
 
     def close(self) -> None:
@@ -167,18 +183,15 @@ class Permits:
         return permit
 
     def _grant(self) -> None:
-        if not self._lines and not self._solitude:
+        if not self._turns and not self._solitude:
             return
         self._grant_solitude()
-        while (line := self._next_line()) is not None:
-            waiters = self._lines[line]
-            waiter = waiters.popleft()
-            if waiters:
-                self._lines.move_to_end(line)
-            else:
-                del self._lines[line]
-            if not waiter.granted.done():
-                waiter.granted.set_result(self._take(line, waiter.tokens))
+        while (turn := self._next_turn()) is not None:
+            waiter = turn.entry
+            gone = waiter.granted.done()
+            self._turns.serve(turn, 0 if gone else waiter.tokens)
+            if not gone:
+                waiter.granted.set_result(self._take(turn.line, waiter.tokens))
 
     def _grant_solitude(self) -> None:
         if self._closed:
@@ -189,26 +202,23 @@ class Permits:
             self._alone, turn = self._solitude.popleft()
             turn.set_result(None)
 
-    def _next_line(self) -> str | None:
+    def _next_turn(self) -> Turn[_Waiter] | None:
         if self._alone is not None:
-            line = self._alone if self._alone in self._lines else None
+            turn = self._turns.first_of(self._alone)
         elif self._solitude:
-            line = None
+            turn = None
         else:
-            line = next(iter(self._lines), None)
-        if line is None or not self._fits(line, self._lines[line][0].tokens):
+            turn = self._turns.first()
+        if turn is None or not self._fits(turn.line, turn.entry.tokens):
             return None
-        return line
+        return turn
 
-    def _withdraw(self, line: str, waiter: _Waiter) -> None:
+    def _withdraw(self, lane: str, line: str, waiter: _Waiter) -> None:
         if waiter.granted.done() and not waiter.granted.cancelled():
             if waiter.granted.exception() is None:
                 self.release(waiter.granted.result())
             return
-        if (waiters := self._lines.get(line)) is not None and waiter in waiters:
-            waiters.remove(waiter)
-            if not waiters:
-                del self._lines[line]
+        self._turns.leave(lane, line, waiter)
         self._grant()
 
 

@@ -74,6 +74,7 @@ class Plan:
     target_lang: str
     items: list[PlannedItem]
     first: Permit | None = None
+    lane: str = ""
 
     @property
     def units(self) -> list[Unit]:

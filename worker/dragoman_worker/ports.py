@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from dragoman_schemas.results import EngineInfo, JobStatus, TranslationResult
 from dragoman_worker.errors import EngineDead
+from dragoman_worker.lanes import Room
 from dragoman_worker.outcome import Take
 
 FinishReason = Literal["stop", "length", "abort", "error", "repetition"]
@@ -39,8 +40,10 @@ class Delivery:
 class Source(Protocol):
     """Where deliveries come from. At least once; within an epoch no offset is given twice."""
 
-    async def poll(self, room: int) -> Sequence[Delivery]:
-        """At most `room` new deliveries, perhaps none, within about 0.25 s. Never cancel it.
+    async def poll(self, room: Room) -> Sequence[Delivery]:
+        """At most as many as there is room for, perhaps none, within about 0.25 s.
+
+        Never cancel it.
 
         Must be called every few seconds even with no room, and nothing is delivered then.
         Raises Halt when the group or the log cannot be used without skipping a record.
@@ -187,15 +190,24 @@ class EngineLimits:
     max_num_batched_tokens: int
     max_model_len: int
     kv_cache_tokens: int
+    devices: int = 0
+    """GPUs it computes on; 0 for an engine that needs none."""
+    full_batch: int = 1
+    """Sequences a step from which more of them add little to what it does in a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineReadings:
-    """The engine's own counts now. `kv_cache_usage` is 0-1; `preemptions` since the start."""
+    """The engine's own counts, as of its last step.
+
+    `waiting` is all it has that does not run: not begun, or preempted. `kv_cache_usage` is 0-1, the
+    blocks that hold somebody's tokens; None if the engine tells nothing of itself. `preemptions`
+    count since the start, each when its sequence goes on.
+    """
 
     running: int
     waiting: int
-    kv_cache_usage: float
+    kv_cache_usage: float | None
     preemptions: int
 
 

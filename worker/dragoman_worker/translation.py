@@ -43,9 +43,11 @@ class Translator:
         self._attempt_timeout_s = attempt_timeout_s
         self._metrics = metrics
 
-    def plan(self, job: TranslationJob) -> Plan:
+    def plan(self, job: TranslationJob, *, lane: str = "") -> Plan:
         """Everything the job needs from the engine. Raises the JobError that fails all of it."""
-        return self._planner.plan(job)
+        plan = self._planner.plan(job)
+        plan.lane = lane
+        return plan
 
     async def admit(self, plan: Plan) -> None:
         """Wait for the first item's permit: just before the job may enter the engine.
@@ -54,7 +56,7 @@ class Translator:
         """
         if pending := plan.pending:
             plan.first = await self._permits.acquire(
-                plan.job.job_id, pending[0].tokens, starts_job=True
+                plan.job.job_id, pending[0].tokens, lane=plan.lane, starts_job=True
             )
             if self._permits.closed:  # between the grant and our turn
                 raise Draining
@@ -89,7 +91,7 @@ class Translator:
     async def _attempt(self, plan: Plan, unit: Unit, number: int) -> str:
         permit, plan.first = plan.first, None
         if permit is None:
-            permit = await self._permits.acquire(plan.job.job_id, unit.tokens)
+            permit = await self._permits.acquire(plan.job.job_id, unit.tokens, lane=plan.lane)
         if unit.stumble is not None:
             self._metrics.retries.labels(unit.stumble.code.value).inc()
         unit.attempts = number

@@ -12,6 +12,7 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import EngineDead, WorkerError
 from dragoman_worker.executor import Executor
 from dragoman_worker.in_hand import InHand
+from dragoman_worker.lanes import Hand, Room
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.outcome import Completed, Outcome, Rejected, Released, Take
@@ -46,8 +47,7 @@ class Worker:
         results: Results | None,
         in_hand: InHand,
         permits: Permits,
-        jobs_in_hand: int,
-        bytes_in_hand: int,
+        hand: Hand,
         grace_s: float,
         metrics: Metrics,
     ) -> None:
@@ -58,13 +58,11 @@ class Worker:
         self._results = results
         self._in_hand = in_hand
         self._permits = permits
-        self._jobs_in_hand = jobs_in_hand
-        self._bytes_in_hand = bytes_in_hand
+        self._hand = hand
         self._grace_s = grace_s
         self._metrics = metrics
         self._log = logger()
-        self._tasks: dict[asyncio.Task[None], int] = {}
-        self._bytes = 0
+        self._tasks: dict[asyncio.Task[None], Delivery] = {}
         self._changed = asyncio.Event()
         self._halt: BaseException | None = None
         self._deadline: Deadline | None = None
@@ -84,7 +82,7 @@ class Worker:
             while self._halt is None and self.state is WorkerState.WORKING:
                 await self._admit()
             while self._halt is None and self._tasks and not self._out_of_time():
-                await self._source.poll(0)
+                await self._source.poll(Room(0))
                 self.polled_at = time.monotonic()
                 await self._change_within(0.25)
         finally:
@@ -119,28 +117,20 @@ class Worker:
     # --- admit ------------------------------------------------------------------------------------
 
     async def _admit(self) -> None:
-        room = self._room()
+        room = self._hand.room()
         for delivery in await self._source.poll(room):
-            size = len(delivery.value or b"")
+            self._hand.enter(delivery.topic, _size(delivery))
             task = asyncio.create_task(self._work(delivery), name=delivery.place)
-            self._tasks[task] = size
-            self._bytes += size
+            self._tasks[task] = delivery
             task.add_done_callback(self._task_ended)
         self.polled_at = time.monotonic()
-        if room == 0:
+        if room.jobs == 0:
             await self._change_within(0.25)
-
-    def _room(self) -> int:
-        if self._bytes >= self._bytes_in_hand:
-            return 0
-        room = self._jobs_in_hand - len(self._tasks)
-        # Polls for a record or two cost as much as polls for hundreds: wait for some room.
-        return room if room > self._jobs_in_hand // 16 else 0
 
     @property
     def has_room(self) -> bool:
         """Whether deliveries are asked for now."""
-        return self.state is WorkerState.WORKING and self._room() > 0
+        return self.state is WorkerState.WORKING and self._hand.room().jobs > 0
 
     async def _change_within(self, seconds: float) -> None:
         self._changed.clear()
@@ -151,7 +141,8 @@ class Worker:
             pass
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
-        self._bytes -= self._tasks.pop(task)
+        delivery = self._tasks.pop(task)
+        self._hand.leave(delivery.topic, _size(delivery))
         self._changed.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             # Others than ours may quote a document in their message.
@@ -283,6 +274,10 @@ class Worker:
             await until_available(lambda: self._store.release(take))
         except Exception as error:  # noqa: BLE001  the others are to be released all the same
             self._log.warning("release_failed", job_id=take.job_id, where=where(error))
+
+
+def _size(delivery: Delivery) -> int:
+    return len(delivery.value or b"")
 
 
 def _shared(outcome: Outcome) -> TranslationResult | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from dragoman_schemas.connections import (
     DragomanSettings,
@@ -34,6 +35,23 @@ def test_topics_come_as_a_list_or_with_commas() -> None:
         settings = load_settings(DragomanSettings, None, {"kafka.topics": given_topics})
         assert settings.kafka.topic_names == ("a", "b")
         assert settings.kafka.topic_weights == {"a": 1, "b": 3}
+
+
+@pytest.mark.parametrize(
+    ("topics", "why"),
+    [
+        (("a:0",), "1 to 1000"),
+        (("a:1001",), "1 to 1000"),
+        (("a:-1",), "NAME:WEIGHT"),
+        (("a:1.5",), "NAME:WEIGHT"),
+        (("a:",), "NAME:WEIGHT"),
+        (("a:3", "b", "a"), "a is named twice"),
+    ],
+)
+def test_weights_have_bounds_and_a_topic_has_one(topics: tuple[str, ...], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        KafkaSettings(topics=topics)
+    assert KafkaSettings(topics=("a:1", "b:1000")).topic_weights == {"a": 1, "b": 1000}
 
 
 @given(st.text(max_size=20))

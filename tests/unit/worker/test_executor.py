@@ -13,6 +13,7 @@ import pytest
 from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.wire import decode_result, encode_result, open_record
 from dragoman_worker.errors import EngineDead, EngineFailed, UnknownProfile
+from dragoman_worker.lanes import Room
 from dragoman_worker.outcome import Completed, Outcome, Rejected, Released
 from dragoman_worker.ports import CancelNotice, Delivery, TakeReply, TakeRequest
 from dragoman_worker.prompts.base import Profile
@@ -37,7 +38,7 @@ async def execute(core: Core, value: bytes | None, **options: Any) -> Outcome:
 
 async def deliver(core: Core, value: bytes | None, **options: Any) -> Delivery:
     core.source.append(value, **options)
-    [delivery] = await core.source.poll(1)
+    [delivery] = await core.source.poll(Room(1))
     return delivery
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
+from aiokafka import TopicPartition
 from aiokafka.errors import (
     CommitFailedError,
     ConsumerStoppedError,
@@ -34,6 +35,7 @@ from dragoman_worker.kafka.source import (
     TRIES_BEFORE_HALT,
     KafkaSource,
 )
+from dragoman_worker.lanes import Room
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Delivery
 from support.fake_consumer import TOPIC, FakeConsumer, partition
@@ -45,14 +47,14 @@ SPAN = 20
 class Bench:
     """A source on a fake consumer."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *topics: str) -> None:
         self.metrics = Metrics(CollectorRegistry())
         monkeypatch.setattr(group_consumer, "AIOKafkaConsumer", self._made)
         self.consumer = FakeConsumer()
         self.made = 0
         self.next_ones: deque[FakeConsumer] = deque()
         self.source = KafkaSource(
-            KafkaSettings(topics=(TOPIC,)),
+            KafkaSettings(topics=topics or (TOPIC,)),
             partition_span=SPAN,
             client_id="w1",
             metrics=self.metrics,
@@ -71,19 +73,19 @@ class Bench:
         return self.consumer
 
     async def offsets(self, room: int = 100) -> list[tuple[int, int]]:
-        return places(await self.source.poll(room))
+        return places(await self.source.poll(Room(room)))
 
     async def until_halt(self) -> None:
         async with asyncio.timeout(10):
             while True:
-                await self.source.poll(100)
+                await self.source.poll(Room(100))
 
     async def rebuilt(self) -> None:
         """Poll until a new consumer has its assignment."""
         old = self.consumer
         async with asyncio.timeout(10):
             while self.consumer is old or self.source.rebuilding:
-                assert not await self.source.poll(1)
+                assert not await self.source.poll(Room(1))
 
     def count(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(f"dragoman_{name}_total", labels) or 0.0
@@ -126,7 +128,7 @@ async def test_the_consumer_never_commits_or_resets_or_decodes_by_itself(bench: 
 
 
 async def test_records_come_as_they_are(bench: Bench) -> None:
-    [delivery] = await bench.source.poll(1)
+    [delivery] = await bench.source.poll(Room(1))
     assert (delivery.topic, delivery.partition, delivery.offset) == (TOPIC, 0, 0)
     assert (delivery.key, delivery.value) == (b"k", b"value 0")
     assert delivery.headers == (("traceparent", b"t"),)
@@ -222,7 +224,7 @@ async def test_a_deletion_in_a_partition_that_has_gone_is_nobody_s_loss_here(ben
 
 
 async def test_what_was_in_hand_before_a_deletion_completes_nothing_after_it(bench: Bench) -> None:
-    old = await bench.source.poll(10)
+    old = await bench.source.poll(Room(10))
     bench.consumer.beginnings[partition(0)] = 5
     bench.consumer.polls.append(OffsetOutOfRangeError({partition(0): 10}))
     await bench.offsets()
@@ -237,7 +239,7 @@ async def test_what_was_in_hand_before_a_deletion_completes_nothing_after_it(ben
 
 
 async def test_only_what_everything_before_is_finished_is_committed(bench: Bench) -> None:
-    deliveries = await bench.source.poll(10)
+    deliveries = await bench.source.poll(Room(10))
     for delivery in deliveries[3:]:
         bench.source.complete(delivery)
     await bench.source.commit()
@@ -263,7 +265,7 @@ async def test_only_what_everything_before_is_finished_is_committed(bench: Bench
     ],
 )
 async def test_a_failed_commit_is_due_again(failure: Exception, outcome: str, bench: Bench) -> None:
-    [delivery] = await bench.source.poll(1)
+    [delivery] = await bench.source.poll(Room(1))
     bench.source.complete(delivery)
     bench.consumer.commit_failures.append(failure)
     await bench.source.commit()
@@ -275,7 +277,7 @@ async def test_a_failed_commit_is_due_again(failure: Exception, outcome: str, be
 
 
 async def test_what_is_finished_is_committed_in_the_end(bench: Bench) -> None:
-    for delivery in await bench.source.poll(100):
+    for delivery in await bench.source.poll(Room(100)):
         bench.source.complete(delivery)
     assert bench.source.lag() == 0
     await bench.source.close()
@@ -286,7 +288,7 @@ async def test_what_is_finished_is_committed_in_the_end(bench: Bench) -> None:
 async def test_work_finished_while_a_sibling_leaves_is_committed_after_the_rebalance(
     bench: Bench,
 ) -> None:
-    deliveries = await bench.source.poll(100)
+    deliveries = await bench.source.poll(Room(100))
     await bench.consumer.listener.on_partitions_revoked(set(bench.consumer.assignment()))
     for delivery in deliveries:
         bench.source.complete(delivery)
@@ -301,7 +303,7 @@ async def test_work_finished_while_a_sibling_leaves_is_committed_after_the_rebal
 
 async def test_lag_counts_what_is_not_finished(bench: Bench) -> None:
     assert bench.source.lag() == 20
-    deliveries = await bench.source.poll(10)
+    deliveries = await bench.source.poll(Room(10))
     bench.source.complete(deliveries[0])
     assert bench.source.lag() == 19
 
@@ -310,7 +312,7 @@ async def test_lag_counts_what_is_not_finished(bench: Bench) -> None:
 
 
 async def test_a_retained_partition_goes_on_where_delivery_stopped(bench: Bench) -> None:
-    deliveries = await bench.source.poll(7)
+    deliveries = await bench.source.poll(Room(7))
     bench.source.complete(deliveries[0])
     await bench.consumer.rebalance([0])
     assert bench.consumer.stored[partition(0)] == 1, "a revocation commits what is finished"
@@ -324,7 +326,7 @@ async def test_a_retained_partition_goes_on_where_delivery_stopped(bench: Bench)
 
 
 async def test_a_partition_that_comes_back_starts_at_the_committed_offset(bench: Bench) -> None:
-    old = await bench.source.poll(7)
+    old = await bench.source.poll(Room(7))
     await bench.consumer.rebalance([1])
     assert not bench.source.owned(old[0])
     bench.consumer.stored[partition(0)] = 3
@@ -340,7 +342,7 @@ async def test_a_partition_that_comes_back_starts_at_the_committed_offset(bench:
 
 
 async def test_a_retained_partition_that_others_moved_on_starts_anew(bench: Bench) -> None:
-    old = await bench.source.poll(7)
+    old = await bench.source.poll(Room(7))
     bench.consumer.stored[partition(0)] = 5
     await bench.consumer.rebalance([0])
     assert not bench.source.owned(old[6])
@@ -355,13 +357,13 @@ async def test_a_partition_never_committed_starts_at_its_beginning(bench: Bench)
 
 
 async def test_records_of_a_new_assignment_wait_until_it_has_been_taken_over(bench: Bench) -> None:
-    deliveries = await bench.source.poll(4)
+    deliveries = await bench.source.poll(Room(4))
     for delivery in deliveries[:2]:
         bench.source.complete(delivery)
     await bench.consumer.listener.on_partitions_revoked(set())
     bench.consumer.fill(2, 3)
     bench.consumer.publish_assignment([0, 2])
-    poll = asyncio.create_task(bench.source.poll(100))
+    poll = asyncio.create_task(bench.source.poll(Room(100)))
     for _ in range(20):
         await asyncio.sleep(0)
     await bench.consumer.listener.on_partitions_assigned({partition(0), partition(2)})
@@ -383,7 +385,7 @@ async def test_an_assignment_that_cannot_be_taken_over_halts(bench: Bench) -> No
 
 
 async def test_a_revocation_does_not_fail_with_the_broker(bench: Bench) -> None:
-    [delivery] = await bench.source.poll(1)
+    [delivery] = await bench.source.poll(Room(1))
     bench.source.complete(delivery)
     bench.consumer.commit_failures.append(KafkaConnectionError())
     await bench.consumer.rebalance([0, 1])
@@ -398,7 +400,7 @@ async def test_a_revocation_does_not_fail_with_the_broker(bench: Bench) -> None:
 async def test_a_partition_that_ran_far_ahead_is_paused_and_later_resumed(bench: Bench) -> None:
     bench.consumer.fill(0, 3 * SPAN, start=10)
     stuck, *others = [
-        delivery for delivery in await bench.source.poll(SPAN + 10) if delivery.partition == 0
+        delivery for delivery in await bench.source.poll(Room(SPAN + 10)) if delivery.partition == 0
     ]
     for delivery in others:
         bench.source.complete(delivery)
@@ -444,7 +446,7 @@ async def test_nothing_is_fetched_between_two_assignments(bench: Bench) -> None:
 
 
 async def test_work_in_hand_still_completes_when_the_consumer_was_replaced(bench: Bench) -> None:
-    deliveries = await bench.source.poll(7)
+    deliveries = await bench.source.poll(Room(7))
     old = bench.consumer
     old.polls.append(KafkaError("82 FENCED_INSTANCE_ID"))
     await bench.rebuilt()
@@ -487,7 +489,7 @@ async def test_a_fetch_that_was_cancelled_inside_the_client_replaces_it(bench: B
 
 async def test_what_is_finished_is_committed_before_the_old_consumer_goes(bench: Bench) -> None:
     old = bench.consumer
-    for delivery in await bench.source.poll(4):
+    for delivery in await bench.source.poll(Room(4)):
         bench.source.complete(delivery)
     bench.source.rebuild("a test asks for it")
     await bench.rebuilt()
@@ -497,7 +499,7 @@ async def test_what_is_finished_is_committed_before_the_old_consumer_goes(bench:
 
 async def test_the_old_consumer_s_callbacks_touch_nothing(bench: Bench) -> None:
     old = bench.consumer
-    deliveries = await bench.source.poll(3)
+    deliveries = await bench.source.poll(Room(3))
     bench.source.rebuild("a test asks for it")
     await bench.rebuilt()
     bench.source.complete(deliveries[0])
@@ -541,7 +543,7 @@ async def test_a_client_that_is_not_allowed_halts_at_once_and_says_what_to_look_
 
 
 async def test_a_commit_that_is_not_allowed_halts(bench: Bench) -> None:
-    [delivery] = await bench.source.poll(1)
+    [delivery] = await bench.source.poll(Room(1))
     bench.source.complete(delivery)
     bench.consumer.commit_failures.append(TopicAuthorizationFailedError())
     await bench.source.commit()
@@ -588,7 +590,7 @@ async def test_records_fetched_while_the_assignment_changed_come_again_in_order(
 
 
 async def test_a_completion_during_a_commit_is_in_the_next(bench: Bench) -> None:
-    first, second = await bench.source.poll(2)
+    first, second = await bench.source.poll(Room(2))
     bench.source.complete(first)
     bench.consumer.commit_gate = asyncio.Event()
     commit = asyncio.create_task(bench.source.commit())
@@ -603,7 +605,7 @@ async def test_a_completion_during_a_commit_is_in_the_next(bench: Bench) -> None
 async def test_a_commit_that_hangs_is_bounded_and_due_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [delivery] = await bench.source.poll(1)
+    [delivery] = await bench.source.poll(Room(1))
     bench.source.complete(delivery)
     bench.consumer.commit_gate = asyncio.Event()
     await bench.source._committer.commit(0.01)
@@ -615,7 +617,7 @@ async def test_a_commit_that_hangs_is_bounded_and_due_again(
 
 
 async def test_a_commit_whose_reply_was_lost_is_known_as_ours(bench: Bench) -> None:
-    deliveries = await bench.source.poll(7)
+    deliveries = await bench.source.poll(Room(7))
     for delivery in deliveries[:4]:
         bench.source.complete(delivery)
     bench.consumer.commit_gate = asyncio.Event()
@@ -628,7 +630,7 @@ async def test_a_commit_whose_reply_was_lost_is_known_as_ours(bench: Bench) -> N
 
 
 async def test_nothing_is_committed_between_two_assignments(bench: Bench) -> None:
-    [first, second] = await bench.source.poll(2)
+    [first, second] = await bench.source.poll(Room(2))
     bench.source.complete(first)
     await bench.consumer.listener.on_partitions_revoked(set())
     bench.source.complete(second)
@@ -681,9 +683,96 @@ async def test_offsets_beyond_the_end_begin_anew_and_are_put_right_at_once(bench
 
 
 async def test_a_group_that_lost_its_offsets_begins_anew(bench: Bench) -> None:
-    for delivery in await bench.source.poll(10):
+    for delivery in await bench.source.poll(Room(10)):
         bench.source.complete(delivery)
     await bench.source.commit()
     bench.consumer.stored.clear()
     await bench.consumer.rebalance([0])
     assert await bench.offsets() == [(0, offset) for offset in range(10)]
+
+
+# --- lanes ----------------------------------------------------------------------------------------
+
+URGENT, BULK = TopicPartition("urgent", 0), TopicPartition("bulk", 0)
+
+
+@pytest.fixture
+async def lanes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    """Two topics with a partition each: a backlog of bulk, and nothing that is urgent."""
+    monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
+    made = Bench(monkeypatch, "urgent:8", "bulk")
+    await made.source.start(Deadline.after(5))
+    made.consumer.fill(BULK, 15)
+    await made.consumer.rebalance([URGENT, BULK])
+    yield made
+    await made.source.close()
+
+
+async def topics(bench: Bench, jobs: int, **rooms: int) -> Counter[str]:
+    deliveries = await bench.source.poll(Room(jobs, rooms))
+    return Counter(delivery.topic for delivery in deliveries)
+
+
+async def test_nothing_comes_of_a_lane_without_room_and_it_all_stays_fetched(lanes: Bench) -> None:
+    assert await topics(lanes, 10, urgent=10, bulk=0) == {}
+    assert lanes.consumer.paused() == set(), "a paused partition would lose what is buffered"
+    lanes.consumer.fill(URGENT, 3)
+    assert await topics(lanes, 10, urgent=10, bulk=0) == {"urgent": 3}
+    assert await topics(lanes, 17, urgent=7, bulk=10) == {"bulk": 10}
+
+
+async def test_each_lane_brings_as_many_as_it_has_room_for_and_all_no_more_than_there_is(
+    lanes: Bench,
+) -> None:
+    lanes.consumer.fill(URGENT, 15)
+    assert await topics(lanes, 20, urgent=9, bulk=4) == {"urgent": 9, "bulk": 4}
+    assert await topics(lanes, 8, urgent=6, bulk=6) == {"urgent": 6, "bulk": 2}
+
+
+async def test_records_of_a_lane_without_room_do_not_count_as_withheld(lanes: Bench) -> None:
+    await topics(lanes, 10, urgent=10, bulk=0)
+    assert lanes.source.undelivered() == 0
+    await topics(lanes, 14, urgent=10, bulk=4)
+    assert lanes.source.undelivered() == 11
+    assert lanes.source.lags() == {"urgent": 0, "bulk": 15}
+    assert lanes.source.lag() == 15
+
+
+async def test_a_worker_with_no_partition_of_the_lane_with_room_gets_nothing_and_stays(
+    lanes: Bench,
+) -> None:
+    await lanes.consumer.rebalance([BULK])
+    before = lanes.consumer.asked
+    assert await topics(lanes, 10, urgent=10, bulk=0) == {}
+    assert lanes.consumer.asked > before, "asking keeps us in the group"
+
+
+async def test_with_no_room_in_any_lane_nothing_comes(lanes: Bench) -> None:
+    assert await topics(lanes, 0, urgent=0, bulk=0) == {}
+
+
+async def test_an_error_behind_the_first_lane_loses_nothing_of_it(
+    lanes: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lanes.consumer.fill(URGENT, 3)
+    getmany = lanes.consumer.getmany
+
+    async def failing(*partitions: TopicPartition, **options: int) -> object:
+        if BULK in partitions:
+            lanes.consumer.polls.append(CorruptRecordException())
+        return await getmany(*partitions, **options)
+
+    monkeypatch.setattr(lanes.consumer, "getmany", failing)
+    assert await topics(lanes, 20, urgent=10, bulk=10) == {"urgent": 3}
+    monkeypatch.undo()
+    assert await topics(lanes, 20, urgent=10, bulk=10) == {"bulk": 10}
+    assert await topics(lanes, 20, urgent=10, bulk=10) == {"bulk": 5}
+
+
+async def test_a_broker_waits_less_long_for_one_lane_while_the_others_wait(
+    lanes: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Bench(monkeypatch)
+    await one.source.start(Deadline.after(5))
+    await one.source.close()
+    assert lanes.consumer.options["fetch_max_wait_ms"] < one.consumer.options["fetch_max_wait_ms"]

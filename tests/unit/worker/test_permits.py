@@ -88,6 +88,71 @@ async def test_lines_take_turns() -> None:
     assert "".join(order) == "abcaba"
 
 
+async def test_lanes_share_by_weight_and_by_tokens_and_jobs_inside_a_lane_in_turn() -> None:
+    permits = Permits(items=1, tokens=100, weights={"interactive": 3, "bulk": 1})
+    order: list[str] = []
+
+    async def item(lane: str, line: str, tokens: int) -> None:
+        permit = await permits.acquire(line, tokens, lane=lane)
+        order.append(line)
+        permits.release(permit)
+
+    first = await permits.acquire("x", 1)
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(12):
+            tasks.create_task(item("bulk", "b", 10))
+            tasks.create_task(item("interactive", "i", 10))
+            tasks.create_task(item("interactive", "j", 20))
+        await settle()
+        assert (permits.waiting, permits.waiting_of("bulk")) == (36, 12)
+        permits.release(first)
+    both_wait = "".join(order)[:20]
+    assert both_wait.count("b") * 3 * 10 == pytest.approx(
+        both_wait.count("i") * 10 + both_wait.count("j") * 20, abs=3 * 10 + 20
+    )
+    assert "ijij" in both_wait.replace("b", "")
+
+
+async def test_an_idle_lane_leaves_its_share_to_the_others() -> None:
+    permits = Permits(items=4, tokens=1_000, weights={"interactive": 1000, "bulk": 1})
+    tasks = [line_up(permits, f"job {number}", lane="bulk") for number in range(8)]
+    await settle()
+    assert permits.held_items == 4
+    permits.release(tasks[0].result())
+    await settle()
+    assert permits.held_items == 4
+    await cancelled(tasks)
+
+
+async def test_a_lane_that_wakes_up_behind_a_backlog_is_the_next_to_enter() -> None:
+    permits = Permits(items=2, tokens=1_000, weights={"interactive": 8, "bulk": 1})
+    bulk = [line_up(permits, f"job {number}", 50, lane="bulk") for number in range(300)]
+    await settle()
+    urgent = line_up(permits, "urgent", 400, lane="interactive")
+    await settle()
+    permits.release(bulk[0].result())
+    await settle()
+    assert urgent.done()
+    await cancelled([*bulk, urgent])
+
+
+async def test_whoever_is_cancelled_while_waiting_costs_its_lane_nothing() -> None:
+    permits = Permits(items=1, tokens=1_000, weights={"a": 1, "b": 1})
+    inside = await permits.acquire("x", 1)
+    gone = [line_up(permits, f"gone {number}", 900, lane="a") for number in range(5)]
+    one, other = line_up(permits, "one", 1, lane="a"), line_up(permits, "other", 1, lane="b")
+    await settle()
+    for task in gone:
+        task.cancel()
+    permits.release(inside)  # in the same turn of the loop: they still stand in their lines
+    await settle()
+    assert one.done()
+    permits.release(one.result())
+    await settle()
+    assert other.done()
+    assert permits.waiting == 0
+
+
 async def test_a_wider_engine_lets_waiters_in_at_once() -> None:
     permits = Permits(items=1, tokens=100)
     tasks = [line_up(permits, "a") for _ in range(3)]

@@ -13,6 +13,7 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka import committer, group_consumer
 from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.lanes import Room
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.outages import Outages
 from dragoman_worker.permits import Permits
@@ -114,14 +115,14 @@ async def test_records_that_are_not_delivered_ask_for_a_new_consumer(bench: Benc
 
 async def test_a_full_worker_is_not_asked_why_it_takes_nothing(bench: Bench) -> None:
     bench.consumer.fill(0, 5)
-    bench.worker._bytes = 10_000_000
+    bench.worker._hand.enter(TOPIC, 10_000_000)
     assert bench.run(LONG_S) == []
     assert bench.rebuilds == []
 
 
 async def finish_one(bench: Bench) -> None:
     bench.consumer.fill(0, 1)
-    [delivery] = await bench.source.poll(10)
+    [delivery] = await bench.source.poll(Room(10))
     bench.source.complete(delivery)
 
 

@@ -17,6 +17,10 @@ from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.kafka.connection import client_options, quietly
 
 FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
+FETCH_MAX_WAIT_MS: Final = 500
+LANES_MAX_WAIT_MS: Final = 100
+"""A broker is asked one thing at a time: while it waits for a record of a lane that has none,
+nothing is fetched of the others."""
 REBALANCE_TIMEOUT_MS: Final = 60_000
 METADATA_MAX_AGE_MS: Final = 30_000
 """How soon new partitions of a topic are noticed; aiokafka's default is five minutes."""
@@ -43,6 +47,7 @@ def build_consumer(
         # JoinGroup blocks for the rebalance timeout: the request must outlast it
         request_timeout_ms=REBALANCE_TIMEOUT_MS + 10_000,
         metadata_max_age_ms=METADATA_MAX_AGE_MS,
+        fetch_max_wait_ms=LANES_MAX_WAIT_MS if len(settings.topics) > 1 else FETCH_MAX_WAIT_MS,
         fetch_max_bytes=FETCH_MAX_BYTES,
         max_partition_fetch_bytes=FETCH_MAX_BYTES // 4,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from typing import Final
 
 from aiokafka import ConsumerRebalanceListener, TopicPartition
@@ -16,6 +16,7 @@ from aiokafka.errors import KafkaError
 from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.kafka import group_consumer
 from dragoman_worker.kafka.partitions import Partitions
+from dragoman_worker.lanes import Room
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
 
@@ -109,11 +110,18 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has n
         if resume := paused - full:
             self.consumer.resume(*resume)
 
-    def undelivered(self) -> int:
-        """Offsets that could be delivered now and are not."""
+    def open_partitions(self, lanes: Container[str]) -> list[TopicPartition]:
+        """The partitions of some topics that may be fetched from now."""
+        unpaused = self.consumer.assignment() - self.consumer.paused()
+        return [partition for partition in unpaused if partition.topic in lanes]
+
+    def undelivered(self, room: Room) -> int:
+        """Offsets that could be delivered now, there being room for them, and are not."""
         if not self._assigned.is_set():
             return 0
         open_ones = self.consumer.assignment() - self.consumer.paused()
+        if (lanes := room.lanes) is not None:
+            open_ones = {each for each in open_ones if lanes.get(each.topic)}
         return sum(group_consumer.undelivered(self.consumer, each) for each in open_ones)
 
     async def out_of_range(self, positions: Mapping[TopicPartition, int]) -> None:

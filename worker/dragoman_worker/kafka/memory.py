@@ -15,12 +15,14 @@ from typing import Final
 from dragoman_schemas import names
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.errors import Halt
+from dragoman_worker.lanes import Room
 from dragoman_worker.offsets import PartitionOffsets
 from dragoman_worker.ports import Delivery
 
 POLL_S: Final = 0.25
 """How long an empty poll waits for news."""
 Headers = Sequence[tuple[str, bytes]]
+_Partition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +35,31 @@ class _Record:
 
 
 class MemorySource:
-    """A topic's log and a consumer group of one. What is finished is committed at once."""
+    """A log of topics and a consumer group of one. What is finished is committed at once.
+
+    Where a topic can be named, the first one is meant if none is.
+    """
 
     def __init__(
-        self, *, topic: str = names.JOBS_TOPIC, partitions: int = 1, poll_s: float = POLL_S
+        self,
+        *,
+        topics: Sequence[str] = (names.JOBS_TOPIC,),
+        partitions: int = 1,
+        poll_s: float = POLL_S,
     ) -> None:
-        self._topic = topic
+        self._topic = topics[0]
         self._poll_s = poll_s
         self._epoch = 0
-        self._log: dict[int, list[_Record]] = {number: [] for number in range(partitions)}
+        self._log: dict[_Partition, list[_Record]] = {
+            (topic, number): [] for topic in topics for number in range(partitions)
+        }
         self._committed = dict.fromkeys(self._log, 0)
-        self._offsets: dict[int, PartitionOffsets] = {}
+        self._offsets: dict[_Partition, PartitionOffsets] = {}
         self._news = asyncio.Event()
         self._failure: Halt | None = None
         self.stale_completions = 0
-        for partition in self._log:
-            self.assign(partition)
+        for topic, number in self._log:
+            self.assign(number, topic)
 
     # --- what producers and brokers do ------------------------------------------------------------
 
@@ -59,37 +70,39 @@ class MemorySource:
         key: bytes | None = None,
         headers: Headers = (),
         partition: int = 0,
+        topic: str | None = None,
         gap: int = 0,
     ) -> int:
         """Put a record at the end, behind `gap` offsets that hold none, and tell its offset."""
-        log = self._log[partition]
+        log = self._log[topic or self._topic, partition]
         offset = (log[-1].offset + 1 if log else 0) + gap
         now_ms = time.time_ns() // 1_000_000
         log.append(_Record(offset, key, value, tuple(headers), now_ms))
         self._news.set()
         return offset
 
-    def committed(self, partition: int = 0) -> int:
+    def committed(self, partition: int = 0, topic: str | None = None) -> int:
         """The offset at which a restarted worker would go on."""
-        return self._committed[partition]
+        return self._committed[topic or self._topic, partition]
 
-    def end(self, partition: int = 0) -> int:
+    def end(self, partition: int = 0, topic: str | None = None) -> int:
         """One past the last record."""
-        log = self._log[partition]
+        log = self._log[topic or self._topic, partition]
         return log[-1].offset + 1 if log else 0
 
-    def revoke(self, partition: int = 0) -> None:
+    def revoke(self, partition: int = 0, topic: str | None = None) -> None:
         """Give the partition to somebody else."""
-        self._offsets.pop(partition, None)
+        self._offsets.pop((topic or self._topic, partition), None)
 
-    def assign(self, partition: int = 0) -> None:
+    def assign(self, partition: int = 0, topic: str | None = None) -> None:
         """Give the partition (back) to this worker, from the committed offset and in a new epoch.
 
         This is also what a restart does.
         """
         self._epoch += 1
-        base = self._committed[partition]
-        self._offsets[partition] = PartitionOffsets(epoch=self._epoch, base=base)
+        place = (topic or self._topic, partition)
+        base = self._committed[place]
+        self._offsets[place] = PartitionOffsets(epoch=self._epoch, base=base)
         self._news.set()
 
     def fail(self, reason: Halt) -> None:
@@ -99,9 +112,9 @@ class MemorySource:
 
     # --- the port ---------------------------------------------------------------------------------
 
-    async def poll(self, room: int) -> Sequence[Delivery]:
-        """At most `room` new deliveries, waiting a moment if there are none."""
-        if room == 0:
+    async def poll(self, room: Room) -> Sequence[Delivery]:
+        """New deliveries, waiting a moment if there are none."""
+        if room.jobs == 0:
             await asyncio.sleep(0)
             self._raise_if_failed()
             return ()
@@ -119,50 +132,56 @@ class MemorySource:
 
     def complete(self, delivery: Delivery) -> None:
         """The delivery needs nobody any more."""
-        offsets = self._offsets.get(delivery.partition)
+        offsets = self._offsets.get(place := (delivery.topic, delivery.partition))
         if offsets is None or offsets.epoch != delivery.epoch:
             self.stale_completions += 1
             return
         offsets.complete(delivery.offset)
-        offsets.committed = self._committed[delivery.partition] = offsets.watermark
+        offsets.committed = self._committed[place] = offsets.watermark
 
     def owned(self, delivery: Delivery) -> bool:
         """Whether completing the delivery would still count."""
-        offsets = self._offsets.get(delivery.partition)
+        offsets = self._offsets.get((delivery.topic, delivery.partition))
         return offsets is not None and offsets.epoch == delivery.epoch
 
     def _raise_if_failed(self) -> None:
         if self._failure is not None:
             raise self._failure
 
-    def _next(self, room: int) -> list[Delivery]:
+    def _next(self, room: Room) -> list[Delivery]:
         found: list[Delivery] = []
         if self._failure is not None:
             return found
-        for partition, offsets in self._offsets.items():
-            for record in self._log[partition][self._delivered(partition, offsets) :]:
-                if len(found) == room:
+        left = dict(room.lanes) if room.lanes is not None else None
+        for place, offsets in self._offsets.items():
+            topic = place[0]
+            for record in self._log[place][self._delivered(place, offsets) :]:
+                if len(found) == room.jobs:
                     return found
+                if left is not None and not left.get(topic):
+                    break
                 if offsets.begin(record.offset):
-                    found.append(self._delivery(partition, offsets.epoch, record))
+                    found.append(_delivery(place, offsets.epoch, record))
+                    if left is not None:
+                        left[topic] -= 1
         return found
 
-    def _delivered(self, partition: int, offsets: PartitionOffsets) -> int:
-        return bisect_left(
-            self._log[partition], offsets.next_offset, key=lambda record: record.offset
-        )
+    def _delivered(self, place: _Partition, offsets: PartitionOffsets) -> int:
+        return bisect_left(self._log[place], offsets.next_offset, key=lambda record: record.offset)
 
-    def _delivery(self, partition: int, epoch: int, record: _Record) -> Delivery:
-        return Delivery(
-            topic=self._topic,
-            partition=partition,
-            offset=record.offset,
-            epoch=epoch,
-            key=record.key,
-            value=record.value,
-            headers=record.headers,
-            timestamp_ms=record.timestamp_ms,
-        )
+
+def _delivery(place: _Partition, epoch: int, record: _Record) -> Delivery:
+    topic, partition = place
+    return Delivery(
+        topic=topic,
+        partition=partition,
+        offset=record.offset,
+        epoch=epoch,
+        key=record.key,
+        value=record.value,
+        headers=record.headers,
+        timestamp_ms=record.timestamp_ms,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
@@ -23,14 +22,14 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt
 from dragoman_worker.kafka.committer import Committer
 from dragoman_worker.kafka.connection import connected, forbidden, not_allowed, passes, told
+from dragoman_worker.kafka.fetching import POLL_MS, Fetching
 from dragoman_worker.kafka.member import Member
 from dragoman_worker.kafka.partitions import Partitions
+from dragoman_worker.lanes import Room
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Delivery
 
-POLL_MS: Final = 250
-MAX_POLL_RECORDS: Final = 500
 IDLE_POLL_S: Final = 10.0
 """With no room we do not poll; this often we do all the same, paused, to stay in the group."""
 TRIES_BEFORE_HALT: Final = 5
@@ -66,8 +65,8 @@ class KafkaSource:
         self._partitions = Partitions(metrics)
         self._committer = Committer(self._partitions, lambda: self._member, metrics)
         self._member: Member | None = None
-        self._fetch: asyncio.Task[list[Delivery]] | None = None
-        self._ready: deque[Delivery] = deque()
+        self._fetching = Fetching(self._partitions)
+        self._room = Room(1)
         self._rebuilding: asyncio.Task[None] | None = None
         self._rebuilds_in_a_row = 0
         self._failures_in_a_row = 0
@@ -84,10 +83,10 @@ class KafkaSource:
 
     async def close(self) -> None:
         """Commit what is finished and leave the group. Bounded, whatever the broker does."""
-        for task in (self._rebuilding, self._fetch):
-            if task is not None:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+        if self._rebuilding is not None:
+            self._rebuilding.cancel()
+            await asyncio.gather(self._rebuilding, return_exceptions=True)
+        await self._fetching.abandon()
         await self._committer.stop()
         if self._member is not None:
             await self._member.stop()
@@ -105,31 +104,31 @@ class KafkaSource:
 
     # --- poll -------------------------------------------------------------------------------------
 
-    async def poll(self, room: int) -> Sequence[Delivery]:
-        """At most `room` new deliveries; see the port. Bounded even while no broker answers."""
+    async def poll(self, room: Room) -> Sequence[Delivery]:
+        """New deliveries; see the port. Bounded even while no broker answers."""
         if self._committer.refused is not None:
             raise not_allowed(self._committer.refused)
-        if room and self._ready:
-            return self._out_of_ready(room)
-        if room == 0 and time.monotonic() - self._polled_at < IDLE_POLL_S:
+        self._room = room
+        if room.jobs and self._fetching.ready:
+            return self._given_out(room)
+        if room.jobs == 0 and time.monotonic() - self._polled_at < IDLE_POLL_S:
             return ()
         member = await self._member_to_poll()
         if member is None:
             return ()
         self._polled_at = time.monotonic()
-        if self._fetch is None:
-            member.pause_and_resume(room=room, span=self._span)
-            self._fetch = asyncio.create_task(self._fetched(member, room), name="fetch")
-        # getmany must not be cancelled, and in a rebalance it waits for its end: so do later polls.
-        await asyncio.wait({self._fetch}, timeout=2 * POLL_MS / 1000)
-        if not self._fetch.done():
+        if not self._fetching.under_way:
+            member.pause_and_resume(room=room.jobs, span=self._span)
+            self._fetching.begin(member, room)
+        # In a rebalance getmany waits for its end: so do later polls.
+        fetch = await self._fetching.ended_within(2 * POLL_MS / 1000)
+        if fetch is None:
             return ()
-        fetch, self._fetch = self._fetch, None
         await self._outcome(member, fetch)
-        return self._out_of_ready(room)
+        return self._given_out(room)
 
-    def _out_of_ready(self, room: int) -> list[Delivery]:
-        deliveries = [self._ready.popleft() for _ in range(min(room, len(self._ready)))]
+    def _given_out(self, room: Room) -> list[Delivery]:
+        deliveries = self._fetching.out(room)
         self.delivered += len(deliveries)
         return deliveries
 
@@ -144,21 +143,13 @@ class KafkaSource:
                 rebuilding, self._rebuilding = self._rebuilding, None
                 rebuilding.result()  # or Halt
             return None
-        if member is None or self._fetch is not None:
+        if member is None or self._fetching.under_way:
             return member
         # A new assignment is published before its callback has run: it has no positions yet.
         return member if await member.assigned_within(POLL_MS / 1000) else None
 
-    async def _fetched(self, member: Member, room: int) -> list[Delivery]:
-        batches = await member.consumer.getmany(
-            timeout_ms=POLL_MS if room else 0, max_records=max(1, min(room, MAX_POLL_RECORDS))
-        )
-        # Registered in the same step as they come out, or not at all: records of an assignment
-        # whose callback has not ended are fetched again, because that ends by seeking.
-        return self._partitions.begun(batches) if member.is_assigned else []
-
-    async def _outcome(self, member: Member, fetch: asyncio.Task[list[Delivery]]) -> None:
-        """Keep what was fetched, or heal what broke. Raises Halt.
+    async def _outcome(self, member: Member, fetch: asyncio.Task[int]) -> None:
+        """Heal what broke. Raises Halt.
 
         An exception out of getmany leaves aiokafka's max_poll_interval without effect for good,
         with a consumer that is kept as with one that is not; the worker's watchdog stands in.
@@ -167,7 +158,7 @@ class KafkaSource:
             self.rebuild("a fetch was cancelled")
             return
         try:
-            deliveries = fetch.result()
+            found = fetch.result()
         except OffsetOutOfRangeError as error:
             await member.out_of_range(error.args[0])
         except _RESYNC as error:
@@ -177,9 +168,8 @@ class KafkaSource:
                 raise not_allowed(error) from error
             self.rebuild(told(error))
         else:
-            self._ready.extend(deliveries)
             self._failures_in_a_row = 0
-            if deliveries or member.undelivered() == 0:
+            if found or member.undelivered(self._room) == 0:
                 self._rebuilds_in_a_row = 0
 
     def _resync(self, member: Member, error: KafkaError) -> None:
@@ -212,10 +202,7 @@ class KafkaSource:
         self._count_rebuild(why)
         await self._committer.commit()
         member, self._member = self._member, None
-        if self._fetch is not None:  # of a consumer that nobody will ask again
-            self._fetch.cancel()
-            await asyncio.gather(self._fetch, return_exceptions=True)
-            self._fetch = None
+        await self._fetching.abandon()
         if member is not None:
             await member.stop()
         tries = self._rebuilds_in_a_row
@@ -264,19 +251,23 @@ class KafkaSource:
 
     def lag(self) -> int:
         """Records of our partitions that are not finished, as far as the broker has told."""
-        total, member = 0, self._member
+        return sum(self.lags().values())
+
+    def lags(self) -> dict[str, int]:
+        """The same by topic."""
+        member, lags = self._member, dict.fromkeys(self._settings.topic_names, 0)
         for partition in member.consumer.assignment() if member else ():
             offsets = self._partitions.get(partition)
             end = member.consumer.highwater(partition) if member else None
             if offsets is not None and end is not None:
-                total += max(0, end - offsets.watermark)
-        return total
+                lags[partition.topic] += max(0, end - offsets.watermark)
+        return lags
 
     def undelivered(self) -> int:
         """Offsets that the broker would give us and that we have not been given, now."""
         if self._member is None or self.rebuilding:
             return 0
-        return self._member.undelivered()
+        return self._member.undelivered(self._room)
 
     def commit_age_s(self) -> float:
         """Seconds that finished work has gone uncommitted; 0 while there is none."""

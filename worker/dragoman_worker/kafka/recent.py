@@ -1,0 +1,101 @@
+"""Which jobs came last? Read beside the group: no member joins, nothing is committed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from dragoman_schemas.connections import KafkaSettings
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import Unreachable
+from dragoman_worker.kafka.connection import client_options, connected, quietly
+
+_POLL_MS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """A record's bytes and when it was appended, in ms since 1970."""
+
+    value: bytes
+    timestamp_ms: int
+
+
+async def recent_records(settings: KafkaSettings, count: int, within: Deadline) -> list[Recent]:
+    """The last `count` records of the jobs' topics, oldest first; fewer if there are fewer.
+
+    Assigned, not subscribed: without a group no worker loses a partition and no offset moves.
+    Raises Unreachable, also if what is there does not arrive in time.
+    """
+    consumer = await connected(
+        lambda: AIOKafkaConsumer(
+            **client_options(settings),
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+        ),
+        settings.bootstrap_servers,
+        within,
+    )
+    try:
+        found = await _read(consumer, await _spans(consumer, settings, count), within)
+    finally:
+        await quietly(consumer.stop)
+    return sorted(found, key=lambda record: record.timestamp_ms)[-count:]
+
+
+async def _spans(
+    consumer: Any, settings: KafkaSettings, count: int
+) -> dict[TopicPartition, tuple[int, int]]:
+    """Of every partition the first offset to read and the one to stop before.
+
+    Any partition may hold all of the last records: of each so many are read, and the newest kept.
+    """
+    places: list[TopicPartition] = []
+    for topic in settings.topic_names:
+        numbers = await _partitions(consumer, topic)
+        if not numbers:
+            raise Unreachable(f"kafka.topics: there is no topic {topic} to read jobs from")
+        places += [TopicPartition(topic, number) for number in sorted(numbers)]
+    firsts = await consumer.beginning_offsets(places)
+    ends = await consumer.end_offsets(places)
+    return {
+        place: (max(firsts[place], ends[place] - count), ends[place])
+        for place in places
+        if ends[place] > firsts[place]
+    }
+
+
+async def _partitions(consumer: Any, topic: str) -> Sequence[int]:
+    existing = await consumer.topics()  # asking for one by name could create it
+    return tuple(consumer.partitions_for_topic(topic) or ()) if topic in existing else ()
+
+
+async def _read(
+    consumer: Any, spans: Mapping[TopicPartition, tuple[int, int]], within: Deadline
+) -> list[Recent]:
+    consumer.assign(list(spans))
+    for place, (first, _) in spans.items():
+        consumer.seek(place, first)
+    left = {place: end for place, (_, end) in spans.items()}
+    found: list[Recent] = []
+    try:
+        async with asyncio.timeout(max(0.1, within.left_s)):
+            while left:
+                batches = await consumer.getmany(*left, timeout_ms=_POLL_MS)
+                for place, records in batches.items():
+                    wanted = (r for r in records if r.offset < spans[place][1] and r.value)
+                    found += [Recent(r.value, r.timestamp) for r in wanted]
+                # By position: the last offsets may hold no record (transactions, compaction).
+                left = {p: end for p, end in left.items() if await consumer.position(p) < end}
+    except TimeoutError:
+        raise Unreachable(
+            f"the jobs' topics on Kafka were not read in time: {len(found)} records arrived; "
+            "ask for fewer (--sample) or raise connect_timeout_s"
+        ) from None
+    return found

@@ -1,0 +1,201 @@
+"""Whose turn is it among topics of unlike weight, and how much of the hand may each fill?
+
+Both are pure. Turns are start-time fair queueing (Goyal, Vin and Cheng, 1996): while two lanes
+wait, what each is served, divided by its weight, differs by no more than one entry of each. A lane
+that slept begins where the others are now: it has saved up no credit, and it owes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+Entry = TypeVar("Entry")
+
+_WORTH_A_POLL: Final = 8
+"""Room below an eighth of what a lane has reserved waits for more: small polls cost as much."""
+
+
+@dataclass(slots=True, eq=False)
+class _Lane(Generic[Entry]):
+    weight: int
+    begins: float = 0.0
+    """The virtual time at which its next entry is served: cost so far, by weight."""
+    lines: OrderedDict[str, deque[Entry]] = field(default_factory=OrderedDict)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn(Generic[Entry]):
+    """Who is next: the first entry of a line of a lane."""
+
+    lane: str
+    line: str
+    entry: Entry
+
+
+class Turns(Generic[Entry]):
+    """Entries wait in lines, lines in lanes. Lanes by weight, the lines of a lane in rotation.
+
+    What an entry costs is up to the caller, and so is whether the first one may be served now.
+    """
+
+    def __init__(self, weights: Mapping[str, int] | None = None) -> None:
+        """`weights` of the lanes, 1 and more; a lane that is not named weighs 1."""
+        heaviest_first = sorted((weights or {}).items(), key=lambda lane: -lane[1])
+        self._lanes: dict[str, _Lane[Entry]] = {name: _Lane(each) for name, each in heaviest_first}
+        self._waiting = 0
+        self._now = 0.0
+
+    def join(self, lane: str, line: str, entry: Entry) -> None:
+        """Stand at the end of a line."""
+        there = self._lanes.get(lane)
+        if there is None:
+            there = self._lanes[lane] = _Lane(1)
+        if not there.lines:
+            there.begins = max(there.begins, self._now)
+        there.lines.setdefault(line, deque()).append(entry)
+        self._waiting += 1
+
+    def first(self) -> Turn[Entry] | None:
+        """Who is next, if anybody waits."""
+        best, name = None, ""
+        for lane, there in self._lanes.items():
+            if there.lines and (best is None or there.begins < best.begins):
+                best, name = there, lane
+        if best is None:
+            return None
+        line, entries = next(iter(best.lines.items()))
+        return Turn(name, line, entries[0])
+
+    def first_of(self, line: str) -> Turn[Entry] | None:
+        """Who would be next if nobody but `line` were there."""
+        for lane, there in self._lanes.items():
+            if (entries := there.lines.get(line)) is not None:
+                return Turn(lane, line, entries[0])
+        return None
+
+    def serve(self, turn: Turn[Entry], cost: float) -> None:
+        """Let who is next go on: its lane is charged, and its line goes to the lane's end."""
+        there = self._lanes[turn.lane]
+        self._now = there.begins
+        there.begins += cost / there.weight
+        entries = there.lines[turn.line]
+        entries.popleft()
+        self._waiting -= 1
+        if entries:
+            there.lines.move_to_end(turn.line)
+        else:
+            del there.lines[turn.line]
+
+    def leave(self, lane: str, line: str, entry: Entry) -> bool:
+        """Wait no longer, wherever one stands. False if one does not stand there."""
+        there = self._lanes.get(lane)
+        entries = there.lines.get(line) if there is not None else None
+        if there is None or entries is None or entry not in entries:
+            return False
+        entries.remove(entry)
+        self._waiting -= 1
+        if not entries:
+            del there.lines[line]
+        return True
+
+    def all(self) -> Iterator[Turn[Entry]]:
+        """Everybody who waits, in no order; as it was when asked."""
+        return iter(
+            [
+                Turn(lane, line, entry)
+                for lane, there in self._lanes.items()
+                for line, entries in there.lines.items()
+                for entry in entries
+            ]
+        )
+
+    def waiting(self, lane: str) -> int:
+        """How many wait in a lane."""
+        there = self._lanes.get(lane)
+        return sum(map(len, there.lines.values())) if there is not None else 0
+
+    def __len__(self) -> int:
+        return self._waiting
+
+
+class _Bound:
+    """A quantity of which half is reserved for the lanes, by weight, and the rest is anybody's."""
+
+    def __init__(self, most: int, weights: Mapping[str, int]) -> None:
+        total = sum(weights.values())
+        alone = len(weights) == 1
+        self.reserved = {
+            lane: most if alone else max(1, most * weight // (2 * total))
+            for lane, weight in weights.items()
+        }
+        self._shared = most - sum(self.reserved.values())
+        self.held = dict.fromkeys(weights, 0)
+
+    def room(self) -> dict[str, int]:
+        """How much more each lane may hold, if no other takes more meanwhile."""
+        own = {lane: self.reserved[lane] - held for lane, held in self.held.items()}
+        shared = max(0, self._shared + sum(min(0, left) for left in own.values()))
+        return {lane: max(0, left) + shared for lane, left in own.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many more jobs may be taken in hand: in all, and of each lane. No lanes: of any."""
+
+    jobs: int
+    lanes: Mapping[str, int] | None = None
+
+
+class Hand:
+    """The jobs in hand and their bytes, by lane.
+
+    Half of the hand is reserved, so that a lane which wakes up finds room however much of another
+    lies there, and enough of it to fill its share of the engine.
+    """
+
+    def __init__(self, weights: Mapping[str, int] | None = None, *, jobs: int, size: int) -> None:
+        """At most `jobs`, and no more once they are of `size` bytes; one lane has it all."""
+        self._weights = dict(weights) if weights and len(weights) > 1 else {"": 1}
+        self._alone = len(self._weights) == 1
+        self._jobs = _Bound(jobs, self._weights)
+        self._bytes = _Bound(size, self._weights)
+
+    def enter(self, lane: str, size: int) -> None:
+        """A job of `size` bytes was taken in hand."""
+        lane = "" if self._alone else lane
+        self._jobs.held[lane] += 1
+        self._bytes.held[lane] += size
+
+    def leave(self, lane: str, size: int) -> None:
+        """It was let go."""
+        lane = "" if self._alone else lane
+        self._jobs.held[lane] -= 1
+        self._bytes.held[lane] -= size
+
+    def held(self) -> Mapping[str, int]:
+        """Jobs in hand by lane; the one lane of a worker without lanes has no name."""
+        return self._jobs.held
+
+    def room(self) -> Room:
+        """What may be taken in hand now."""
+        bytes_left, reserved = self._bytes.room(), self._jobs.reserved
+        lanes = {
+            lane: left if bytes_left[lane] > 0 and self._worth(left, reserved[lane]) else 0
+            for lane, left in self._jobs.room().items()
+        }
+        if self._alone:
+            return Room(lanes[""])
+        return Room(self._in_all(lanes), lanes)
+
+    def _worth(self, left: int, reserved: int) -> bool:
+        return left > reserved // (_WORTH_A_POLL * (2 if self._alone else 1))
+
+    def _in_all(self, lanes: Mapping[str, int]) -> int:
+        """The room that lanes share is counted once."""
+        held, reserved = self._jobs.held, self._jobs.reserved
+        own = {lane: max(0, reserved[lane] - held[lane]) for lane, left in lanes.items() if left}
+        shared = max((lanes[lane] - left for lane, left in own.items()), default=0)
+        return shared + sum(own.values())
