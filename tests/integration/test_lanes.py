@@ -1,0 +1,72 @@
+"""Does an urgent job pass a backlog of bulk that stands in Kafka, and does bulk go on meanwhile?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import redis
+
+from support.foreign import ended, job, publish
+from support.kafka_broker import KafkaBroker
+from support.redis_server import RedisServer
+from support.waiting import wait_until
+from support.worker_process import WorkerProcess
+
+LATENCY_S = 0.4
+BACKLOG = 3_000
+
+
+def test_an_urgent_job_waits_for_the_engine_and_not_for_the_backlog(
+    kafka: KafkaBroker, redis_server: RedisServer, topic: Callable[..., str], tmp_path: Path
+) -> None:
+    bulk, urgent = topic(partitions=2), topic(partitions=1)
+    kafka.create_topic(f"{bulk}-dead", 1)
+    publish(kafka.bootstrap, bulk, [_job(f"bulk-{number}") for number in range(BACKLOG)])
+    settings = {
+        "kafka.topics": [f"{urgent}:8", f"{bulk}:1"],
+        "engine.echo.latency_s": LATENCY_S,
+        "limits.items_in_engine": 32,
+        "limits.jobs_in_hand": 96,
+    }
+    server = redis.Redis.from_url(redis_server.url)
+    worker = WorkerProcess(
+        tmp_path, kafka=kafka.bootstrap, redis=redis_server.url, topic=bulk, settings=settings
+    )
+    with worker:
+        worker.ready()
+        wait_until(lambda: _done(worker) > 100, timeout_s=30, what="bulk is under way")
+        waits = []
+        for number in range(5):
+            before, began = _done(worker), time.monotonic()
+            publish(kafka.bootstrap, urgent, [_job(f"urgent-{number}")])
+            assert ended(server, f"urgent-{number}")["status"] == "completed"
+            waits.append(time.monotonic() - began)
+            wait_until(lambda n=before: _done(worker) > n + 1, timeout_s=10, what="bulk goes on")
+        assert _done(worker) < BACKLOG / 2, "the backlog was to stand there all the time"
+        assert min(waits) < 3 * LATENCY_S
+        assert max(waits) < 3 * LATENCY_S + 2, "a turn of the engine, its own, and a slow machine"
+        assert job(server, f"bulk-{BACKLOG - 1}") == {}
+        # The other way round: what is urgent leaves to bulk its share.
+        publish(kafka.bootstrap, urgent, [_job(f"flood-{number}") for number in range(600)])
+        wait_until(lambda: _ended(server, "flood", 600) > 200, timeout_s=30, what="a flood")
+        before = _ended(server, "bulk", BACKLOG)
+        wait_until(lambda: _ended(server, "flood", 600) > 400, timeout_s=30, what="half of it")
+        assert 10 <= _ended(server, "bulk", BACKLOG) - before <= 60, "a ninth, in turns of 32"
+    server.close()
+
+
+def _job(job_id: str) -> dict[str, str]:
+    return {"job_id": job_id, "text": "Hello.", "source_lang": "en", "target_lang": "de"}
+
+
+def _done(worker: WorkerProcess) -> float:
+    return worker.metric("dragoman_jobs_total")
+
+
+def _ended(server: redis.Redis, kind: str, count: int) -> int:
+    pipeline = server.pipeline(transaction=False)
+    for number in range(count):
+        pipeline.hget(f"dragoman:job:{kind}-{number}", "status")
+    return sum(status == b"completed" for status in pipeline.execute())
