@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         TranslationRejected,
         Unreachable,
         Unreadable,
+        WrongStore,
     )
     from dragoman_producer.handle import JobHandle
     from dragoman_schemas.connections import DragomanSettings, SettingsError, load_settings
@@ -57,6 +58,7 @@ __all__ = [
     "TranslationResult",
     "Unreachable",
     "Unreadable",
+    "WrongStore",
     "load_settings",
 ]
 

@@ -5,7 +5,8 @@
     │   ├── BrokerUnreachable      Kafka; nothing more is published
     │   └── StoreUnreachable       Redis; nothing is known about any job
     ├── BrokerRefused              Kafka answered, but refused: no such topic, no right to write
-    ├── StoreRefused               Redis answered, but refused: out of memory, wrong password
+    ├── StoreRefused               Redis answered, but refused: out of memory, for example
+    │   └── WrongStore             redis.url does not fit it: user, password, database, kind
     ├── Unreadable                 a job's key holds what this version does not understand
     ├── ClientClosed               the client was closed while something waited on it
     ├── SubmitFailed               this job was not published; others are unharmed
@@ -48,6 +49,10 @@ class BrokerRefused(DragomanError):
 
 class StoreRefused(DragomanError):
     """Redis answered with an error that waiting does not cure."""
+
+
+class WrongStore(StoreRefused):
+    """Redis is not what ``redis.url`` says, or does not let its user do what a client does."""
 
 
 class Unreadable(DragomanError):

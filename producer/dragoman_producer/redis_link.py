@@ -7,34 +7,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from redis.asyncio import BlockingConnectionPool, Redis
-from redis.exceptions import (
-    AskError,
-    AuthenticationError,
-    AuthorizationError,
-    ClusterDownError,
-    MovedError,
-    NoPermissionError,
-    NoScriptError,
-    ReadOnlyError,
-    RedisError,
-    TryAgainError,
-)
-from redis.exceptions import ConnectionError as NotConnected
-from redis.exceptions import TimeoutError as NotInTime
+from redis.exceptions import RedisError
 
-from dragoman_producer.errors import StoreRefused, StoreUnreachable
+from dragoman_producer.errors import StoreRefused, StoreUnreachable, WrongStore
 from dragoman_schemas.connections import RedisSettings
 from dragoman_schemas.redis_access import open_servers
-from dragoman_schemas.redis_access.calls import Call, Command, Errors
-from dragoman_schemas.redis_access.slots import Redirection
+from dragoman_schemas.redis_access.calls import Call, Command, lasting
+from dragoman_schemas.redis_access.redis_py import ERRORS, Misfit, breaks_told
 
 T = TypeVar("T")
 
-_TRANSIENT: Final = (
-    *(NotConnected, NotInTime, OSError, TimeoutError),
-    *(ReadOnlyError, ClusterDownError, TryAgainError, NoScriptError),
+_TRANSIENT: Final[tuple[type[Exception], ...]] = (
+    TimeoutError,
+    *ERRORS.unreachable,
+    *ERRORS.read_only,
+    *ERRORS.cluster_down,
+    *ERRORS.no_script,
 )
-_FORBIDDEN: Final = (AuthenticationError, AuthorizationError, NoPermissionError)
 _SOCKET_TIMEOUT_S: Final = 5.0
 _MAX_CONNECTIONS: Final = 16
 
@@ -63,13 +52,8 @@ class RedisConnection:
         async with self._redis.pipeline(transaction=False) as pipe:
             for command in commands:
                 pipe.execute_command(*command)
-            try:
+            with breaks_told():
                 replies: list[Any] = await pipe.execute(raise_on_error=False)
-            except RuntimeError as error:
-                # uvloop's word for a connection that broke before its reader could say so
-                if "handler is closed" not in str(error):
-                    raise
-                raise NotConnected("the connection broke") from error
             return replies
 
     async def disconnect(self) -> None:
@@ -89,7 +73,7 @@ class RedisLink:
     """
 
     def __init__(self, settings: RedisSettings, *, connect_timeout_s: float) -> None:
-        self._servers = open_servers(settings.address, RedisConnection, _ERRORS)
+        self._servers = open_servers(settings.address, RedisConnection, ERRORS)
         self._address = settings.address.shown
         self._timeout_s = connect_timeout_s
 
@@ -128,9 +112,9 @@ class RedisLink:
             try:
                 async with asyncio.timeout_at(deadline):
                     return await _cancellable(operation)
-            except _FORBIDDEN as error:
-                raise self._refused(error) from None
             except _TRANSIENT as error:
+                if _misfit(error):
+                    raise self._refused(error) from None
                 if now() + pause_s >= deadline:
                     raise self._unreachable(error) from None
             except RedisError as error:
@@ -149,9 +133,14 @@ class RedisLink:
             f"({why.splitlines()[0][:200]}): is it running? check redis.url"
         )
 
-    def _refused(self, error: RedisError) -> StoreRefused:
-        hint = "check redis.url" if isinstance(error, _FORBIDDEN) else "see its log"
-        return StoreRefused(f"Redis at {self._address} refused: {error}; {hint}")
+    def _refused(self, error: Exception) -> StoreRefused:
+        if _misfit(error):
+            return WrongStore(f"Redis at {self._address} refused: {error}; check redis.url")
+        return StoreRefused(f"Redis at {self._address} refused: {error}; see its log")
+
+
+def _misfit(error: Exception) -> bool:
+    return isinstance(error, Misfit) or lasting(error, ERRORS)
 
 
 async def _cancellable(operation: Callable[[], Awaitable[T]]) -> T:
@@ -162,20 +151,3 @@ async def _cancellable(operation: Callable[[], Awaitable[T]]) -> T:
     if task and task.cancelling() > before:
         raise asyncio.CancelledError
     return answer
-
-
-def _redirection(error: Exception) -> Redirection | None:
-    if not isinstance(error, AskError):  # MovedError is one
-        return None
-    asking = not isinstance(error, MovedError)
-    return Redirection(error.slot_id, (error.host, error.port), asking)
-
-
-_ERRORS: Final = Errors(
-    unreachable=(NotConnected, NotInTime, OSError),
-    read_only=(ReadOnlyError,),
-    no_script=(NoScriptError,),
-    cluster_down=(ClusterDownError, TryAgainError),
-    redirection=_redirection,
-    not_found=NotConnected,
-)

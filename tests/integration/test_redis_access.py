@@ -9,18 +9,26 @@ from pathlib import Path
 import pytest
 import redis
 
-from dragoman_producer import StoreRefused
 from dragoman_producer.operations.job_keys import JobKeys
 from dragoman_producer.store import JobStore
-from dragoman_schemas.connections import DragomanSettings, RedisSettings, SettingsError
+from dragoman_schemas.connections import DragomanSettings, RedisSettings
 from dragoman_schemas.jobs import DocumentRef
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unreachable
 from dragoman_worker.stores.redis import RedisStore
 from support.ports import free_port
+from support.processes import command
 from support.redis_cluster import RedisCluster
 from support.redis_server import RedisServer
-from support.store_calls import all_stand, redis_store, request, result, settle, take_of
+from support.store_calls import (
+    all_stand,
+    is_a_wrong_setting,
+    redis_store,
+    request,
+    result,
+    settle,
+    take_of,
+)
 
 pytestmark = pytest.mark.redis
 
@@ -136,12 +144,42 @@ async def test_a_cluster_s_user_needs_no_other_rights(redis_installed: str) -> N
 
 async def test_a_wrong_password_is_told_at_once_and_not_shown(own_redis: RedisServer) -> None:
     url = f"redis://dragoman:a-secret@127.0.0.1:{own_redis.port}/0"
-    store = RedisStore(RedisSettings(url=url), poison_after=4, want_results=False)
-    with pytest.raises(SettingsError, match="refuses its user or password") as caught:
-        await store.start(Deadline.after(60))
-    await store.close()
-    client = JobStore(RedisSettings(url=url), connect_timeout_s=60)
-    with pytest.raises(StoreRefused, match=r"check redis\.url") as told:
-        await client.stub("a1")
-    await client.close()
-    assert "a-secret" not in f"{caught.value} {told.value}"
+    told = await is_a_wrong_setting(url, "refuses its user or password")
+    assert "a-secret" not in told
+
+
+async def test_a_password_that_is_missing_is_told_at_once(redis_installed: str) -> None:
+    with RedisServer(binary=redis_installed, requirepass="open-sesame") as server:
+        await is_a_wrong_setting(server.url, "refuses its user or password")
+
+
+async def test_a_user_without_rights_is_told_at_once(own_redis: RedisServer) -> None:
+    with redis.Redis.from_url(own_redis.url) as admin:
+        admin.execute_command("ACL", "SETUSER", "nobody", "on", ">x", "-@all", "+ping", "+select")
+    url = f"redis://nobody:x@127.0.0.1:{own_redis.port}/0"
+    await is_a_wrong_setting(url, "refuses its user or password")
+
+
+async def test_a_database_that_there_is_none_of_is_told_at_once(redis_server: RedisServer) -> None:
+    url = redis_server.url.removesuffix("/0") + "/99"
+    await is_a_wrong_setting(url, "DB index is out of range")
+
+
+def test_a_command_ends_with_2_where_redis_url_does_not_fit(redis_server: RedisServer) -> None:
+    url = redis_server.url.removesuffix("/0") + "/99"
+    done = subprocess.run(
+        command("dragoman", "status", "a1", "--redis", url),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "redis.url" in done.stderr
+
+
+async def test_a_cluster_s_wrong_password_is_told_at_once(redis_installed: str) -> None:
+    del redis_installed
+    with RedisCluster(replicas=0) as cluster:
+        url = cluster.url.replace("://", "://nobody:a-secret@")
+        assert "a-secret" not in await is_a_wrong_setting(url, "invalid username-password")

@@ -23,7 +23,7 @@ from support.redis_clients import client_of
 from support.redis_cluster import RedisCluster
 from support.redis_sentinel import RedisSentinel
 from support.redis_server import RedisServer
-from support.store_calls import all_stand, redis_store, settle, settle_all
+from support.store_calls import all_stand, is_a_wrong_setting, redis_store, settle, settle_all
 from support.waiting import eventually
 
 pytestmark = pytest.mark.redis
@@ -106,18 +106,30 @@ async def test_a_sentinel_that_is_gone_is_passed_over_and_all_gone_are_named(
     async with redis_store(f"redis+sentinel://127.0.0.1:1,{known}") as store:
         await settle(store, "a1")
     settings = RedisSettings(url="redis+sentinel://user:secret@127.0.0.1:1,127.0.0.1:2/main")
-    for wrong, told in (
-        (settings, r"main of Sentinel 127\.0\.0\.1:1,127\.0\.0\.1:2 .*no Sentinel answered"),
-        (
-            RedisSettings(url=sentinel.url.replace("dragoman-test", "unheard-of")),
-            "unheard-of of Sentinel .*no Sentinel knows a primary of 'unheard-of'",
-        ),
-    ):
-        unreachable = RedisStore(wrong, poison_after=4, want_results=False)
-        with pytest.raises(Unreachable, match=told) as caught:
-            await unreachable.start(Deadline.after(0.1))
-        await unreachable.close()
-        assert "secret" not in str(caught.value)
+    told = r"main of Sentinel 127\.0\.0\.1:1,127\.0\.0\.1:2 .*no Sentinel answered"
+    unreachable = RedisStore(settings, poison_after=4, want_results=False)
+    with pytest.raises(Unreachable, match=told) as caught:
+        await unreachable.start(Deadline.after(0.1))
+    await unreachable.close()
+    assert "secret" not in str(caught.value)
+
+
+async def test_a_service_that_no_sentinel_knows_and_a_sentinel_named_as_a_server_are_told_at_once(
+    sentinel: RedisSentinel,
+) -> None:
+    url = sentinel.url.replace("dragoman-test", "unheard-of")
+    told = "unheard-of of Sentinel .*no Sentinel knows a primary of 'unheard-of'"
+    await is_a_wrong_setting(url, told)
+    known = url.removeprefix("redis+sentinel://")
+    unreachable = RedisStore(
+        RedisSettings(url=f"redis+sentinel://127.0.0.1:1,{known}"),
+        poison_after=4,
+        want_results=False,
+    )
+    with pytest.raises(Unreachable, match="no Sentinel answered"):  # the silent one may know it
+        await unreachable.start(Deadline.after(0.1))
+    await unreachable.close()
+    await is_a_wrong_setting(f"redis://127.0.0.1:{sentinel.sentinel_ports[0]}/0", "unknown command")
 
 
 async def test_every_server_behind_a_sentinel_must_have_what_durability_asks_for(
@@ -216,8 +228,6 @@ async def test_a_cluster_named_as_one_server_is_told_apart(cluster: RedisCluster
 
 
 async def test_one_server_named_as_a_cluster_is_told_apart(redis_server: RedisServer) -> None:
-    url = redis_server.url.replace("redis://", "redis+cluster://")
-    store = RedisStore(RedisSettings(url=url), poison_after=4, want_results=False)
-    with pytest.raises(Unreachable, match="cluster support disabled"):
-        await store.start(Deadline.after(0.1))
-    await store.close()
+    place = redis_server.url.removeprefix("redis://")
+    await is_a_wrong_setting(f"redis+cluster://{place}", "cluster support disabled")
+    await is_a_wrong_setting(f"redis+sentinel://{place.partition('/')[0]}/main", "unknown command")

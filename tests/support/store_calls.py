@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from dragoman_schemas.connections import RedisSettings
+import pytest
+
+from dragoman_producer.errors import WrongStore
+from dragoman_producer.store import JobStore
+from dragoman_schemas.connections import RedisSettings, SettingsError
 from dragoman_schemas.results import (
     ErrorInfo,
     ItemResult,
@@ -46,6 +51,22 @@ async def redis_store(
         yield store
     finally:
         await store.close()
+
+
+async def is_a_wrong_setting(url: str, told: str) -> str:
+    """Worker and client both say so at once, not after a minute; what they say."""
+    settings, patience_s = RedisSettings(url=url), 60.0
+    store = RedisStore(settings, poison_after=4, want_results=False)
+    client = JobStore(settings, connect_timeout_s=patience_s)
+    started = time.monotonic()
+    with pytest.raises(SettingsError, match=r"^redis\.url: .*" + told) as worker_s:
+        await store.start(Deadline.after(patience_s))
+    with pytest.raises(WrongStore, match=r"check redis\.url") as client_s:
+        await client.stub("a1")
+    assert time.monotonic() - started < patience_s / 2
+    await store.close()
+    await client.close()
+    return f"{worker_s.value} {client_s.value}"
 
 
 def request(job_id: str = "a1", **changes: Any) -> TakeRequest:

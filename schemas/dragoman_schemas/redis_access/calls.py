@@ -4,11 +4,12 @@ Commands travel in batches of calls. What is promised of every kind of Redis: th
 call take effect in its order, each call gets its own replies, and a confirmation (WAIT) is asked
 on the connection of the server that took the call's first command. Nothing here retries an outage:
 the caller does, for every call may be repeated. Connections are opened by the caller's `connect`;
-this package depends on no Redis client.
+but for `redis_py`, this package knows no Redis client.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -18,6 +19,12 @@ from dragoman_schemas.scripts import SCRIPTS
 
 Command = tuple[Any, ...]
 _LOAD: Final[tuple[Command, ...]] = tuple(("SCRIPT", "LOAD", script.text) for script in SCRIPTS)
+_LASTING: Final = re.compile(
+    "DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode"
+    "|cluster support disabled|unknown command|unknown subcommand"
+)
+"""A database there is none of, a Cluster that is none, a Sentinel taken for a server or the other
+way round."""
 
 
 class Connection(Protocol):
@@ -44,12 +51,16 @@ class Errors:
     """The client's names for what a server answers when it is the wrong one to ask."""
 
     unreachable: tuple[type[Exception], ...]
+    refused: tuple[type[Exception], ...]
+    """A user or password that is wrong, or may not do what we ask; some are `unreachable` too."""
     read_only: tuple[type[Exception], ...]
     no_script: tuple[type[Exception], ...]
     cluster_down: tuple[type[Exception], ...]
     redirection: Callable[[Exception], Redirection | None]
     not_found: Callable[[str], Exception]
     """Makes the error of a Sentinel service or a Cluster that nobody knows; an `unreachable`."""
+    misfit: Callable[[str], Exception]
+    """The same where all that were asked answered, and nothing says that they will answer else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +165,11 @@ async def those_reached(
         except errors.unreachable:
             continue
     return told
+
+
+def lasting(error: Exception, errors: Errors) -> bool:
+    """Whether a server will always say this: `redis.url` does not fit what is there."""
+    return isinstance(error, errors.refused) or _LASTING.search(str(error)) is not None
 
 
 def _any_of(replies: Iterable[Any], kinds: tuple[type[Exception], ...]) -> bool:

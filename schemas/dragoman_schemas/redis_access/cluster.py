@@ -16,6 +16,7 @@ from dragoman_schemas.redis_access.calls import (
     Connection,
     Errors,
     OneServer,
+    lasting,
     those_reached,
 )
 from dragoman_schemas.redis_access.slots import NoSlots, Redirection, SlotTable
@@ -178,18 +179,23 @@ class ClusterServers:
             if not self._stale:
                 return
             problems: list[str] = []
-            silent: tuple[type[Exception], ...] = (NoSlots, *self._errors.unreachable)
+            lasts, errors = True, self._errors
+            wrong: tuple[type[Exception], ...] = (NoSlots, *errors.unreachable, *errors.refused)
             for host in self._slots.hosts_to_ask(self._address.hosts):
                 try:
                     (reply,) = await self._at(host).send([("CLUSTER", "SLOTS")])
+                    if isinstance(reply, errors.refused):
+                        raise reply
                     self._slots.read(reply, asked=host)
-                except silent as error:
+                except wrong as error:
                     problems.append(f"{host[0]}:{host[1]} {str(error)[:60]}")
+                    lasts = lasts and lasting(error, errors)
                     continue
                 self._stale = False
                 await self._leave_those_gone()
                 return
-        raise self._errors.not_found(f"no node tells the Cluster's slots: {', '.join(problems)}")
+        told = errors.misfit if lasts else errors.not_found
+        raise told(f"no node tells the Cluster's slots: {', '.join(problems)}")
 
     async def _leave_those_gone(self) -> None:
         wanted = {*self._slots.primaries, *self._slots.replicas, *self._address.hosts}

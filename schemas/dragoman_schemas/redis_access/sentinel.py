@@ -16,6 +16,7 @@ from dragoman_schemas.redis_access.calls import (
     Errors,
     OneServer,
     is_read_only,
+    lasting,
     those_reached,
 )
 
@@ -78,7 +79,7 @@ class SentinelServers:
         service = self._address.service
         found = await self._ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", service)
         if found is None:
-            raise self._errors.not_found(f"no Sentinel knows a primary of {service!r}")
+            raise self._errors.misfit(f"no Sentinel knows a primary of {service!r}")
         host = (_text(found[0]), int(found[1]))
         (role,) = await self._at(host).send([("ROLE",)])
         # a user without the right to ask finds out by READONLY instead
@@ -89,18 +90,20 @@ class SentinelServers:
     async def _ask(self, *command: Any) -> Any:
         """The first Sentinel's answer that is one."""
         problems: list[str] = []
+        lasts = True
         for host, sentinel in self._sentinels.items():
             try:
                 (reply,) = await sentinel.send([command])
-            except self._errors.unreachable as error:
-                problems.append(f"{host[0]}:{host[1]} {type(error).__name__}")
-                continue
+            except (*self._errors.unreachable, *self._errors.refused) as error:
+                reply = error
             if isinstance(reply, Exception):
-                problems.append(f"{host[0]}:{host[1]} {str(reply)[:60]}")
+                problems.append(f"{host[0]}:{host[1]} {str(reply)[:60] or type(reply).__name__}")
+                lasts = lasts and lasting(reply, self._errors)
             elif reply is not None:
                 return reply
         if problems:
-            raise self._errors.not_found(f"no Sentinel answered: {', '.join(problems)}")
+            told = self._errors.misfit if lasts else self._errors.not_found
+            raise told(f"no Sentinel answered: {', '.join(problems)}")
         return None
 
     def _at(self, host: Host) -> Connection:

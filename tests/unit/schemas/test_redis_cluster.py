@@ -29,6 +29,14 @@ class Gone(Exception):
     """No connection."""
 
 
+class Misfit(Gone):
+    """No Cluster, or none for us."""
+
+
+class Refused(Exception):
+    """NOAUTH."""
+
+
 class NoScript(Exception):
     """NOSCRIPT."""
 
@@ -39,11 +47,13 @@ class Down(Exception):
 
 ERRORS = Errors(
     unreachable=(Gone,),
+    refused=(Refused,),
     read_only=(),
     no_script=(NoScript,),
     cluster_down=(Down,),
     redirection=lambda error: error.redirection if isinstance(error, Moved) else None,
     not_found=Gone,
+    misfit=Misfit,
 )
 Reply = Callable[[Host, Command], Any]
 

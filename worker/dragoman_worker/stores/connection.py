@@ -1,4 +1,4 @@
-"""How does the worker's Redis client reach one server, and how does it name its errors?"""
+"""How does the worker's Redis client reach one server?"""
 
 from __future__ import annotations
 
@@ -8,20 +8,10 @@ from typing import Any, Final
 
 from hiredis import pack_command
 from redis.asyncio import BlockingConnectionPool, Redis
-from redis.exceptions import (
-    AskError,
-    ClusterDownError,
-    MovedError,
-    NoScriptError,
-    ReadOnlyError,
-    ResponseError,
-    TryAgainError,
-)
-from redis.exceptions import ConnectionError as NotConnected
-from redis.exceptions import TimeoutError as NotInTime
+from redis.exceptions import ResponseError
 
-from dragoman_schemas.redis_access.calls import Command, Errors
-from dragoman_schemas.redis_access.slots import Redirection
+from dragoman_schemas.redis_access.calls import Command
+from dragoman_schemas.redis_access.redis_py import breaks_told
 from dragoman_worker.stores.replies import received
 
 SOCKET_TIMEOUT_S: Final = 5.0
@@ -74,13 +64,8 @@ class RedisConnection:
 async def _sent(connection: Any, packed: bytes) -> None:
     task = asyncio.current_task()
     cancels = task.cancelling() if task else 0
-    try:
+    with breaks_told():
         await connection.send_packed_command(packed)
-    except RuntimeError as error:
-        # uvloop's word for a connection that broke before its reader could say so
-        if "handler is closed" not in str(error):
-            raise
-        raise NotConnected("the connection broke") from error
     if task and task.cancelling() > cancels:  # redis-py's wait_for swallows it (Python 3.11)
         await connection.disconnect(nowait=True)
         raise asyncio.CancelledError
@@ -96,20 +81,3 @@ async def _replies(connection: Any, count: int) -> list[Any]:
             replies.append(error)
         replies += await received(connection, count - len(replies))
     return replies
-
-
-def _redirection(error: Exception) -> Redirection | None:
-    if not isinstance(error, AskError):  # MovedError is one
-        return None
-    asking = not isinstance(error, MovedError)
-    return Redirection(error.slot_id, (error.host, error.port), asking)
-
-
-ERRORS: Final = Errors(
-    unreachable=(NotConnected, NotInTime, OSError),
-    read_only=(ReadOnlyError,),
-    no_script=(NoScriptError,),
-    cluster_down=(ClusterDownError, TryAgainError),
-    redirection=_redirection,
-    not_found=NotConnected,
-)

@@ -6,18 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
-from redis.exceptions import (
-    AuthenticationError,
-    AuthorizationError,
-    NoPermissionError,
-    RedisError,
-    ResponseError,
-)
+from redis.exceptions import RedisError, ResponseError
 
 from dragoman_schemas import names, scripts
 from dragoman_schemas.connections import RedisSettings, SettingsError
 from dragoman_schemas.redis_access import open_servers
-from dragoman_schemas.redis_access.calls import Call, Command
+from dragoman_schemas.redis_access.calls import Call, Command, lasting
+from dragoman_schemas.redis_access.redis_py import ERRORS, Misfit
 from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.wire import decode_result, encode_result, now_rfc3339
 from dragoman_worker.deadline import Deadline
@@ -25,7 +20,7 @@ from dragoman_worker.errors import Conflict, Unreachable
 from dragoman_worker.log import logger
 from dragoman_worker.outcome import Take
 from dragoman_worker.ports import CancelNotice, TakeReply, TakeRequest
-from dragoman_worker.stores.connection import ERRORS, RedisConnection
+from dragoman_worker.stores.connection import RedisConnection
 from dragoman_worker.stores.durability import (
     check_durability,
     check_kind,
@@ -37,7 +32,6 @@ from dragoman_worker.stores.pipeline import Pipeline
 
 CANCELS_BLOCK_MS: Final = 2_000
 _BETWEEN_TRIES_S: Final = 1.0
-_REFUSED: Final = (AuthenticationError, AuthorizationError, NoPermissionError)
 
 
 class RedisStore:
@@ -61,12 +55,9 @@ class RedisStore:
             try:
                 await self._prepare()
                 break
-            except _REFUSED as error:
-                raise SettingsError(
-                    f"redis.url: Redis at {self.address} refuses its user or password: "
-                    f"{str(error)[:120]}"
-                ) from None
             except (RedisError, OSError) as error:
+                if isinstance(error, Misfit) or lasting(error, ERRORS):
+                    raise SettingsError(self._misfit(error)) from None
                 await self._try_later(error, within)
         self._pipeline.start()
 
@@ -93,6 +84,14 @@ class RedisStore:
         if missing := await missing_replicas(self._servers, self._settings.durability):
             durability = self._settings.durability
             logger().warning("redis_replicas_missing", durability=durability, missing=missing)
+
+    def _misfit(self, error: Exception) -> str:
+        what = (
+            "refuses its user or password"
+            if isinstance(error, ERRORS.refused)
+            else "is not what this takes it for"
+        )
+        return f"redis.url: Redis at {self.address} {what}: {str(error)[:300]}"
 
     async def _try_later(self, error: Exception, within: Deadline) -> None:
         why = f"{type(error).__name__}: {str(error)[:200]}"
