@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
-from typing import TypedDict
+from dataclasses import asdict
+from typing import Any, TypedDict
 
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.connections import SettingsError
+from dragoman_worker.admission import Admission, steering
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
 from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.executor import Executor
+from dragoman_worker.gpu import Gpus
 from dragoman_worker.heap import seldom_collected
 from dragoman_worker.http import HttpServer, replica_pages
 from dragoman_worker.in_hand import InHand
@@ -134,7 +137,7 @@ class App:
         publisher = KafkaPublisher(settings.kafka, client_id=settings.worker_id)
         stack.push_async_callback(publisher.close)
         await publisher.start(within)
-        await self._topics(within)
+        await topics_exist(settings.kafka, settings.kafka.topic_names, within)
         self._reached.add("Kafka")
 
         engine = open_engine(settings.engine, log_level=settings.log.level)
@@ -154,10 +157,6 @@ class App:
         )
         return await self._join(stack, engine, store, publisher)
 
-    async def _topics(self, within: Deadline) -> None:
-        kafka = self._settings.kafka
-        await topics_exist(kafka, kafka.topic_names, within)
-
     async def _join(
         self, stack: AsyncExitStack, engine: Engine, store: RedisStore, publisher: KafkaPublisher
     ) -> Worker:
@@ -169,7 +168,8 @@ class App:
             metrics=self._metrics,
         )
         weights = settings.kafka.topic_weights
-        permits = Permits(**_engine_room(settings.limits, engine.limits), weights=weights)
+        admission = Admission(settings.limits, engine.limits)
+        permits = Permits(**asdict(admission.bounds), weights=weights)
         in_hand, outages = InHand(), self._outages
         watched = WatchedStore(store, outages)
         executor = Executor(
@@ -200,13 +200,11 @@ class App:
         stack.push_async_callback(source.close)
         await source.start(Deadline.after(settings.connect_timeout_s))
         self._contact = Contact(settings.kafka.bootstrap_servers, source.answered)
-        contact = asyncio.create_task(self._contact.watch(), name="contact")
-        contact.add_done_callback(worker.side_task_ended)
-        stack.callback(contact.cancel)
+        _beside(stack, worker, "contact", self._contact.watch())
         reading = Reading(self._metrics, source, permits, in_hand, engine)
-        readings = asyncio.create_task(reading.forever(self._ready), name="readings")
-        readings.add_done_callback(worker.side_task_ended)
-        stack.callback(readings.cancel)
+        _beside(stack, worker, "readings", reading.forever(self._ready))
+        _beside(stack, worker, "gpus", reading.gpus_forever(Gpus(engine.limits.devices)))
+        _beside(stack, worker, "admission", steering(admission, permits, engine))
         limit = settings.retry.attempt_timeout_s
         watches = watches_of(worker, source, permits, in_hand, outages, attempt_timeout_s=limit)
         self._watchdog = keep_watch(stack, self._guard, watches, worker, self._metrics)
@@ -291,11 +289,13 @@ class App:
         }
 
 
-def _engine_room(limits: LimitsSettings, engine: EngineLimits) -> dict[str, int]:
-    """Items and tokens to keep in the engine: a little more than it runs at once."""
-    items = limits.items_in_engine or round(limits.engine_fill * engine.max_num_seqs)
-    tokens = limits.tokens_in_engine or round(limits.engine_fill * engine.kv_cache_tokens)
-    return {"items": max(1, items), "tokens": max(1, tokens)}
+def _beside(
+    stack: AsyncExitStack, worker: Worker, name: str, work: Coroutine[Any, Any, None]
+) -> None:
+    """Run until `stack` is left; what breaks it ends the worker too."""
+    task = asyncio.create_task(work, name=name)
+    task.add_done_callback(worker.side_task_ended)
+    stack.callback(task.cancel)
 
 
 def _jobs_in_hand(limits: LimitsSettings, engine: EngineLimits) -> int:

@@ -1,17 +1,34 @@
-"""What limits throughput now? One cause, from readings of queue, permits and engine."""
+"""What limits throughput now? One of six causes, from what a window of moments says together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from statistics import fmean
 from typing import Final
 
-from dragoman_worker.ports import EngineReadings
+from dragoman_worker.ports import EngineLimits, EngineReadings
 
-FULL: Final = 0.9
-"""So much of the permits must be held for the engine to count as fed."""
-KV_FULL: Final = 0.97
-"""vLLM preempts when the next token of a running sequence finds no block."""
+FED: Final = 0.9
+"""So much of what it could run must be in the engine for it to count as fed."""
+HELD_FED: Final = 0.8
+"""And where the permits' tokens hold others back, so much of what holds a permit."""
+KV_FULL: Final = 0.85
+"""Running sequences grow: a cache steered for 0.95 is this full on average, and one of few blocks
+even less."""
+RUNS_ALL: Final = 0.6
+"""vLLM counts what runs after those that ended have left: a few short of its bound."""
+MOST_PREEMPTED: Final = 0.02
+"""Preemptions an item; fewer cost less than the emptier cache would that had none."""
+GPU_BUSY: Final = 0.85
+"""One engine with a 0.6B model showed 37-47 % and one with 8B 94-99 %, both with a backlog."""
+LOOP_BUSY: Final = 0.7
+"""CPU of the event loop's thread; more is not to be had on cores that others use too."""
+LOOP_LATE_S: Final = 0.1
+STALLED_S: Final = 1.0
+"""A step of a job at Redis or Kafka takes milliseconds."""
 
 
 class Cause(StrEnum):
@@ -19,31 +36,181 @@ class Cause(StrEnum):
 
     QUEUE_EMPTY = "queue_empty"
     FEED = "feed"
-    KV_CACHE = "kv_cache"
     SEQUENCES = "sequences"
-    ENGINE = "engine"
+    KV_CACHE = "kv_cache"
+    ENGINE_CPU = "engine_cpu"
+    COMPUTE = "compute"
+
+
+class Feed(StrEnum):
+    """Which part of the way to the engine is too slow."""
+
+    FETCH = "fetch"
+    LOOP = "loop"
+    STORE = "store"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is seen at one time."""
+
+    cut_off: bool
+    """Whether no broker answers: then nobody knows what is queued."""
+    queued: int
+    """Jobs that are known and have not entered the engine."""
+    storing: int
+    """Jobs in hand that wait for Redis, or for Kafka to take what they ended with."""
+    stalled: int
+    """Those of them that have for longer than `STALLED_S`."""
+    in_hand: int
+    held: int
+    """Items with a permit."""
+    items: int
+    """The bound of the permits in items."""
+    tokens_hold_back: bool
+    """Whether items wait for a permit and only its tokens are wanting."""
+    engine: EngineReadings
+    preempted: int
+    """Preemptions since the moment before."""
+    ended: int
+    """Items that the engine has ended since then."""
+    loop_busy: float
+    loop_late_s: float
+    gpu_busy: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The readings of one moment. `preempted` counts preemptions since the reading before."""
+    """A window of moments: shares of time, and means, those of the engine of when it was fed."""
 
-    queue_depth: int
-    items_in_engine: int
-    items_allowed: int
-    max_num_seqs: int
-    engine: EngineReadings
-    preempted: int
+    seconds: float
+    empty: float
+    """Share of the moments in which the queue had nothing that the engine had room for."""
+    starved: float
+    """Share in which it had, and the engine lacked it."""
+    queued: float
+    in_hand: float
+    storing: float
+    stalled: float
+    held: float
+    items: float
+    tokens_hold_back: float
+    running: float
+    waiting: float
+    kv_cache_usage: float
+    preemptions_per_s: float
+    items_per_s: float
+    loop_busy: float
+    loop_late_s: float
+    max_num_seqs: float
+    full_batch: float
+    devices: float
+    gpu_busy: float | None = None
+
+    @property
+    def seqs(self) -> float:
+        """Sequences that can run at once: the engine's bound, or ours if that is lower."""
+        return min(self.max_num_seqs, self.items)
 
 
 def bottleneck(load: Load) -> Cause:
-    """The first limit that holds, looking from the queue towards the engine."""
-    fed = load.items_in_engine >= FULL * load.items_allowed
-    if not fed:
-        # what is in the engine is itself not settled yet, and so counts as queued
-        return Cause.QUEUE_EMPTY if load.queue_depth <= load.items_in_engine else Cause.FEED
-    if load.preempted > 0 or load.engine.kv_cache_usage >= KV_FULL:
+    """The first limit that holds, looking from the queue towards the GPU."""
+    fed = 1 - load.empty - load.starved
+    if load.empty >= max(load.starved, fed):
+        return Cause.QUEUE_EMPTY
+    if load.starved >= fed:
+        return Cause.FEED
+    return _engine_limit(load)
+
+
+def _engine_limit(load: Load) -> Cause:
+    full = load.kv_cache_usage >= KV_FULL
+    wasteful = load.preemptions_per_s > max(0.1, MOST_PREEMPTED * load.items_per_s)
+    runs_all = load.running >= RUNS_ALL * load.seqs
+    no_room = full or load.tokens_hold_back >= 0.5
+    if wasteful or (no_room and load.running < FED * load.seqs):
         return Cause.KV_CACHE
-    if load.engine.running >= load.max_num_seqs:
+    if runs_all and load.seqs < load.full_batch:
         return Cause.SEQUENCES
-    return Cause.ENGINE
+    if load.gpu_busy is not None and load.gpu_busy < GPU_BUSY:
+        return Cause.ENGINE_CPU
+    return Cause.COMPUTE
+
+
+def feed_limit(load: Load) -> Feed:
+    """Of a feed that is too slow, the slowest part."""
+    if load.loop_busy >= LOOP_BUSY:
+        return Feed.LOOP
+    if load.stalled >= 1 or load.storing >= 0.5 * max(1.0, load.in_hand):
+        return Feed.STORE
+    return Feed.LOOP if load.loop_late_s >= LOOP_LATE_S else Feed.FETCH
+
+
+class Window:
+    """The last moments, and what they say together. Pure."""
+
+    def __init__(self, limits: EngineLimits, *, every_s: float, seconds: float = 10.0) -> None:
+        self._limits = limits
+        self._every_s = every_s
+        self._moments: deque[Moment] = deque(maxlen=max(1, round(seconds / every_s)))
+
+    def add(self, moment: Moment) -> bool:
+        """Take one in, and tell whether the engine was starved in it while there was work."""
+        self._moments.append(moment)
+        return _state(moment, self._limits.max_num_seqs) is Cause.FEED
+
+    def load(self) -> Load:
+        """Of the moments so far, one at least."""
+        moments, limits = list(self._moments), self._limits
+        states = [_state(moment, limits.max_num_seqs) for moment in moments]
+        fed = [moment for moment, state in zip(moments, states, strict=True) if state is None]
+        engine = [moment.engine for moment in fed or moments]
+        busy = [moment.gpu_busy for moment in fed or moments if moment.gpu_busy is not None]
+        seconds = len(moments) * self._every_s
+        return Load(
+            seconds=seconds,
+            empty=states.count(Cause.QUEUE_EMPTY) / len(states),
+            starved=states.count(Cause.FEED) / len(states),
+            queued=fmean(moment.queued for moment in moments),
+            in_hand=fmean(moment.in_hand for moment in moments),
+            storing=fmean(moment.storing for moment in moments),
+            stalled=fmean(moment.stalled for moment in moments),
+            held=fmean(moment.held for moment in moments),
+            items=fmean(moment.items for moment in moments),
+            tokens_hold_back=fmean(moment.tokens_hold_back for moment in fed or moments),
+            running=fmean(each.running for each in engine),
+            waiting=fmean(each.waiting for each in engine),
+            kv_cache_usage=fmean(each.kv_cache_usage or 0.0 for each in engine),
+            preemptions_per_s=sum(moment.preempted for moment in moments) / seconds,
+            items_per_s=sum(moment.ended for moment in moments) / seconds,
+            loop_busy=fmean(moment.loop_busy for moment in moments),
+            loop_late_s=fmean(moment.loop_late_s for moment in moments),
+            max_num_seqs=limits.max_num_seqs,
+            full_batch=limits.full_batch,
+            devices=limits.devices,
+            gpu_busy=fmean(busy) if busy else None,
+        )
+
+
+def _state(moment: Moment, max_num_seqs: int) -> Cause | None:
+    """Why the engine lacks work, None if it does not."""
+    inside = moment.engine.running + moment.engine.waiting
+    room = min(max_num_seqs, moment.items)
+    if inside >= FED * room or (moment.tokens_hold_back and inside >= HELD_FED * moment.held):
+        return None
+    # With little in the queue the engine would not be full; what is stuck should yet be in it.
+    stuck = moment.cut_off or moment.stalled > inside
+    return Cause.FEED if stuck or moment.queued > room - inside else Cause.QUEUE_EMPTY
+
+
+def together(loads: Sequence[Load]) -> Load:
+    """One load of many engines: counts and rates are added up, shares and times averaged."""
+    added = {
+        *("queued", "in_hand", "storing", "stalled", "held", "items", "running", "waiting"),
+        *("preemptions_per_s", "items_per_s", "max_num_seqs", "full_batch", "devices"),
+    }
+    values: dict[str, float | None] = {}
+    for field in fields(Load):
+        each = [value for load in loads if (value := getattr(load, field.name)) is not None]
+        values[field.name] = (sum if field.name in added else fmean)(each) if each else None
+    return Load(**values)  # type: ignore[arg-type]  # only gpu_busy may be None, and is

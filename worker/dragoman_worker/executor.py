@@ -22,7 +22,7 @@ from dragoman_schemas.wire import (
 )
 from dragoman_worker import errors
 from dragoman_worker.errors import Halt, JobError
-from dragoman_worker.in_hand import InHand, JobInHand
+from dragoman_worker.in_hand import InHand, JobInHand, Step
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.outcome import Completed, Outcome, Rejected, Released, Take
@@ -95,6 +95,7 @@ class Executor:
 
     async def _run(self, execution: Execution) -> Outcome:
         self._decode(execution)
+        self._metrics.decode_seconds.observe(execution.held.enter(Step.PERMIT))
         try:
             if execution.plan is not None:
                 await self._translator.admit(execution.plan)
@@ -162,12 +163,14 @@ class Executor:
             document_id=execution.document.document_id if execution.document else None,
             alone=alone,
         )
+        self._metrics.permit_seconds.observe(execution.held.enter(Step.TAKE))
         execution.held.take = take  # before the call: a lost reply may hide a claim to release
         try:
             reply = await until_available(lambda: self._store.take(request))
         except errors.Conflict:
             execution.held.take = None
             raise
+        self._metrics.take_seconds.observe(execution.held.enter(Step.ENGINE))
         execution.held.take = _claim(take, reply)
         execution.reply = reply
         if reply.deliveries > 1:
@@ -185,6 +188,7 @@ class Executor:
         """A job that was in hand when processes died runs with nobody else in the engine."""
         if execution.plan is not None:
             self._translator.dismiss(execution.plan)
+        execution.held.enter(Step.PERMIT)
         async with self._permits.alone(execution.envelope.job_id):
             if self._permits.closed:
                 raise Draining

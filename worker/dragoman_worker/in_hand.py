@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.outcome import Take
@@ -12,6 +14,16 @@ from dragoman_worker.ports import CancelNotice, Delivery
 
 JobKey = tuple[str, str, int]
 """Job id, fingerprint, replay: records that agree in all three are exact duplicates."""
+
+
+class Step(Enum):
+    """What a job in hand is in. Its value is what metrics call it."""
+
+    PERMIT = "permit"
+    """Its first item waits for a permit."""
+    TAKE = "take"
+    ENGINE = "engine"
+    SETTLE = "settle"
 
 
 @dataclass(slots=True, eq=False)
@@ -26,7 +38,16 @@ class JobInHand:
     released: bool = False
     """Its take was given back while the work goes on: another worker does the same work now."""
     cancelled: bool = False
+    step: Step = Step.PERMIT
+    since: float = field(default_factory=time.perf_counter)
+    """When the step began, by `time.perf_counter`."""
     _scope: asyncio.Timeout | None = field(default=None, repr=False)
+
+    def enter(self, step: Step) -> float:
+        """Go on to the next step, and tell the seconds that the last one took."""
+        now = time.perf_counter()
+        took, self.step, self.since = now - self.since, step, now
+        return took
 
     def run_in(self, scope: asyncio.Timeout) -> None:
         """From now on a cancel ends `scope`, and with it everything that runs inside."""
@@ -97,6 +118,10 @@ class InHand:
             for job in self._by_key.values()
             if job.running and not job.released and job.delivery and not owned(job.delivery)
         ]
+
+    def steps(self) -> Iterator[tuple[Step, float]]:
+        """What each job is in, and since when."""
+        return ((job.step, job.since) for job in self._by_key.values())
 
     def __len__(self) -> int:
         return len(self._by_key)

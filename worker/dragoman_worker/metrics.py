@@ -3,14 +3,72 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Final, get_args
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from dragoman_schemas.results import QualityVerdict, TerminalStatus
 
 _JOB_BUCKETS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800)
 _TOKEN_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.5, 1)
+_PHASES: Final = ("queue", "decode", "permit", "take", "engine", "settle", "total")
+
+
+class Times:
+    """One histogram's counts. For the event loop alone: without a lock, a fifth of the cost."""
+
+    __slots__ = ("_bounds", "_counts", "_sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def observe(self, seconds: float) -> None:
+        """Count one."""
+        self._counts[bisect_left(self._bounds, seconds)] += 1
+        self._sum += seconds
+
+    def told(self) -> tuple[list[tuple[str, float]], float]:
+        """Cumulative counts by upper bound, and the sum, as Prometheus wants them."""
+        names = (*(str(float(bound)) for bound in self._bounds), "+Inf")
+        below = accumulate(map(float, self._counts))
+        return list(zip(names, below, strict=True)), self._sum
+
+
+class TimesFamily(Collector):
+    """A histogram of seconds with one label or none, and the values it has known before."""
+
+    def __init__(
+        self,
+        name: str,
+        documentation: str,
+        bounds: Sequence[float],
+        registry: CollectorRegistry,
+        *,
+        label: str | None = None,
+        values: Iterable[str] = ("",),
+    ) -> None:
+        self._head = (name, documentation)
+        self._labels = (label,) if label else ()
+        self.by: Mapping[str, Times] = {value: Times(bounds) for value in values}
+        registry.register(self)
+
+    def describe(self) -> Iterable[Metric]:
+        """The family without samples."""
+        return [HistogramMetricFamily(*self._head, labels=self._labels)]
+
+    def collect(self) -> Iterable[Metric]:
+        """The family with its counts now."""
+        family = HistogramMetricFamily(*self._head, labels=self._labels)
+        for value, times in self.by.items():
+            family.add_metric([value] if self._labels else [], *times.told())
+        return [family]
 
 
 class Metrics:
@@ -18,154 +76,191 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
-        self.jobs = Counter(
-            "dragoman_jobs",
-            "Jobs that reached a terminal state here.",
-            ["status"],
-            registry=registry,
-        )
-        self.items = Counter(
-            "dragoman_items",
-            "Items of those jobs, by verdict of the gates.",
-            ["quality"],
-            registry=registry,
-        )
-        self.dead_letters = Counter(
-            "dragoman_dead_letters",
-            "Dead letters acknowledged by the broker.",
-            ["code"],
-            registry=registry,
-        )
-        self.retries = Counter(
-            "dragoman_retries", "Generations asked for again.", ["code"], registry=registry
-        )
-        self.redeliveries = Counter(
-            "dragoman_redeliveries",
-            "Records whose job had been taken up before.",
-            registry=registry,
-        )
-        self.stale_completions = Counter(
-            "dragoman_stale_completions",
-            "Completions of an old assignment epoch, ignored.",
-            registry=registry,
-        )
-        self.resyncs = Counter(
-            "dragoman_resyncs",
-            "Times fetching went back to the tracker after an error.",
-            registry=registry,
-        )
-        self.consumer_rebuilds = Counter(
-            "dragoman_consumer_rebuilds",
-            "Kafka consumers replaced because they could not go on.",
-            registry=registry,
-        )
-        self.watchdog_failing = Gauge(
-            "dragoman_watchdog_failing",
-            "1 for a watch that sees no sign of life for longer than its limit.",
-            ["watch"],
-            registry=registry,
-        )
-        self.lost_to_retention = Counter(
-            "dragoman_lost_to_retention",
-            "Records that Kafka deleted before they were read.",
-            registry=registry,
-        )
-        self.commits = Counter(
-            "dragoman_commits", "Offset commits, by outcome.", ["outcome"], registry=registry
-        )
-        self.tokens = Counter(
-            "dragoman_tokens",
-            "Tokens read and written by the engine.",
-            ["kind"],
-            registry=registry,
-        )
-        self.jobs_in_flight = Gauge("dragoman_jobs_in_flight", "Jobs in hand.", registry=registry)
-        self.items_in_flight = Gauge(
-            "dragoman_items_in_flight", "Items inside the engine.", registry=registry
-        )
-        self.items_waiting = Gauge(
-            "dragoman_items_waiting", "Items waiting for a permit.", registry=registry
-        )
-        self.queue_depth_jobs = Gauge(
-            "dragoman_queue_depth_jobs",
-            "Records not yet settled in our partitions.",
-            registry=registry,
-        )
-        self.queue_depth_seconds = Gauge(
-            "dragoman_queue_depth_seconds",
-            "The same at the pace of the last minute.",
-            registry=registry,
-        )
-        self.job_seconds = Histogram(
-            "dragoman_job_seconds",
-            "Seconds of a job.",
-            ["phase"],
-            buckets=_JOB_BUCKETS,
-            registry=registry,
-        )
-        self.decode_seconds_per_token = Histogram(
-            "dragoman_decode_seconds_per_token",
-            "Engine seconds of an item per token written.",
-            buckets=_TOKEN_BUCKETS,
-            registry=registry,
-        )
-        self.commit_age_seconds = Gauge(
-            "dragoman_commit_age_seconds",
-            "Seconds since finished work was last committed.",
-            registry=registry,
-        )
-        self.event_loop_tasks = Gauge(
-            "dragoman_event_loop_tasks", "Tasks of the event loop.", registry=registry
-        )
-        self.event_loop_lag_seconds = Gauge(
-            "dragoman_event_loop_lag_seconds",
-            "How late the event loop runs its timers.",
-            registry=registry,
-        )
-        self.bottleneck = Gauge(
-            "dragoman_bottleneck",
-            "1 for the cause that limits throughput now.",
-            ["cause"],
-            registry=registry,
-        )
-        self.ready = Gauge("dragoman_ready", "1 while jobs are being taken.", registry=registry)
+        self._count_jobs()
+        self._count_kafka()
+        self._read_queue()
+        self._time_jobs()
+        self._read_loop()
+        self._read_engine()
+        self._judge()
 
+    # --- families ---------------------------------------------------------------------------------
+
+    def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
+        return Counter(f"dragoman_{name}", documentation, labels, registry=self.registry)
+
+    def _gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
+        return Gauge(f"dragoman_{name}", documentation, labels, registry=self.registry)
+
+    def _count_jobs(self) -> None:
+        self.jobs = self._counter("jobs", "Jobs that reached a terminal state here.", "status")
+        self.items = self._counter("items", "Their items, by verdict of the gates.", "quality")
+        self.tokens = self._counter("tokens", "Tokens read and written by the engine.", "kind")
+        self.retries = self._counter("retries", "Generations asked for again.", "code")
+        self.redeliveries = self._counter(
+            "redeliveries", "Records whose job had been taken up before."
+        )
+        self.dead_letters = self._counter(
+            "dead_letters", "Dead letters acknowledged by the broker.", "code"
+        )
         # What every job counts, looked up once: a look-up takes a lock and checks the labels.
         self.jobs_by_status = {name: self.jobs.labels(name) for name in get_args(TerminalStatus)}
         self.items_by_verdict = {name: self.items.labels(name) for name in get_args(QualityVerdict)}
         self.prompt_tokens = self.tokens.labels("prompt")
         self.completion_tokens = self.tokens.labels("completion")
-        self.queue_seconds = self.job_seconds.labels("queue")
-        self.engine_seconds = self.job_seconds.labels("engine")
-        self.total_seconds = self.job_seconds.labels("total")
 
-    def limited_by(self, cause: str) -> None:
-        """Mark the one cause that limits throughput now, and unmark the one before."""
+    def _count_kafka(self) -> None:
+        self.stale_completions = self._counter(
+            "stale_completions", "Completions of an old assignment epoch, ignored."
+        )
+        self.resyncs = self._counter(
+            "resyncs", "Times fetching went back to the tracker after an error."
+        )
+        self.consumer_rebuilds = self._counter(
+            "consumer_rebuilds", "Kafka consumers replaced because they could not go on."
+        )
+        self.lost_to_retention = self._counter(
+            "lost_to_retention", "Records that Kafka deleted before they were read."
+        )
+        self.commits = self._counter("commits", "Offset commits, by outcome.", "outcome")
+        self.commit_age_seconds = self._gauge(
+            "commit_age_seconds", "Seconds since finished work was last committed."
+        )
+
+    def _read_queue(self) -> None:
+        self.jobs_in_flight = self._gauge("jobs_in_flight", "Jobs in hand.")
+        self.jobs_in_step = self._gauge("jobs_in_step", "Those, by what they are in.", "step")
+        self.items_in_flight = self._gauge("items_in_flight", "Items inside the engine.")
+        self.items_waiting = self._gauge("items_waiting", "Items waiting for a permit.")
+        self.queue_depth_jobs = self._gauge(
+            "queue_depth_jobs", "Records not yet settled in our partitions."
+        )
+        self.queue_depth_tokens = self._gauge(
+            "queue_depth_tokens", "The same in tokens, with as many a job as of late."
+        )
+        self.queue_depth_seconds = self._gauge(
+            "queue_depth_seconds", "The same at the pace of the last minute."
+        )
+        self.feed_wait_seconds = self._counter(
+            "feed_wait_seconds", "Seconds the engine had room while there was work for it."
+        )
+
+    def _time_jobs(self) -> None:
+        self.job_seconds = TimesFamily(
+            "dragoman_job_seconds",
+            "Seconds of a job, by phase.",
+            _JOB_BUCKETS,
+            self.registry,
+            label="phase",
+            values=_PHASES,
+        )
+        phases = self.job_seconds.by
+        self.queue_seconds, self.total_seconds = phases["queue"], phases["total"]
+        self.decode_seconds, self.permit_seconds = phases["decode"], phases["permit"]
+        self.take_seconds, self.settle_seconds = phases["take"], phases["settle"]
+        self.engine_seconds = phases["engine"]
+        self.engine_wait_seconds = TimesFamily(
+            "dragoman_engine_wait_seconds",
+            "Seconds an item waited for its permit.",
+            _JOB_BUCKETS,
+            self.registry,
+        ).by[""]
+        self.decode_seconds_per_token = TimesFamily(
+            "dragoman_decode_seconds_per_token",
+            "Engine seconds of an item per token written.",
+            _TOKEN_BUCKETS,
+            self.registry,
+        ).by[""]
+
+    def _read_loop(self) -> None:
+        self.event_loop_tasks = self._gauge("event_loop_tasks", "Tasks of the event loop.")
+        self.event_loop_lag_seconds = self._gauge(
+            "event_loop_lag_seconds", "How late the event loop runs its timers."
+        )
+        self.event_loop_busy = self._gauge(
+            "event_loop_busy_ratio", "CPU of the event loop's thread, 1 being a core."
+        )
+        self.watchdog_failing = self._gauge(
+            "watchdog_failing",
+            "1 for a watch that sees no sign of life for longer than its limit.",
+            "watch",
+        )
+        self.ready = self._gauge("ready", "1 while jobs are being taken.")
+
+    def _read_engine(self) -> None:
+        self.engine_running = self._gauge("engine_running", "Sequences the engine runs.")
+        self.engine_waiting = self._gauge("engine_waiting", "Sequences that wait inside it.")
+        self.kv_cache_usage = self._gauge("kv_cache_usage_ratio", "KV cache in use, 0 to 1.")
+        self.preemptions = self._counter(
+            "preemptions", "Sequences thrown out of a full KV cache, to be begun again."
+        )
+        self.admission_items = self._gauge("admission_items", "Items that may be in the engine.")
+        self.admission_tokens = self._gauge(
+            "admission_tokens", "Tokens that those may take, prompts and longest outputs."
+        )
+        self.admission_held_tokens = self._gauge(
+            "admission_held_tokens", "Tokens that those in the engine may take."
+        )
+        self.gpu_busy = self._gauge("gpu_busy_ratio", "Time in which a kernel ran, 0 to 1.", "gpu")
+        self.gpu_memory_used = self._gauge("gpu_memory_used_bytes", "Memory in use.", "gpu")
+        self.gpu_memory_total = self._gauge("gpu_memory_total_bytes", "Memory there is.", "gpu")
+
+    def _judge(self) -> None:
+        self.bottleneck = self._gauge(
+            "bottleneck", "1 for the cause that limits throughput now.", "cause"
+        )
+        self.load = self._gauge(
+            "load", "What that is judged by: shares and means of the last seconds.", "reading"
+        )
+
+    # --- more than one at once --------------------------------------------------------------------
+
+    def limited_by(self, cause: str, readings: Mapping[str, float | None]) -> None:
+        """Mark the one cause that limits throughput now, and tell what it is judged by."""
         self.bottleneck.clear()
         self.bottleneck.labels(cause).set(1)
+        for name, value in readings.items():
+            if value is not None:
+                self.load.labels(name).set(value)
 
     def jobs_done(self) -> float:
         """Jobs of every status that ended here, since the start."""
-        samples = (sample for metric in self.jobs.collect() for sample in metric.samples)
-        return sum(sample.value for sample in samples if sample.name.endswith("_total"))
+        return _total(self.jobs)
+
+    def tokens_done(self) -> float:
+        """Tokens of those jobs, read and written."""
+        return _total(self.tokens)
+
+
+def _total(counter: Counter) -> float:
+    samples = (sample for metric in counter.collect() for sample in metric.samples)
+    return sum(sample.value for sample in samples if sample.name.endswith("_total"))
 
 
 class Pace:
-    """Jobs a second, smoothed over about a minute."""
+    """Jobs and their tokens a second, smoothed over about a minute of work."""
 
     def __init__(self) -> None:
-        self._done = 0.0
+        self._jobs = self._tokens = 0.0
         self._at = time.monotonic()
-        self._jobs_a_second = 0.0
+        self._jobs_a_second = self._tokens_a_second = 0.0
 
-    def seconds_for(self, depth: int, done: float) -> float:
-        """How long `depth` jobs will take, with `done` jobs counted until now."""
+    def work(self, depth: int, jobs: float, tokens: float) -> tuple[float, float]:
+        """Tokens and seconds that `depth` jobs come to, with so many done until now.
+
+        Tokens are 0 before the first job has ended; seconds are infinite then.
+        """
         now = time.monotonic()
         elapsed = max(1e-3, now - self._at)
-        rate = (done - self._done) / elapsed
         weight = min(1.0, elapsed / 60.0) if self._jobs_a_second else 1.0
-        self._jobs_a_second += weight * (rate - self._jobs_a_second)
-        self._done, self._at = done, now
+        if depth or jobs > self._jobs:  # an empty queue says nothing of how fast we are
+            self._jobs_a_second += weight * ((jobs - self._jobs) / elapsed - self._jobs_a_second)
+            pace = (tokens - self._tokens) / elapsed
+            self._tokens_a_second += weight * (pace - self._tokens_a_second)
+        self._jobs, self._tokens, self._at = jobs, tokens, now
         if depth == 0:
-            return 0.0
-        return depth / self._jobs_a_second if self._jobs_a_second > 0 else float("inf")
+            return 0.0, 0.0
+        if self._jobs_a_second <= 0:
+            return 0.0, float("inf")
+        seconds = depth / self._jobs_a_second
+        return seconds * self._tokens_a_second, seconds

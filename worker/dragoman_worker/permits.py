@@ -79,6 +79,17 @@ class Permits:
         return self._held_tokens
 
     @property
+    def given_back(self) -> int:
+        """Permits that have been given back so far."""
+        return self._granted - len(self._held)
+
+    @property
+    def tokens_hold_back(self) -> bool:
+        """Whether items wait although there is room for more of them: their tokens do not fit."""
+        free = len(self._held) < self._items and self._alone is None and not self._solitude
+        return free and bool(self._turns) and not self._closed
+
+    @property
     def waiting(self) -> int:
         """Items waiting for a permit."""
         return len(self._turns)

@@ -10,7 +10,7 @@ from typing import Final
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.errors import EngineDead, EngineFailed, EngineStumbled, Halt, JobError
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.permits import Draining, Permits
+from dragoman_worker.permits import Draining, Permit, Permits
 from dragoman_worker.planning import Plan, Planner, Unit
 from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest
 from dragoman_worker.retry import RetryPolicy
@@ -55,9 +55,7 @@ class Translator:
         Raises Draining when the worker is stopping. Undone by `run` or `dismiss`.
         """
         if pending := plan.pending:
-            plan.first = await self._permits.acquire(
-                plan.job.job_id, pending[0].tokens, lane=plan.lane, starts_job=True
-            )
+            plan.first = await self._enter(plan, pending[0], starts_job=True)
             if self._permits.closed:  # between the grant and our turn
                 raise Draining
 
@@ -91,7 +89,7 @@ class Translator:
     async def _attempt(self, plan: Plan, unit: Unit, number: int) -> str:
         permit, plan.first = plan.first, None
         if permit is None:
-            permit = await self._permits.acquire(plan.job.job_id, unit.tokens, lane=plan.lane)
+            permit = await self._enter(plan, unit)
         if unit.stumble is not None:
             self._metrics.retries.labels(unit.stumble.code.value).inc()
         unit.attempts = number
@@ -103,6 +101,14 @@ class Translator:
             raise
         finally:
             self._permits.release(permit)
+
+    async def _enter(self, plan: Plan, unit: Unit, *, starts_job: bool = False) -> Permit:
+        came = time.perf_counter()
+        permit = await self._permits.acquire(
+            plan.job.job_id, unit.tokens, lane=plan.lane, starts_job=starts_job
+        )
+        self._metrics.engine_wait_seconds.observe(time.perf_counter() - came)
+        return permit
 
     async def _generate(self, plan: Plan, unit: Unit) -> Generation:
         request = GenerationRequest(

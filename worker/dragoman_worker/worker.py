@@ -11,7 +11,7 @@ from dragoman_schemas.results import TranslationResult
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import EngineDead, WorkerError
 from dragoman_worker.executor import Executor
-from dragoman_worker.in_hand import InHand
+from dragoman_worker.in_hand import InHand, Step
 from dragoman_worker.lanes import Hand, Room
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
@@ -159,8 +159,11 @@ class Worker:
 
     async def _work(self, delivery: Delivery) -> None:
         outcome, held = await self._executor.execute(delivery)
+        if held is not None:
+            held.enter(Step.SETTLE)
         await self._settle(delivery, outcome)
         if held is not None:
+            self._metrics.settle_seconds.observe(held.enter(Step.SETTLE))
             self._in_hand.leave(held, _shared(outcome))
 
     async def _settle(self, delivery: Delivery, outcome: Outcome) -> None:

@@ -29,6 +29,8 @@ _MAX_NUM_SEQS: Final = 256
 _MAX_NUM_BATCHED_TOKENS: Final = 16_384
 _MAX_MODEL_LEN: Final = 1_000_000
 _KV_TOKENS_A_SEQUENCE: Final = 1_024
+_FULL_BATCH: Final = 1_000_000
+"""It sleeps for all at once: more of them always do more."""
 _CHARS_A_TOKEN: Final = 4
 _TURNS_A_BREATH: Final = 64
 _EXIT_STATUS: Final = 70
@@ -265,6 +267,7 @@ def _limits(options: dict[str, Any]) -> EngineLimits:
         max_num_batched_tokens=_count(options, "max_num_batched_tokens", _MAX_NUM_BATCHED_TOKENS),
         max_model_len=context,
         kv_cache_tokens=max(seqs * _KV_TOKENS_A_SEQUENCE, context),
+        full_batch=_FULL_BATCH,
     )
 
 

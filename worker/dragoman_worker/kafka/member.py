@@ -124,6 +124,13 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has n
             open_ones = {each for each in open_ones if lanes.get(each.topic)}
         return sum(group_consumer.undelivered(self.consumer, each) for each in open_ones)
 
+    def known(self) -> int:
+        """The same of all partitions that are ours, whether or not there is room."""
+        if not self._assigned.is_set():
+            return 0
+        every = self.consumer.assignment()
+        return sum(group_consumer.undelivered(self.consumer, each) for each in every)
+
     async def out_of_range(self, positions: Mapping[TopicPartition, int]) -> None:
         """Kafka deleted records before we read them, or the topic was made anew."""
         try:

@@ -269,6 +269,15 @@ class KafkaSource:
             return 0
         return self._member.undelivered(self._room)
 
+    def queued(self) -> int:
+        """Records that are there and have not been given out, as far as the broker has told."""
+        return self._member.known() if self._member is not None and not self.rebuilding else 0
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether nothing can come, because no broker answers."""
+        return self.rebuilding or self.answered() is False
+
     def commit_age_s(self) -> float:
         """Seconds that finished work has gone uncommitted; 0 while there is none."""
         return self._committer.age_s()

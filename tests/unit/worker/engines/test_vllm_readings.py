@@ -35,4 +35,4 @@ def test_data_parallel_engines_are_summed_and_the_fullest_cache_counts() -> None
 @pytest.mark.parametrize(("in_flight", "running"), [(3, 3), (9, 8)])
 def test_without_statistics_as_many_run_as_can(in_flight: int, running: int) -> None:
     now = VllmGauges(CollectorRegistry()).readings(in_flight, 8)
-    assert now == EngineReadings(running, in_flight - running, 0.0, 0)
+    assert now == EngineReadings(running, in_flight - running, None, 0)

@@ -31,6 +31,12 @@ _WARM_UP_S: Final = 600.0
 _WATCH_S: Final = 1.0
 _ABORT_S: Final = 5.0
 _SHUTDOWN_S: Final = 20.0
+_FULL_BATCH_GPU: Final = 384
+"""A GPU reads its weights once a step, which takes as long as computing with them for 150 to 300
+sequences (peak FLOP/s over bytes a second), and caches beside them. Measured on an H200 with 8B:
+64 sequences did 0.51 of the jobs a second of 512, 128 0.73, 256 0.83."""
+_FULL_BATCH_CPU: Final = 32
+"""A CPU has a tenth of a GPU's operations to a byte."""
 
 
 class VllmEngine:
@@ -73,7 +79,8 @@ class VllmEngine:
         """Build vLLM and let it answer once. Raises SettingsError or Halt, in one line."""
         self._built = await Launch(self._settings, verbose=self._verbose).built()
         self._version = self._built.version
-        self._limits = _real_limits(self._built.client.vllm_config)
+        config, on_cpu = self._built.client.vllm_config, self._built.on_cpu
+        self._limits = _real_limits(config, on_cpu=on_cpu)
         await self._warm_up()
         self._watch = asyncio.create_task(self._watch_over(), name="vllm-watch")
 
@@ -121,6 +128,14 @@ class VllmEngine:
             callback(self._death)
         else:
             self._callbacks.append(callback)
+
+    async def forget_prompts(self) -> None:
+        """Empty the prefix cache, so that a prompt that comes again costs what a new one does.
+
+        For measuring; of use only while nothing is being generated. A dead engine forgets too.
+        """
+        with suppress(Exception):
+            await self._alive().client.reset_prefix_cache()
 
     async def close(self) -> None:
         """End the engine's processes, within about 25 s, whatever state they are in."""
@@ -221,8 +236,9 @@ def _is_dead(built: Built) -> bool:
     return ended or bool(built.client.errored)
 
 
-def _real_limits(config: Any) -> EngineLimits:
+def _real_limits(config: Any, *, on_cpu: bool) -> EngineLimits:
     """What vLLM made of its arguments; the KV cache in tokens."""
+    parallel = config.parallel_config
     cache = config.cache_config
     blocks = (cache.num_gpu_blocks or 0) * cache.block_size
     return EngineLimits(
@@ -230,6 +246,8 @@ def _real_limits(config: Any) -> EngineLimits:
         max_num_batched_tokens=config.scheduler_config.max_num_batched_tokens,
         max_model_len=config.model_config.max_model_len,
         kv_cache_tokens=getattr(cache, "kv_cache_size_tokens", None) or blocks,
+        devices=0 if on_cpu else parallel.world_size * parallel.data_parallel_size,
+        full_batch=_FULL_BATCH_CPU if on_cpu else _FULL_BATCH_GPU,
     )
 
 

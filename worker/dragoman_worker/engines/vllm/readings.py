@@ -31,14 +31,18 @@ class VllmGauges:
     def readings(self, in_flight: int, max_num_seqs: int) -> EngineReadings:
         """The counts now, of `in_flight` requests that we wait for.
 
-        With `disable_log_stats` there are no gauges, and as many run as can.
+        With `disable_log_stats` there are no gauges: as many run as can, and the KV cache's usage
+        is not known.
         """
         values = self._fresh()
         running = min(in_flight, int(values.get(_RUNNING, max_num_seqs)))
+        usage = values.get(_KV_USAGE)
+        if usage is not None:
+            usage = min(1.0, usage) if in_flight else 0.0
         return EngineReadings(
             running=running,
             waiting=in_flight - running,
-            kv_cache_usage=min(1.0, values.get(_KV_USAGE, 0.0)) if in_flight else 0.0,
+            kv_cache_usage=usage,
             preemptions=int(values.get(_PREEMPTIONS, 0)),
         )
 
