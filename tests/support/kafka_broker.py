@@ -86,6 +86,7 @@ class _Node:
     number: int
     port: int
     controller_port: int
+    sasl_port: int
     folder: Path
     process: ChildProcess
 
@@ -93,12 +94,14 @@ class _Node:
 class KafkaBroker:
     """One Apache Kafka, or a cluster of `nodes`, for as long as its context is open.
 
-    Every node is broker and controller; nodes are numbered from 0. Raises KafkaUnavailable where
-    Java or Maven is missing.
+    Every node is broker and controller; nodes are numbered from 0. With `users` (names to
+    passwords) each listens at one more port, by SASL PLAIN. Raises KafkaUnavailable where Java or
+    Maven is missing.
     """
 
-    def __init__(self, *, nodes: int = 1) -> None:
+    def __init__(self, *, nodes: int = 1, users: Mapping[str, str] | None = None) -> None:
         self._count = nodes
+        self._users = dict(users or {})
         self._nodes: list[_Node] = []
         self._resources = ExitStack()
 
@@ -106,6 +109,11 @@ class KafkaBroker:
     def bootstrap(self) -> str:
         """`host:port,...` of all nodes."""
         return ",".join(f"127.0.0.1:{node.port}" for node in self._nodes)
+
+    @property
+    def sasl_bootstrap(self) -> str:
+        """The same for users who have to say who they are."""
+        return ",".join(f"127.0.0.1:{node.sasl_port}" for node in self._nodes)
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -173,30 +181,33 @@ class KafkaBroker:
     def _lay_out(self, jars: Path) -> None:
         home = Path(self._resources.enter_context(tempfile.TemporaryDirectory(prefix="kafka-")))
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        ports = free_ports(2 * self._count)
+        ports = free_ports(3 * self._count)
         voters = ",".join(
-            f"{number}@127.0.0.1:{ports[2 * number + 1]}" for number in range(self._count)
+            f"{number}@127.0.0.1:{ports[3 * number + 1]}" for number in range(self._count)
         )
         self._nodes = []
         for number in range(self._count):
             folder = home / f"node-{number}"
             folder.mkdir()
-            port, controller_port = ports[2 * number : 2 * number + 2]
+            port, controller_port, sasl_port = ports[3 * number : 3 * number + 3]
             settings = folder / "server.properties"
-            settings.write_text(self._properties(number, port, controller_port, voters, folder))
+            properties = self._properties(number, port, controller_port, voters, folder)
+            if self._users:
+                _add_sasl(properties, sasl_port, self._users)
+            settings.write_text("".join(f"{name}={told}\n" for name, told in properties.items()))
             cluster = f"--cluster-id={cluster_id}"  # the id may begin with a hyphen
             _java(jars, "kafka.tools.StorageTool", "format", cluster, "-c", str(settings))
             process = ChildProcess(
                 [*_JVM, "-cp", f"{jars}/*", "kafka.Kafka", str(settings)],
                 log=folder / "server.log",
             )
-            self._nodes.append(_Node(number, port, controller_port, folder, process))
+            self._nodes.append(_Node(number, port, controller_port, sasl_port, folder, process))
 
     def _properties(
         self, number: int, port: int, controller_port: int, voters: str, folder: Path
-    ) -> str:
+    ) -> dict[str, object]:
         in_sync = min(2, self._count)
-        properties = {
+        return {
             "process.roles": "broker,controller",
             "node.id": number,
             "controller.quorum.voters": voters,
@@ -217,7 +228,6 @@ class KafkaBroker:
             "broker.session.timeout.ms": 3000,
             "broker.heartbeat.interval.ms": 500,
         }
-        return "".join(f"{name}={value}\n" for name, value in properties.items())
 
     def _admin(self) -> AdminClient:
         # log_level 0: a refused connection while the broker starts is no news.
@@ -232,6 +242,16 @@ class KafkaBroker:
 
         for node in self._nodes:
             node.process.wait_for(all_nodes_known, timeout_s=_START_S, what="serving")
+
+
+def _add_sasl(properties: dict[str, object], port: int, users: Mapping[str, str]) -> None:
+    known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    properties["listeners"] = f"{properties['listeners']},SASL://127.0.0.1:{port}"
+    protocols = properties["listener.security.protocol.map"]
+    properties["listener.security.protocol.map"] = f"{protocols},SASL:SASL_PLAINTEXT"
+    properties["sasl.enabled.mechanisms"] = "PLAIN"
+    properties["listener.name.sasl.plain.sasl.jaas.config"] = f"{module} required {known};"
 
 
 def _java(jars: Path, *arguments: str) -> None:

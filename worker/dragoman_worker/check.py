@@ -64,10 +64,10 @@ async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:
     try:
         admin = await connected(
             lambda: AIOKafkaAdminClient(**client_options(settings.kafka)),
-            servers,
+            settings.kafka,
             Deadline.after(_patience(settings)),
         )
-    except Halt as error:
+    except (Halt, SettingsError) as error:
         yield Finding("kafka", "bad", str(error))
         return
     try:

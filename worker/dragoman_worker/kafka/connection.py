@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
+from aiokafka.conn import collect_hosts, create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
     AuthenticationMethodNotSupported,
     ClusterAuthorizationFailedError,
     GroupAuthorizationFailedError,
+    IllegalSaslStateError,
     KafkaError,
     KafkaTimeoutError,
     KafkaUnavailableError,
     SaslAuthenticationFailed,
     TopicAuthorizationFailedError,
+    UnsupportedSaslMechanismError,
 )
 from aiokafka.helpers import create_ssl_context
 
-from dragoman_schemas.connections import KafkaSettings
+from dragoman_schemas.connections import KafkaSettings, SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unreachable
 from dragoman_worker.log import logger, where
 
 T = TypeVar("T")
 _BETWEEN_TRIES_S: Final = 1.0
+_ASK_S: Final = 3.0
+_NOT_LET_IN: Final = (AuthenticationFailedError, SaslAuthenticationFailed)
+_NO_SASL: Final = (
+    AuthenticationMethodNotSupported,
+    IllegalSaslStateError,
+    UnsupportedSaslMechanismError,
+)
 _FORBIDDEN: Final = (
     AuthenticationFailedError,
     AuthenticationMethodNotSupported,
@@ -37,11 +48,12 @@ _FORBIDDEN: Final = (
 
 
 def client_options(settings: KafkaSettings) -> dict[str, Any]:
-    """The options that every aiokafka client takes: servers, SASL and TLS."""
-    options: dict[str, Any] = {
-        "bootstrap_servers": settings.bootstrap_servers,
-        "security_protocol": settings.security_protocol,
-    }
+    """The options that every aiokafka client takes: servers, SASL and TLS. Raises SettingsError."""
+    return {"bootstrap_servers": settings.bootstrap_servers, **_security(settings)}
+
+
+def _security(settings: KafkaSettings) -> dict[str, Any]:
+    options: dict[str, Any] = {"security_protocol": settings.security_protocol}
     if settings.security_protocol.startswith("SASL"):
         password = settings.sasl_plain_password
         options |= {
@@ -50,24 +62,35 @@ def client_options(settings: KafkaSettings) -> dict[str, Any]:
             "sasl_plain_password": password.get_secret_value() if password else None,
         }
     if settings.security_protocol.endswith("SSL"):
-        password = settings.ssl_password
-        context = create_ssl_context(
+        options["ssl_context"] = _ssl_context(settings)
+    return options
+
+
+def _ssl_context(settings: KafkaSettings) -> ssl.SSLContext:
+    password = settings.ssl_password
+    try:
+        context: ssl.SSLContext = create_ssl_context(
             cafile=settings.ssl_cafile,
             certfile=settings.ssl_certfile,
             keyfile=settings.ssl_keyfile,
             password=password.get_secret_value() if password else None,
         )
-        context.check_hostname = settings.ssl_check_hostname
-        options["ssl_context"] = context
-    return options
+    except (OSError, ValueError) as error:  # an SSLError is one
+        raise SettingsError(
+            f"kafka.ssl_cafile, kafka.ssl_certfile, kafka.ssl_keyfile, kafka.ssl_password: {error}"
+        ) from None
+    context.check_hostname = settings.ssl_check_hostname
+    return context
 
 
-async def connected(build: Callable[[], Any], servers: str, within: Deadline) -> Any:
+async def connected(build: Callable[[], Any], settings: KafkaSettings, within: Deadline) -> Any:
     """Build and start a client, again and again until it works or the time is up.
 
     aiokafka's clients cannot be started twice, so each try takes a new one.
-    Raises Unreachable, naming the servers, or Halt at once if the broker does not let us in.
+    Raises Unreachable, naming the servers; at once SettingsError if security settings are wrong,
+    and Halt if the broker does not let us do what we must.
     """
+    servers = settings.bootstrap_servers
     while True:
         client = build()
         try:
@@ -77,6 +100,7 @@ async def connected(build: Callable[[], Any], servers: str, within: Deadline) ->
             await quietly(getattr(client, "stop", None) or client.close)  # the admin has no stop
             if forbidden(error):
                 raise not_allowed(error) from None
+            await _check_security(settings)
             if within.at_most(_BETWEEN_TRIES_S) < _BETWEEN_TRIES_S:
                 raise Unreachable(
                     f"Kafka at {servers} could not be reached in time ({type(error).__name__}); "
@@ -91,6 +115,38 @@ async def connected(build: Callable[[], Any], servers: str, within: Deadline) ->
             await asyncio.sleep(_BETWEEN_TRIES_S)
         else:
             return client
+
+
+async def _check_security(settings: KafkaSettings) -> None:
+    """Raises SettingsError if a broker is there and its security is not what the settings say.
+
+    aiokafka's clients tell of a refusal to their log alone, and to us that nobody was there.
+    """
+    if settings.security_protocol == "PLAINTEXT":
+        return
+    for host, port, _ in collect_hosts(settings.bootstrap_servers):
+        try:
+            async with asyncio.timeout(_ASK_S):
+                connection = await create_conn(host, port, **_security(settings))
+        except ssl.SSLCertVerificationError as error:
+            raise SettingsError(
+                f"kafka.ssl_cafile, kafka.ssl_check_hostname: the certificate of {host}:{port} is "
+                f"not trusted ({error.verify_message})"
+            ) from None
+        except _NOT_LET_IN:
+            raise SettingsError(
+                f"kafka.sasl_plain_username, kafka.sasl_plain_password: Kafka at {host}:{port} "
+                "refuses them"
+            ) from None
+        except _NO_SASL as error:
+            raise SettingsError(
+                f"kafka.security_protocol, kafka.sasl_mechanism: Kafka at {host}:{port} does not "
+                f"take them ({type(error).__name__})"
+            ) from None
+        except (KafkaError, OSError, TimeoutError):
+            continue
+        connection.close()
+        return
 
 
 def forbidden(error: BaseException) -> bool:

@@ -53,9 +53,7 @@ class KafkaPublisher:
 
     async def start(self, within: Deadline) -> None:
         """Connect. Raises Unreachable."""
-        self._producer = await connected(
-            self._new_producer, self._settings.bootstrap_servers, within
-        )
+        self._producer = await connected(self._new_producer, self._settings, within)
 
     def _new_producer(self) -> Any:
         return AIOKafkaProducer(

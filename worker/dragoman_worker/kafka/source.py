@@ -78,7 +78,7 @@ class KafkaSource:
 
     async def start(self, within: Deadline) -> None:
         """Join the group. Raises Unreachable, and Halt if we are not allowed to."""
-        await connected(self._new_member, self._settings.bootstrap_servers, within)
+        await connected(self._new_member, self._settings, within)
         self._committer.start()
 
     async def close(self) -> None:

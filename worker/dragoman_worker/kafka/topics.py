@@ -21,9 +21,8 @@ _BETWEEN_WARNINGS: Final = 10
 
 async def topics_exist(settings: KafkaSettings, topics: Collection[str], within: Deadline) -> None:
     """Return once all are there; somebody may be about to make them. Raises Unreachable."""
-    servers = settings.bootstrap_servers
     admin = await connected(
-        lambda: AIOKafkaAdminClient(**client_options(settings)), servers, within
+        lambda: AIOKafkaAdminClient(**client_options(settings)), settings, within
     )
     try:
         looks = 0
@@ -31,7 +30,8 @@ async def topics_exist(settings: KafkaSettings, topics: Collection[str], within:
             names = ", ".join(missing)
             if within.at_most(_BETWEEN_LOOKS_S) < _BETWEEN_LOOKS_S:
                 raise Unreachable(
-                    f"kafka.topics: there is no topic {names} on Kafka at {servers}; "
+                    f"kafka.topics: there is no topic {names} on Kafka at "
+                    f"{settings.bootstrap_servers}; "
                     "make it by `dragoman topics create`"
                 )
             if looks % _BETWEEN_WARNINGS == 0:

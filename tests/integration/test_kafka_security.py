@@ -1,0 +1,97 @@
+"""Is a wrong user, password, mechanism or certificate told at once, and a right one let in?"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman_schemas.connections import KafkaSettings, SettingsError
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.kafka.connection import client_options
+from dragoman_worker.kafka.publisher import KafkaPublisher
+from support.kafka_broker import KafkaBroker
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def guarded(kafka_installed: Path) -> Iterator[KafkaBroker]:
+    """A broker that lets ann in."""
+    del kafka_installed
+    with KafkaBroker(users={"admin": "x", "ann": "open-sesame"}) as broker:
+        yield broker
+
+
+async def started(**settings: Any) -> None:
+    """Connect as a worker does at its start; what is wrong must not take half its patience."""
+    publisher = KafkaPublisher(KafkaSettings.model_validate(settings), client_id="w1")
+    try:
+        async with asyncio.timeout(PATIENCE_S / 2):
+            await publisher.start(Deadline.after(PATIENCE_S))
+    finally:
+        await publisher.close()
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"sasl_plain_password": "a-secret"}, "kafka.sasl_plain_password"),
+        ({"sasl_plain_username": "bob"}, "kafka.sasl_plain_username"),
+        ({"sasl_mechanism": "SCRAM-SHA-256"}, "kafka.sasl_mechanism"),
+        ({"bootstrap_servers": "plain"}, "kafka.security_protocol"),
+    ],
+    ids=["password", "user", "mechanism", "no SASL"],
+)
+async def test_wrong_credentials_are_a_wrong_setting_and_not_shown(
+    guarded: KafkaBroker, wrong: dict[str, str], told: str
+) -> None:
+    right = {
+        "bootstrap_servers": guarded.sasl_bootstrap,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_plain_username": "ann",
+        "sasl_plain_password": "open-sesame",
+    }
+    await started(**right)
+    if "bootstrap_servers" in wrong:
+        wrong = {"bootstrap_servers": guarded.bootstrap}
+    with pytest.raises(SettingsError, match=told) as caught:
+        await started(**right | wrong)
+    assert "a-secret" not in str(caught.value)
+
+
+@pytest.fixture
+def self_signed(tmp_path: Path) -> ssl.SSLContext:
+    """What a server with a certificate of its own making talks TLS with."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
+    subprocess.run([*new, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+async def test_a_certificate_that_nobody_known_has_signed_is_told_at_once(
+    self_signed: ssl.SSLContext,
+) -> None:
+    server = await asyncio.start_server(
+        lambda _, writer: writer.close(), "127.0.0.1", ssl=self_signed
+    )
+    port = server.sockets[0].getsockname()[1]
+    with pytest.raises(SettingsError, match=r"^kafka\.ssl_cafile.*not trusted \(self.signed"):
+        await started(bootstrap_servers=f"127.0.0.1:{port}", security_protocol="SSL")
+    server.close()
+    await server.wait_closed()
+
+
+@pytest.mark.parametrize("name", ["ssl_cafile", "ssl_certfile"])
+def test_a_file_that_cannot_be_read_is_a_wrong_setting(name: str, tmp_path: Path) -> None:
+    settings = KafkaSettings.model_validate({"security_protocol": "SSL", name: tmp_path / "none"})
+    with pytest.raises(SettingsError, match=f"kafka.{name}"):
+        client_options(settings)
