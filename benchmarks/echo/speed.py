@@ -1,0 +1,116 @@
+"""How many jobs a second does one worker pass from Kafka to Redis, and at what price?
+
+usage: speed.py [--jobs 40000] [--rounds 3] [--python VENV/bin/python] [--out rows.jsonl]
+
+The echo engine at latency 0, quality off, all jobs published before the program starts. Beside it a
+bare aiokafka loop and a FastStream program (if VENV with requirements.txt is given) do the same two
+scripts and the same event a job; in turns, the order turning round after each round. All commit
+behind the writes (at least once). The time is from the first script that Redis runs to the last.
+CPU is the program's alone; reads are Redis' reads of its sockets. A row a run, then a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rig import Rig, append, between, charges, services, table
+
+from support.processes import ChildProcess
+from support.worker_process import WorkerProcess
+
+HERE = Path(__file__).parent
+OURS, BARE, FASTSTREAM = "dragoman-worker", "bare loop", "FastStream"
+COLUMNS = (
+    *("jobs_per_s", "worker_cpu_ms", "redis_reads_per_job", "commits_per_s", "rss_mib"),
+    *("redis_cpu_ms", "kafka_cpu_ms"),
+)
+
+
+@contextmanager
+def program(system: str, rig: Rig, topic: str, folder: Path, python: str) -> Iterator[ChildProcess]:
+    """One of the compared programs, running."""
+    where = {"kafka": rig.broker.bootstrap, "redis": rig.server.url, "topic": topic}
+    log = folder / f"{system.split(maxsplit=1)[0]}.log"
+    if system == OURS:
+        settings = {"quality.level": "off", "engine.echo.faults": False}
+        with WorkerProcess(folder, **where, settings=settings) as worker:
+            yield worker
+        return
+    names = {f"ECHO_{name.upper()}": value for name, value in where.items()}
+    file, interpreter = ("bare_program.py", sys.executable)
+    if system == FASTSTREAM:
+        file, interpreter = "faststream_program.py", python
+    with ChildProcess([interpreter, str(HERE / file)], log=log, env={**os.environ, **names}) as one:
+        yield one
+
+
+def measure(system: str, rig: Rig, given: argparse.Namespace) -> dict[str, Any]:
+    """One run of one program."""
+    topic = rig.fresh_topic(given.partitions)
+    rig.publish(topic, given.jobs)
+    rig.client.config_resetstat()
+    with (
+        TemporaryDirectory() as folder,
+        program(system, rig, topic, Path(folder), given.python) as process,
+    ):
+        first, last = between(rig, process.pid, 2, 2 * given.jobs, given.timeout_s)
+        row = {"system": system, "jobs": given.jobs, **charges(first, last)}
+        if isinstance(process, WorkerProcess):
+            row["commits_per_s"] = process.metric("dragoman_commits_total") / (last.at - first.at)
+        process.terminate()
+        process.wait(timeout_s=30)
+    ended = rig.client.hget(f"dragoman:job:e-{given.jobs - 1}", "status")
+    if ended != b"completed":
+        raise SystemExit(f"{system} left a job behind: {ended!r}")
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=40_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--partitions", type=int, default=4)
+    parser.add_argument("--python", default="")
+    parser.add_argument("--systems", default="")
+    parser.add_argument("--timeout-s", type=float, default=600.0)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    systems = [OURS, BARE, *([FASTSTREAM] if given.python else [])]
+    if given.systems:
+        systems = given.systems.split(",")
+    rows: list[dict[str, Any]] = []
+    with services() as rig:
+        for number in range(given.rounds):
+            turn = number % len(systems)
+            for system in systems[turn:] + systems[:turn]:
+                rows.append({"round": number, **measure(system, rig, given)})
+                append(given.out, rows[-1])
+    print(table(rows, "system", COLUMNS))
+    print(ratios(rows))
+
+
+def ratios(rows: list[dict[str, Any]]) -> str:
+    """Ours to the others, round by round: the machine's noise is in both."""
+    lines = []
+    for other in dict.fromkeys(row["system"] for row in rows if row["system"] != OURS):
+        for name in ("jobs_per_s", "worker_cpu_ms"):
+            of = {row["round"]: row[name] for row in rows if row["system"] == other}
+            own = {row["round"]: row[name] for row in rows if row["system"] == OURS}
+            each = [own[number] / of[number] for number in own if number in of]
+            if each:
+                middle = statistics.median(each)
+                spread = f"{min(each):.3g}-{max(each):.3g}"
+                lines.append(f"{name}, ours to {other}: {middle:.3g} ({spread})")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
