@@ -1,0 +1,196 @@
+"""Does `why` say in one sentence what the worker's page tells, and what to change?"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from typer.testing import CliRunner
+
+from dragoman_worker.__main__ import app
+from dragoman_worker.bottleneck import Cause, Feed, Load, bottleneck
+from dragoman_worker.http import ReplicaLabel
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.tuning.why import NoAnswer, limit, report
+from support.ports import free_ports
+
+BUSY = Load(
+    seconds=10,
+    empty=0.0,
+    starved=0.0,
+    queued=12_345,
+    in_hand=1_800,
+    storing=3,
+    stalled=0,
+    held=612,
+    items=615,
+    tokens_hold_back=0.0,
+    running=506.4,
+    waiting=98,
+    kv_cache_usage=0.41,
+    preemptions_per_s=0.0,
+    items_per_s=186.2,
+    loop_busy=0.32,
+    loop_late_s=0.001,
+    max_num_seqs=512,
+    full_batch=384,
+    devices=1,
+    gpu_busy=0.975,
+)
+SIXTEEN = replace(BUSY, running=15.4, waiting=3, items=20, max_num_seqs=16)
+STARVED = replace(BUSY, starved=1.0, running=12, waiting=0)
+
+
+def page(*loads: Load, **more: float) -> str:
+    pages = []
+    for number, load in enumerate(loads):
+        metrics = Metrics(CollectorRegistry())
+        metrics.limited_by(bottleneck(load), {**asdict(load), **more})
+        told = CollectorRegistry()
+        told.register(ReplicaLabel(str(number), [metrics.registry]))
+        pages.append(generate_latest(told).decode())
+    return "".join(pages)
+
+
+@pytest.mark.parametrize(
+    ("load", "cause", "said", "change"),
+    [
+        (replace(BUSY, empty=1.0, queued=0, running=0), "queue_empty", "0 jobs wait", "Nothing"),
+        (STARVED, "feed", "12 of 512 sequences run", "limits.jobs_in_hand"),
+        (replace(STARVED, loop_busy=0.93), "feed", "93 % of a core", "engine.replicas"),
+        (replace(STARVED, storing=1_790, stalled=1_500), "feed", "1,790 of 1,800", "redis.url"),
+        (SIXTEEN, "sequences", "15 of 16 sequences run", "Raise engine.options.max_num_seqs"),
+        (replace(BUSY, items=25, running=25), "sequences", "25 of 512", "limits.items_in_engine"),
+        (
+            replace(BUSY, running=100, kv_cache_usage=0.97, preemptions_per_s=7.5),
+            "kv_cache",
+            "7.5 sequences a second are preempted",
+            "gpu_memory_utilization",
+        ),
+        (
+            replace(BUSY, running=9, kv_cache_usage=0.9, tokens_hold_back=1.0, devices=0),
+            "kv_cache",
+            "others wait for its tokens",
+            "kv_cache_memory_bytes",
+        ),
+        (
+            replace(BUSY, running=9, kv_cache_usage=0.02, tokens_hold_back=1.0),
+            "kv_cache",
+            "2 % full",
+            "limits.tokens_in_engine",
+        ),
+        (replace(BUSY, gpu_busy=0.42), "engine_cpu", "a kernel runs 42 %", "Raise engine.replicas"),
+        (BUSY, "compute", "busy 98 % of the time", "fp8"),
+        (replace(BUSY, gpu_busy=None), "compute", "without NVML", "nvidia-ml-py"),
+        (replace(BUSY, gpu_busy=None, devices=0), "compute", "two limits are one", "more cores"),
+    ],
+)
+def test_each_limit_is_named_with_its_numbers_and_the_setting(
+    load: Load, cause: str, said: str, change: str
+) -> None:
+    told = limit(load)
+    assert told.cause.value == cause
+    assert said in told.sentence
+    assert change in told.change
+
+
+def test_the_pages_readings_come_back_as_they_were_judged() -> None:
+    told = report(page(BUSY, STARVED))
+    assert told.replicas["0"].numbers == pytest.approx(asdict(BUSY))
+    assert told.replicas["1"].feed is Feed.FETCH
+    assert told.whole.cause is Cause.FEED
+    assert told.whole.numbers["max_num_seqs"] == 1_024
+
+
+def test_what_a_newer_worker_tells_beside_is_left_out() -> None:
+    assert report(page(BUSY, of_tomorrow=1.0)).whole.cause is Cause.COMPUTE
+
+
+def test_a_worker_that_takes_no_jobs_yet_has_no_limit() -> None:
+    empty = generate_latest(Metrics(CollectorRegistry()).registry).decode()
+    with pytest.raises(NoAnswer, match="ready"):
+        report(empty)
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[list[str], int]]:
+    """A page of metrics to be set, and the port where it is told."""
+    pages: list[str] = [""]
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            assert self.path == "/metrics"
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(pages[0].encode())
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            del format, args
+
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield pages, server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def run(*arguments: str, columns: int = 120) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["why", *arguments], env={"COLUMNS": str(columns)})
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_one_sentence_the_setting_and_the_numbers(served: tuple[list[str], int]) -> None:
+    pages, port = served
+    pages[0] = page(SIXTEEN)
+    status, out, _ = run("--set", f"http.port={port}")
+    assert status == 0
+    first, second, *_ = out.splitlines()
+    assert first.startswith("sequences: The engine runs as many sequences as")
+    assert "max_num_seqs" in second or "max_num_seqs" in first
+    assert "kv_cache_usage" in out
+
+
+def test_a_narrow_terminal_loses_no_word(served: tuple[list[str], int]) -> None:
+    pages, port = served
+    pages[0] = page(SIXTEEN, BUSY, STARVED)
+    _, wide, _ = run("--url", f"http://127.0.0.1:{port}", columns=200)
+    status, narrow, _ = run("--url", f"http://127.0.0.1:{port}/metrics", columns=60)
+    assert status == 0
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert "…" not in narrow
+    assert "".join(wide.split()).startswith("".join(narrow.split())[:150])
+    assert "replica 2" in wide
+
+
+def test_json_is_one_object_with_each_replica(served: tuple[list[str], int]) -> None:
+    pages, port = served
+    pages[0] = page(BUSY, SIXTEEN)
+    status, out, _ = run("--json", "--set", f"http.port={port}")
+    assert status == 0
+    told = json.loads(out)
+    assert told["numbers"]["queued"] == 24_690
+    assert [each["cause"] for each in told["replicas"]] == ["compute", "sequences"]
+    assert told["sentence"].startswith("The ")
+
+
+def test_no_worker_is_told_in_one_line() -> None:
+    (port,) = free_ports(1)
+    status, out, err = run("--set", f"http.port={port}")
+    assert (status, out) == (1, "")
+    assert f"no worker answers at http://127.0.0.1:{port}/metrics" in err
+    assert err.count("\n") == 1
+
+
+def test_any_free_port_cannot_be_asked() -> None:
+    status, _, err = run("--set", "http.port=0")
+    assert status == 2
+    assert "--url" in err

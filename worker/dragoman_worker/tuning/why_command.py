@@ -1,0 +1,109 @@
+"""What does a person type to learn why it is no faster? `dragoman-worker why`."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from dragoman_schemas.connections import DragomanSettings, SettingsError, load_settings
+from dragoman_worker.command_line import Config, Set, fail, named, say
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dragoman_worker.tuning.why import Limit, Report
+
+WATCH_S: Final = 5.0
+"""Half of the window by which a worker judges."""
+
+Url = Annotated[
+    str | None,
+    typer.Option("--url", help="Where the worker tells; http.host and http.port if not given."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Ask every 5 s, until Ctrl-C.")]
+
+
+def why(
+    config: Config = None,
+    set_: Set = None,
+    url: Url = None,
+    as_json: AsJson = False,
+    watch: Watch = False,
+) -> None:
+    """Say what limits the running worker's throughput now, and which setting would change it."""
+    from dragoman_worker.tuning.why import NoAnswer, ask  # noqa: PLC0415  `--help` needs none
+
+    place = url or _place(config, set_)
+    while True:
+        try:
+            _show(ask(place), as_json=as_json, brief=watch)
+        except NoAnswer as error:
+            if not watch:
+                fail(1, str(error))
+            say(str(error))
+        if not watch:
+            return
+        try:
+            time.sleep(WATCH_S)
+        except KeyboardInterrupt:
+            return
+
+
+def _place(config: Config, set_: Set) -> str:
+    """Of all settings only these two: nobody needs a model to ask."""
+    from dragoman_worker.settings import HttpSettings  # noqa: PLC0415
+
+    class Place(DragomanSettings):
+        http: HttpSettings = HttpSettings()
+
+    try:
+        http = load_settings(Place, config, named(set_)).http
+    except SettingsError as error:
+        fail(2, str(error))
+    if http.port == 0:
+        fail(
+            2, "http.port is 0, any free one: give --url with the port that the worker's log tells"
+        )
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(http.host, http.host)  # noqa: S104
+    return f"http://{host}:{http.port}"
+
+
+def _show(report: Report, *, as_json: bool, brief: bool) -> None:
+    if as_json:
+        print(json.dumps(report.as_json()), flush=True)  # noqa: T201  it is what was asked for
+        return
+    from rich.console import Console  # noqa: PLC0415
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(f"{report.whole.cause}: {report.whole.sentence}")
+    if brief:
+        return
+    console.print(f"To change: {report.whole.change}")
+    _table(console, report)
+
+
+def _table(console: Console, report: Report) -> None:
+    """A reading a line; a column for the whole, and one for each of several replicas."""
+    from rich.table import Table  # noqa: PLC0415
+
+    several = len(report.replicas) > 1
+    columns = {"all": report.whole, **report.replicas} if several else {"": report.whole}
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=several)
+    table.add_column("", overflow="fold")
+    for name in columns:
+        table.add_column(name if name in {"", "all"} else f"replica {name}", justify="right")
+    if several:
+        table.add_row("cause", *(limit.cause.value for limit in columns.values()))
+    for reading in report.whole.numbers:
+        table.add_row(reading, *(_number(limit, reading) for limit in columns.values()))
+    console.print()
+    console.print(table)
+
+
+def _number(limit: Limit, reading: str) -> str:
+    value = limit.numbers.get(reading)
+    return "" if value is None else f"{value:,.2f}".removesuffix(".00")
