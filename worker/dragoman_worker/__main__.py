@@ -13,11 +13,17 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
-from dragoman_schemas.connections import SettingsError, load_settings
+from dragoman_schemas.connections import SettingsError
+from dragoman_worker.command_line import Config, Set, not_installed, read_settings
+from dragoman_worker.command_line import fail as _fail
+from dragoman_worker.command_line import say as _say
+from dragoman_worker.command_line import settings_or_exit as _settings
+from dragoman_worker.tuning.commands import bench, tune
+from dragoman_worker.tuning.why_command import why
 
 app = typer.Typer(
     name="dragoman-worker",
@@ -26,12 +32,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-Config = Annotated[Path | None, typer.Option("--config", help="TOML file with the settings.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="One setting, as in --set engine.kind=echo. May be repeated."),
-]
+app.command()(tune)
+app.command()(bench)
+app.command()(why)
 
 
 @app.command()
@@ -52,7 +55,7 @@ def run(config: Config = None, set_: Set = None) -> None:
         except SettingsError as error:
             _fail(2, str(error))
         except ModuleNotFoundError as error:
-            _fail(2, _not_installed(error))
+            _fail(2, not_installed(error))
         if end.status:
             _say(end.message)
         leave(end.status)
@@ -88,13 +91,13 @@ def replica(
     line = Tether.adopt(tether)
     line.hold()
     try:
-        settings = load_settings(_settings_kind(), config, _pairs(set_))
+        settings = read_settings(config, set_)
         _work(settings, Seat(number, socket, line))
     except SettingsError as error:
         line.failed("settings", str(error))
         raise SystemExit(2) from None
     except ModuleNotFoundError as error:
-        line.failed("settings", _not_installed(error))
+        line.failed("settings", not_installed(error))
         raise SystemExit(2) from None
 
 
@@ -208,52 +211,12 @@ def main() -> None:
         raise SystemExit(130) from None
 
 
-def _settings(config: Path | None, pairs: list[str] | None) -> Any:
-    try:
-        return load_settings(_settings_kind(), config, _pairs(pairs))
-    except SettingsError as error:
-        _fail(2, str(error))
-
-
-def _settings_kind() -> Any:
-    from dragoman_worker.settings import WorkerSettings
-
-    return WorkerSettings
-
-
-def _pairs(pairs: list[str] | None) -> dict[str, Any]:
-    return dict(_pair(text) for text in pairs or ())
-
-
-def _pair(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise SettingsError(f"--set {text}: give NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
-
-
 def _loop_runner() -> Any:
     try:
         import uvloop
     except ModuleNotFoundError:
         return asyncio.run
     return uvloop.run
-
-
-def _not_installed(error: ModuleNotFoundError) -> str:
-    return f"{error.name} is not installed; pip install 'dragoman[worker]' (or [echo])"
-
-
-def _fail(status: int, message: str) -> NoReturn:
-    _say(message)
-    raise SystemExit(status)
-
-
-def _say(message: str) -> None:
-    print(f"dragoman-worker: {message}", file=sys.stderr)
 
 
 if __name__ == "__main__":

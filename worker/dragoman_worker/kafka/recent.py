@@ -39,7 +39,7 @@ async def recent_records(settings: KafkaSettings, count: int, within: Deadline) 
             auto_offset_reset="earliest",
             isolation_level="read_committed",
         ),
-        settings.bootstrap_servers,
+        settings,
         within,
     )
     try:

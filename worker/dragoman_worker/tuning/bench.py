@@ -1,0 +1,159 @@
+"""What is each way of feeding an engine worth here, with this model and these jobs?
+
+The strategies run in turn in one engine, or in the few that differ in their settings. The deep
+comparison, with Kafka, Redis and other servers, is benchmarks/strategies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, Final
+
+from dragoman_worker.replicas import GPU_SHARE, MEMORY, Share
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning.load import Drive
+from dragoman_worker.tuning.rig import OutOfBudget, Point, Rig
+from dragoman_worker.tuning.rows import Row
+from dragoman_worker.tuning.tune import PUBLISHED
+
+BASE: Final = "all"
+KNOBS: Final = ("max_num_seqs", "max_num_batched_tokens", MEMORY, "quantization")
+"""What tuning sets: without them an engine has its default settings."""
+STRATEGIES: Final[Mapping[str, str]] = {
+    "one": "one request at a time",
+    "static": "static batches of 16 or 50 ms",
+    "published": "published: 25 in flight, 16 sequences",
+    "default": "continuous, default settings",
+    "given": "continuous, settings as given",
+    "all": "all at once, like LLM.generate",
+    "replicas": "replicas",
+}
+_LEAST_AT_ONCE: Final = 16
+
+
+@dataclass(slots=True)
+class Results:
+    """The rows of every strategy, and what could not be measured."""
+
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    complete: bool = True
+
+
+class Bench:
+    """Measures the strategies round by round."""
+
+    def __init__(self, rig: Rig, settings: WorkerSettings, share: Share, rounds: int) -> None:
+        self._rig = rig
+        self._options = settings.engine.options
+        self._share = share
+        self._rounds = rounds
+        self.results = Results()
+
+    async def run(self, wanted: Iterable[str]) -> Results:
+        """Every wanted strategy, `rounds` times. Raises Refused if the engine does not start."""
+        names = set(wanted)
+        told = await self._rig.survey(Point("survey", Drive()))
+        groups = self._groups(names, on_gpu=bool(told["limits"].get("devices")))
+        try:
+            for group in groups:
+                for number in range(self._rounds):
+                    turned = group if number % 2 == 0 else group[::-1]
+                    await self._round(turned, number, told["limits"]["max_num_seqs"])
+        except OutOfBudget as error:
+            self.results.complete = False
+            self.results.notes.append(f"Ended early: {error} (--budget-s).")
+        return self.results
+
+    def _groups(self, names: set[str], *, on_gpu: bool) -> list[list[Point]]:
+        """Points by the engine they need; in each the rate that sizes `all` comes first."""
+        bare: dict[str, Any] = {name: None for name in KNOBS if name in self._options}
+        shared = [Point("given", Drive()), Point("all", Drive("all"))]
+        shared += [Point("published", PUBLISHED), Point("static", Drive("static", batch=16))]
+        shared.append(Point("one", Drive(clients=1, items=1)))
+        first = [p for p in shared if p.stage in names or (p.stage == "given" and BASE in names)]
+        groups = [first]
+        if "default" in names and bare:
+            groups.append([Point("default", Drive(), bare)])
+        if "replicas" in names and self._share.count > 1:
+            options: dict[str, Any] = {}
+            if on_gpu and MEMORY not in self._options:
+                options[MEMORY] = round(GPU_SHARE / self._share.count, 3)
+            count = self._share.count
+            groups.append([Point("replicas", Drive(), options, engines=count, of=count)])
+        return groups
+
+    async def _round(self, group: Sequence[Point], number: int, most: int) -> None:
+        for planned in group:
+            drive = planned.drive
+            if drive.items and drive.items > most:
+                continue
+            if planned.stage == BASE:
+                drive = Drive("all", jobs=await self._at_once(group))
+            point = Point(
+                planned.stage,
+                drive,
+                planned.options,
+                engines=planned.engines,
+                of=planned.of,
+                round=number,
+            )
+            row = await self._rig.measure(point)
+            if "refused" in row:
+                self.results.notes.append(f"{STRATEGIES[point.stage]}: {row['refused']}")
+            elif number == row["round"]:
+                self.results.rows.setdefault(point.stage, []).append(row)
+
+    async def _at_once(self, group: Sequence[Point]) -> int:
+        """As many jobs as the engine does within the seconds of a point."""
+        first = next(point for point in group if point.stage == "given")
+        row = await self._rig.measure(first)
+        if "refused" in row:
+            return _LEAST_AT_ONCE
+        jobs = float(row["jobs_per_s"] * row["seconds"])
+        return max(_LEAST_AT_ONCE, round(jobs))
+
+
+def table(results: Results) -> list[dict[str, Any]]:
+    """A line a strategy, slowest first: medians, and the ratio to all at once with its spread."""
+    base = {row["round"]: row["jobs_per_s"] for row in results.rows.get(BASE, ())}
+    lines = [_line(name, rows, base) for name, rows in results.rows.items()]
+    return sorted(lines, key=lambda line: line["jobs_per_s"])
+
+
+def _line(name: str, rows: Sequence[Row], base: Mapping[int, float]) -> dict[str, Any]:
+    rates = [row["jobs_per_s"] for row in rows]
+    paired = [r["jobs_per_s"] / base[r["round"]] for r in rows if base.get(r["round"])]
+    latencies = [row["latency_ms"] or {} for row in rows]
+    return {
+        "strategy": name,
+        "told": _told(name, rows),
+        "runs": len(rows),
+        "jobs_per_s": median(rates),
+        "spread": [min(rates), max(rates)],
+        "ratio": round(median(rates) / median(base.values()), 4) if paired else None,
+        "ratio_spread": [round(min(paired), 4), round(max(paired), 4)] if paired else None,
+        "output_tokens_per_s": median(row["output_tokens_per_s"] for row in rows),
+        "latency_ms": {
+            rank: median(found)
+            for rank in ("p50", "p99")
+            if (found := [told[rank] for told in latencies if rank in told])
+        },
+        "gpu_busy": _median([row["gpu_busy"] for row in rows]),
+        "kv_usage_max": _median([row["kv_usage_max"] for row in rows]),
+        "options": rows[0]["options"],
+    }
+
+
+def _told(name: str, rows: Sequence[Row]) -> str:
+    if name == "replicas":
+        return f"{rows[0]['replicas']} {STRATEGIES[name]}"
+    plain = name == "given" and not any(knob in rows[0]["options"] for knob in KNOBS)
+    return STRATEGIES["default" if plain else name]
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    told = [value for value in values if value is not None]
+    return median(told) if told else None

@@ -1,0 +1,48 @@
+"""What do many measurements say together? Percentiles, and how many jobs really come at once."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_SHARES: Final = {"p50": 0.50, "p95": 0.95, "p99": 0.99, "max": 1.0}
+_BURST_MS: Final = 10_000
+_LEAST_SPAN_S: Final = 1.0
+
+
+def spread(values: Sequence[float], digits: int = 1) -> dict[str, float] | None:
+    """p50, p95, p99 and max, by nearest rank, in the values' own unit; None of none."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    ranks = {name: max(1, math.ceil(share * len(ordered))) for name, share in _SHARES.items()}
+    return {name: round(ordered[rank - 1], digits) for name, rank in ranks.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """How fast jobs come: the mean over the sample, and over its busiest ten seconds."""
+
+    jobs_per_s: float
+    busiest_per_s: float
+
+    def concurrency(self, service_s: float) -> tuple[float, float]:
+        """Jobs under way at once, mean and busiest: rate times service time (Little's law)."""
+        return self.jobs_per_s * service_s, self.busiest_per_s * service_s
+
+
+def arrivals(timestamps_ms: Sequence[int]) -> Arrivals | None:
+    """The rates of arrival; None if too little time lies between the first and the last."""
+    if len(timestamps_ms) < 2:
+        return None
+    first, last = min(timestamps_ms), max(timestamps_ms)
+    span_s = (last - first) / 1000
+    if span_s < _LEAST_SPAN_S:
+        return None
+    mean = (len(timestamps_ms) - 1) / span_s
+    burst_s = min(_BURST_MS / 1000, span_s)
+    counts = Counter((at - first) // _BURST_MS for at in timestamps_ms)
+    return Arrivals(mean, max(mean, max(counts.values()) / burst_s))

@@ -1,0 +1,305 @@
+"""How is one point measured? The engine it needs is started, warmed, counted for a while, kept.
+
+What was measured before is taken from its row; what cannot be measured is a row that says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning.engine_process import EngineProcess, Ready, Refused
+from dragoman_worker.tuning.figures import spread
+from dragoman_worker.tuning.load import Drive
+from dragoman_worker.tuning.rows import Row, Rows, key_of
+from dragoman_worker.tuning.sample import Sample
+
+_LOOK_S: Final = 0.05
+_LEAST_JOBS: Final = 8
+"""A window with fewer is prolonged, to three times its seconds at most."""
+_MOST: Final = 3
+_ALL_S: Final = 3_600.0
+
+
+class OutOfBudget(Exception):
+    """What was asked for would not end in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds of a point: warming until every place was taken once, at least `warm_s`; counting."""
+
+    seconds: float
+    warm_s: float = 1.0
+    budget_s: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What to measure: how jobs are handed to so many engines with these options."""
+
+    stage: str
+    drive: Drive
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """On top of the settings' own `engine.options`; None takes one away."""
+    engines: int = 1
+    of: int = 1
+    """Engines resident, of which `engines` are driven: the memory is shared among all of them."""
+    round: int = 0
+
+
+class Rig:
+    """Measures points one after another and keeps the engines of the last one."""
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        sample: Sample,
+        folder: Path,
+        pace: Pace,
+        *,
+        say: Callable[[str], None],
+        keep: Callable[[Row], None] = lambda _: None,
+    ) -> None:
+        """`say` is told what is done now, `keep` every row that was not there before."""
+        self._keep = keep
+        self._settings = settings
+        self._folder = folder
+        self._pace = pace
+        self._say = say
+        self._digest = sample.digest
+        self._count = len(sample.jobs)
+        self._jobs = folder / "sample.jsonl"
+        sample.write(self._jobs)
+        self.rows = Rows(folder)
+        self._began = time.monotonic()
+        self._engines: list[EngineProcess] = []
+        self._engines_key = ""
+        self._start_s = 0.0
+
+    @property
+    def left_s(self) -> float:
+        """Seconds of the budget that are left."""
+        return self._pace.budget_s - (time.monotonic() - self._began)
+
+    @property
+    def start_s(self) -> float:
+        """What the last start of engines took, with all that belongs to it."""
+        return self._start_s
+
+    def known(self, point: Point) -> Row | None:
+        """The point's row, if it was measured before."""
+        return self.rows.get(self._key(point))
+
+    async def measure(self, point: Point, *, reserve_s: float = 0.0) -> Row:
+        """The point's row, measured if it was not. Raises OutOfBudget, leaving `reserve_s`."""
+        if (known := self.known(point)) is not None:
+            return known
+        try:
+            row = await self._measure(point, reserve_s)
+        except Refused as refused:
+            await self._bury()
+            row = {"refused": str(refused), "knob": refused.knob}
+        row = {"key": self._key(point), **self._named(point), **row}
+        row["at"] = datetime.now(UTC).isoformat(timespec="seconds")
+        self.rows.add(row)
+        self._keep(row)
+        return row
+
+    async def survey(self, point: Point, most: int = 2_000) -> Row:
+        """Lengths of the sample by the engine's own tokenizer; its limits. Raises Refused."""
+        key = key_of({"survey": self._engine_settings(point), "sample": self._digest})
+        if (known := self.rows.get(key)) is not None:
+            return known
+        engine = (await self._with_engines(point, 0.0))[0]
+        told = await engine.ask("survey", most=most)
+        row: Row = {
+            "key": key,
+            "stage": "survey",
+            "jobs": self._count,
+            "unplanned": told["unplanned"],
+            "first_error": told["first_error"],
+            "prompt_tokens": spread(told["prompt_tokens"], 0),
+            "output_budget": spread(told["output_budget"], 0),
+            "items_a_job": spread(told["items"], 0),
+            **_said(engine.ready),
+        }
+        self.rows.add(row)
+        return row
+
+    async def release(self) -> None:
+        """End the engines."""
+        engines, self._engines, self._engines_key = self._engines, [], ""
+        await asyncio.gather(*(engine.close() for engine in engines))
+
+    async def abandon(self) -> None:
+        """End the engines at once, and forget the users' texts."""
+        await self._bury()
+        self._jobs.unlink(missing_ok=True)
+
+    async def _bury(self) -> None:
+        engines, self._engines, self._engines_key = self._engines, [], ""
+        await asyncio.gather(*(engine.kill() for engine in engines))
+
+    # --- engines ----------------------------------------------------------------------------------
+
+    async def _with_engines(self, point: Point, reserve_s: float) -> list[EngineProcess]:
+        """The engines that the point needs, started one after another if they are not there."""
+        settings = self._engine_settings(point)
+        key = key_of({"settings": settings, "of": point.of})
+        if key == self._engines_key:
+            return self._engines
+        self._in_time(self._start_s * point.of + reserve_s, "starting the engine")
+        await self.release()
+        begun = time.monotonic()
+        try:
+            for number in range(point.of):
+                which = f" {number + 1} of {point.of}" if point.of > 1 else ""
+                self._say(f"starting the engine{which}: {_shown(point.options)}")
+                log = self._folder / "engine.log"
+                self._engines.append(await EngineProcess.start(settings, self._jobs, log))
+        except Refused:
+            await self._bury()
+            raise
+        self._engines_key, self._start_s = key, (time.monotonic() - begun) / point.of
+        return self._engines
+
+    def _engine_settings(self, point: Point) -> WorkerSettings:
+        engine = self._settings.engine
+        options = {k: v for k, v in {**engine.options, **point.options}.items() if v is not None}
+        engine = engine.model_copy(update={"options": options, "replicas": 1})
+        return self._settings.model_copy(update={"engine": engine})
+
+    # --- a point ----------------------------------------------------------------------------------
+
+    async def _measure(self, point: Point, reserve_s: float) -> Row:
+        engines = (await self._with_engines(point, reserve_s))[: point.engines]
+        self._in_time(self._pace.warm_s + self._pace.seconds + reserve_s, "a point")
+        self._say(f"{point.stage}: {_driven(point)}")
+        await _together(engines, lambda engine: engine.begin(point.drive))
+        to_the_last = point.drive.how == "all"
+        if to_the_last:
+            await _until(engines, point.drive.jobs, _ALL_S)
+        else:
+            await self._warm(engines, point.drive)
+            await _together(engines, lambda engine: engine.ask("open"))
+            await self._count_for(engines)
+        told = await _together(engines, lambda e: e.ask("close", to_the_last=to_the_last))
+        await _together(engines, lambda engine: engine.ask("end"))
+        figures = _figures([answer["window"] for answer in told], self._count)
+        return {**figures, "start_s": engines[0].ready.start_s, **_said(engines[0].ready)}
+
+    async def _warm(self, engines: Sequence[EngineProcess], drive: Drive) -> None:
+        """Until as many jobs were done as are under way: by then their ends are spread evenly."""
+        places = drive.items or drive.clients or engines[0].ready.limits["max_num_seqs"]
+        await asyncio.sleep(self._pace.warm_s)
+        await _until(engines, places, self._pace.seconds * _MOST)
+
+    async def _count_for(self, engines: Sequence[EngineProcess]) -> None:
+        before = await _least_done(engines)
+        await asyncio.sleep(self._pace.seconds)
+        await _until(engines, before + _LEAST_JOBS, self._pace.seconds * (_MOST - 1))
+
+    def _in_time(self, needed_s: float, what: str) -> None:
+        if needed_s > self.left_s:
+            raise OutOfBudget(
+                f"{what} needs {needed_s:.0f} s, {max(0.0, self.left_s):.0f} are left"
+            )
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def _key(self, point: Point) -> str:
+        return key_of(
+            {
+                "settings": self._engine_settings(point).model_dump(
+                    mode="json", include={"engine", "limits", "retry"}
+                ),
+                "point": {**asdict(point), "stage": None},
+                "seconds": (self._pace.seconds, self._pace.warm_s),
+                "sample": self._digest,
+            }
+        )
+
+    def _named(self, point: Point) -> Row:
+        given = {**self._settings.engine.options, **point.options}
+        return {
+            "stage": point.stage,
+            "drive": asdict(point.drive),
+            "options": {name: value for name, value in given.items() if value is not None},
+            "replicas": point.engines,
+            "round": point.round,
+        }
+
+
+def _figures(windows: Sequence[Mapping[str, Any]], sample: int) -> Row:
+    """Rates are the sums of the engines' own: their windows overlap but for milliseconds."""
+    latencies = [1000 * one for window in windows for one in window["latencies"]]
+    decode = [w["decode_s"] for w in windows if w["decode_s"] is not None]
+    kv = [w["kv_usage_max"] for w in windows if w["kv_usage_max"] is not None]
+    jobs = sum(window["jobs"] for window in windows)
+    return {
+        "seconds": round(max(window["seconds"] for window in windows), 3),
+        "jobs": jobs,
+        "jobs_per_s": _rate(windows, "jobs"),
+        "items_per_s": _rate(windows, "items"),
+        "output_tokens_per_s": _rate(windows, "output_tokens"),
+        "prompt_tokens_per_s": _rate(windows, "prompt_tokens"),
+        "decode_ms_per_token": round(1000 * sum(decode) / len(decode), 3) if decode else None,
+        "latency_ms": spread(latencies),
+        "kv_usage_max": round(max(kv), 4) if kv else None,
+        "running_max": sum(window["running_max"] for window in windows),
+        "preemptions": sum(window["preemptions"] for window in windows),
+        "gpu_busy": windows[0]["gpu_busy"],
+        "cpu_cores": round(sum(window["cpu_cores"] for window in windows), 3),
+        "failed": sum(window["failed"] for window in windows),
+        "passes": round(jobs / sample / len(windows), 2),
+    }
+
+
+def _rate(windows: Sequence[Mapping[str, Any]], name: str) -> float:
+    rates = (float(window[name] / window["seconds"]) for window in windows)
+    return round(sum(rates), 3)
+
+
+def _said(ready: Ready) -> Row:
+    return {"limits": dict(ready.limits), "engine": dict(ready.engine), "model": ready.model}
+
+
+async def _until(engines: Sequence[EngineProcess], jobs: int, within_s: float) -> None:
+    """Until each engine has done so many jobs, or the time is up."""
+    deadline = Deadline.after(within_s)
+    # It is another process that counts: it is asked.
+    while not deadline.passed and await _least_done(engines) < jobs:  # noqa: ASYNC110
+        await asyncio.sleep(_LOOK_S)
+
+
+async def _least_done(engines: Sequence[EngineProcess]) -> int:
+    told = await _together(engines, lambda engine: engine.ask("look"))
+    return min(int(answer["jobs_done"]) for answer in told)
+
+
+async def _together(engines: Sequence[EngineProcess], do: Callable[[EngineProcess], Any]) -> Any:
+    return await asyncio.gather(*(do(engine) for engine in engines))
+
+
+def _shown(options: Mapping[str, Any]) -> str:
+    given = [f"{name}={value}" for name, value in options.items() if value is not None]
+    return ", ".join(given) or "as the settings say"
+
+
+def _driven(point: Point) -> str:
+    drive = point.drive
+    if drive.how == "all":
+        return f"{drive.jobs} jobs at once"
+    if drive.how == "static":
+        return f"batches of {drive.batch}"
+    held = f"{drive.items} sequences" if drive.items else "the worker's own admission"
+    shared = f" in each of {point.engines} engines" if point.engines > 1 else ""
+    return held + shared

@@ -1,0 +1,69 @@
+"""What does the settings file say that `tune` writes? All that was given, and what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from dragoman_schemas.connections import ENV_PREFIX
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning import toml
+from dragoman_worker.tuning.tune import Findings
+
+NAME: Final = "settings.toml"
+_SECRETS: Final = (("kafka", "sasl_plain_password"), ("kafka", "ssl_password"), ("redis", "url"))
+
+
+def write(place: Path, settings: WorkerSettings, found: Findings) -> None:
+    """Replace the file at once; it holds no password."""
+    made = place.with_suffix(".part")
+    made.write_text(text(settings, found), encoding="utf-8")
+    made.replace(place)
+
+
+def text(settings: WorkerSettings, found: Findings) -> str:
+    """TOML that `--config` takes: the settings given, with the chosen ones in their place."""
+    tree: dict[str, Any] = settings.model_dump(mode="json", exclude_unset=True)
+    tree.pop("worker_id", None)  # of this machine, perhaps of this process
+    kept_back = [name for group, leaf in _SECRETS if (name := _taken_out(tree, group, leaf))]
+    engine = tree.setdefault("engine", {})
+    options = {**settings.engine.options, **found.options}
+    engine |= {"kind": settings.engine.kind, "replicas": found.replicas, "options": options}
+    head = [f"# Written by `dragoman-worker tune`; {_sample(found)}"]
+    head += [f"# {name}: give it by the environment, {_variable(name)}" for name in kept_back]
+    return "\n".join(head) + "\n\n" + toml.document(tree, _reasons(found))
+
+
+def _taken_out(tree: dict[str, Any], group: str, leaf: str) -> str | None:
+    """The secret's name, if there was one; a URL without a password is none."""
+    value = tree.get(group, {}).get(leaf)
+    if value is None or (leaf == "url" and "@" not in urlsplit(value).netloc and "@" not in value):
+        return None
+    del tree[group][leaf]
+    return f"{group}.{leaf}"
+
+
+def _variable(name: str) -> str:
+    return ENV_PREFIX + name.replace(".", "__").upper()
+
+
+def _sample(found: Findings) -> str:
+    survey = found.survey
+    return f"measured with {survey['jobs']} jobs on {survey['model']}"
+
+
+def _reasons(found: Findings) -> Mapping[str, str]:
+    reasons = {}
+    if found.choice is not None:
+        reasons["engine.options.max_num_seqs"] = f"Chosen: {found.choice.why}."
+    for decision in found.decisions:
+        told = f"{decision.stage}: {decision.why}."
+        if decision.replicas is not None:
+            reasons["engine.replicas"] = told
+            reasons["engine.options.max_num_seqs"] = "Of each of the engines."
+            continue
+        for name in decision.options:
+            reasons[f"engine.options.{name}"] = told
+    return reasons

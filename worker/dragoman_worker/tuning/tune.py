@@ -1,0 +1,245 @@
+"""Which settings should this worker have? The published method, on the user's own jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from dragoman_worker.replicas import GPU_SHARE, MEMORY
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning import knee
+from dragoman_worker.tuning.load import Drive
+from dragoman_worker.tuning.rig import OutOfBudget, Point, Rig
+from dragoman_worker.tuning.rows import Row
+from dragoman_worker.tuning.sample import Sample
+from dragoman_worker.tuning.stages import AFTER_SWEEP, Decision, Given, run_stage
+
+PUBLISHED: Final = Drive(clients=25, items=16)
+"""25 in flight, 16 sequences: what VoicePing found best for one production GPU."""
+
+
+class NothingMeasured(Exception):
+    """Not one point could be measured: why, naming the setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a person asked for. `sequences` empty: 1, 2, 4, ... up to what the engine runs."""
+
+    sequences: tuple[int, ...] = ()
+    most_sequences: int | None = None
+    stages: frozenset[str] = frozenset()
+    allow: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Findings:
+    """All that tuning found; what was not reached is empty."""
+
+    survey: Row
+    sweep: list[Row] = field(default_factory=list)
+    choice: knee.Choice | None = None
+    comparison: dict[str, Row] = field(default_factory=dict)
+    decisions: list[Decision] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    complete: bool = True
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The engine's options that were chosen."""
+        chosen: dict[str, Any] = {}
+        if self.choice is not None:
+            chosen["max_num_seqs"] = self.choice.sequences
+        for decision in self.decisions:
+            chosen |= decision.options
+        if self.replicas > 1:
+            chosen.pop(MEMORY, None)  # the supervisor shares it out
+        return chosen
+
+    @property
+    def replicas(self) -> int:
+        """The engines that were chosen."""
+        return next((d.replicas for d in self.decisions if d.replicas), 1)
+
+
+class Tuner:
+    """Goes through the stages, from the sweep to the settings as a worker would run them."""
+
+    def __init__(self, rig: Rig, settings: WorkerSettings, sample: Sample, wishes: Wishes) -> None:
+        self._rig = rig
+        self._settings = settings
+        self._sample = sample
+        self._wishes = wishes
+        most = wishes.most_sequences
+        self._base: Mapping[str, Any] = {"max_num_seqs": most} if most else {}
+
+    async def run(self) -> Findings:
+        """All stages. Raises NothingMeasured, and Refused if the engine does not even start."""
+        rig = self._rig
+        survey = await rig.survey(Point("survey", Drive(), self._base))
+        found = Findings(survey)
+        await self._sweep(found)
+        if not found.sweep:
+            raise NothingMeasured("the engine ended before a point was measured; see its log")
+        found.choice = knee.choose([measured(row) for row in found.sweep])
+        await self._compare(found)
+        await self._stages(found)
+        await self._verify(found)
+        found.notes += notes(found, self._sample, self._base)
+        return found
+
+    async def _sweep(self, found: Findings) -> None:
+        for sequences in self._candidates(found.survey["limits"]["max_num_seqs"]):
+            point = Point("sequences", Drive(items=sequences), self._base)
+            try:
+                row = await self._rig.measure(point)
+            except OutOfBudget as error:
+                found.complete = False
+                found.notes.append(f"The sweep ended before {sequences} sequences: {error}.")
+                if not found.sweep:
+                    raise NothingMeasured(f"{error}; give more by --budget-s") from None
+                return
+            if "refused" in row:
+                found.notes.append(f"{sequences} sequences: {row['refused']}")
+                return
+            if not row["jobs"]:
+                found.notes.append(f"{sequences} sequences: no job ended; try --seconds-per-point")
+                continue
+            found.sweep.append(row)
+            if knee.has_degraded([measured(row) for row in found.sweep]):
+                return
+
+    def _candidates(self, most: int) -> Sequence[int]:
+        if self._wishes.sequences:
+            return [count for count in self._wishes.sequences if count <= most]
+        doubled = [2**power for power in range(most.bit_length()) if 2**power <= most]
+        return doubled if doubled[-1] == most else [*doubled, most]
+
+    async def _compare(self, found: Findings) -> None:
+        """The default's and the published setting, in the engine that is there."""
+        for name, drive in (("published", PUBLISHED), ("default", Drive())):
+            if drive.items and drive.items > found.survey["limits"]["max_num_seqs"]:
+                continue
+            await self._add(found, name, Point(name, drive))
+
+    async def _stages(self, found: Findings) -> None:
+        assert found.choice is not None  # noqa: S101  chosen before
+        row = next(r for r in found.sweep if r["drive"]["items"] == found.choice.sequences)
+        given = Given(
+            self._settings.engine,
+            found.choice.sequences,
+            row,
+            allow=self._wishes.allow,
+            named=self._wishes.named,
+            reserve_s=self._rig.start_s + 2 * row["seconds"] if self._verifies else 0.0,
+        )
+        for name in AFTER_SWEEP:
+            if name not in self._wishes.stages:
+                continue
+            decision = await run_stage(name, self._rig, given)
+            found.decisions.append(decision)
+            if decision.options and (taken := _row_of(decision)) is not None:
+                # What is taken is what the next stage is judged against.
+                given = replace(given, options={**given.options, **decision.options}, row=taken)
+
+    async def _verify(self, found: Findings) -> None:
+        """The chosen settings as a worker would run them: own engine, own admission."""
+        same = found.options == {"max_num_seqs": found.survey["limits"]["max_num_seqs"]}
+        if same and found.replicas == 1 and "default" in found.comparison and not self._base:
+            found.comparison["chosen"] = found.comparison["default"]
+            return
+        if not self._verifies:
+            return
+        engines = found.replicas
+        options = dict(found.options)
+        if engines > 1 and found.survey["limits"].get("devices"):
+            options.setdefault(MEMORY, self._settings.engine.options.get(MEMORY) or _share(engines))
+        point = Point("verify", Drive(), options, engines=engines, of=engines)
+        await self._add(found, "chosen", point)
+
+    @property
+    def _verifies(self) -> bool:
+        return "verify" in self._wishes.stages
+
+    async def _add(self, found: Findings, name: str, point: Point) -> None:
+        try:
+            row = await self._rig.measure(point)
+        except OutOfBudget as error:
+            found.complete = False
+            found.notes.append(f"{name.capitalize()} was not measured: {error}.")
+            return
+        if "refused" in row:
+            found.notes.append(f"{name.capitalize()}: {row['refused']}")
+        else:
+            found.comparison[name] = row
+
+
+def measured(row: Row) -> knee.Measured:
+    """A row of the sweep as the rule sees it."""
+    return knee.Measured(
+        sequences=row["drive"]["items"],
+        tokens_per_s=row["output_tokens_per_s"],
+        decode_s=(row["decode_ms_per_token"] or 0.0) / 1000,
+        p99_s=(row["latency_ms"] or {}).get("p99", 0.0) / 1000,
+    )
+
+
+def notes(found: Findings, sample: Sample, base: Mapping[str, Any]) -> list[str]:
+    """What a person should know about these figures."""
+    said: list[str] = []
+    choice = found.choice
+    if choice is not None and not choice.degraded and choice.sequences == _last(found):
+        more = 2 * choice.sequences
+        said.append(
+            f"Throughput was still growing at {choice.sequences} sequences, the most that was "
+            f"tried: try more by --max-sequences {more}."
+        )
+    if sample.arrivals is not None and choice is not None:
+        said.append(_concurrency(found, sample))
+    if any(row["passes"] > 1.5 for row in found.sweep):
+        said.append(
+            "The sample was run more than once within a point, so prompts were found in the prefix "
+            "cache: give more jobs (--sample, --jobs)."
+        )
+    failed = sum(row["failed"] for row in found.sweep)
+    if failed:
+        said.append(f"{failed} jobs of the sweep ended without a translation.")
+    if base.get("max_num_seqs") and choice is not None:
+        said.append(f"The sweep's engine was started for {base['max_num_seqs']} sequences.")
+    return said
+
+
+def _concurrency(found: Findings, sample: Sample) -> str:
+    rates = sample.arrivals
+    assert rates is not None  # noqa: S101  asked before
+    fits = [row for row in found.sweep if row["jobs_per_s"] >= rates.jobs_per_s]
+    if not fits:
+        return (
+            f"Jobs arrive at {rates.jobs_per_s:.3g}/s (busiest {rates.busiest_per_s:.3g}/s), more "
+            "than this engine does at any number of sequences: the queue grows."
+        )
+    row = fits[0]
+    mean, busiest = rates.concurrency((row["latency_ms"] or {"p50": 0.0})["p50"] / 1000)
+    return (
+        f"Real concurrency: jobs arrive at {rates.jobs_per_s:.3g}/s (busiest "
+        f"{rates.busiest_per_s:.3g}/s), which keeps about {mean:.3g} (busiest {busiest:.3g}) in "
+        f"the engine; {row['drive']['items']} sequences carry that, with a p99 of "
+        f"{(row['latency_ms'] or {}).get('p99', 0.0):,.0f} ms. More serve a backlog."
+    )
+
+
+def _share(engines: int) -> float:
+    """What the supervisor would give each."""
+    return round(GPU_SHARE / engines, 3)
+
+
+def _last(found: Findings) -> int:
+    return max(int(row["drive"]["items"]) for row in found.sweep)
+
+
+def _row_of(decision: Decision) -> Row | None:
+    """The row that a decision took."""
+    rows = [row for row in decision.rows if "refused" not in row]
+    return max(rows, key=lambda row: row["output_tokens_per_s"], default=None)
