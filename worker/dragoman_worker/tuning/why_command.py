@@ -93,17 +93,41 @@ def _table(console: Console, report: Report) -> None:
     several = len(report.replicas) > 1
     columns = {"all": report.whole, **report.replicas} if several else {"": report.whole}
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=several)
-    table.add_column("", overflow="fold")
+    table.add_column("replica", overflow="fold")
     for name in columns:
-        table.add_column(name if name in {"", "all"} else f"replica {name}", justify="right")
+        table.add_column(name, justify="right", overflow="fold")
+    for label, reading, form in _ROWS:
+        cells = (_cell(limit, reading, form) for limit in columns.values())
+        table.add_row(label, *cells)
     if several:
-        table.add_row("cause", *(limit.cause.value for limit in columns.values()))
-    for reading in report.whole.numbers:
-        table.add_row(reading, *(_number(limit, reading) for limit in columns.values()))
+        console.print()
+        for name, limit in report.replicas.items():
+            console.print(f"replica {name}: {limit.cause}{f', {limit.feed}' if limit.feed else ''}")
     console.print()
     console.print(table)
 
 
-def _number(limit: Limit, reading: str) -> str:
+_ROWS: Final = (
+    ("jobs queued", "queued", "{:,.0f}"),
+    ("jobs in hand", "in_hand", "{:,.0f}"),
+    ("  at Redis or Kafka", "storing", "{:,.0f}"),
+    ("items with a permit", "held", "{:,.0f}"),
+    ("  may have one", "items", "{:,.0f}"),
+    ("sequences running", "running", "{:,.1f}"),
+    ("  max_num_seqs", "max_num_seqs", "{:,.0f}"),
+    ("  waiting inside", "waiting", "{:,.1f}"),
+    ("KV cache in use", "kv_cache_usage", "{:.0%}"),
+    ("  preempted a second", "preemptions_per_s", "{:.1f}"),
+    ("items a second", "items_per_s", "{:,.1f}"),
+    ("GPU busy", "gpu_busy", "{:.0%}"),
+    ("event loop's CPU", "loop_busy", "{:.0%}"),
+    ("  late, s", "loop_late_s", "{:.3f}"),
+    ("time without jobs", "empty", "{:.0%}"),
+    ("time starved", "starved", "{:.0%}"),
+    ("of the last, s", "seconds", "{:.0f}"),
+)
+
+
+def _cell(limit: Limit, reading: str, form: str) -> str:
     value = limit.numbers.get(reading)
-    return "" if value is None else f"{value:,.2f}".removesuffix(".00")
+    return "-" if value is None else form.format(value)
