@@ -107,11 +107,19 @@ def test_durability_is_what_it_says(
             return
         worker.wait_for(lambda: "redis_unavailable" in worker.output, timeout_s=20, what="a wait")
         assert worker.metric("dragoman_commits_total") == 0, "nothing is settled unconfirmed"
+        worker.wait_for(
+            lambda: worker.metric("dragoman_commit_age_seconds") > 1, timeout_s=20, what="an age"
+        )
         port = own_redis.url.rsplit(":", 1)[1].split("/")[0]
         with RedisServer(binary=redis_installed, replicaof=f"127.0.0.1 {port}"):
             worker.wait_for(lambda: "redis_back" in worker.output, timeout_s=30, what="a replica")
             worker.wait_for(
                 lambda: worker.metric("dragoman_commits_total") > 0, timeout_s=20, what="a commit"
+            )
+            worker.wait_for(
+                lambda: worker.metric("dragoman_commit_age_seconds") == 0,
+                timeout_s=20,
+                what="no age",
             )
         assert ended(client, "a")["status"] == "completed"
 

@@ -106,6 +106,12 @@ class InHand:
             job.cancel()
         return len(jobs)
 
+    def unsettled_s(self) -> float:
+        """How long the oldest job whose work is done has waited for its end to be written."""
+        now = time.perf_counter()
+        waiting = (job.since for job in self._by_key.values() if job.step is Step.SETTLE)
+        return now - min(waiting, default=now)
+
     def takes(self) -> Iterator[Take]:
         """The claims that are outstanding: what a drain must release."""
         jobs = self._by_key.values()

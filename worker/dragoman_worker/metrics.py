@@ -124,7 +124,7 @@ class Metrics:
         )
         self.commits = self._counter("commits", "Offset commits, by outcome.", "outcome")
         self.commit_age_seconds = self._gauge(
-            "commit_age_seconds", "Seconds since finished work was last committed."
+            "commit_age_seconds", "Seconds that finished work has waited for its end."
         )
 
     def _read_queue(self) -> None:

@@ -122,7 +122,9 @@ class Reading:
         metrics.jobs_in_flight.set(len(self._in_hand))
         metrics.items_in_flight.set(permits.held_items)
         metrics.items_waiting.set(permits.waiting)
-        metrics.commit_age_seconds.set(self._source.commit_age_s())
+        metrics.commit_age_seconds.set(
+            max(self._source.commit_age_s(), self._in_hand.unsettled_s())
+        )
         depth = self._source.lag()
         tokens, seconds = self._pace.work(depth, metrics.jobs_done(), metrics.tokens_done())
         metrics.queue_depth_jobs.set(depth)

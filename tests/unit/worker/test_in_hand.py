@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from dragoman_schemas.results import TranslationResult
-from dragoman_worker.in_hand import InHand, JobInHand
+from dragoman_worker.in_hand import InHand, JobInHand, Step
 from dragoman_worker.outcome import Take
 from dragoman_worker.ports import CancelNotice
 
@@ -88,3 +88,19 @@ async def test_outstanding_claims_are_those_of_jobs_that_have_one() -> None:
     assert list(in_hand.takes()) == []
     job.take = Take(job_id="a1", fingerprint="f" * 64, nonce="n1")
     assert list(in_hand.takes()) == [job.take]
+
+
+async def test_the_oldest_job_that_waits_for_its_end_tells_how_long() -> None:
+    in_hand = InHand()
+    jobs = [in_hand.enter((f"a{number}", "f", 0), None) for number in range(3)]
+    jobs[0].since -= 1_000  # in the engine, which may take its time
+    jobs[0].step = Step.ENGINE
+    assert in_hand.unsettled_s() == 0
+    for job, waited_s in zip(jobs[1:], (70, 7), strict=True):
+        job.enter(Step.SETTLE)
+        job.since -= waited_s
+    assert 70 <= in_hand.unsettled_s() < 75
+    in_hand.leave(jobs[1], RESULT)
+    assert 7 <= in_hand.unsettled_s() < 12
+    in_hand.leave(jobs[2], RESULT)
+    assert in_hand.unsettled_s() == 0

@@ -276,6 +276,18 @@ async def test_a_failed_commit_is_due_again(failure: Exception, outcome: str, be
     assert bench.source.commit_age_s() == 0
 
 
+async def test_what_waits_for_a_consumer_that_may_commit_grows_old(bench: Bench) -> None:
+    await bench.source.commit()
+    [delivery] = await bench.source.poll(Room(1))
+    await bench.consumer.listener.on_partitions_revoked(set(bench.consumer.assignment()))
+    bench.source.complete(delivery)
+    await bench.source.commit()
+    age_s = bench.source.commit_age_s()
+    assert age_s > 0
+    await bench.source.commit()
+    assert bench.source.commit_age_s() > age_s, "a commit that cannot be tried makes it no younger"
+
+
 async def test_what_is_finished_is_committed_in_the_end(bench: Bench) -> None:
     for delivery in await bench.source.poll(Room(100)):
         bench.source.complete(delivery)

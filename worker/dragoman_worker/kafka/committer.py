@@ -65,7 +65,8 @@ class Committer:
         async with self._lock:
             member, due = self._member(), self.due()
             if member is None or not due:
-                self._committed_at = time.monotonic()
+                if not self._owes():
+                    self._committed_at = time.monotonic()
                 return
             for offsets, mark in due.values():
                 offsets.tried = mark
@@ -110,7 +111,7 @@ class Committer:
 
     def age_s(self) -> float:
         """Seconds that finished work has gone uncommitted; 0 while there is none."""
-        return time.monotonic() - self._committed_at if self.due() else 0.0
+        return time.monotonic() - self._committed_at if self._owes() else 0.0
 
     def _owes(self) -> bool:
         return any(offsets.due for _, offsets in self._partitions.items())
