@@ -1,0 +1,292 @@
+"""Does `dragoman-worker why` name each limit, with the real engine held in that state?
+
+usage: why_states.py --model DIR [--small-model DIR] [--profile chat] [--services real|embedded]
+       [--options '{"load_format": "dummy"}'] [--batch 512] [--out rows.json]
+
+Three workers, of which the second starts while the first is measured:
+  16 sequences and a KV cache for twice their short texts: with short texts `sequences`, with texts
+    that need ten times as much `kv_cache`;
+  `--batch` sequences: `queue_empty` before there are jobs, `compute` with a backlog, `feed` when
+    Redis then stalls (CLIENT PAUSE);
+  the small model, one engine, 1,024 sequences: `engine_cpu`. Only where NVML tells of a GPU.
+Lengths are exact, so random weights do. Each state is given time to fill the window by which a
+worker judges, and is asked for once. Exit status 1 if any is named otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import redis.asyncio
+from job_mix import source
+from pipeline import DEAD, services, worker_command
+
+from dragoman_producer import TranslationClient
+from dragoman_schemas.jobs import DocumentRef, Sampling, TranslationJob
+from dragoman_worker.gpu import Gpus
+from dragoman_worker.tuning.why import NoAnswer, Report, ask
+
+SETTLE_S = 13.0
+"""The window is 10 s, and the first sequences take a while to run."""
+BLOCK = 16
+PROMPT = 160
+"""About what a text of 60 words and its instruction take; room is counted with it."""
+WORDS = 60
+
+
+@dataclass
+class Worker:
+    """`dragoman-worker run` with a topic of its own."""
+
+    name: str
+    settings: dict[str, Any]
+    folder: Path
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+    began: float = 0.0
+    start_s: float = 0.0
+
+    def start(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        settings = {**self.settings, "http.port": self.port, "worker_id": self.name}
+        self.began = time.monotonic()
+        with (self.folder / f"{self.name}.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                worker_command(settings), stdout=log, stderr=log, start_new_session=True
+            )
+
+    async def ready(self, timeout_s: float) -> None:
+        while not await asyncio.to_thread(self._is_ready):
+            ended = self.process is None or self.process.poll() is not None
+            if ended or time.monotonic() - self.began > timeout_s:
+                log = (self.folder / f"{self.name}.log").read_text()
+                raise SystemExit(f"{self.name} does not work:\n{log[-4000:]}")
+            await asyncio.sleep(0.2)
+        self.start_s = time.monotonic() - self.began
+        print(f"# {self.name} ready after {self.start_s:.1f} s", flush=True)
+
+    def _is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5) as page:
+                return bool(page.status == 200)
+        except (OSError, urllib.error.HTTPError):
+            return False
+
+    def end(self) -> None:
+        """Nothing of it is left."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(60)
+
+
+@asynccontextmanager
+async def running(worker: Worker, timeout_s: float) -> AsyncIterator[Worker]:
+    if worker.process is None:
+        worker.start()
+    try:
+        await worker.ready(timeout_s)
+        yield worker
+    finally:
+        worker.end()
+
+
+@dataclass
+class Bench:
+    """Where jobs go, and what was named."""
+
+    kafka: str
+    redis: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    draw: random.Random = field(default_factory=lambda: random.Random(7))
+
+    async def publish(self, topic: str, document: str, count: int, tokens: int) -> None:
+        """Jobs of so many tokens each, as one document, so that they can be cancelled."""
+        async with TranslationClient(self.kafka, self.redis, topic) as client:
+            async for _ in client.submit_many(self._jobs(document, count, tokens)):
+                pass
+
+    async def cancel(self, document: str) -> None:
+        async with TranslationClient(self.kafka, self.redis) as client:
+            await client.cancel(document_id=document)
+
+    async def state(self, expected: str, worker: Worker, how: str) -> None:
+        """Let it settle, ask once, and take down what is named."""
+        await asyncio.sleep(SETTLE_S)
+        try:
+            report: Report = await asyncio.to_thread(ask, f"http://127.0.0.1:{worker.port}")
+        except NoAnswer as error:
+            named: dict[str, Any] = {"cause": None, "sentence": str(error)}
+        else:
+            named = report.as_json()
+            del named["replicas"]
+        row = {"state": expected, "how": how, "right": named["cause"] == expected, **named}
+        self.rows.append(row)
+        word = "ok   " if row["right"] else "WRONG"
+        print(f"{word} {expected:12} named {named['cause']}: {named['sentence']}", flush=True)
+
+    def _jobs(self, document: str, count: int, tokens: int) -> list[TranslationJob]:
+        return [
+            TranslationJob(
+                job_id=f"{document}-{number}",
+                text=source(WORDS, self.draw),
+                source_lang="en",
+                target_lang="de",
+                sampling=Sampling(max_tokens=tokens),
+                document=DocumentRef(document_id=document, index=number, total=count),
+            )
+            for number in range(count)
+        ]
+
+
+async def few_sequences(given: argparse.Namespace, bench: Bench, worker: Worker) -> None:
+    """Short texts, then long ones in the same engine."""
+    topic = worker.settings["kafka.topics"][0]
+    await bench.publish(topic, "short", given.jobs, given.tokens)
+    how = f"16 sequences, texts of {given.tokens} tokens"
+    await bench.state("sequences", worker, how)
+    await bench.cancel("short")
+    await bench.publish(topic, "long", 400, given.long_tokens)
+    how = f"the same, texts of {given.long_tokens} tokens, a cache of {_small_cache(given)} tokens"
+    await bench.state("kv_cache", worker, how)
+
+
+async def many_sequences(given: argparse.Namespace, bench: Bench, worker: Worker) -> None:
+    """Nothing, a backlog, and a backlog behind a Redis that stalls."""
+    topic = worker.settings["kafka.topics"][0]
+    await bench.state("queue_empty", worker, "no jobs")
+    await bench.publish(topic, "backlog", 8 * given.jobs, given.tokens)
+    await bench.state("compute", worker, f"{given.batch} sequences")
+    async with redis.asyncio.Redis.from_url(bench.redis) as store:
+        await store.client_pause(60_000)
+        await bench.state("feed", worker, "Redis stalls: CLIENT PAUSE")
+        await store.client_unpause()
+
+
+async def small_model(given: argparse.Namespace, bench: Bench, worker: Worker) -> None:
+    await bench.publish(worker.settings["kafka.topics"][0], "small", 12 * given.jobs, given.tokens)
+    await bench.state("engine_cpu", worker, "one engine, 1,024 sequences")
+
+
+async def measure(given: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
+    topics = ["dragoman.why-few", "dragoman.why-many", "dragoman.why-small"]
+    async with AsyncExitStack() as stack:
+        kafka, url, _ = await stack.enter_async_context(services(given.services, topics))
+        bench = Bench(kafka, url)
+        few, many, small = (
+            Worker(topic.rpartition("-")[2], _settings(given, kafka, url, topic), folder)
+            for topic in topics
+        )
+        blocks = _small_cache(given) // BLOCK
+        few.settings |= _options(
+            {"max_num_seqs": 16, "block_size": BLOCK, "num_gpu_blocks_override": blocks}
+        )
+        many.settings |= _options({"max_num_seqs": given.batch})
+        for worker in (few, many, small):
+            stack.callback(worker.end)
+        async with running(few, given.start_s):
+            if given.services == "embedded" and _gpu():  # a CPU engine has no core to spare
+                many.start()
+            await few_sequences(given, bench, few)
+        async with running(many, given.start_s):
+            await many_sequences(given, bench, many)
+        if given.small_model and _gpu():
+            small.settings |= {"engine.model": given.small_model}
+            small.settings |= _options({"max_num_seqs": 1024})
+            async with running(small, given.start_s):
+                await small_model(given, bench, small)
+        else:
+            print("# engine_cpu: not without a GPU and --small-model", flush=True)
+    return bench.rows
+
+
+def _settings(given: argparse.Namespace, kafka: str, url: str, topic: str) -> dict[str, Any]:
+    return {
+        "kafka.bootstrap_servers": kafka,
+        "kafka.topics": [topic],
+        "kafka.group_id": topic,
+        "kafka.dead_letter_topic": DEAD,
+        "redis.url": url,
+        "engine.kind": "vllm",
+        "engine.model": given.model,
+        "engine.profile": given.profile,
+        "engine.exact_lengths": True,
+        "quality.level": "off",
+        **_options(given.options),
+    }
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    return {f"engine.options.{name}": value for name, value in options.items()}
+
+
+def _small_cache(given: argparse.Namespace) -> int:
+    """Tokens: twice what 16 short texts take, and no less than the longest context."""
+    wanted = max(2 * 16 * (PROMPT + given.tokens), given.options.get("max_model_len", 0) + BLOCK)
+    return -(-wanted // BLOCK) * BLOCK
+
+
+def _gpu() -> bool:
+    gpus = Gpus(1)
+    try:
+        return gpus.open()
+    finally:
+        gpus.close()
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """A line a state, for docs/benchmarks.md."""
+    lines = ["| held in | named | by these numbers | to change |", "|---|---|---|---|"]
+    for row in rows:
+        sentence, change = row["sentence"], row.get("change", "")
+        lines.append(f"| {row['state']} ({row['how']}) | {row['cause']} | {sentence} | {change} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--small-model")
+    parser.add_argument("--profile", default="chat")
+    parser.add_argument("--options", type=json.loads, default={})
+    parser.add_argument("--services", choices=("real", "embedded"), default="embedded")
+    parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--tokens", type=int, default=85)
+    parser.add_argument("--long-tokens", type=int, default=1_500)
+    parser.add_argument("--jobs", type=int, default=900)
+    parser.add_argument("--start-s", type=float, default=300.0)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    began = time.monotonic()
+    with TemporaryDirectory() as folder:
+        rows = asyncio.run(measure(given, Path(folder)))
+    print(table(rows))
+    told = {"model": Path(given.model).name, "options": given.options, "states": rows}
+    if given.out:
+        given.out.write_text(json.dumps(told, indent=1) + "\n")
+    print(f"# {time.monotonic() - began:.0f} s")
+    sys.exit(0 if all(row["right"] for row in rows) else 1)
+
+
+if __name__ == "__main__":
+    main()
