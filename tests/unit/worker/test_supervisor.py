@@ -5,6 +5,7 @@ The replicas are scripts (support/scripted_replica.py); processes, signals and s
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -13,7 +14,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from dragoman_worker.supervisor.asking import PROBE_S, ask_for_one
 from support import supervised
 from support.ports import free_port
 from support.processes import ChildProcess
@@ -319,5 +322,32 @@ def test_a_replica_that_does_not_answer_holds_up_no_page(run: NewRun) -> None:
     assert time.monotonic() - asked_at < 2.5
     assert 'dragoman_replica_up{replica="1"} 0.0' in page
     assert 'dragoman_jobs_total{replica="0"} 3.0' in page
-    assert made.get("/readyz")[0] == 200
+    asked_at = time.monotonic()
     assert made.get("/livez") == (503, "not yet: replica 1: no answer\n")
+    assert time.monotonic() - asked_at > PROBE_S, "it was waited for"
+    assert made.get("/readyz")[0] == 200
+
+
+async def test_one_answer_that_is_well_is_enough_and_nobody_else_is_waited_for(
+    tmp_path: Path,
+) -> None:
+    """Sockets that say 200, 503, nothing at all; and one that nobody has made."""
+
+    async def say(status: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if status:
+            writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode())
+        await reader.read()  # until the one who asks has gone
+        writer.close()
+
+    async with AsyncExitStack() as open_ones:
+        sockets = {number: tmp_path / f"{number}.sock" for number in range(4)}
+        for number, status in enumerate((0, 503, 200)):
+            server = await asyncio.start_unix_server(partial(say, status), sockets[number])
+            open_ones.push_async_callback(server.wait_closed)
+            open_ones.callback(server.close)
+        async with asyncio.timeout(20):
+            found = await ask_for_one(sockets, "/readyz", within_s=60)
+        assert {number: answer.status for number, answer in found.items()} == {2: 200}
+        del sockets[2]
+        found = await ask_for_one(sockets, "/readyz", within_s=0.2)
+        assert {number: answer.status for number, answer in found.items()} == {0: 0, 1: 503, 3: 0}

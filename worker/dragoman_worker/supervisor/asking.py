@@ -1,8 +1,9 @@
-"""What does a replica answer? One of its pages, over its socket, within a bound."""
+"""What do replicas answer? Their pages, over their sockets, within a bound."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,9 @@ from typing import Final
 import aiohttp
 
 ASK_S: Final = 1.5
-"""A probe or a scrape that waits for a replica that does not answer still ends within 2 s."""
+"""For a scrape, which may be long: with a replica that does not answer it ends within 2 s."""
+PROBE_S: Final = 0.8
+"""For a probe: Kubernetes waits for one second unless it is told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +33,44 @@ class Answer:
         return self.text.strip().removeprefix("not yet: ") if self.status else "no answer"
 
 
-async def ask(socket: Path, path: str) -> Answer:
+async def ask(socket: Path, path: str, within_s: float = ASK_S) -> Answer:
     """The page at `path` of the replica that listens at `socket`."""
     try:
         async with (
-            asyncio.timeout(ASK_S),
+            asyncio.timeout(within_s),
             aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(socket))) as session,
             session.get(f"http://replica{path}") as response,
         ):
             return Answer(response.status, await response.text())
     except (OSError, aiohttp.ClientError):  # TimeoutError is an OSError
         return Answer()
+
+
+async def ask_all(
+    sockets: Mapping[int, Path], path: str, *, within_s: float = ASK_S
+) -> dict[int, Answer]:
+    """The same page of each, asked at once, by number."""
+    answers = await asyncio.gather(*(ask(place, path, within_s) for place in sockets.values()))
+    return dict(zip(sockets, answers, strict=True))
+
+
+async def ask_for_one(
+    sockets: Mapping[int, Path], path: str, *, within_s: float
+) -> dict[int, Answer]:
+    """The first answer that is ok, by number, as soon as it is there; all of them if none is."""
+    answers: dict[int, Answer] = {}
+
+    async def asked(number: int, place: Path) -> int:
+        answers[number] = await ask(place, path, within_s)
+        return number
+
+    asking = [asyncio.create_task(asked(*each)) for each in sockets.items()]
+    try:
+        for answered in asyncio.as_completed(asking):
+            number = await answered
+            if answers[number].ok:
+                return {number: answers[number]}
+    finally:
+        for task in asking:
+            task.cancel()
+    return dict(sorted(answers.items()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Final
 
 from aiohttp import web
@@ -14,7 +15,7 @@ from dragoman_worker.http import HttpServer, verdict
 from dragoman_worker.lifecycle import signals_heard, stop_signals
 from dragoman_worker.log import logger
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.supervisor.asking import Answer, ask
+from dragoman_worker.supervisor.asking import PROBE_S, Answer, ask_all, ask_for_one
 from dragoman_worker.supervisor.backoff import Backoff
 from dragoman_worker.supervisor.keeper import End, Keeper, Shared
 from dragoman_worker.supervisor.merging import merged
@@ -124,17 +125,18 @@ class House:
     async def _livez(self, _: web.Request) -> web.StreamResponse:
         """Those that have been ready must answer; the others are seen to."""
         ready = [number for number in self._numbers if self._has_been_ready(number)]
-        answers = await self._ask(ready, "/livez")
+        answers = await ask_all(self._sockets(ready), "/livez", within_s=PROBE_S)
         return verdict(_failing(answers))
 
     async def _readyz(self, _: web.Request) -> web.StreamResponse:
         if self._shared.stopping.is_set():
             return verdict(["not draining"])
-        answers = await self._ask(self._numbers, "/readyz")
+        sockets = self._sockets(self._numbers)
+        answers = await ask_for_one(sockets, "/readyz", within_s=PROBE_S)
         return verdict([] if any(answer.ok for answer in answers.values()) else _failing(answers))
 
     async def _scrape(self, _: web.Request) -> web.StreamResponse:
-        answers = await self._ask(self._numbers, "/metrics")
+        answers = await ask_all(self._sockets(self._numbers), "/metrics")
         for number, answer in answers.items():
             self._metrics.up.labels(str(number)).set(answer.ok)
         own = generate_latest(self._metrics.registry).decode()
@@ -145,10 +147,8 @@ class House:
         replica = self._nursery.replica(number)
         return replica is not None and replica.ready.is_set()
 
-    async def _ask(self, numbers: Iterable[int], path: str) -> dict[int, Answer]:
-        wanted = list(numbers)
-        answers = (ask(self._nursery.socket(number), path) for number in wanted)
-        return dict(zip(wanted, await asyncio.gather(*answers), strict=True))
+    def _sockets(self, numbers: Iterable[int]) -> dict[int, Path]:
+        return {number: self._nursery.socket(number) for number in numbers}
 
 
 def _failing(answers: dict[int, Answer]) -> list[str]:
