@@ -7,7 +7,7 @@ Three workers, of which the second starts while the first is measured:
   16 sequences and a KV cache for twice their short texts: with short texts `sequences`, with texts
     that need ten times as much `kv_cache`;
   `--batch` sequences: `queue_empty` before there are jobs, `compute` with a backlog, `feed` when
-    Redis then stalls (CLIENT PAUSE);
+    Redis then stalls (CLIENT PAUSE WRITE);
   the small model, one engine, 1,024 sequences: `engine_cpu`. Only where NVML tells of a GPU.
 Lengths are exact, so random weights do. Each state is given time to fill the window by which a
 worker judges, and is asked for once. Exit status 1 if any is named otherwise.
@@ -178,8 +178,8 @@ async def many_sequences(given: argparse.Namespace, bench: Bench, worker: Worker
     await bench.publish(topic, "backlog", 8 * given.jobs, given.tokens)
     await bench.state("compute", worker, f"{given.batch} sequences")
     async with redis.asyncio.Redis.from_url(bench.redis) as store:
-        await store.client_pause(60_000)
-        await bench.state("feed", worker, "Redis stalls: CLIENT PAUSE")
+        await store.client_pause(60_000, all=False)
+        await bench.state("feed", worker, "Redis stalls: CLIENT PAUSE WRITE")
         await store.client_unpause()
 
 
