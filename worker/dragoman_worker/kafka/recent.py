@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
 
 from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
@@ -15,6 +18,7 @@ from dragoman_worker.errors import Unreachable
 from dragoman_worker.kafka.connection import client_options, connected, quietly
 
 _POLL_MS: Final = 500
+_LEAST_A_PARTITION: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +30,12 @@ class Recent:
 
 
 async def recent_records(settings: KafkaSettings, count: int, within: Deadline) -> list[Recent]:
-    """The last `count` records of the jobs' topics, oldest first; fewer if there are fewer.
+    """About the last `count` records of the jobs' topics, oldest first; fewer if there are fewer.
 
     Assigned, not subscribed: without a group no worker loses a partition and no offset moves.
     Raises Unreachable, also if what is there does not arrive in time.
     """
+    places = await _partitions(settings, within)
     consumer = await connected(
         lambda: AIOKafkaConsumer(
             **client_options(settings),
@@ -43,25 +48,45 @@ async def recent_records(settings: KafkaSettings, count: int, within: Deadline) 
         within,
     )
     try:
-        found = await _read(consumer, await _spans(consumer, settings, count), within)
+        found = await _read(consumer, await _spans(consumer, places, count), within)
     finally:
         await quietly(consumer.stop)
     return sorted(found, key=lambda record: record.timestamp_ms)[-count:]
 
 
+async def _partitions(settings: KafkaSettings, within: Deadline) -> list[TopicPartition]:
+    """Every partition of the jobs' topics. Raises Unreachable if one of them is not there."""
+    admin = await connected(
+        lambda: AIOKafkaAdminClient(**client_options(settings)), settings, within
+    )
+    try:
+        existing = set(await admin.list_topics())  # asking for one by name could create it
+        for topic in settings.topic_names:
+            if topic not in existing:
+                raise Unreachable(f"kafka.topics: there is no topic {topic} to read jobs from")
+        described = await admin.describe_topics(list(settings.topic_names))
+    except (KafkaError, OSError) as error:
+        raise Unreachable(
+            f"Kafka at {settings.bootstrap_servers} does not tell its topics: {error!r}"
+        ) from None
+    finally:
+        await quietly(admin.close)
+    return [
+        TopicPartition(topic["topic"], partition["partition"])
+        for topic in described
+        for partition in topic["partitions"]
+    ]
+
+
 async def _spans(
-    consumer: Any, settings: KafkaSettings, count: int
+    consumer: Any, places: Sequence[TopicPartition], count: int
 ) -> dict[TopicPartition, tuple[int, int]]:
     """Of every partition the first offset to read and the one to stop before.
 
-    Any partition may hold all of the last records: of each so many are read, and the newest kept.
+    Of each twice its even share, and of the newest of those the last are kept: records may be large
+    and partitions many, and a sample need not be complete.
     """
-    places: list[TopicPartition] = []
-    for topic in settings.topic_names:
-        numbers = await _partitions(consumer, topic)
-        if not numbers:
-            raise Unreachable(f"kafka.topics: there is no topic {topic} to read jobs from")
-        places += [TopicPartition(topic, number) for number in sorted(numbers)]
+    count = min(count, max(_LEAST_A_PARTITION, math.ceil(2 * count / max(1, len(places)))))
     firsts = await consumer.beginning_offsets(places)
     ends = await consumer.end_offsets(places)
     return {
@@ -69,11 +94,6 @@ async def _spans(
         for place in places
         if ends[place] > firsts[place]
     }
-
-
-async def _partitions(consumer: Any, topic: str) -> Sequence[int]:
-    existing = await consumer.topics()  # asking for one by name could create it
-    return tuple(consumer.partitions_for_topic(topic) or ()) if topic in existing else ()
 
 
 async def _read(

@@ -44,7 +44,12 @@ class Obedience:
         first = json.loads(await self._reader.readline())
         settings = WorkerSettings.model_validate(first["settings"])
         log.configure(settings.log, worker_id="tuning")
-        engine = open_engine(settings.engine, log_level=settings.log.level)
+        try:
+            engine = open_engine(settings.engine, log_level=settings.log.level)
+        except SettingsError as wrong:
+            self._say(**_told(wrong))
+            await self._writer.drain()
+            return
         lines: asyncio.Queue[bytes] = asyncio.Queue()
         work = asyncio.create_task(self._work(engine, settings, first["jobs"], lines))
         feed = asyncio.create_task(self._feed(lines, work))

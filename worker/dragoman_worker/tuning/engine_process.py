@@ -153,4 +153,4 @@ def _how_it_ended(status: int) -> str:
         )
     if status < 0:
         return f"the engine's process was ended by signal {-status}"
-    return f"the engine's process ended with status {status}"
+    return f"the engine's process ended with status {status}; its log may say why"

@@ -43,7 +43,8 @@ def canvas(width: float, height: float) -> Iterator[tuple[Any, Any]]:
     mpl.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
-    with mpl.rc_context(dict(_STYLE)):
+    style: Any = dict(_STYLE)
+    with mpl.rc_context(style):
         figure, axes = pyplot.subplots(figsize=(width, height), layout="constrained")
         try:
             yield figure, axes

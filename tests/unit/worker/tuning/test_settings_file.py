@@ -1,0 +1,124 @@
+"""Does `--config` take the file that tune writes, with all that was given and no password?"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_schemas.connections import load_settings
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning import settings_file, toml
+from dragoman_worker.tuning.knee import Choice
+from dragoman_worker.tuning.stages import Decision
+from dragoman_worker.tuning.tune import Findings
+
+SURVEY = {"jobs": 300, "model": "translator", "limits": {"devices": 1}}
+GIVEN: dict[str, Any] = {
+    "engine.model": "/models/translator",
+    "engine.profile": "chat",
+    "engine.options.max_model_len": 2048,
+    "engine.options.max_num_seqs": 1024,
+    "engine.options.compilation_config": {"level": 3, "sizes": [1, 2]},
+    "kafka.topics": ["jobs", "urgent:3"],
+    "kafka.sasl_plain_username": "worker",
+    "limits.max_tokens": 2000,
+    "shutdown.grace_s": 20.0,
+    "engine.replicas": "auto",
+}
+
+
+def found(*decisions: Decision) -> Findings:
+    choice = Choice(512, "512 sequences write 15,000 tokens/s, 99.0% of the best", degraded=True)
+    return Findings(SURVEY, choice=choice, decisions=list(decisions))
+
+
+def reloaded(settings: WorkerSettings, findings: Findings, folder: Path) -> WorkerSettings:
+    place = folder / "settings.toml"
+    settings_file.write(place, settings, findings)
+    return load_settings(WorkerSettings, place)
+
+
+def test_the_file_holds_what_was_given_and_what_was_chosen(tmp_path: Path) -> None:
+    settings = load_settings(WorkerSettings, None, GIVEN)
+    batched = Decision("batched_tokens", "16384: +4.0%", {"max_num_batched_tokens": 16_384})
+    again = reloaded(settings, found(batched), tmp_path)
+    assert again.engine.options == {
+        **settings.engine.options,
+        "max_num_seqs": 512,
+        "max_num_batched_tokens": 16_384,
+    }
+    assert again.engine.replicas == 1
+    assert again.engine.model == "/models/translator"
+    assert (again.kafka, again.limits, again.shutdown) == (
+        settings.kafka,
+        settings.limits,
+        settings.shutdown,
+    )
+    text = (tmp_path / "settings.toml").read_text()
+    assert "# Chosen: 512 sequences write 15,000 tokens/s, 99.0% of the best." in text
+    assert "# batched_tokens: 16384: +4.0%." in text
+
+
+def test_replicas_are_an_explicit_number_and_share_the_memory_by_themselves(tmp_path: Path) -> None:
+    settings = load_settings(WorkerSettings, None, GIVEN)
+    memory = Decision("memory", "0.95: +4%", {"gpu_memory_utilization": 0.95})
+    many = Decision("replicas", "3: +20%", {"max_num_seqs": 256}, replicas=3)
+    again = reloaded(settings, found(memory, many), tmp_path)
+    assert again.engine.replicas == 3
+    assert again.engine.options["max_num_seqs"] == 256
+    assert "gpu_memory_utilization" not in again.engine.options
+
+
+def test_no_password_reaches_the_file(tmp_path: Path) -> None:
+    secret = {
+        "kafka.sasl_plain_password": "hush-kafka",
+        "kafka.ssl_password": "hush-key",
+        "redis.url": "redis://:hush-redis@127.0.0.1:6379/0",
+    }
+    settings = load_settings(WorkerSettings, None, {**GIVEN, **secret})
+    reloaded(settings, found(), tmp_path)
+    text = (tmp_path / "settings.toml").read_text()
+    assert "hush" not in text
+    assert "DRAGOMAN_REDIS__URL" in text
+    assert "DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD" in text
+
+
+def test_a_url_without_a_password_stays(tmp_path: Path) -> None:
+    url = "redis://127.0.0.1:6380/1"
+    settings = load_settings(WorkerSettings, None, {**GIVEN, "redis.url": url})
+    assert reloaded(settings, found(), tmp_path).redis.url == url
+
+
+def test_what_the_environment_gave_is_in_the_file_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_ENGINE__PROFILE", "chat")
+    settings = load_settings(WorkerSettings, None, {"engine.model": "/models/translator"})
+    monkeypatch.delenv("DRAGOMAN_ENGINE__PROFILE")
+    assert reloaded(settings, found(), tmp_path).engine.profile == "chat"
+
+
+leaves = (
+    st.text(st.characters(exclude_categories=["Cs"]))
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
+values = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), values, max_size=5))
+def test_every_table_reads_back_as_it_was(tree: dict[str, Any]) -> None:
+    assert tomllib.loads(toml.document(tree)) == tree

@@ -1,0 +1,130 @@
+"""Is each stage tried where it may help, judged by its rule, and left out with a reason?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dragoman_worker.settings import EngineSettings
+from dragoman_worker.tuning.rig import OutOfBudget, Point
+from dragoman_worker.tuning.stages import AFTER_SWEEP, Decision, Given, better, run_stage
+
+LIMITS = {"max_num_seqs": 1024, "max_num_batched_tokens": 8192, "devices": 1}
+Rate = Callable[[Point], dict[str, Any]]
+
+
+def row(rate: float = 1000.0, p99: float = 500.0, **more: Any) -> dict[str, Any]:
+    told = {"output_tokens_per_s": rate, "latency_ms": {"p99": p99}, "limits": LIMITS}
+    rest = {"kv_usage_max": 0.4, "preemptions": 0, "replicas": 1, "options": {}, "seconds": 5}
+    return {**told, **rest, "drive": {"items": 512}, **more}
+
+
+class ScriptedRig:
+    """Answers every point from a function, and remembers what it was asked."""
+
+    def __init__(self, answer: Rate) -> None:
+        self.asked: list[Point] = []
+        self._answer = answer
+
+    async def measure(self, point: Point, *, reserve_s: float = 0.0) -> dict[str, Any]:
+        self.asked.append(point)
+        named = {"options": dict(point.options), "replicas": point.engines}
+        return {**row(), **named, "drive": {"items": point.drive.items}, **self._answer(point)}
+
+
+def given(base: dict[str, Any] | None = None, **more: Any) -> Given:
+    engine = EngineSettings.model_validate({"model": "some/model", **more.pop("engine", {})})
+    rest: dict[str, Any] = {"allow": frozenset({"replicas"}), "named": frozenset(), **more}
+    return Given(engine, 512, base or row(), **rest)
+
+
+async def decided(name: str, rig: ScriptedRig, start: Given) -> Decision:
+    scripted: Any = rig
+    return await run_stage(name, scripted, start)
+
+
+def test_a_setting_is_taken_only_for_a_gain_that_costs_no_latency() -> None:
+    base = row(1000, 500)
+    assert better([row(1029, 500)], base) is None
+    assert better([row(1031, 500)], base) == row(1031, 500)
+    assert better([row(2000, 551)], base) is None
+    assert better([row(1040, 500), row(1050, 500)], base) == row(1050, 500)
+    assert better([{"refused": "no memory"}], base) is None
+    assert better([], base) is None
+
+
+async def test_batched_tokens_are_tried_on_both_sides_and_the_better_one_is_taken() -> None:
+    rig = ScriptedRig(
+        lambda p: {
+            "output_tokens_per_s": 1100.0 if p.options["max_num_batched_tokens"] > 8192 else 900.0
+        }
+    )
+    decision = await decided("batched_tokens", rig, given())
+    assert [p.options["max_num_batched_tokens"] for p in rig.asked] == [4096, 16384]
+    assert decision.options == {"max_num_batched_tokens": 16384}
+    assert "16384 changes tokens/s by +10.0%" in decision.why
+
+
+async def test_a_refused_value_is_told_and_the_other_may_still_be_taken() -> None:
+    refusal = "engine.options.gpu_memory_utilization: the device ran out of memory"
+
+    def answer(point: Point) -> dict[str, Any]:
+        large = point.options["max_num_batched_tokens"] > 8192
+        return {"refused": refusal, "knob": "x"} if large else {"output_tokens_per_s": 1100.0}
+
+    decision = await decided("batched_tokens", ScriptedRig(answer), given())
+    assert decision.options == {"max_num_batched_tokens": 4096}
+    assert f"16384 was refused ({refusal})" in decision.why
+
+
+async def test_more_memory_is_tried_only_where_the_kv_cache_was_full() -> None:
+    rig = ScriptedRig(lambda _: {"output_tokens_per_s": 1200.0})
+    assert (await decided("memory", rig, given())).why.startswith("left out: at most 40%")
+    assert not rig.asked
+    full = given(row(kv_usage_max=0.99))
+    assert (await decided("memory", rig, full)).options == {"gpu_memory_utilization": 0.95}
+    preempting = given(row(preemptions=3))
+    assert (await decided("memory", rig, preempting)).options == {"gpu_memory_utilization": 0.95}
+    fixed = given(row(preemptions=3), engine={"options": {"kv_cache_memory_bytes": 10**9}})
+    assert (await decided("memory", rig, fixed)).why.startswith("left out")
+
+
+async def test_fp8_is_tried_only_if_it_is_allowed() -> None:
+    rig = ScriptedRig(lambda _: {"output_tokens_per_s": 1200.0})
+    assert "--allow fp8" in (await decided("fp8", rig, given())).why
+    assert not rig.asked
+    allowed = given(allow=frozenset({"fp8"}))
+    assert (await decided("fp8", rig, allowed)).options == {"quantization": "fp8"}
+
+
+async def test_replicas_share_the_memory_and_the_sequences_and_the_best_number_is_taken() -> None:
+    rig = ScriptedRig(
+        lambda p: {"output_tokens_per_s": {2: 1100.0, 3: 1500.0, 4: 1490.0}[p.engines]}
+    )
+    both = frozenset({"replicas"})
+    decision = await decided("replicas", rig, given(allow=both, named=both))
+    assert (decision.replicas, decision.options) == (3, {"max_num_seqs": 256})
+    assert [(p.engines, p.of) for p in rig.asked] == [(2, 4), (3, 4), (4, 4)]
+    assert {p.options["gpu_memory_utilization"] for p in rig.asked} == {0.225}
+
+
+async def test_replicas_are_not_tried_where_the_table_says_that_they_do_not_gain() -> None:
+    rig = ScriptedRig(lambda _: {})
+    decision = await decided("replicas", rig, given())
+    assert not rig.asked
+    assert decision.replicas is None
+    assert "--allow replicas" in decision.why
+
+
+@pytest.mark.parametrize("name", AFTER_SWEEP)
+async def test_a_stage_without_time_is_left_out_and_says_so(name: str) -> None:
+    def no_time(point: Point) -> dict[str, Any]:
+        raise OutOfBudget("starting the engine needs 60 s, 10 are left")
+
+    both = frozenset({"replicas", "fp8"})
+    start = given(row(preemptions=1), allow=both, named=both)
+    decision = await decided(name, ScriptedRig(no_time), start)
+    assert decision.why.startswith("left out: starting the engine needs 60 s")
+    assert not decision.options
