@@ -50,6 +50,14 @@ class JobHandle:
         """Which run this handle follows: 0, or the number of the replay that ``again`` asked."""
         return self._expected.replay
 
+    @property
+    def already(self) -> JobStatus | None:
+        """The status that the id had when it was submitted; None for a new job or a new run.
+
+        One that was failed, cancelled or expired stays so: only ``again`` runs it once more.
+        """
+        return self._expected.already
+
     async def status(self) -> JobStatus | None:
         """The job's status; None is unknown: never submitted, or past its TTL.
 

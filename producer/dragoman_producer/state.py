@@ -21,11 +21,15 @@ class JobState:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Which run of which job: ``fingerprint`` None compares nothing, ``replay`` 0 is the first."""
+    """Which run of which job: ``fingerprint`` None compares nothing, ``replay`` 0 is the first.
+
+    ``already`` is the status of an id that had one when it was submitted, and is not run again.
+    """
 
     job_id: str
     fingerprint: str | None = None
     replay: int = 0
+    already: JobStatus | None = None
 
     def status_in(self, state: JobState | None) -> JobStatus | None:
         """The status of this run; None is unknown. Raises IdTaken and Unreadable.

@@ -26,12 +26,12 @@ def resubmitted(expected: Expected, state: JobState | None, *, again: bool) -> E
     """What to wait for when the id has a key already. Raises IdTaken and AlreadyCompleted."""
     status = expected.status_in(state)
     if state is None or not again:
-        return expected
+        return replace(expected, already=status)
     if status is JobStatus.COMPLETED:
         raise AlreadyCompleted(expected.job_id)
     if status in _REOPENABLE:
         return replace(expected, replay=state.replays + 1)
-    return expected
+    return replace(expected, already=status)
 
 
 async def submit_each(

@@ -175,6 +175,7 @@ async def test_again_reopens_what_failed_and_waits_for_the_new_run(scene: Scene)
     assert (await first.result(20)).status == "failed"
     second = await scene.client.submit(job, again=True)
     assert (second.replay, await second.status()) == (1, JobStatus.QUEUED)
+    assert (first.already, second.already) == (None, None), "both are run"
     with pytest.raises(ResultTimeout):
         await second.result(0.1)
     await scene.run(job, replay=1)
@@ -187,7 +188,15 @@ async def test_without_again_a_failed_job_stays_failed(scene: Scene) -> None:
     await scene.client.submit(job)
     await scene.run(job)
     handle = await scene.client.submit(job)
+    assert handle.already == JobStatus.FAILED
     assert (await handle.result(20)).status == "failed"
+
+
+async def test_a_job_that_was_cancelled_before_it_came_says_so(scene: Scene) -> None:
+    assert await scene.client.job("early").cancel() == JobStatus.CANCELLED
+    handle = await scene.client.submit(a_job("early"))
+    assert handle.already == JobStatus.CANCELLED
+    assert (await handle.result(20)).status == "cancelled"
 
 
 async def test_again_on_a_completed_job_is_refused(scene: Scene) -> None:

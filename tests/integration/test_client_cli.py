@@ -186,6 +186,17 @@ def test_again_on_a_failed_job_publishes_a_replay(dragoman: Shell, worker: Playe
     assert dragoman.records(2)[1].headers == {"dragoman-replay": b"1"}
 
 
+def test_a_job_that_was_cancelled_before_is_told_and_left_as_it_is(dragoman: Shell) -> None:
+    dragoman("cancel", "over")
+    job = ["--to", "de", "--id", "over", "Hello.", "--json"]
+    ended = dragoman("submit", *job)
+    assert (ended.status, ended.objects) == (0, [{"job_id": "over", "status": "cancelled"}])
+    assert "over (cancelled)" in ended.err
+    assert "--again" in ended.err
+    again = dragoman("submit", *job, "--again")
+    assert (again.objects, again.err) == ([{"job_id": "over", "status": "queued"}], "")
+
+
 def test_submit_and_wait_prints_the_translations_in_their_order(
     dragoman: Shell, worker: PlayedWorker, tmp_path: Path
 ) -> None:
@@ -303,6 +314,10 @@ def test_cancel_ends_queued_jobs_and_says_where_it_came_too_late(
     dragoman("submit", "--to", "de", "--id", "c-1", "Hello.")
     worker.take("c-2", "f" * 64)
     assert dragoman("cancel", "c-1", "c-2").lines == ["c-1\tcancelled", "c-2\trunning"]
+    unknown = dragoman("cancel", "c-1", "c-4")
+    assert (unknown.status, unknown.lines) == (0, ["c-1\tcancelled", "c-4\tcancelled"])
+    assert [line.split()[1] for line in unknown.err.splitlines()] == ["c-4"]
+    assert "unknown until now" in unknown.err
     worker.finish("c-3", "f" * 64, "Hallo.")
     late = dragoman("cancel", "c-3", "--json")
     assert (late.status, late.objects) == (3, [{"job_id": "c-3", "status": "completed"}])

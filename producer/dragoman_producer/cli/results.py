@@ -100,12 +100,15 @@ def cancel(
     if document_id is not None:
         run(_cancel_document(document_id, Connection(config, kafka, redis), as_json=as_json))
 
-    async def one(handle: JobHandle) -> JobStatus:
-        return await handle.cancel()
+    async def one(handle: JobHandle) -> tuple[JobStatus | None, JobStatus]:
+        return await handle.status(), await handle.cancel()
 
-    def told(job_id: str, found: JobStatus) -> int:
-        _put_status(job_id, found, as_json=as_json)
-        return ALL_WELL if found in {"cancelled", "running"} else PARTLY
+    def told(job_id: str, found: tuple[JobStatus | None, JobStatus]) -> int:
+        before, now = found
+        _put_status(job_id, now, as_json=as_json)
+        if before is None:
+            say(f"job {job_id} was unknown until now: one that comes later will not be run")
+        return ALL_WELL if now in {"cancelled", "running"} else PARTLY
 
     run(_each(job_ids or [], one, told, Connection(config, kafka, redis)))
 

@@ -55,6 +55,8 @@ class _Submission:
     wait: bool
     as_json: bool
     published: int = 0
+    ended: list[JobHandle] = field(default_factory=list)
+    """Of those, what had ended without a translation and is not run again."""
     handles: list[JobHandle] = field(default_factory=list)
 
     def told(self) -> str:
@@ -177,6 +179,7 @@ async def _publish(submission: _Submission, settings: DragomanSettings) -> int:
             for refusal in some.refused:
                 say(f"dragoman submit: {refusal}")
             source.refused += len(some.refused)
+        _tell_ended(submission)
         status = _status(submission)
         if submission.wait and submission.handles:
             status = max(status, await _await_results(submission))
@@ -184,12 +187,21 @@ async def _publish(submission: _Submission, settings: DragomanSettings) -> int:
 
 
 def _published(submission: _Submission, handle: JobHandle) -> None:
+    if handle.already in {"failed", "cancelled", "expired"}:
+        submission.ended.append(handle)
     if submission.wait:
         submission.handles.append(handle)
     elif submission.as_json:
-        put_json({"job_id": handle.job_id, "status": "queued"})
+        put_json({"job_id": handle.job_id, "status": str(handle.already or "queued")})
     else:
         put(handle.job_id)
+
+
+def _tell_ended(submission: _Submission) -> None:
+    if ended := submission.ended:
+        first = f"{ended[0].job_id} ({ended[0].already})"
+        what = f"job {first}" if len(ended) == 1 else f"{len(ended):,} jobs, the first {first},"
+        say(f"dragoman submit: {what} ended before and will not be run again; --again does that")
 
 
 def _status(submission: _Submission) -> int:
