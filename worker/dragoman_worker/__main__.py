@@ -49,9 +49,9 @@ def run(config: Config = None, set_: Set = None) -> None:
         settings = _settings(config, set_)
         try:
             share = share_out(settings.engine, this_machine)
-            why = share.reason if settings.engine.replicas == "auto" else ""
+            reason = share.reason if settings.engine.replicas == "auto" else ""
             counted = _with_replicas(settings, share.count)
-            end = supervise(counted, _command(counted, share, config, set_), why=why)
+            end = supervise(counted, _command(counted, share, config, set_), why=reason)
         except SettingsError as error:
             _fail(2, str(error))
         except ModuleNotFoundError as error:

@@ -90,10 +90,11 @@ async def _batched_tokens(rig: Rig, given: Given) -> Decision:
         return Decision("batched_tokens", "left out: the echo engine has no steps")
     now = given.row["limits"]["max_num_batched_tokens"]
     tried = [tokens for tokens in (now // 2, now * 2) if tokens >= max(given.sequences, 256)]
-    rows = []
-    for tokens in tried:
-        options = {**given.options, "max_num_batched_tokens": tokens}
-        rows.append(await _measured(rig, given, "batched_tokens", options))
+    points = [
+        _point("batched_tokens", given, {**given.options, "max_num_batched_tokens": tokens})
+        for tokens in tried
+    ]
+    rows = await _measured(rig, given, points)
     taken = better(rows, given.row)
     if taken is None:
         why = f"{now} stays: {_compared(rows, given.row, 'max_num_batched_tokens')}"
@@ -118,11 +119,12 @@ async def _memory(rig: Rig, given: Given) -> Decision:
     share = float(given.engine.options.get(MEMORY, GPU_SHARE))
     if share >= _UTILISATION:
         return Decision("memory", f"left out: {share:g} of the GPU is the most that is safe")
-    row = await _measured(rig, given, "memory", {**given.options, MEMORY: _UTILISATION})
-    said = _compared([row], given.row, MEMORY)
-    if better([row], given.row) is None:
-        return Decision("memory", f"{share:g} stays: {said}", rows=[row])
-    return Decision("memory", f"{_UTILISATION}: {said}", {MEMORY: _UTILISATION}, rows=[row])
+    more = {MEMORY: _UTILISATION}
+    rows = await _measured(rig, given, [_point("memory", given, {**given.options, **more})])
+    said = _compared(rows, given.row, MEMORY)
+    if better(rows, given.row) is None:
+        return Decision("memory", f"{share:g} stays: {said}", rows=rows)
+    return Decision("memory", f"{_UTILISATION}: {said}", more, rows=rows)
 
 
 async def _replicas(rig: Rig, given: Given) -> Decision:
@@ -140,13 +142,13 @@ async def _replicas(rig: Rig, given: Given) -> Decision:
     options = dict(given.options)
     if given.on_gpu and MEMORY not in given.engine.options:
         options[MEMORY] = round(GPU_SHARE / most, 3)
-    rows = []
+    points = []
     for count in range(2, most + 1):
         # A little more than their share: each engine meets its own mixture of lengths.
         each = max(1, 8 * math.ceil(1.5 * given.sequences / count / 8))
         drive = Drive(items=min(each, given.row["limits"]["max_num_seqs"]))
-        point = Point("replicas", drive, options, engines=count, of=most)
-        rows.append(await rig.measure(point, reserve_s=given.reserve_s))
+        points.append(Point("replicas", drive, options, engines=count, of=most))
+    rows = await _measured(rig, given, points)
     taken = better(rows, given.row)
     said = _compared(rows, given.row, None)
     if taken is None:
@@ -163,18 +165,29 @@ async def _fp8(rig: Rig, given: Given) -> Decision:
         return Decision("fp8", "left out: the engine has no GPU of its own")
     if given.engine.options.get("quantization"):
         return Decision("fp8", "left out: the settings name a quantization")
-    row = await _measured(rig, given, "fp8", {**given.options, "quantization": "fp8"})
-    said = _compared([row], given.row, "quantization")
-    if better([row], given.row) is None:
-        return Decision("fp8", f"not taken: {said}", rows=[row])
-    return Decision(
-        "fp8", f"taken: {said}; look at some translations", {"quantization": "fp8"}, rows=[row]
-    )
+    fp8 = {"quantization": "fp8"}
+    rows = await _measured(rig, given, [_point("fp8", given, {**given.options, **fp8})])
+    said = _compared(rows, given.row, "quantization")
+    if better(rows, given.row) is None:
+        return Decision("fp8", f"not taken: {said}", rows=rows)
+    return Decision("fp8", f"taken: {said}; look at some translations", fp8, rows=rows)
 
 
-async def _measured(rig: Rig, given: Given, stage: str, options: Mapping[str, Any]) -> Row:
-    drive = Drive(items=given.sequences)
-    return await rig.measure(Point(stage, drive, options), reserve_s=given.reserve_s)
+def _point(stage: str, given: Given, options: Mapping[str, Any]) -> Point:
+    return Point(stage, Drive(items=given.sequences), options)
+
+
+async def _measured(rig: Rig, given: Given, points: Sequence[Point]) -> list[Row]:
+    """As many of them as there is time for. Raises OutOfBudget if there is none for the first."""
+    rows: list[Row] = []
+    for point in points:
+        try:
+            rows.append(await rig.measure(point, reserve_s=given.reserve_s))
+        except OutOfBudget:
+            if not rows:
+                raise
+            break
+    return rows
 
 
 def _compared(rows: Sequence[Row], base: Row, option: str | None) -> str:

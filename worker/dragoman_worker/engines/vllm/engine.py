@@ -31,6 +31,8 @@ _WARM_UP_S: Final = 600.0
 _WATCH_S: Final = 1.0
 _ABORT_S: Final = 5.0
 _SHUTDOWN_S: Final = 20.0
+_FORGET_TRIES: Final = 10
+_FORGET_EVERY_S: Final = 0.1
 _FULL_BATCH_GPU: Final = 384
 """A GPU reads its weights once a step, which takes as long as computing with them for 150 to 300
 sequences (peak FLOP/s over bytes a second), and caches beside them. Measured on an H200 with 8B:
@@ -135,7 +137,11 @@ class VllmEngine:
         For measuring; of use only while nothing is being generated. A dead engine forgets too.
         """
         with suppress(Exception):
-            await self._alive().client.reset_prefix_cache()
+            # Requests that were aborted just now may hold blocks for another step.
+            for _ in range(_FORGET_TRIES):
+                if await self._alive().client.reset_prefix_cache() is not False:
+                    return
+                await asyncio.sleep(_FORGET_EVERY_S)
 
     async def close(self) -> None:
         """End the engine's processes, within about 25 s, whatever state they are in."""
