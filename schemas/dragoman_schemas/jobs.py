@@ -185,7 +185,7 @@ class DocumentRef(WireModel):
     document_id: DocumentId
     index: Annotated[int, Field(ge=0)]
     total: Annotated[int, Field(ge=1, le=10_000_000)]
-    path: str | None = None
+    path: Annotated[str | None, Field(exclude_if=lambda path: path is None)] = None
 
     @model_validator(mode="after")
     def _index_below_total(self) -> DocumentRef:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
@@ -10,8 +11,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
 )
 
 from dragoman_schemas.failures import RETRYABLE, FailureCode
@@ -41,6 +40,14 @@ class ResultModel(BaseModel):
     """Frozen; readers ignore fields they do not know."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+_IF_GIVEN: Final = Field(exclude_if=_is_none)
+_IF_ANY: Final = Field(exclude_if=operator.not_)
 
 
 def _known_members(value: object) -> object:
@@ -81,7 +88,7 @@ class Usage(ResultModel):
 class ItemResult(ResultModel):
     """The outcome of one item, at the item's place in ``translations``."""
 
-    id: str | None = None
+    id: Annotated[str | None, _IF_GIVEN] = None
     text: str | None = None
     error: ItemError | None = None
     fallback: Literal["best_effort", "source"] | None = None
@@ -93,13 +100,6 @@ class ItemResult(ResultModel):
     finish_reason: str | None = None
     cached: bool = False
     usage: Usage = Usage()
-
-    @model_serializer(mode="wrap")
-    def _without_absent_id(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        members: dict[str, Any] = dump(self)
-        if self.id is None:
-            members.pop("id", None)
-        return members
 
 
 class EngineInfo(ResultModel):
@@ -137,24 +137,11 @@ class TranslationResult(ResultModel):
     attempts: int = 0
     deliveries: int = 0
     timing: Timing = Timing()
-    metadata: dict[str, str] | None = None
-    document: DocumentEcho | None = None
-    warnings: list[str] = Field(default_factory=list)
-    truncated: bool | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_absent_members(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        members: dict[str, Any] = dump(self)
-        if self.metadata is None:
-            members.pop("metadata", None)
-        for name in ("document", "warnings", "truncated"):
-            if not members.get(name):
-                members.pop(name, None)
-        if self.truncated:
-            members.pop("translations", None)
-        if self.document is not None and self.document.path is None and "document" in members:
-            members["document"].pop("path", None)
-        return members
+    metadata: Annotated[dict[str, str] | None, _IF_GIVEN] = None
+    document: Annotated[DocumentEcho | None, _IF_GIVEN] = None
+    warnings: Annotated[list[str], _IF_ANY] = Field(default_factory=list)
+    truncated: Annotated[bool | None, _IF_ANY] = None
+    """If true, `encode_result` leaves out the translations."""
 
 
 def cancelled_result(job_id: str, finished_at: str) -> TranslationResult:

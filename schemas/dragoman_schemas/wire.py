@@ -83,7 +83,8 @@ def encode_job(job: TranslationJob) -> bytes:
 
 def encode_result(result: TranslationResult) -> bytes:
     """UTF-8 JSON with every member the contract lists; the optional ones only where given."""
-    return result.model_dump_json(by_alias=True).encode()
+    absent = {"translations"} if result.truncated else None
+    return result.model_dump_json(by_alias=True, exclude=absent).encode()
 
 
 def decode_result(value: bytes | str) -> TranslationResult:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 Entry = TypeVar("Entry")
 
@@ -26,8 +26,7 @@ class _Lane(Generic[Entry]):
     lines: OrderedDict[str, deque[Entry]] = field(default_factory=OrderedDict)
 
 
-@dataclass(frozen=True, slots=True)
-class Turn(Generic[Entry]):
+class Turn(NamedTuple, Generic[Entry]):
     """Who is next: the first entry of a line of a lane."""
 
     lane: str

@@ -197,7 +197,7 @@ class Permits:
         if not self._turns and not self._solitude:
             return
         self._grant_solitude()
-        while (turn := self._next_turn()) is not None:
+        while len(self._held) < self._items and (turn := self._next_turn()) is not None:
             waiter = turn.entry
             gone = waiter.granted.done()
             self._turns.serve(turn, 0 if gone else waiter.tokens)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 from dragoman_schemas.jobs import Item, TranslationJob
@@ -14,7 +15,7 @@ from dragoman_text.spans import is_translatable
 from dragoman_worker.errors import JobError, TooLong, UnknownGlossary
 from dragoman_worker.permits import Permit
 from dragoman_worker.ports import Decoding, Engine
-from dragoman_worker.prompts.base import Profile, Segment
+from dragoman_worker.prompts.base import Profile, ProfileSampling, Segment
 from dragoman_worker.quality.language import LanguageDetector
 
 LEAST_CONFIDENCE: Final = 0.1
@@ -201,19 +202,9 @@ class Planner:
     def _decoding(
         self, job: TranslationJob, profile: Profile, source_tokens: int, room: int
     ) -> Decoding:
-        advice = profile.sampling
         budget = math.ceil(OUTPUT_PER_SOURCE_TOKEN * source_tokens) + OUTPUT_SLACK_TOKENS
-        decoding = Decoding(
-            max_tokens=min(budget, self._max_tokens, room),
-            temperature=advice.temperature,
-            top_p=advice.top_p,
-            top_k=advice.top_k,
-            repetition_penalty=advice.repetition_penalty,
-            frequency_penalty=advice.frequency_penalty,
-            stop=advice.stop,
-            stop_token_ids=advice.stop_token_ids,
-            exact_length=self._exact_lengths,
-        )
+        most = min(budget, self._max_tokens, room)
+        decoding = _advised(profile.sampling, most, self._exact_lengths)
         if job.sampling is None:
             return decoding
         given = job.sampling.model_dump(exclude_none=True)
@@ -231,6 +222,11 @@ class Planner:
             f"context of {self._engine.limits.max_model_len}"
             + (f", and profile {profile.name} takes at most {most} at once" if most else "")
         )
+
+
+@lru_cache(maxsize=1024)
+def _advised(advice: ProfileSampling, max_tokens: int, exact_length: bool) -> Decoding:
+    return Decoding(max_tokens=max_tokens, exact_length=exact_length, **asdict(advice))
 
 
 def _segment(job: TranslationJob, item: Item, source_lang: str | None) -> Segment:
@@ -264,23 +260,34 @@ def _framed(text: str) -> tuple[str, str, str]:
 def _item_result(planned: PlannedItem, unfinished: JobError | None) -> ItemResult:
     item = planned.item
     text, error = _joined(planned, unfinished)
-    units = planned.units
+    attempts, reason, prompt_tokens, completion_tokens = _summed(planned.units)
     return ItemResult(
         id=item.id,
         text=text,
         error=None if error is None else ItemError(code=error.code.value, message=error.message),
         detected_source_lang=planned.detected,
         warnings=planned.warnings,
-        attempts=max((unit.attempts for unit in units), default=0),
-        finish_reason=next(
-            (unit.finish_reason for unit in reversed(units) if unit.finish_reason), None
-        ),
+        attempts=attempts,
+        finish_reason=reason,
         usage=Usage(
-            prompt_tokens=sum(unit.prompt_tokens for unit in units),
-            completion_tokens=sum(unit.completion_tokens for unit in units),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
             source_chars=len(item.text),
             target_chars=len(text or ""),
         ),
+    )
+
+
+def _summed(units: list[Unit]) -> tuple[int, str | None, int, int]:
+    """Most attempts, last reason to stop, and the tokens of all."""
+    if len(units) == 1:  # the usual item
+        unit = units[0]
+        return unit.attempts, unit.finish_reason, unit.prompt_tokens, unit.completion_tokens
+    return (
+        max((unit.attempts for unit in units), default=0),
+        next((unit.finish_reason for unit in reversed(units) if unit.finish_reason), None),
+        sum(unit.prompt_tokens for unit in units),
+        sum(unit.completion_tokens for unit in units),
     )
 
 
