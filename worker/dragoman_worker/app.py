@@ -73,6 +73,7 @@ class App:
         self._metrics = Metrics(CollectorRegistry())
         self._reached: set[str] = set()
         self._outages = Outages()
+        self._detector = LanguageDetector()
         self._engine_ready = False
         self._worker: Worker | None = None
         self._contact: Contact | None = None
@@ -139,6 +140,8 @@ class App:
         await publisher.start(within)
         await topics_exist(settings.kafka, settings.kafka.topic_names, within)
         self._reached.add("Kafka")
+        # Half a second, which the first job would wait for if it came after the engine's start.
+        await asyncio.to_thread(self._detector.load)
 
         engine = open_engine(settings.engine, log_level=settings.log.level)
         stack.push_async_callback(engine.close)
@@ -174,7 +177,7 @@ class App:
         watched = WatchedStore(store, outages)
         executor = Executor(
             store=watched,
-            translator=await self._translator(engine, permits),
+            translator=self._translator(engine, permits),
             permits=permits,
             in_hand=in_hand,
             owned=source.owned,
@@ -211,16 +214,14 @@ class App:
         self._worker = worker
         return worker
 
-    async def _translator(self, engine: Engine, permits: Permits) -> Translator:
+    def _translator(self, engine: Engine, permits: Permits) -> Translator:
         settings = self._settings
-        detector = LanguageDetector()
-        await asyncio.to_thread(detector.load)
         planner = Planner(
             engine=engine,
             choose_profile=self._choose_profile,
             max_tokens=settings.limits.max_tokens,
             exact_lengths=settings.engine.exact_lengths,
-            detector=detector,
+            detector=self._detector,
         )
         retry = RetryPolicy(
             attempts=settings.retry.attempts,
