@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Sequence
 
@@ -168,11 +169,11 @@ async def test_after_an_error_every_partition_goes_on_where_delivery_stopped(
     bench.consumer.polls.append(error)
     bench.consumer.seeks.clear()
     assert await bench.offsets() == []
-    assert sorted(bench.consumer.seeks) == [(partition(0), 10), (partition(1), 4)]
     assert sorted(await bench.offsets()) == [
         *((0, offset) for offset in range(10, 15)),
         *((1, offset) for offset in range(4, 10)),
     ]
+    assert sorted(bench.consumer.seeks) == [(partition(0), 10), (partition(1), 4)]
     assert bench.count("resyncs") == 1
 
 
@@ -183,6 +184,24 @@ async def test_a_record_that_can_never_be_fetched_halts_and_is_not_skipped(bench
     with pytest.raises(Halt, match="CorruptRecordException"):
         await bench.offsets()
     assert bench.consumer.commits == []
+
+
+async def test_after_an_error_polls_go_on_bounded_and_ask_again_only_after_a_pause(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LONGEST_BACKOFF_S", 2.0)
+    monkeypatch.setattr(module, "FIRST_BACKOFF_S", 2.0)
+    bench.consumer.polls.append(CorruptRecordException())
+    assert await bench.offsets() == []
+    bench.consumer.seeks.clear()
+    failed_at, polls = time.monotonic(), 0
+    while not (offsets := await bench.offsets()):
+        polls += 1
+        assert not bench.consumer.seeks, "a seek makes aiokafka fetch at once"
+        assert time.monotonic() - failed_at < 10
+    assert time.monotonic() - failed_at >= 1.0, "half of the longest pause"
+    assert polls >= 3, "each was a quarter of a second"
+    assert len(offsets) == 20
 
 
 async def test_a_successful_poll_forgives_the_errors_before_it(bench: Bench) -> None:
@@ -776,7 +795,7 @@ async def test_an_error_behind_the_first_lane_loses_nothing_of_it(
 
     monkeypatch.setattr(lanes.consumer, "getmany", failing)
     assert await topics(lanes, 20, urgent=10, bulk=10) == {"urgent": 3}
-    monkeypatch.undo()
+    monkeypatch.setattr(lanes.consumer, "getmany", getmany)
     assert await topics(lanes, 20, urgent=10, bulk=10) == {"bulk": 10}
     assert await topics(lanes, 20, urgent=10, bulk=10) == {"bulk": 5}
 

@@ -70,6 +70,7 @@ class KafkaSource:
         self._rebuilding: asyncio.Task[None] | None = None
         self._rebuilds_in_a_row = 0
         self._failures_in_a_row = 0
+        self._resync_at: float | None = None
         self._polled_at = time.monotonic()
         self.delivered = 0
         """Records given out so far: a sign of life."""
@@ -146,7 +147,13 @@ class KafkaSource:
         if member is None or self._fetching.under_way:
             return member
         # A new assignment is published before its callback has run: it has no positions yet.
-        return member if await member.assigned_within(POLL_MS / 1000) else None
+        ready = await self._pause_ends_soon() and await member.assigned_within(POLL_MS / 1000)
+        if not ready or self._member is not member:
+            return None
+        if self._resync_at is not None:
+            self._resync_at = None
+            member.seek_all()
+        return member
 
     async def _outcome(self, member: Member, fetch: asyncio.Task[int]) -> None:
         """Heal what broke. Raises Halt.
@@ -173,18 +180,34 @@ class KafkaSource:
                 self._rebuilds_in_a_row = 0
 
     def _resync(self, member: Member, error: KafkaError) -> None:
-        """getmany throws away what it had drained when one partition fails: fetch it again."""
+        """getmany throws away what it had drained when one partition fails: fetch it again.
+
+        After a pause, for what is wrong with a broker's disk or the way to it may pass.
+        """
         if not member.is_assigned:
             return  # between two assignments nobody has a position; the callback will seek
         self._metrics.resyncs.inc()
         self._failures_in_a_row += 1
-        self._log.error("resync", error=type(error).__name__, times=self._failures_in_a_row)
+        pause_s = _backoff_s(self._failures_in_a_row)
+        self._log.error(
+            "resync",
+            error=type(error).__name__,
+            times=self._failures_in_a_row,
+            again_in_s=round(pause_s, 1),
+        )
         if self._failures_in_a_row >= TRIES_BEFORE_HALT:
             raise Halt(
                 f"a record cannot be fetched ({type(error).__name__}) and none is ever skipped; "
                 "see docs/operations.md"
             ) from error
-        member.seek_all()
+        self._resync_at = time.monotonic() + pause_s
+
+    async def _pause_ends_soon(self) -> bool:
+        """Wait for the end of a pause after an error, or for as long as a poll may take."""
+        pause_s = 0.0 if self._resync_at is None else self._resync_at - time.monotonic()
+        if pause_s > 0:
+            await asyncio.sleep(min(pause_s, POLL_MS / 1000))
+        return pause_s <= POLL_MS / 1000
 
     # --- a new consumer ---------------------------------------------------------------------------
 
