@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
 
 from support.foreign import publish
 from support.kafka_broker import KafkaBroker
-from support.processes import command
 from support.redis_server import RedisServer
-from support.waiting import NotInTime, wait_until
+from support.why import is_named
 from support.worker_process import WorkerProcess
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 
 MakeTopic = Callable[..., str]
-
-
-def named(worker: WorkerProcess) -> dict[str, Any]:
-    """What the command says, as a person would ask it."""
-    argv = command("dragoman-worker", "why", "--json", "--set", f"http.port={worker.port}")
-    asked = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
-    assert asked.returncode == 0, asked.stderr
-    told: dict[str, Any] = json.loads(asked.stdout)
-    return told
-
-
-def is_named(worker: WorkerProcess, cause: str) -> dict[str, Any]:
-    """Wait until the metric names it, which takes half a window, and ask the command once."""
-    causes: list[str] = []
-
-    def told() -> bool:
-        lines = worker.get("/metrics")[1].splitlines()
-        causes[:] = [
-            line for line in lines if line.startswith(("dragoman_bottleneck{", "dragoman_load{"))
-        ]
-        return any(f'cause="{cause}"' in line for line in causes)
-
-    try:
-        wait_until(told, timeout_s=30, what=cause)
-    except NotInTime:
-        pytest.fail(f"{cause} is not named: {causes}")
-    return named(worker)
 
 
 def test_an_empty_queue_few_sequences_and_a_redis_that_stalls(
