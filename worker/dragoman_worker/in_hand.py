@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -128,6 +129,10 @@ class InHand:
     def steps(self) -> Iterator[tuple[Step, float]]:
         """What each job is in, and since when."""
         return ((job.step, job.since) for job in self._by_key.values())
+
+    def by_topic(self) -> Counter[str]:
+        """How many there are of each topic."""
+        return Counter(job.delivery.topic for job in self._by_key.values() if job.delivery)
 
     def __len__(self) -> int:
         return len(self._by_key)

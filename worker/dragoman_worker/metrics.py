@@ -141,6 +141,13 @@ class Metrics:
         self.queue_depth_seconds = self._gauge(
             "queue_depth_seconds", "The same at the pace of the last minute."
         )
+        self.lane_depth_jobs = self._gauge(
+            "lane_depth_jobs", "Records of a topic not yet settled; with several topics.", "topic"
+        )
+        self.lane_jobs_in_flight = self._gauge("lane_jobs_in_flight", "Those in hand.", "topic")
+        self.lane_items_waiting = self._gauge(
+            "lane_items_waiting", "Their items waiting for a permit.", "topic"
+        )
         self.feed_wait_seconds = self._counter(
             "feed_wait_seconds", "Seconds the engine had room while there was work for it."
         )

@@ -125,11 +125,21 @@ class Reading:
         metrics.commit_age_seconds.set(
             max(self._source.commit_age_s(), self._in_hand.unsettled_s())
         )
-        depth = self._source.lag()
+        depths = self._source.lags()
+        if len(depths) > 1:
+            self._read_lanes(depths)
+        depth = sum(depths.values())
         tokens, seconds = self._pace.work(depth, metrics.jobs_done(), metrics.tokens_done())
         metrics.queue_depth_jobs.set(depth)
         metrics.queue_depth_tokens.set(tokens)
         metrics.queue_depth_seconds.set(seconds)
+
+    def _read_lanes(self, depths: Mapping[str, int]) -> None:
+        metrics, in_flight = self._metrics, self._in_hand.by_topic()
+        for topic, depth in depths.items():
+            metrics.lane_depth_jobs.labels(topic).set(depth)
+            metrics.lane_jobs_in_flight.labels(topic).set(in_flight[topic])
+            metrics.lane_items_waiting.labels(topic).set(self._permits.waiting_of(topic))
 
     def _read_engine(self) -> None:
         metrics, permits, readings = self._metrics, self._permits, self._engine.readings()
