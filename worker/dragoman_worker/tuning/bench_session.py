@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich import box
 from rich.console import Console
@@ -14,7 +14,7 @@ from rich.table import Table
 
 from dragoman_worker.replicas import share_out, this_machine
 from dragoman_worker.tuning import plot
-from dragoman_worker.tuning.bench import Bench, Results, table
+from dragoman_worker.tuning.bench import STRATEGIES, Bench, Results, table
 from dragoman_worker.tuning.engine_process import Refused
 from dragoman_worker.tuning.rig import OutOfBudget
 from dragoman_worker.tuning.session import (
@@ -26,10 +26,21 @@ from dragoman_worker.tuning.session import (
     write_json,
 )
 
-_HOW = (
-    "Continuous, static and one at a time are counted over a window of a steady backlog; all at "
-    "once from the first job handed over to the last one answered. Latency is that of a job in the "
-    "engine. No Kafka and no Redis are in the way: benchmarks/strategies compares with them."
+_SHORT: Final = {
+    "one": "one at a time",
+    "static": "static batches",
+    "published": "published",
+    "default": "default",
+    "given": "as given",
+    "all": "all at once",
+}
+_HOW: Final = (
+    "One request at a time; static batches of 16 or 50 ms; the published 25 in flight with 16 "
+    "sequences; continuous with default settings and with those given; all at once, as "
+    "LLM.generate takes them. All at once is counted from the first job handed over to the last "
+    "one answered, the others over a window of a steady backlog. Latency is that of a job in the "
+    "engine; ratios are to all at once in the same round. No Kafka and no Redis are in the way: "
+    "benchmarks/strategies compares with them."
 )
 
 
@@ -68,9 +79,9 @@ def _show(
 ) -> None:
     console = Console(highlight=False)
     shown = Table(box=box.SIMPLE_HEAD)
-    headings = ("", "runs", "jobs/s", "of all at once", "tokens/s", "p50 ms", "p99 ms", "GPU")
-    for heading in headings:
-        shown.add_column(heading, justify="right" if heading else "left")
+    shown.add_column("", no_wrap=True)
+    for heading in ("jobs/s", "range", "ratio", "range", "tok/s", "p99 ms", "GPU"):
+        shown.add_column(heading, justify="right", no_wrap=True)
     for line in lines:
         shown.add_row(*_cells(line))
     console.print(shown)
@@ -81,19 +92,31 @@ def _show(
 
 
 def _cells(line: Mapping[str, Any]) -> Sequence[str]:
-    low, high = line["spread"]
-    ratio = ""
-    if line["ratio"] is not None:
-        least, most = line["ratio_spread"]
-        ratio = f"{line['ratio']:.3f} ({least:.3f}-{most:.3f})"
-    latency, busy = line["latency_ms"], line["gpu_busy"]
+    ratio, ratios = line["ratio"], line["ratio_spread"]
+    busy = line["gpu_busy"]
     return (
-        line["told"],
-        str(line["runs"]),
-        f"{line['jobs_per_s']:.4g} ({low:.4g}-{high:.4g})",
-        ratio,
+        _short(line),
+        _number(line["jobs_per_s"]),
+        _range(line["spread"]),
+        "" if ratio is None else _number(ratio),
+        "" if ratios is None else _range(ratios),
         f"{line['output_tokens_per_s']:,.0f}",
-        f"{latency.get('p50', 0):,.0f}",
-        f"{latency.get('p99', 0):,.0f}",
+        f"{line['latency_ms'].get('p99', 0):,.0f}",
         "" if busy is None else f"{busy:.0f} %",
     )
+
+
+def _short(line: Mapping[str, Any]) -> str:
+    """The strategy in a word or two; `told` says it in full."""
+    if line["strategy"] == "replicas":
+        return str(line["told"])
+    plain = line["told"] == STRATEGIES["default"]
+    return _SHORT["default" if plain else line["strategy"]]
+
+
+def _range(ends: Sequence[float]) -> str:
+    return "-".join(map(_number, ends))
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"

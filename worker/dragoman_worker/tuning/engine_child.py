@@ -59,6 +59,8 @@ class Obedience:
                 self._say(**_told(error))
         finally:
             feed.cancel()
+            if self._load is not None:
+                await self._load.end()
             await engine.close()
             with suppress(OSError):
                 await self._writer.drain()

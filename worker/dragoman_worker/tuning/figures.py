@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 _SHARES: Final = {"p50": 0.50, "p95": 0.95, "p99": 0.99, "max": 1.0}
 _BURST_MS: Final = 10_000
@@ -46,3 +46,37 @@ def arrivals(timestamps_ms: Sequence[int]) -> Arrivals | None:
     burst_s = min(_BURST_MS / 1000, span_s)
     counts = Counter((at - first) // _BURST_MS for at in timestamps_ms)
     return Arrivals(mean, max(mean, max(counts.values()) / burst_s))
+
+
+def figures_of(windows: Sequence[Mapping[str, Any]], sample: int) -> dict[str, Any]:
+    """A row's figures from the `Window`s of the engines that ran side by side.
+
+    Rates are the sums of the engines' own: their windows overlap but for milliseconds. `sample` is
+    the number of its jobs.
+    """
+    latencies = [1000 * one for window in windows for one in window["latencies"]]
+    decode = [w["decode_s"] for w in windows if w["decode_s"] is not None]
+    kv = [w["kv_usage_max"] for w in windows if w["kv_usage_max"] is not None]
+    jobs = sum(window["jobs"] for window in windows)
+    return {
+        "seconds": round(max(window["seconds"] for window in windows), 3),
+        "jobs": jobs,
+        "jobs_per_s": _rate(windows, "jobs"),
+        "items_per_s": _rate(windows, "items"),
+        "output_tokens_per_s": _rate(windows, "output_tokens"),
+        "prompt_tokens_per_s": _rate(windows, "prompt_tokens"),
+        "decode_ms_per_token": round(1000 * sum(decode) / len(decode), 3) if decode else None,
+        "latency_ms": spread(latencies),
+        "kv_usage_max": round(max(kv), 4) if kv else None,
+        "running_max": sum(window["running_max"] for window in windows),
+        "preemptions": sum(window["preemptions"] for window in windows),
+        "gpu_busy": windows[0]["gpu_busy"],
+        "cpu_cores": round(sum(window["cpu_cores"] for window in windows), 3),
+        "failed": sum(window["failed"] for window in windows),
+        "passes": round(jobs / sample / len(windows), 2),
+    }
+
+
+def _rate(windows: Sequence[Mapping[str, Any]], name: str) -> float:
+    rates = (float(window[name] / window["seconds"]) for window in windows)
+    return round(sum(rates), 3)

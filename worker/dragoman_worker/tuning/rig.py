@@ -16,7 +16,7 @@ from typing import Any, Final
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.engine_process import EngineProcess, Ready, Refused
-from dragoman_worker.tuning.figures import spread
+from dragoman_worker.tuning.figures import figures_of, spread
 from dragoman_worker.tuning.load import Drive
 from dragoman_worker.tuning.rows import Row, Rows, key_of
 from dragoman_worker.tuning.sample import Sample
@@ -115,7 +115,7 @@ class Rig:
 
     async def survey(self, point: Point, most: int = 2_000) -> Row:
         """Lengths of the sample by the engine's own tokenizer; its limits. Raises Refused."""
-        key = key_of({"survey": self._engine_settings(point), "sample": self._digest})
+        key = key_of({"survey": self._told_to(point), "sample": self._digest})
         if (known := self.rows.get(key)) is not None:
             return known
         engine = (await self._with_engines(point, 0.0))[0]
@@ -153,7 +153,7 @@ class Rig:
     async def _with_engines(self, point: Point, reserve_s: float) -> list[EngineProcess]:
         """The engines that the point needs, started one after another if they are not there."""
         settings = self._engine_settings(point)
-        key = key_of({"settings": settings, "of": point.of})
+        key = key_of({"settings": self._told_to(point), "of": point.of})
         if key == self._engines_key:
             return self._engines
         self._in_time(self._start_s * point.of + reserve_s, "starting the engine")
@@ -177,6 +177,11 @@ class Rig:
         engine = engine.model_copy(update={"options": options, "replicas": 1})
         return self._settings.model_copy(update={"engine": engine})
 
+    def _told_to(self, point: Point) -> Row:
+        """What of the settings an engine's figures depend on."""
+        wanted = {"engine", "limits", "retry"}
+        return self._engine_settings(point).model_dump(mode="json", include=wanted)
+
     # --- a point ----------------------------------------------------------------------------------
 
     async def _measure(self, point: Point, reserve_s: float) -> Row:
@@ -193,7 +198,7 @@ class Rig:
             await self._count_for(engines)
         told = await _together(engines, lambda e: e.ask("close", to_the_last=to_the_last))
         await _together(engines, lambda engine: engine.ask("end"))
-        figures = _figures([answer["window"] for answer in told], self._count)
+        figures = figures_of([answer["window"] for answer in told], self._count)
         return {**figures, "start_s": engines[0].ready.start_s, **_said(engines[0].ready)}
 
     async def _warm(self, engines: Sequence[EngineProcess], drive: Drive) -> None:
@@ -218,9 +223,7 @@ class Rig:
     def _key(self, point: Point) -> str:
         return key_of(
             {
-                "settings": self._engine_settings(point).model_dump(
-                    mode="json", include={"engine", "limits", "retry"}
-                ),
+                "settings": self._told_to(point),
                 "point": {**asdict(point), "stage": None},
                 "seconds": (self._pace.seconds, self._pace.warm_s),
                 "sample": self._digest,
@@ -236,36 +239,6 @@ class Rig:
             "replicas": point.engines,
             "round": point.round,
         }
-
-
-def _figures(windows: Sequence[Mapping[str, Any]], sample: int) -> Row:
-    """Rates are the sums of the engines' own: their windows overlap but for milliseconds."""
-    latencies = [1000 * one for window in windows for one in window["latencies"]]
-    decode = [w["decode_s"] for w in windows if w["decode_s"] is not None]
-    kv = [w["kv_usage_max"] for w in windows if w["kv_usage_max"] is not None]
-    jobs = sum(window["jobs"] for window in windows)
-    return {
-        "seconds": round(max(window["seconds"] for window in windows), 3),
-        "jobs": jobs,
-        "jobs_per_s": _rate(windows, "jobs"),
-        "items_per_s": _rate(windows, "items"),
-        "output_tokens_per_s": _rate(windows, "output_tokens"),
-        "prompt_tokens_per_s": _rate(windows, "prompt_tokens"),
-        "decode_ms_per_token": round(1000 * sum(decode) / len(decode), 3) if decode else None,
-        "latency_ms": spread(latencies),
-        "kv_usage_max": round(max(kv), 4) if kv else None,
-        "running_max": sum(window["running_max"] for window in windows),
-        "preemptions": sum(window["preemptions"] for window in windows),
-        "gpu_busy": windows[0]["gpu_busy"],
-        "cpu_cores": round(sum(window["cpu_cores"] for window in windows), 3),
-        "failed": sum(window["failed"] for window in windows),
-        "passes": round(jobs / sample / len(windows), 2),
-    }
-
-
-def _rate(windows: Sequence[Mapping[str, Any]], name: str) -> float:
-    rates = (float(window[name] / window["seconds"]) for window in windows)
-    return round(sum(rates), 3)
 
 
 def _said(ready: Ready) -> Row:

@@ -90,7 +90,8 @@ async def test_tune_finds_where_the_engine_is_full_and_a_second_run_measures_not
     assert nothing_left()
 
     before = rows(tmp_path)
-    nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
+    other = echo(worker_id="another-process", kafka__bootstrap_servers="127.0.0.1:9")
+    nothing = request(tmp_path, other, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
     assert await tuned(nothing, all_wishes()) == 0
     assert rows(tmp_path) == before
     assert json.loads((tmp_path / "out" / "tune.json").read_text()) == told
