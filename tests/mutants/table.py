@@ -100,8 +100,8 @@ MUTANTS = (
     Mutant(
         "no resync after an error (test 2)",
         f"{CORE}/kafka/source.py",
-        "            ) from error\n        member.seek_all()\n",
-        "            ) from error\n",
+        "            self._resync_at = None\n            member.seek_all()\n",
+        "            self._resync_at = None\n",
         SOURCE,
     ),
     Mutant(
