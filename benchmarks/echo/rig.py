@@ -113,6 +113,17 @@ def look(rig: Rig, pid: int) -> Look:
     )
 
 
+def store(rig: Rig, count: int) -> dict[str, float]:
+    """What so many ended jobs take of Redis' memory, and its time in a script and an event."""
+    stats: Any = rig.client.info("commandstats")
+    memory: Any = rig.client.info("memory")
+    commands = {"script_us": "evalsha", "event_us": "xadd"}
+    return {
+        "redis_memory_bytes": memory["used_memory_dataset"] / count,
+        **{name: stats[f"cmdstat_{each}"]["usec_per_call"] for name, each in commands.items()},
+    }
+
+
 def between(rig: Rig, pid: int, low: int, high: int, timeout_s: float) -> tuple[Look, Look]:
     """Two looks: when `low` scripts have run, and when `high` have. Raises SystemExit in vain."""
     deadline, first = time.monotonic() + timeout_s, None

@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rig import Rig, append, between, charges, services, table
+from rig import Rig, append, between, charges, services, store, table
 
 from support.processes import ChildProcess
 from support.worker_process import WorkerProcess
@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 OURS, BARE, FASTSTREAM = "dragoman-worker", "bare loop", "FastStream"
 COLUMNS = (
     *("jobs_per_s", "worker_cpu_ms", "redis_reads_per_job", "commits_per_s", "rss_mib"),
-    *("redis_cpu_ms", "kafka_cpu_ms"),
+    *("redis_cpu_ms", "kafka_cpu_ms", "redis_memory_bytes", "script_us", "event_us"),
 )
 
 
@@ -63,6 +63,7 @@ def measure(system: str, rig: Rig, given: argparse.Namespace) -> dict[str, Any]:
     ):
         first, last = between(rig, process.pid, 2, 2 * given.jobs, given.timeout_s)
         row = {"system": system, "jobs": given.jobs, **charges(first, last)}
+        row |= store(rig, given.jobs)
         if isinstance(process, WorkerProcess):
             row["commits_per_s"] = process.metric("dragoman_commits_total") / (last.at - first.at)
         process.terminate()
