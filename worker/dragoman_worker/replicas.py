@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_schemas.connections import SettingsError
+from dragoman_worker.gpu import Gpus
 from dragoman_worker.settings import EngineSettings
 
 GPU_SHARE: Final = 0.9
@@ -189,20 +190,11 @@ def this_machine() -> Machine:
     return Machine(gpu, gpu_bytes, len(os.sched_getaffinity(0)))
 
 
-def visible_device() -> str | int:
-    """The GPU that CUDA would take first: a number or a UUID."""
-    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
-    return int(first) if first.isdecimal() else first or 0
-
-
 def _nvidia_bytes() -> int | None:
+    """Of the GPU that CUDA would take first."""
+    gpus = Gpus(1)
     try:
-        import pynvml  # noqa: PLC0415  comes with vLLM; no NVIDIA GPU without it
-
-        pynvml.nvmlInit()
-        name = visible_device()
-        by_number = isinstance(name, int)
-        ask = pynvml.nvmlDeviceGetHandleByIndex if by_number else pynvml.nvmlDeviceGetHandleByUUID
-        return int(pynvml.nvmlDeviceGetMemoryInfo(ask(name)).total)
-    except Exception:  # noqa: BLE001  no NVML, no driver, no such device: all mean the same here
-        return None
+        found = gpus.read() if gpus.open() else []
+    finally:
+        gpus.close()
+    return found[0].memory_total if found else None

@@ -1,12 +1,12 @@
-"""How busy is the GPU? NVML's utilisation, sampled in a thread; nothing where there is none."""
+"""How busy were the GPUs over a while? Sampled in a thread; nothing where there is none."""
 
 from __future__ import annotations
 
 import threading
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
-from dragoman_worker.replicas import visible_device
+from dragoman_worker.gpu import Gpus
 
 _EVERY_S: Final = 0.1
 
@@ -14,7 +14,8 @@ _EVERY_S: Final = 0.1
 class GpuBusy:
     """Says that some kernel ran, not that the GPU was full: tell it beside jobs/s only."""
 
-    def __init__(self) -> None:
+    def __init__(self, devices: int) -> None:
+        self._gpus = Gpus(devices)
         self._samples: list[float] = []
 
     def start(self) -> None:
@@ -26,25 +27,14 @@ class GpuBusy:
         self._samples = []
 
     def mean(self) -> float | None:
-        """In percent; None without samples."""
+        """In percent, of all GPUs of the engine; None without samples."""
         samples = list(self._samples)
-        return fmean(samples) if samples else None
+        return round(100 * fmean(samples), 1) if samples else None
 
     def _sample(self) -> None:
-        try:
-            import pynvml  # noqa: PLC0415  comes with vLLM
-
-            pynvml.nvmlInit()
-            device = _handle(pynvml)
-            pause = threading.Event()
-            while not pause.wait(_EVERY_S):
-                self._samples.append(float(pynvml.nvmlDeviceGetUtilizationRates(device).gpu))
-        except Exception:  # noqa: BLE001  no GPU that tells: no figure
+        if not self._gpus.open():
             return
-
-
-def _handle(pynvml: Any) -> Any:
-    name = visible_device()
-    if isinstance(name, int):
-        return pynvml.nvmlDeviceGetHandleByIndex(name)
-    return pynvml.nvmlDeviceGetHandleByUUID(name)
+        pause = threading.Event()
+        while readings := self._gpus.read():
+            self._samples.append(fmean(reading.busy for reading in readings))
+            pause.wait(_EVERY_S)

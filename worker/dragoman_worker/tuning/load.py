@@ -84,7 +84,7 @@ class Load:
         self._settings = settings
         self._jobs = jobs
         self._detector = LanguageDetector()
-        self._gpu = GpuBusy()
+        self._gpu = GpuBusy(engine.limits.devices)
         self._tasks: list[asyncio.Task[None]] = []
         self._window = Window()
         self._metrics = Metrics(CollectorRegistry())

@@ -1,0 +1,67 @@
+"""Does `dragoman-worker tune` measure a real engine, and write settings that fit it?"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dragoman_schemas.connections import load_settings
+from dragoman_worker.settings import WorkerSettings
+
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(300)]
+
+MARK = "TUNE_TEST"
+"""In the environment of all that the command starts."""
+TEXTS = ("Where is the station?", "I have lost my keys.", "The weather is fine today, isn't it?")
+
+
+def test_tune_measures_vllm_in_one_start_and_writes_settings(
+    demo_model: Path, tmp_path: Path
+) -> None:
+    jobs = tmp_path / "jobs.jsonl"
+    lines = (
+        {"job_id": f"j{n}", "text": f"{text} {n}", "source_lang": "en", "target_lang": "de"}
+        for n, text in enumerate(TEXTS * 20)
+    )
+    jobs.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / "tuned"
+    command = [sys.executable, "-m", "dragoman_worker", "tune", "--json", "--jobs", str(jobs)]
+    command += ["--out", str(out), "--seconds-per-point", "1", "--warm-s", "0.2"]
+    command += ["--sequences", "1,8", "--stages", "memory", "--set", "engine.profile=demo"]
+    command += ["--set", f"engine.model={demo_model}"]
+    environment = {**os.environ, MARK: str(tmp_path)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=240, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+
+    one, eight = told["sweep"]
+    assert told["engine"]["name"] == "vllm"
+    assert told["sample"]["jobs"] == 60
+    assert 0 < told["sample"]["prompt_tokens"]["p50"] < 100
+    assert eight["output_tokens_per_s"] > 1.5 * one["output_tokens_per_s"]
+    assert 0 < one["kv_usage_max"] <= eight["kv_usage_max"]
+    assert one["decode_ms_per_token"] > 0
+    assert (one["failed"], eight["failed"], eight["preemptions"]) == (0, 0, 0)
+    assert told["chosen"]["sequences"] == 8
+    assert set(told["comparison"]) == {"default", "published"}
+    assert told["stages"][0]["why"].startswith("left out")
+    settings = load_settings(WorkerSettings, out / "settings.toml")
+    assert settings.engine.options == {"max_num_seqs": 8}
+    assert settings.engine.model == str(demo_model)
+    assert "chosen: 8" in (out / "tune.svg").read_text()
+    assert not [p for p in psutil.process_iter() if _is_ours(p, str(tmp_path))]
+
+
+def _is_ours(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get(MARK) == mark
+    except psutil.Error:
+        return False
