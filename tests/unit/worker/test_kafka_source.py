@@ -731,6 +731,7 @@ URGENT, BULK = TopicPartition("urgent", 0), TopicPartition("bulk", 0)
 async def lanes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     """Two topics with a partition each: a backlog of bulk, and nothing that is urgent."""
     monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
+    monkeypatch.setattr(module, "LONGEST_BACKOFF_S", 0.001)
     made = Bench(monkeypatch, "urgent:8", "bulk")
     await made.source.start(Deadline.after(5))
     made.consumer.fill(BULK, 15)
