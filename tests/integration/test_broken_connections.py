@@ -47,6 +47,27 @@ def test_a_redis_connection_that_breaks_under_a_command_is_an_outage_and_the_nex
     run(play())
 
 
+@pytest.mark.redis
+@RUNNERS
+@pytest.mark.parametrize("kind", [WorkerConnection, ClientConnection], ids=["worker", "client"])
+def test_a_redis_that_goes_while_it_is_greeted_is_an_outage_too(
+    kind: Any, run: Callable[[Any], None], redis_server: RedisServer
+) -> None:
+    async def greet_one_that_goes(connection: Any) -> None:
+        connection._writer.transport.abort()
+        await connection.on_connect()
+
+    async def play() -> None:
+        connection = kind(redis_server.url)
+        made_with = connection._redis.connection_pool.connection_kwargs
+        made_with["redis_connect_func"] = greet_one_that_goes
+        with pytest.raises(NotConnected):
+            await connection.send([("PING",)])
+        await connection.close()
+
+    run(play())
+
+
 @pytest.mark.kafka
 async def test_a_producer_whose_sender_died_is_replaced(
     kafka: KafkaBroker, topic: Callable[..., str]

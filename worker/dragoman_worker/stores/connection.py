@@ -40,12 +40,13 @@ class RedisConnection:
     async def send(self, commands: Sequence[Command]) -> list[Any]:
         """See Connection. Packed and read in bulk: redis-py's own pipeline does it one by one."""
         packed = b"".join(map(pack_command, commands))
-        connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
-        try:
-            await _sent(connection, packed)
-            replies = await _replies(connection, len(commands))
-        finally:
-            await self._pool.release(connection)
+        with breaks_told():  # greeting a server that is about to go breaks as any command does
+            connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
+            try:
+                await _sent(connection, packed)
+                replies = await _replies(connection, len(commands))
+            finally:
+                await self._pool.release(connection)
         for place, command in enumerate(commands):
             meaning = self._meanings.get(command[0])
             if meaning is not None and not isinstance(replies[place], Exception):
@@ -64,8 +65,7 @@ class RedisConnection:
 async def _sent(connection: Any, packed: bytes) -> None:
     task = asyncio.current_task()
     cancels = task.cancelling() if task else 0
-    with breaks_told():
-        await connection.send_packed_command(packed)
+    await connection.send_packed_command(packed)
     if task and task.cancelling() > cancels:  # redis-py's wait_for swallows it (Python 3.11)
         await connection.disconnect(nowait=True)
         raise asyncio.CancelledError
