@@ -176,7 +176,8 @@ class Run:
     def _tick(self) -> None:
         readings = self.engine.readings()
         if self.steered:
-            self.admission.steer(Seen(readings, len(self.inside), self.held_tokens, waiting=1))
+            free = len(self.inside) < self.admission.bounds.items
+            self.admission.steer(Seen(readings, self.held_tokens, tokens_hold_back=free))
         self._written.append((self.now, self.engine.written))
         bounds = self.admission.bounds
         self.ticks.append((self.now, bounds.items, bounds.tokens, readings))

@@ -49,12 +49,12 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Engine and permits at one tick. `waiting` is how many items wait for a permit."""
+    """Engine and permits at one tick."""
 
     engine: EngineReadings
-    held_items: int
     held_tokens: int
-    waiting: int
+    tokens_hold_back: bool
+    """Whether items wait for a permit although their number is free."""
 
 
 class Admission:
@@ -74,8 +74,7 @@ class Admission:
         """One tick. An engine that tells nothing of itself leaves everything as it is."""
         if seen.engine.kv_cache_usage is not None:
             crowded = seen.engine.waiting > self._items.margin
-            by_tokens = seen.waiting > 0 and seen.held_items < self._items.bound
-            self._tokens.steer(seen, holds_back=by_tokens and not crowded)
+            self._tokens.steer(seen, holds_back=seen.tokens_hold_back and not crowded)
             self._items.steer(seen.engine)
         return self.bounds
 
@@ -149,9 +148,7 @@ async def steering(admission: Admission, permits: Permits, engine: Engine) -> No
     """Keep the permits' bounds as the policy says, for ever."""
     while True:
         await asyncio.sleep(STEER_EVERY_S)
-        seen = Seen(
-            engine.readings(), permits.held_items, permits.held_tokens, waiting=permits.waiting
-        )
+        seen = Seen(engine.readings(), permits.held_tokens, permits.tokens_hold_back)
         bounds = admission.steer(seen)
         if bounds != Bounds(permits.items, permits.tokens):
             permits.resize(items=bounds.items, tokens=bounds.tokens)
