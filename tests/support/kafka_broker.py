@@ -193,8 +193,8 @@ class KafkaBroker:
             settings = folder / "server.properties"
             properties = self._properties(number, port, controller_port, voters, folder)
             if self._users:
-                _add_sasl(properties, sasl_port, self._users)
-            settings.write_text("".join(f"{name}={told}\n" for name, told in properties.items()))
+                properties = _with_sasl(properties, sasl_port, self._users)
+            settings.write_text(properties)
             cluster = f"--cluster-id={cluster_id}"  # the id may begin with a hyphen
             _java(jars, "kafka.tools.StorageTool", "format", cluster, "-c", str(settings))
             process = ChildProcess(
@@ -205,9 +205,9 @@ class KafkaBroker:
 
     def _properties(
         self, number: int, port: int, controller_port: int, voters: str, folder: Path
-    ) -> dict[str, object]:
+    ) -> str:
         in_sync = min(2, self._count)
-        return {
+        properties = {
             "process.roles": "broker,controller",
             "node.id": number,
             "controller.quorum.voters": voters,
@@ -228,6 +228,7 @@ class KafkaBroker:
             "broker.session.timeout.ms": 3000,
             "broker.heartbeat.interval.ms": 500,
         }
+        return "".join(f"{name}={value}\n" for name, value in properties.items())
 
     def _admin(self) -> AdminClient:
         # log_level 0: a refused connection while the broker starts is no news.
@@ -244,14 +245,13 @@ class KafkaBroker:
             node.process.wait_for(all_nodes_known, timeout_s=_START_S, what="serving")
 
 
-def _add_sasl(properties: dict[str, object], port: int, users: Mapping[str, str]) -> None:
+def _with_sasl(properties: str, port: int, users: Mapping[str, str]) -> str:
     known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-    properties["listeners"] = f"{properties['listeners']},SASL://127.0.0.1:{port}"
-    protocols = properties["listener.security.protocol.map"]
-    properties["listener.security.protocol.map"] = f"{protocols},SASL:SASL_PLAINTEXT"
-    properties["sasl.enabled.mechanisms"] = "PLAIN"
-    properties["listener.name.sasl.plain.sasl.jaas.config"] = f"{module} required {known};"
+    with_port = properties.replace("listeners=", f"listeners=SASL://127.0.0.1:{port},", 1)
+    with_map = with_port.replace("protocol.map=", "protocol.map=SASL:SASL_PLAINTEXT,", 1)
+    login = f"listener.name.sasl.plain.sasl.jaas.config={module} required {known};"
+    return f"{with_map}sasl.enabled.mechanisms=PLAIN\n{login}\n"
 
 
 def _java(jars: Path, *arguments: str) -> None:
