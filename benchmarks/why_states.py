@@ -2,6 +2,8 @@
 
 usage: why_states.py --model DIR [--small-model DIR] [--profile chat] [--services real|embedded]
        [--options '{"load_format": "dummy"}'] [--batch 512] [--out rows.json]
+on a CPU: --model demo/model --profile demo --batch 48 --tokens 24 --long-tokens 300
+          --options '{"max_model_len": 512, "enforce_eager": true, "enable_prefix_caching": false}'
 
 Three workers, of which the second starts while the first is measured:
   16 sequences and a KV cache for twice their short texts: with short texts `sequences`, with texts
@@ -50,6 +52,15 @@ BLOCK = 16
 PROMPT = 160
 """About what a text of 60 words and its instruction take; room is counted with it."""
 WORDS = 60
+GPU_OPTIONS = {
+    "load_format": "dummy",
+    "generation_config": "vllm",
+    "max_num_batched_tokens": 8192,
+    "max_model_len": 2048,
+    "gpu_memory_utilization": 0.05,  # of what no cache in bytes says
+}
+CACHE_GIB = {"few": 4, "many": 32, "small": 48}
+"""Room for 16, 512 and 1,024 sequences of Qwen3's shapes, so that no cache is the limit."""
 
 
 @dataclass
@@ -175,7 +186,7 @@ async def many_sequences(given: argparse.Namespace, bench: Bench, worker: Worker
     """Nothing, a backlog, and a backlog behind a Redis that stalls."""
     topic = worker.settings["kafka.topics"][0]
     await bench.state("queue_empty", worker, "no jobs")
-    await bench.publish(topic, "backlog", 8 * given.jobs, given.tokens)
+    await bench.publish(topic, "backlog", 5 * given.jobs, given.tokens)
     await bench.state("compute", worker, f"{given.batch} sequences")
     async with redis.asyncio.Redis.from_url(bench.redis) as store:
         await store.client_pause(60_000, all=False)
@@ -184,7 +195,7 @@ async def many_sequences(given: argparse.Namespace, bench: Bench, worker: Worker
 
 
 async def small_model(given: argparse.Namespace, bench: Bench, worker: Worker) -> None:
-    await bench.publish(worker.settings["kafka.topics"][0], "small", 12 * given.jobs, given.tokens)
+    await bench.publish(worker.settings["kafka.topics"][0], "small", 8 * given.jobs, given.tokens)
     await bench.state("engine_cpu", worker, "one engine, 1,024 sequences")
 
 
@@ -197,6 +208,10 @@ async def measure(given: argparse.Namespace, folder: Path) -> list[dict[str, Any
             Worker(topic.rpartition("-")[2], _settings(given, kafka, url, topic), folder)
             for topic in topics
         )
+        if _gpu():
+            for worker in (few, many, small):
+                size = CACHE_GIB[worker.name] * 1024**3
+                worker.settings |= _options({"kv_cache_memory_bytes": size})
         blocks = _small_cache(given) // BLOCK
         few.settings |= _options(
             {"max_num_seqs": 16, "block_size": BLOCK, "num_gpu_blocks_override": blocks}
@@ -268,7 +283,7 @@ def main() -> None:
     parser.add_argument("--model", required=True)
     parser.add_argument("--small-model")
     parser.add_argument("--profile", default="chat")
-    parser.add_argument("--options", type=json.loads, default={})
+    parser.add_argument("--options", type=json.loads, default=GPU_OPTIONS)
     parser.add_argument("--services", choices=("real", "embedded"), default="embedded")
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--tokens", type=int, default=85)
