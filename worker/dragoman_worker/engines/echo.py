@@ -103,7 +103,7 @@ class EchoEngine:
         self._raise_if_dead()
         self._raise_if_too_long(request)
         fault, source = split_fault(request.source) if self._faults else (None, request.source)
-        tokens = len(request.prompt_ids)
+        tokens = len(request.prompt_ids) + self.count_tokens(source)
         if self._running >= self._limits.max_num_seqs:
             await self._wait_for_turn()
         else:
