@@ -56,6 +56,7 @@ def figures_of(windows: Sequence[Mapping[str, Any]], sample: int) -> dict[str, A
     """
     latencies = [1000 * one for window in windows for one in window["latencies"]]
     decode = [w["decode_s"] for w in windows if w["decode_s"] is not None]
+    answers = [one for window in windows for one in window["answers"]]
     kv = [w["kv_usage_max"] for w in windows if w["kv_usage_max"] is not None]
     jobs = sum(window["jobs"] for window in windows)
     return {
@@ -67,6 +68,7 @@ def figures_of(windows: Sequence[Mapping[str, Any]], sample: int) -> dict[str, A
         "prompt_tokens_per_s": _rate(windows, "prompt_tokens"),
         "decode_ms_per_token": round(1000 * sum(decode) / len(decode), 3) if decode else None,
         "latency_ms": spread(latencies),
+        "answer_tokens": spread(answers, 0),
         "kv_usage_max": round(max(kv), 4) if kv else None,
         "running_max": sum(window["running_max"] for window in windows),
         "preemptions": sum(window["preemptions"] for window in windows),

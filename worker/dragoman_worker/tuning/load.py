@@ -65,6 +65,8 @@ class Window:
     prompt_tokens: int = 0
     output_tokens: int = 0
     latencies: list[float] = field(default_factory=list)
+    answers: list[int] = field(default_factory=list)
+    """Tokens of each."""
     kv_usage_max: float | None = None
     running_max: int = 0
     waiting_max: int = 0
@@ -226,7 +228,9 @@ class Load:
         window.items += len(plan.items)
         window.failed += plan.first_failure() is not None
         window.prompt_tokens += sum(unit.prompt_tokens for unit in plan.units)
-        window.output_tokens += sum(unit.completion_tokens for unit in plan.units)
+        answers = [unit.completion_tokens for unit in plan.units]
+        window.answers += answers
+        window.output_tokens += sum(answers)
         window.latencies.append(seconds)
 
     async def _watch(self) -> None:

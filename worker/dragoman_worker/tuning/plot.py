@@ -116,7 +116,8 @@ def _levels(axes: Any, comparison: Mapping[str, Row], sweep: Sequence[Row]) -> N
     top = 0.045 * axes.get_ylim()[1]
     levels: list[tuple[float, str]] = []
     for name, words in _WORDS.items():
-        if (row := comparison.get(name)) is None:
+        row = comparison.get(name)
+        if row is None or (name == "chosen" and row == comparison.get("default")):
             continue
         told = f"{words}: {row['jobs_per_s']:.4g}"
         near = next(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from rich import box
@@ -22,6 +23,8 @@ NAMES: Final = {
 _BAR: Final = 16
 _PUBLISHED: Final = "Published: VoicePing's 25 in flight, 16 sequences."
 _HEADINGS: Final = ("tok/s", "ms/tok", "p99 ms", "KV", "GPU")
+_SAMPLE: Final = ("jobs", "unplanned", "prompt_tokens", "output_budget", "items_a_job")
+_RANKS: Final = ("p50", "p95", "p99", "max")
 _KEPT: Final = (
     "jobs_per_s",
     "items_per_s",
@@ -59,8 +62,9 @@ def as_data(found: Findings) -> dict[str, Any]:
         "engine": survey["engine"],
         "limits": survey["limits"],
         "sample": {
-            name: survey[name]
-            for name in ("jobs", "unplanned", "prompt_tokens", "output_budget", "items_a_job")
+            **{name: survey[name] for name in _SAMPLE},
+            "answer_tokens": found.answer_tokens,
+            "arrivals": asdict(found.arrivals) if found.arrivals else None,
         },
         "sweep": [{"sequences": row["drive"]["items"], **_kept(row)} for row in found.sweep],
         "chosen": chosen,
@@ -106,22 +110,19 @@ def show(console: Console, found: Findings) -> None:
 def _show_sample(console: Console, found: Findings) -> None:
     survey = found.survey
     table = Table(box=box.SIMPLE_HEAD, title=f"{survey['jobs']} jobs, {survey['model']}")
-    for heading in ("", "p50", "p95", "p99", "max"):
+    for heading in ("", *_RANKS):
         table.add_column(heading, justify="right" if heading else "left")
-    names = {
-        "prompt_tokens": "tokens of a prompt",
-        "output_budget": "most tokens of an answer",
-        "items_a_job": "items of a job",
+    told = {
+        "tokens of a prompt": survey["prompt_tokens"],
+        "tokens of an answer": found.answer_tokens,
+        "items of a job": survey["items_a_job"],
     }
-    for name, told in names.items():
-        spread = survey[name] or {}
-        table.add_row(
-            told, *(f"{spread.get(rank, 0):,.0f}" for rank in ("p50", "p95", "p99", "max"))
-        )
+    for name, spread in told.items():
+        table.add_row(name, *(f"{(spread or {}).get(rank, 0):,.0f}" for rank in _RANKS))
     console.print(table)
     if survey["unplanned"]:
-        told = f"{survey['unplanned']} jobs cannot be run: {survey['first_error']}"
-        console.print(told, style="yellow", markup=False)
+        unfit = f"{survey['unplanned']} jobs cannot be run: {survey['first_error']}"
+        console.print(unfit, style="yellow", markup=False)
 
 
 def _sweep_table(found: Findings) -> Table:

@@ -108,7 +108,7 @@ class Rig:
             await self._bury()
             row = {"refused": str(refused), "knob": refused.knob}
         row = {"key": self._key(point), **self._named(point), **row}
-        row["at"] = datetime.now(UTC).isoformat(timespec="seconds")
+        row["at"] = _now()
         self.rows.add(row)
         self._keep(row)
         return row
@@ -118,7 +118,13 @@ class Rig:
         key = key_of({"survey": self._told_to(point), "sample": self._digest})
         if (known := self.rows.get(key)) is not None:
             return known
-        engine = (await self._with_engines(point, 0.0))[0]
+        try:
+            engine = (await self._with_engines(point, 0.0))[0]
+        except Refused as refused:
+            why = {"refused": str(refused), "knob": refused.knob, "at": _now()}
+            # A key of its own: the next run tries again.
+            self.rows.add({"key": key_of({"of": key, **why}), **self._named(point), **why})
+            raise
         told = await engine.ask("survey", most=most)
         row: Row = {
             "key": key,
@@ -243,6 +249,10 @@ class Rig:
 
 def _said(ready: Ready) -> Row:
     return {"limits": dict(ready.limits), "engine": dict(ready.engine), "model": ready.model}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 async def _until(engines: Sequence[EngineProcess], jobs: int, within_s: float) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from dragoman_worker.replicas import GPU_SHARE, MEMORY
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning import knee
+from dragoman_worker.tuning.figures import Arrivals
 from dragoman_worker.tuning.load import Drive
 from dragoman_worker.tuning.rig import OutOfBudget, Point, Rig
 from dragoman_worker.tuning.rows import Row
@@ -44,7 +45,15 @@ class Findings:
     comparison: dict[str, Row] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    arrivals: Arrivals | None = None
     complete: bool = True
+
+    @property
+    def answer_tokens(self) -> dict[str, float] | None:
+        """Tokens of an answer, from the point that saw most of them."""
+        seen = [row for row in self.sweep if row["answer_tokens"]]
+        most = max(seen, key=lambda row: int(row["jobs"]), default=None)
+        return most["answer_tokens"] if most else None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -79,7 +88,7 @@ class Tuner:
         """All stages. Raises NothingMeasured, and Refused if the engine does not even start."""
         rig = self._rig
         survey = await rig.survey(Point("survey", Drive(), self._base))
-        found = Findings(survey)
+        found = Findings(survey, arrivals=self._sample.arrivals)
         await self._sweep(found)
         if not found.sweep:
             raise NothingMeasured("the engine ended before a point was measured; see its log")
@@ -87,7 +96,7 @@ class Tuner:
         await self._compare(found)
         await self._stages(found)
         await self._verify(found)
-        found.notes += notes(found, self._sample, self._base)
+        found.notes += notes(found, self._base)
         return found
 
     async def _sweep(self, found: Findings) -> None:
@@ -186,7 +195,7 @@ def measured(row: Row) -> knee.Measured:
     )
 
 
-def notes(found: Findings, sample: Sample, base: Mapping[str, Any]) -> list[str]:
+def notes(found: Findings, base: Mapping[str, Any]) -> list[str]:
     """What a person should know about these figures."""
     said: list[str] = []
     choice = found.choice
@@ -196,8 +205,8 @@ def notes(found: Findings, sample: Sample, base: Mapping[str, Any]) -> list[str]
             f"Throughput was still growing at {choice.sequences} sequences, the most that was "
             f"tried: try more by --max-sequences {more}."
         )
-    if sample.arrivals is not None and choice is not None:
-        said.append(_concurrency(found, sample))
+    if found.arrivals is not None and choice is not None:
+        said.append(_concurrency(found, found.arrivals))
     if any(row["passes"] > 1.5 for row in found.sweep):
         said.append(
             "The sample was run more than once within a point, so prompts were found in the prefix "
@@ -211,9 +220,7 @@ def notes(found: Findings, sample: Sample, base: Mapping[str, Any]) -> list[str]
     return said
 
 
-def _concurrency(found: Findings, sample: Sample) -> str:
-    rates = sample.arrivals
-    assert rates is not None  # noqa: S101  asked before
+def _concurrency(found: Findings, rates: Arrivals) -> str:
     fits = [row for row in found.sweep if row["jobs_per_s"] >= rates.jobs_per_s]
     if not fits:
         return (

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,7 @@ from dragoman_worker.tuning.rig import OutOfBudget, Pace, Point, Rig
 from dragoman_worker.tuning.sample import from_file
 from dragoman_worker.tuning.session import CannotMeasure, Request
 from dragoman_worker.tuning.tune_session import tuned
+from support.waiting import wait_until
 
 LATENCY_S = 0.02
 PACE = Pace(seconds=0.3, warm_s=0.05)
@@ -76,6 +80,7 @@ async def test_tune_finds_where_the_engine_is_full_and_a_second_run_measures_not
     told = json.loads((tmp_path / "out" / "tune.json").read_text())
     assert [row["sequences"] for row in told["sweep"]] == [1, 2, 4]
     assert told["chosen"]["sequences"] == 4
+    assert told["sample"]["answer_tokens"]["max"] == 7  # "[de] Two, and more of it.", by four
     # Each place of the engine does a job in its latency, and no more.
     for row in told["sweep"]:
         assert 0 < row["jobs_per_s"] <= 1.05 * row["sequences"] / LATENCY_S
@@ -97,6 +102,27 @@ async def test_tune_finds_where_the_engine_is_full_and_a_second_run_measures_not
     assert json.loads((tmp_path / "out" / "tune.json").read_text()) == told
 
 
+def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "dragoman_worker", "tune", "--out", str(out)]
+    command += ["--jobs", str(jobs(tmp_path)), "--seconds-per-point", "0.2", "--warm-s", "0"]
+    command += ["--set", "engine.kind=echo", "--set", "engine.echo.latency_s=0.02"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: _measured(out) >= 2, timeout_s=60, what="two rows")
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "this goes on from there:\n  dragoman-worker tune --out" in told
+    assert _measured(out) >= 2
+    assert not (out / "sample.jsonl").exists()
+
+
+def _measured(out: Path) -> int:
+    place = out / "rows.jsonl"
+    lines = place.read_text().splitlines() if place.exists() else []
+    return sum('"jobs_per_s"' in line for line in lines)
+
+
 async def test_without_time_and_rows_nothing_is_measured_and_that_is_told(tmp_path: Path) -> None:
     nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
     with pytest.raises(CannotMeasure, match="needs 0 s"):
@@ -107,6 +133,7 @@ async def test_an_engine_that_does_not_start_names_its_setting(tmp_path: Path) -
     wrong = echo(**{"engine.options.max_model_len": "long"})
     with pytest.raises(CannotMeasure, match=r"^engine\.options\.max_model_len: give a whole"):
         await tuned(request(tmp_path, wrong), all_wishes())
+    assert [row["knob"] for row in rows(tmp_path)] == ["engine.options.max_model_len"]
 
 
 async def test_a_refused_setting_is_a_row_with_its_knob_and_the_next_point_is_measured(
