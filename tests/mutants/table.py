@@ -24,7 +24,8 @@ SCHEMAS, CLIENT = "schemas/dragoman_schemas", "producer/dragoman_producer"
 WORKER, EXECUTOR = "unit/worker/test_worker.py", "unit/worker/test_executor.py"
 SOURCE, TRANSLATION = "unit/worker/test_kafka_source.py", "unit/worker/test_translation.py"
 PERMITS, RETRY = "unit/worker/test_permits.py", "unit/worker/test_retry.py"
-LANES = "unit/worker/test_lanes.py"
+LANES, ADMISSION = "unit/worker/test_lanes.py", "unit/worker/test_admission.py"
+BOTTLENECK = "unit/worker/test_bottleneck.py"
 SCRIPTS, STORE = "contract/test_scripts.py", "contract/test_store.py"
 CRASHES, LETTERS = "contract/test_crash_points.py", "chaos/test_dead_letter_faults.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
@@ -177,7 +178,7 @@ MUTANTS = (
     Mutant(
         "generate without permit",
         f"{CORE}/translation.py",
-        "            permit = await self._permits.acquire(plan.job.job_id, unit.tokens)",
+        "            permit = await self._enter(plan, unit)",
         "            permit = self._permits._take(plan.job.job_id, unit.tokens)",
         TRANSLATION,
     ),
@@ -244,6 +245,41 @@ MUTANTS = (
         "max(1, most * weight // (2 * total))",
         "0",
         LANES,
+    ),
+    Mutant(
+        "a preemption is answered for as long as it is told of",
+        f"{CORE}/admission.py",
+        "            if seen.held_tokens <= self.bound:\n",
+        "            if True:\n",
+        ADMISSION,
+    ),
+    Mutant(
+        "hundreds wait inside the engine",
+        f"{CORE}/admission.py",
+        "            self.bound = min(self.bound, wanted)",
+        "            pass",
+        ADMISSION,
+    ),
+    Mutant(
+        "tokens rise without end",
+        f"{CORE}/admission.py",
+        "min(self._most, fills, self.bound + self._rise)",
+        "self.bound + self._rise",
+        ADMISSION,
+    ),
+    Mutant(
+        "permits that wait for Redis pass for a fed engine",
+        f"{CORE}/bottleneck.py",
+        "    if inside >= FED * room or",
+        "    if moment.held >= FED * room or",
+        BOTTLENECK,
+    ),
+    Mutant(
+        "one moment decides what limits throughput",
+        f"{CORE}/bottleneck.py",
+        "maxlen=max(1, round(seconds / every_s))",
+        "maxlen=1",
+        BOTTLENECK,
     ),
     Mutant(
         "a cancelled waiter keeps its permit",
