@@ -9,6 +9,7 @@ import pytest
 from dragoman_schemas.results import JobStatus
 from dragoman_worker import worker as worker_module
 from dragoman_worker.errors import EngineDead, EngineFailed, Halt, Unavailable
+from dragoman_worker.kafka.memory import MemorySource
 from dragoman_worker.permits import Permits
 from dragoman_worker.ports import TakeReply, TakeRequest
 from dragoman_worker.worker import Worker, WorkerState
@@ -256,6 +257,36 @@ async def test_no_more_bytes_are_in_hand_than_the_bound_and_one_record() -> None
         await eventually(lambda: worker.polled_at > polled, timeout_s=TIMEOUT_S, what="a turn")
         assert core.engine.inside == texts[:1]
         released.set()
+        await core.all_completed()
+
+
+async def test_a_backlog_of_one_lane_keeps_no_job_of_another_from_the_engine() -> None:
+    lanes = {"urgent": 8, "bulk": 1}
+    core = Core(
+        source=MemorySource(topics=tuple(lanes), poll_s=0.01),
+        permits=Permits(items=2, tokens=100_000, weights=lanes),
+        jobs_in_hand=8,
+        weights=lanes,
+    )
+    texts = [f"bulk {letter}" for letter in "abcdefghijklmnop"]
+    held = [core.engine.hold(text) for text in texts]
+    for number, text in enumerate(texts):
+        core.source.append(record(f"b{number}", text), topic="bulk")
+    async with core.working():
+        await core.inside(*texts[:2])
+        await eventually(lambda: len(core.in_hand) == 5, timeout_s=TIMEOUT_S, what="a full lane")
+        now = core.engine.hold("urgent now")
+        core.source.append(record("u", "urgent now"), topic="urgent")
+        await eventually(lambda: len(core.in_hand) == 6, timeout_s=TIMEOUT_S, what="it is in hand")
+        held[1].set()
+        await core.inside(texts[0], "urgent now")
+        for released in (now, *held):
+            released.set()
+        await eventually(
+            lambda: core.source.committed(topic="bulk") == len(texts),
+            timeout_s=TIMEOUT_S,
+            what="bulk is not forgotten",
+        )
         await core.all_completed()
 
 
