@@ -452,7 +452,7 @@ MUTANTS = (
         "submitted before it is acknowledged",
         f"{CLIENT}/publisher.py",
         "            await acknowledged\n",
-        "",
+        "            pass\n",
         "integration/test_client_outages.py",
     ),
     Mutant(
@@ -555,5 +555,19 @@ MUTANTS = (
         "        return in_hand.left if ending and not outages.any else None\n",
         "        return in_hand.left if ending else None\n",
         "unit/worker/test_watches.py",
+    ),
+    Mutant(
+        "a break that only uvloop tells of is a defect",
+        f"{SCHEMAS}/redis_access/redis_py.py",
+        '        if "handler is closed" not in str(error):\n            raise\n',
+        "        raise\n",
+        "integration/test_broken_connections.py",
+    ),
+    Mutant(
+        "a break while greeting is a defect",
+        f"{CORE}/stores/connection.py",
+        "        with breaks_told():  # greeting",
+        "        if packed:  # greeting",
+        "integration/test_broken_connections.py",
     ),
 )
