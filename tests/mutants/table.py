@@ -518,7 +518,7 @@ MUTANTS = (
         f"{CORE}/supervisor/keeper.py",
         "min(now - seen_at, every_s + ASK_S), now",
         "now - seen_at, now",
-        SUPERVISOR,
+        "unit/worker/test_supervisor_keeper.py",
     ),
     Mutant(
         "a replica killed in a drain is started again",
@@ -569,5 +569,12 @@ MUTANTS = (
         "        with breaks_told():  # greeting",
         "        if packed:  # greeting",
         "integration/test_broken_connections.py",
+    ),
+    Mutant(
+        "suspects keep all others out",
+        f"{CORE}/permits.py",
+        "                self._between = min(self._items, len(self._turns))\n",
+        "                self._between = 0\n",
+        PERMITS,
     ),
 )

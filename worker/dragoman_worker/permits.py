@@ -50,6 +50,8 @@ class Permits:
         self._turns: Turns[_Waiter] = Turns(weights)
         self._alone: str | None = None
         self._solitude: deque[tuple[str, asyncio.Future[None]]] = deque()
+        self._between = 0
+        """How many may still enter before the next one that wants to be alone."""
         self._draining = False
         self._closed = False
 
@@ -131,6 +133,8 @@ class Permits:
     async def alone(self, line: str) -> AsyncIterator[None]:
         """Inside, only items of `line` are in the engine: nobody else is there or enters.
 
+        Between two such turns those enter who wait, at most an engine full of them: hundreds of
+        suspects, which a crash of a busy worker makes, would else keep all others out for long.
         Raises Draining when the worker stops before it is this line's turn.
         """
         if self._draining:
@@ -144,6 +148,7 @@ class Permits:
         finally:
             if self._alone == line and _granted(turn):
                 self._alone = None
+                self._between = min(self._items, len(self._turns))
             else:
                 self._solitude = deque(wait for wait in self._solitude if wait[1] is not turn)
             self._grant()
@@ -180,7 +185,7 @@ class Permits:
             return False
         if self._alone is not None and line != self._alone:
             return False
-        if self._alone is None and self._solitude:
+        if self._alone is None and self._solitude and not self._between:
             return False  # let the engine run empty for the one who must be alone
         if len(self._held) == 0:
             return True  # whatever its size: it would never fit otherwise
@@ -191,6 +196,7 @@ class Permits:
         permit = Permit(line, tokens)
         self._granted += 1
         self._held[id(permit)] = self._granted
+        self._between = max(0, self._between - 1)
         return permit
 
     def _grant(self) -> None:
@@ -209,14 +215,15 @@ class Permits:
             return
         while self._solitude and self._solitude[0][1].done():
             self._solitude.popleft()  # cancelled, and its task has not run since
-        if self._alone is None and len(self._held) == 0 and self._solitude:
+        empty = len(self._held) == 0 and not (self._between and self._turns)
+        if self._alone is None and empty and self._solitude:
             self._alone, turn = self._solitude.popleft()
             turn.set_result(None)
 
     def _next_turn(self) -> Turn[_Waiter] | None:
         if self._alone is not None:
             turn = self._turns.first_of(self._alone)
-        elif self._solitude:
+        elif self._solitude and not self._between:
             turn = None
         else:
             turn = self._turns.first()

@@ -260,6 +260,30 @@ async def test_two_that_want_to_be_alone_are_so_one_after_the_other() -> None:
     assert (permits.held_items, permits.waiting) == (0, 0)
 
 
+async def test_between_two_that_want_to_be_alone_those_get_in_who_wait() -> None:
+    """Else hundreds of suspects, run one by one, would keep everybody else out for long."""
+    permits = Permits(items=2, tokens=100)
+    order: list[str] = []
+
+    async def one(line: str) -> None:
+        permit = await permits.acquire(line, 1)
+        order.append(line)
+        await settle()
+        permits.release(permit)
+
+    async def suspect(line: str) -> None:
+        async with permits.alone(line):
+            await one(line)
+
+    async with permits.alone("s0"):
+        tasks = [asyncio.create_task(suspect(f"s{number}")) for number in range(1, 4)]
+        tasks += [asyncio.create_task(one(f"o{number}")) for number in range(5)]
+        await settle()
+        await one("s0")
+    await asyncio.gather(*tasks)
+    assert order == ["s0", "o0", "o1", "s1", "o2", "o3", "s2", "o4", "s3"]
+
+
 async def test_one_that_waits_to_be_alone_and_is_cancelled_blocks_nobody() -> None:
     permits = Permits(items=4, tokens=100)
     inside = await permits.acquire("a", 1)
