@@ -60,7 +60,7 @@ chaos: install services ## Many seeded storms and the table (ARGS="--seeds 1-30 
 	PYTHONPATH=tests $(BIN)/python tests/chaos/run.py $(ARGS)
 
 soak: install services ## One storm of an hour, and what grows meanwhile (ARGS="--minutes 60")
-	PYTHONPATH=tests $(BIN)/python tests/chaos/run.py --minutes 60 --rate 60 --latency 3 $(ARGS)
+	PYTHONPATH=tests $(BIN)/python tests/chaos/run.py --minutes 60 --rate 40 --latency 2 $(ARGS)
 
 fmt: install ## Format and fix what ruff can fix
 	$(BIN)/ruff check --fix

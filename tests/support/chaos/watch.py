@@ -67,7 +67,7 @@ class Watch:
         self._known: dict[str, tuple[bytes | None, ...]] = {}
         self._order: list[str] = []
         self._open: dict[str, list[Spot]] = {}
-        self._entered = 0
+        self._entered = self._read = 0
         self._random = random.Random(0)
         self._ended_at = self._committed_at = self._told_at = time.monotonic()
         self._committed: dict[int, int] = {}
@@ -118,12 +118,19 @@ class Watch:
                 spots = self._open.setdefault(sent.job_id, [])
                 spots.extend([] if sent.kind is Kind.CONFLICT else [spot])
         self._entered += len(entries)
-        self._read_open(client, list(self._open)[:_CHUNK])
+        self._read_open(client, self._next_open())
         if self._order:
             again = self._random.choices(self._order, k=_SAMPLE)
             for job_id, end in zip(again, self._system.ends(client, again), strict=True):
                 self._compare(job_id, self._known[job_id], end)
         self.seen.looks += 1
+
+    def _next_open(self) -> list[str]:
+        """As many as one look reads: round and round, or the first to be stuck would hide others."""
+        ids = list(self._open)
+        first = self._read if self._read < len(ids) else 0
+        self._read = first + _CHUNK
+        return ids[first : first + _CHUNK]
 
     def _read_open(self, client: redis.Redis, job_ids: Sequence[str]) -> None:
         for job_id, end in zip(job_ids, self._system.ends(client, job_ids), strict=True):
