@@ -126,7 +126,7 @@ class Watch:
         self.seen.looks += 1
 
     def _next_open(self) -> list[str]:
-        """As many as one look reads: round and round, or the first to be stuck would hide others."""
+        """As many as one look reads, in turn: the first to be stuck would hide the others."""
         ids = list(self._open)
         first = self._read if self._read < len(ids) else 0
         self._read = first + _CHUNK
