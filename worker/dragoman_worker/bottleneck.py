@@ -67,6 +67,8 @@ class Moment:
     """Items with a permit."""
     items: int
     """The bound of the permits in items."""
+    tokens: int
+    """And in tokens."""
     tokens_hold_back: bool
     """Whether items wait for a permit and only its tokens are wanting."""
     engine: EngineReadings
@@ -94,6 +96,7 @@ class Load:
     stalled: float
     held: float
     items: float
+    tokens: float
     tokens_hold_back: float
     running: float
     waiting: float
@@ -103,6 +106,7 @@ class Load:
     loop_busy: float
     loop_late_s: float
     max_num_seqs: float
+    kv_cache_tokens: float
     full_batch: float
     devices: float
     gpu_busy: float | None = None
@@ -177,6 +181,7 @@ class Window:
             stalled=fmean(moment.stalled for moment in moments),
             held=fmean(moment.held for moment in moments),
             items=fmean(moment.items for moment in moments),
+            tokens=fmean(moment.tokens for moment in moments),
             tokens_hold_back=fmean(moment.tokens_hold_back for moment in fed or moments),
             running=fmean(each.running for each in engine),
             waiting=fmean(each.waiting for each in engine),
@@ -186,6 +191,7 @@ class Window:
             loop_busy=fmean(moment.loop_busy for moment in moments),
             loop_late_s=fmean(moment.loop_late_s for moment in moments),
             max_num_seqs=limits.max_num_seqs,
+            kv_cache_tokens=limits.kv_cache_tokens,
             full_batch=limits.full_batch,
             devices=limits.devices,
             gpu_busy=fmean(busy) if busy else None,
@@ -206,8 +212,9 @@ def _state(moment: Moment, max_num_seqs: int) -> Cause | None:
 def together(loads: Sequence[Load]) -> Load:
     """One load of many engines: counts and rates are added up, shares and times averaged."""
     added = {
-        *("queued", "in_hand", "storing", "stalled", "held", "items", "running", "waiting"),
-        *("preemptions_per_s", "items_per_s", "max_num_seqs", "full_batch", "devices"),
+        *("queued", "in_hand", "storing", "stalled", "held", "items", "tokens", "running"),
+        *("waiting", "preemptions_per_s", "items_per_s", "max_num_seqs", "kv_cache_tokens"),
+        *("full_batch", "devices"),
     }
     values: dict[str, float | None] = {}
     for field in fields(Load):

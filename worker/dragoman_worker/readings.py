@@ -95,6 +95,7 @@ class Reading:
             in_hand=steps.total(),
             held=permits.held_items,
             items=permits.items,
+            tokens=permits.tokens,
             tokens_hold_back=permits.tokens_hold_back,
             engine=readings,
             preempted=preempted,

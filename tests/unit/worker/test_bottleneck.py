@@ -40,6 +40,7 @@ def moment(
         in_hand=1_800,
         held=held,
         items=615,
+        tokens=840_000,
         tokens_hold_back=False,
         engine=EngineReadings(running, waiting, usage, 0),
         preempted=0,

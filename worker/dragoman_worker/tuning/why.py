@@ -169,7 +169,8 @@ def _kv_cache(load: Load) -> tuple[str, str]:
         f"{', others wait for its tokens' if held else ''}, {load.preemptions_per_s:.1f} sequences "
         f"a second are preempted, and {_runs(load)}."
     )
-    if held and load.kv_cache_usage < 0.5 and load.preemptions_per_s == 0:
+    # Nobody but a person sets a bound below a cache that has room.
+    if held and load.tokens < load.kv_cache_tokens and load.kv_cache_usage < 0.5:
         return sentence, "Raise limits.tokens_in_engine, or leave it out: the worker finds its own."
     if load.devices == 0:
         return sentence, "Give it more memory: engine.options.kv_cache_memory_bytes."

@@ -1,0 +1,100 @@
+"""Does `why` name the limits of the real engine, on a CPU, held in them by settings and jobs?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.foreign import publish
+from support.kafka_broker import KafkaBroker
+from support.redis_server import RedisServer
+from support.why import is_named
+from support.worker_process import WorkerProcess
+
+MakeTopic = Callable[..., str]
+OpenWorker = Callable[..., Any]
+SETTINGS = {
+    "engine.kind": "vllm",
+    "engine.profile": "demo",
+    "engine.exact_lengths": True,
+    "engine.options.max_model_len": 512,
+    "engine.options.enforce_eager": True,
+    "engine.options.enable_prefix_caching": False,
+    "engine.options.gpu_memory_utilization": 0.2,  # of a machine where others run, too
+    "quality.level": "off",
+}
+READY_S = 420.0  # vLLM starts in 20 s on two quiet cores, and in minutes on busy ones
+SHORT, LONG = 24, 400
+
+pytestmark = [pytest.mark.vllm, pytest.mark.kafka, pytest.mark.redis, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def working(
+    kafka: KafkaBroker,
+    redis_server: RedisServer,
+    topic: MakeTopic,
+    demo_model: Path,
+    tmp_path: Path,
+) -> OpenWorker:
+    """A worker with so many sequences, and a function that gives it jobs of so many tokens."""
+
+    @contextmanager
+    def work(**options: int) -> Iterator[tuple[WorkerProcess, Callable[[str, int, int], None]]]:
+        name = topic(partitions=1)
+        kafka.create_topic(f"{name}-dead", 1)
+        engine = {f"engine.options.{option}": value for option, value in options.items()}
+        worker = WorkerProcess(
+            tmp_path,
+            kafka=kafka.bootstrap,
+            redis=redis_server.url,
+            topic=name,
+            settings={**SETTINGS, **engine, "engine.model": str(demo_model)},
+        )
+
+        def give(kind: str, count: int, tokens: int) -> None:
+            publish(kafka.bootstrap, name, [job(f"{name}-{kind}{n}", tokens) for n in range(count)])
+
+        with worker:
+            worker.ready(READY_S)
+            yield worker, give
+
+    return work
+
+
+def job(job_id: str, tokens: int) -> dict[str, Any]:
+    return {
+        "job_id": job_id,
+        "text": "Good morning!",
+        "source_lang": "en",
+        "target_lang": "de",
+        "sampling": {"max_tokens": tokens},
+    }
+
+
+def test_two_sequences_are_too_few(working: OpenWorker) -> None:
+    with working(max_num_seqs=2) as (worker, give):
+        give("short", 3_000, SHORT)
+        told = is_named(worker, "sequences", settle_s=90)
+        assert told["change"].startswith("Raise engine.options.max_num_seqs")
+        assert told["numbers"]["max_num_seqs"] == 2
+        assert told["numbers"]["kv_cache_usage"] < 0.5
+
+
+def test_short_texts_take_all_of_a_cpu_and_long_ones_its_cache(working: OpenWorker) -> None:
+    """48 sequences in 4,096 tokens: short ones fit all, and of long ones a quarter does."""
+    options = {"max_num_seqs": 48, "block_size": 32, "num_gpu_blocks_override": 128}
+    with working(**options) as (worker, give):
+        give("short", 3_000, SHORT)
+        told = is_named(worker, "compute", settle_s=90)
+        assert "two limits are one" in told["sentence"]
+        assert told["numbers"]["running"] > 32
+        give("long", 500, LONG)
+        told = is_named(worker, "kv_cache", settle_s=120)
+        assert "kv_cache_memory_bytes" in told["change"]
+        assert told["numbers"]["running"] < 30
+        assert worker.metric("dragoman_engine_waiting") <= 24, "never many wait inside"
