@@ -67,7 +67,8 @@ def draw_tune(place: Path, told: Mapping[str, Any], title: str) -> None:
         _lines(axes, late, sweep)
         compared = [row["jobs_per_s"] for row in told["comparison"].values()]
         axes.set_ylim(0, 1.16 * max([*compared, *(row["jobs_per_s"] for row in sweep)]))
-        _mark(axes, sweep, chosen)
+        kept = bool((told["chosen"] or {}).get("keeps_given"))
+        _mark(axes, sweep, chosen, "the sweep's choice" if kept else "chosen")
         _levels(axes, told["comparison"], sweep)
         axes.set_title(title, loc="left", fontsize=11)
         save(figure, place)
@@ -94,14 +95,14 @@ def _lines(axes: Any, late: Any, sweep: Sequence[Row]) -> None:
     axes.patch.set_visible(False)
 
 
-def _mark(axes: Any, sweep: Sequence[Row], chosen: int | None) -> None:
+def _mark(axes: Any, sweep: Sequence[Row], chosen: int | None, word: str) -> None:
     for row in sweep:
         if row["sequences"] == chosen:
             place = (row["sequences"], row["jobs_per_s"])
             ring = {"markersize": 15, "markeredgewidth": 2, "fillstyle": "none"}
             axes.plot(*place, marker="o", color=INK, **ring)
             axes.annotate(
-                f"chosen: {chosen}",
+                f"{word}: {chosen}",
                 place,
                 xytext=(0, 14),
                 textcoords="offset points",

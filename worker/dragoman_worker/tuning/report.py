@@ -52,6 +52,7 @@ def as_data(found: Findings) -> dict[str, Any]:
             "sequences": found.choice.sequences,
             "why": found.choice.why,
             "degraded": found.choice.degraded,
+            "keeps_given": found.keeps_given,
             "options": found.options,
             "replicas": found.replicas,
         }
@@ -92,7 +93,10 @@ def show(console: Console, found: Findings) -> None:
     _show_sample(console, found)
     console.print(_sweep_table(found))
     if found.choice is not None:
-        console.print(f"[bold]Chosen: {found.choice.sequences} sequences.[/] {found.choice.why}.")
+        kept = " by the sweep, and not kept (see below)" if found.keeps_given else ""
+        console.print(
+            f"[bold]Chosen{kept}: {found.choice.sequences} sequences.[/] {found.choice.why}."
+        )
         console.print(RULE, style="dim")
     if found.decisions:
         console.print()

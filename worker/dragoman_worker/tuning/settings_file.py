@@ -30,10 +30,18 @@ def text(settings: WorkerSettings, found: Findings) -> str:
     kept_back = [name for group, leaf in _SECRETS if (name := _taken_out(tree, group, leaf))]
     engine = tree.setdefault("engine", {})
     options = {**settings.engine.options, **found.options}
-    engine |= {"kind": settings.engine.kind, "replicas": found.replicas, "options": options}
+    engine |= {
+        "kind": settings.engine.kind,
+        "replicas": _replicas(settings, found),
+        "options": options,
+    }
     head = [f"# Written by `dragoman-worker tune`; {_sample(found)}"]
     head += [f"# {name}: give it by the environment, {_variable(name)}" for name in kept_back]
     return "\n".join(head) + "\n\n" + toml.document(tree, _reasons(found))
+
+
+def _replicas(settings: WorkerSettings, found: Findings) -> int | str:
+    return settings.engine.replicas if found.keeps_given else found.replicas
 
 
 def _taken_out(tree: dict[str, Any], group: str, leaf: str) -> str | None:
@@ -56,6 +64,10 @@ def _sample(found: Findings) -> str:
 
 def _reasons(found: Findings) -> Mapping[str, str]:
     reasons = {}
+    if found.keeps_given:
+        return {
+            "engine.options": "As given: the chosen settings did no better in their own engine."
+        }
     if found.choice is not None:
         reasons["engine.options.max_num_seqs"] = f"Chosen: {found.choice.why}."
     for decision in found.decisions:

@@ -46,6 +46,8 @@ class Findings:
     decisions: list[Decision] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     arrivals: Arrivals | None = None
+    keeps_given: bool = False
+    """The settings as given did as well when the chosen ones were verified: nothing is changed."""
     complete: bool = True
 
     @property
@@ -59,6 +61,8 @@ class Findings:
     def options(self) -> dict[str, Any]:
         """The engine's options that were chosen."""
         chosen: dict[str, Any] = {}
+        if self.keeps_given:
+            return chosen
         if self.choice is not None:
             chosen["max_num_seqs"] = self.choice.sequences
         for decision in self.decisions:
@@ -70,6 +74,8 @@ class Findings:
     @property
     def replicas(self) -> int:
         """The engines that were chosen."""
+        if self.keeps_given:
+            return 1
         return next((d.replicas for d in self.decisions if d.replicas), 1)
 
 
@@ -167,6 +173,8 @@ class Tuner:
             options.setdefault(MEMORY, self._settings.engine.options.get(MEMORY) or _share(engines))
         point = Point("verify", Drive(), options, engines=engines, of=engines)
         await self._add(found, "chosen", point)
+        if found.comparison.keys() >= {"default", "chosen"}:
+            _weigh(found)
 
     @property
     def _verifies(self) -> bool:
@@ -183,6 +191,24 @@ class Tuner:
             found.notes.append(f"{name.capitalize()}: {row['refused']}")
         else:
             found.comparison[name] = row
+
+
+def _weigh(found: Findings) -> None:
+    """A sweep is one engine's word: where engines of their own tell no gain, nothing is changed."""
+    given, chosen = (measured_as_run(found.comparison[name]) for name in ("default", "chosen"))
+    as_much = given.tokens_per_s >= (1 - knee.WITHIN) * chosen.tokens_per_s
+    if as_much and given.p99_s <= chosen.p99_s:
+        found.keeps_given = True
+        found.notes.append(
+            f"Verified in an engine of their own the chosen settings write "
+            f"{chosen.tokens_per_s:,.0f} tokens/s with a p99 of {chosen.p99_s:.2f} s; the settings "
+            f"as given {given.tokens_per_s:,.0f} with {given.p99_s:.2f} s. The file keeps those."
+        )
+
+
+def measured_as_run(row: Row) -> knee.Measured:
+    """A row under the worker's own admission as the rule sees it."""
+    return measured({**row, "drive": {"items": row["limits"]["max_num_seqs"]}})
 
 
 def measured(row: Row) -> knee.Measured:

@@ -74,6 +74,14 @@ def test_replicas_are_an_explicit_number_and_share_the_memory_by_themselves(tmp_
     assert "gpu_memory_utilization" not in again.engine.options
 
 
+def test_where_the_chosen_settings_did_no_better_the_given_ones_are_kept(tmp_path: Path) -> None:
+    settings = load_settings(WorkerSettings, None, GIVEN)
+    findings = found(Decision("replicas", "3: +20%", {"max_num_seqs": 256}, replicas=3))
+    findings.keeps_given = True
+    again = reloaded(settings, findings, tmp_path)
+    assert again.engine == settings.engine
+
+
 def test_no_password_reaches_the_file(tmp_path: Path) -> None:
     secret = {
         "kafka.sasl_plain_password": "hush-kafka",
