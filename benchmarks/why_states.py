@@ -48,7 +48,8 @@ from dragoman_worker.tuning.why import NoAnswer, Report, ask
 
 SETTLE_S = 13.0
 """The window is 10 s, and the first sequences take a while to run."""
-BLOCK = 16
+BLOCK = 32
+"""vLLM on CPUs takes multiples of it."""
 PROMPT = 160
 """About what a text of 60 words and its instruction take; room is counted with it."""
 WORDS = 60
