@@ -101,12 +101,13 @@ def _mark(axes: Any, sweep: Sequence[Row], chosen: int | None, word: str) -> Non
             place = (row["sequences"], row["jobs_per_s"])
             ring = {"markersize": 15, "markeredgewidth": 2, "fillstyle": "none"}
             axes.plot(*place, marker="o", color=INK, **ring)
+            last = row is sweep[-1]  # its words would leave the picture
             axes.annotate(
                 f"{word}: {chosen}",
                 place,
-                xytext=(0, 14),
+                xytext=(8 if last else 0, 14),
                 textcoords="offset points",
-                ha="center",
+                ha="right" if last else "center",
                 fontweight="bold",
             )
 
