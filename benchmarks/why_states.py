@@ -2,7 +2,7 @@
 
 usage: why_states.py --model DIR [--small-model DIR] [--profile chat] [--services real|embedded]
        [--options '{"load_format": "dummy"}'] [--batch 512] [--out rows.json]
-on a CPU: --model demo/model --profile demo --batch 48 --tokens 24 --long-tokens 300
+on a CPU: --model demo/model --profile demo --batch 48 --tokens 24 --long-tokens 300 --prompt-tokens 40
           --options '{"max_model_len": 512, "enforce_eager": true, "gpu_memory_utilization": 0.2}'
 
 Three workers, of which the second starts while the first is measured:
@@ -50,8 +50,6 @@ SETTLE_S = 13.0
 """The window is 10 s, and the first sequences take a while to run."""
 BLOCK = 32
 """vLLM on CPUs takes multiples of it."""
-PROMPT = 160
-"""About what a text of 60 words and its instruction take; room is counted with it."""
 WORDS = 60
 GPU_OPTIONS = {
     "load_format": "dummy",
@@ -258,7 +256,9 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
 
 def _small_cache(given: argparse.Namespace) -> int:
     """Tokens: twice what 16 short texts take, and no less than the longest context."""
-    wanted = max(2 * 16 * (PROMPT + given.tokens), given.options.get("max_model_len", 0) + BLOCK)
+    wanted = max(
+        2 * 16 * (given.prompt_tokens + given.tokens), given.options.get("max_model_len", 0) + BLOCK
+    )
     return -(-wanted // BLOCK) * BLOCK
 
 
@@ -288,6 +288,7 @@ def main() -> None:
     parser.add_argument("--services", choices=("real", "embedded"), default="embedded")
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--tokens", type=int, default=85)
+    parser.add_argument("--prompt-tokens", type=int, default=160, help="about, of 60 words")
     parser.add_argument("--long-tokens", type=int, default=1_500)
     parser.add_argument("--jobs", type=int, default=900)
     parser.add_argument("--start-s", type=float, default=300.0)
