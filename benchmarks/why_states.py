@@ -2,7 +2,8 @@
 
 usage: why_states.py --model DIR [--small-model DIR] [--profile chat] [--services real|embedded]
        [--options '{"load_format": "dummy"}'] [--batch 512] [--out rows.json]
-on a CPU: --model demo/model --profile demo --batch 48 --tokens 24 --long-tokens 300 --prompt-tokens 40
+on a CPU: --model demo/model --profile demo --batch 48
+          --tokens 24 --long-tokens 300 --prompt-tokens 40
           --options '{"max_model_len": 512, "enforce_eager": true, "gpu_memory_utilization": 0.2}'
 
 Three workers, of which the second starts while the first is measured:
