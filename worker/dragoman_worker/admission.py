@@ -70,10 +70,15 @@ class Admission:
         """What holds until the next tick."""
         return Bounds(self._items.bound, self._tokens.bound)
 
+    @property
+    def most_items(self) -> int:
+        """The highest that the bound on items can be."""
+        return self._items.most
+
     def steer(self, seen: Seen) -> Bounds:
         """One tick. An engine that tells nothing of itself leaves everything as it is."""
         if seen.engine.kv_cache_usage is not None:
-            crowded = seen.engine.waiting > self._items.margin
+            crowded = _inside(seen.engine) > self._items.margin
             self._tokens.steer(seen, holds_back=seen.tokens_hold_back and not crowded)
             self._items.steer(seen.engine)
         return self.bounds
@@ -86,20 +91,25 @@ class _Items:
         seqs, given = engine.max_num_seqs, limits.items_in_engine
         self._steered = given is None
         # Rounded up: a margin of less than one would leave every place empty for a while.
-        self._most = given or math.ceil(limits.engine_fill * seqs - 1e-9)
-        self.margin = max(0, self._most - seqs) if given is None else 0
-        self._least = min(self._most, max(1, round(_LEAST_OF_SEQS * seqs), self.margin))
-        self.bound = self._most
+        self.most = given or math.ceil(limits.engine_fill * seqs - 1e-9)
+        self.margin = max(0, self.most - seqs) if given is None else 0
+        self._least = min(self.most, max(1, round(_LEAST_OF_SEQS * seqs), self.margin))
+        self.bound = self.most
 
     def steer(self, engine: EngineReadings) -> None:
         if not self._steered:
             return
-        if engine.waiting > self.margin:
+        if _inside(engine) > self.margin:
             running = engine.running + self.margin
             wanted = max(running, math.floor(_SHRINK * self.bound), self._least)
             self.bound = min(self.bound, wanted)
-        elif 2 * engine.waiting <= self.margin:
-            self.bound = min(self._most, self.bound + max(1, self.margin // 4))
+        elif 2 * _inside(engine) <= self.margin:
+            self.bound = min(self.most, self.bound + max(1, self.margin // 4))
+
+
+def _inside(engine: EngineReadings) -> int:
+    """How many wait in the engine itself; what is on its way there and back is not its crowd."""
+    return engine.waiting - engine.in_transit
 
 
 class _Tokens:

@@ -204,7 +204,8 @@ class App:
         await source.start(Deadline.after(settings.connect_timeout_s))
         self._contact = Contact(settings.kafka.bootstrap_servers, source.answered)
         _beside(stack, worker, "contact", self._contact.watch())
-        reading = Reading(self._metrics, source, permits, in_hand, engine)
+        most = admission.most_items
+        reading = Reading(self._metrics, source, permits, in_hand, engine, most_items=most)
         _beside(stack, worker, "readings", reading.forever(self._ready))
         _beside(stack, worker, "gpus", reading.gpus_forever(Gpus(engine.limits.devices)))
         _beside(stack, worker, "admission", steering(admission, permits, engine))

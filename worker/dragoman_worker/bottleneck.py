@@ -96,6 +96,8 @@ class Load:
     stalled: float
     held: float
     items: float
+    most_items: float
+    """What that bound can rise to: it is lower while the engine is crowded."""
     tokens: float
     tokens_hold_back: float
     running: float
@@ -113,8 +115,8 @@ class Load:
 
     @property
     def seqs(self) -> float:
-        """Sequences that can run at once: the engine's bound, or ours if that is lower."""
-        return min(self.max_num_seqs, self.items)
+        """Sequences that may run at once: the engine's bound, or ours if that is lower."""
+        return min(self.max_num_seqs, self.most_items)
 
 
 def bottleneck(load: Load) -> Cause:
@@ -153,8 +155,12 @@ def feed_limit(load: Load) -> Feed:
 class Window:
     """The last moments, and what they say together. Pure."""
 
-    def __init__(self, limits: EngineLimits, *, every_s: float, seconds: float = 10.0) -> None:
+    def __init__(
+        self, limits: EngineLimits, *, most_items: int, every_s: float, seconds: float = 10.0
+    ) -> None:
+        """`most_items` is the highest that the bound of the permits can be."""
         self._limits = limits
+        self._most_items = most_items
         self._every_s = every_s
         self._moments: deque[Moment] = deque(maxlen=max(1, round(seconds / every_s)))
 
@@ -181,6 +187,7 @@ class Window:
             stalled=fmean(moment.stalled for moment in moments),
             held=fmean(moment.held for moment in moments),
             items=fmean(moment.items for moment in moments),
+            most_items=self._most_items,
             tokens=fmean(moment.tokens for moment in moments),
             tokens_hold_back=fmean(moment.tokens_hold_back for moment in fed or moments),
             running=fmean(each.running for each in engine),
@@ -212,8 +219,9 @@ def _state(moment: Moment, max_num_seqs: int) -> Cause | None:
 def together(loads: Sequence[Load]) -> Load:
     """One load of many engines: counts and rates are added up, shares and times averaged."""
     added = {
-        *("queued", "in_hand", "storing", "stalled", "held", "items", "tokens", "running"),
-        *("waiting", "preemptions_per_s", "items_per_s", "max_num_seqs", "kv_cache_tokens"),
+        *("queued", "in_hand", "storing", "stalled", "held", "items", "most_items"),
+        *("tokens", "running", "waiting"),
+        *("preemptions_per_s", "items_per_s", "max_num_seqs", "kv_cache_tokens"),
         *("full_batch", "devices"),
     }
     values: dict[str, float | None] = {}

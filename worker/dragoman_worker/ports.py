@@ -209,6 +209,8 @@ class EngineReadings:
     waiting: int
     kv_cache_usage: float | None
     preemptions: int
+    in_transit: int = 0
+    """Of those that wait, how many are on their way into the engine, or out of it already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,13 +33,16 @@ class Reading:
         permits: Permits,
         in_hand: InHand,
         engine: Engine,
+        *,
+        most_items: int,
     ) -> None:
+        """`most_items` is the highest that the bound of the permits can be."""
         self._metrics = metrics
         self._source = source
         self._permits = permits
         self._in_hand = in_hand
         self._engine = engine
-        self._window = Window(engine.limits, every_s=LOOK_EVERY_S)
+        self._window = Window(engine.limits, most_items=most_items, every_s=LOOK_EVERY_S)
         self._pace = Pace()
         self._loop = LoopClock()
         self._preemptions = engine.readings().preemptions

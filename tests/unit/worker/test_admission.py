@@ -197,6 +197,15 @@ def test_one_preemption_is_answered_once() -> None:
     assert admission.steer(seen(60, 4, 1.0, 10, tokens=cut)).tokens < cut
 
 
+def test_what_is_on_its_way_into_the_engine_or_out_is_no_crowd() -> None:
+    """A slow event loop has answers that it has not read; fewer items would starve the engine."""
+    admission = Admission(LimitsSettings(), ENGINE)
+    on_the_way = EngineReadings(24, 50, 0.1, 0, in_transit=45)
+    for _ in range(50):
+        bounds = admission.steer(Seen(on_the_way, 12_000, tokens_hold_back=False))
+        assert bounds.items == 77
+
+
 def test_a_burst_of_prompts_does_not_throw_the_items_down() -> None:
     admission = Admission(LimitsSettings(), ENGINE)
     assert admission.steer(seen(5, 72)).items == 69

@@ -52,8 +52,8 @@ def moment(
     return replace(full, **changed)
 
 
-def load(*moments: Moment, limits: EngineLimits = LIMITS) -> Load:
-    window = Window(limits, every_s=0.5)
+def load(*moments: Moment, limits: EngineLimits = LIMITS, most: int | None = None) -> Load:
+    window = Window(limits, most_items=most or moments[0].items, every_s=0.5)
     for each in moments:
         window.add(each)
     return window.load()
@@ -140,6 +140,12 @@ CASES: dict[str, tuple[Moment, EngineLimits, Cause]] = {
 def test_the_limit_that_would_have_to_change_is_named(case: str) -> None:
     seen, limits, cause = CASES[case]
     assert bottleneck(load(*[seen] * 20, limits=limits)) is cause
+
+
+def test_a_bound_that_follows_a_crowd_is_no_bound_of_the_sequences() -> None:
+    """Prompts are read too slowly, and the items were cut to what runs and the margin."""
+    crowded = moment(24, 110, 0.1, items=134, held=134)
+    assert bottleneck(load(*[crowded] * 20, most=615)) is Cause.COMPUTE
 
 
 def test_one_moment_does_not_decide() -> None:

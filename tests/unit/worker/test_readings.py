@@ -39,7 +39,9 @@ class Desk:
             lags=lambda: {"jobs": lag},
             commit_age_s=lambda: 0.5,
         )
-        self.reading = Reading(self.metrics, source, self.permits, self.in_hand, self.engine)
+        self.reading = Reading(
+            self.metrics, source, self.permits, self.in_hand, self.engine, most_items=20
+        )
 
     def page(self) -> list[str]:
         return generate_latest(self.metrics.registry).decode().splitlines()

@@ -150,7 +150,7 @@ def _store(load: Load) -> tuple[str, str]:
 
 
 def _sequences(load: Load) -> tuple[str, str]:
-    ours = load.items < load.max_num_seqs
+    ours = load.most_items < load.max_num_seqs
     bound = "limits.items_in_engine" if ours else "engine.options.max_num_seqs"
     sentence = (
         f"The engine runs as many sequences as {bound} lets it: {_runs(load)}, "

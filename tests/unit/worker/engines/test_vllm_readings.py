@@ -9,11 +9,19 @@ from dragoman_worker.engines.vllm.readings import VllmGauges
 from dragoman_worker.ports import EngineReadings
 
 
-def gauges(running: list[float], usage: list[float], preemptions: float = 0) -> VllmGauges:
+def gauges(
+    running: list[float],
+    usage: list[float],
+    preemptions: float = 0,
+    waiting: float | None = None,
+) -> VllmGauges:
     registry = CollectorRegistry()
     run = Gauge("vllm:num_requests_running", "", ["engine"], registry=registry)
     kv = Gauge("vllm:kv_cache_usage_perc", "", ["engine"], registry=registry)
     Counter("vllm:num_preemptions", "", ["engine"], registry=registry).labels("0").inc(preemptions)
+    if waiting is not None:
+        wait = Gauge("vllm:num_requests_waiting", "", ["engine"], registry=registry)
+        wait.labels("0").set(waiting)
     for number, (a, b) in enumerate(zip(running, usage, strict=True)):
         run.labels(str(number)).set(a)
         kv.labels(str(number)).set(b)
@@ -22,6 +30,12 @@ def gauges(running: list[float], usage: list[float], preemptions: float = 0) -> 
 
 def test_what_does_not_run_yet_waits() -> None:
     assert gauges([5], [0.25], 3).readings(8, 5) == EngineReadings(5, 3, 0.25, 3)
+
+
+@pytest.mark.parametrize(("waiting", "in_transit"), [(0, 3), (2, 1), (3, 0), (7, 0)])
+def test_what_vllm_does_not_know_of_is_on_its_way(waiting: float, in_transit: int) -> None:
+    now = gauges([5], [0.25], waiting=waiting).readings(8, 5)
+    assert (now.waiting, now.in_transit) == (3, in_transit)
 
 
 def test_gauges_that_stand_still_in_an_idle_engine_are_not_believed() -> None:

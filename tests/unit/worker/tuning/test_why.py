@@ -29,6 +29,7 @@ BUSY = Load(
     stalled=0,
     held=612,
     items=615,
+    most_items=615,
     tokens=840_000,
     tokens_hold_back=0.0,
     running=506.4,
@@ -44,7 +45,7 @@ BUSY = Load(
     devices=1,
     gpu_busy=0.975,
 )
-SIXTEEN = replace(BUSY, running=15.4, waiting=3, items=20, max_num_seqs=16)
+SIXTEEN = replace(BUSY, running=15.4, waiting=3, items=20, most_items=20, max_num_seqs=16)
 STARVED = replace(BUSY, starved=1.0, running=12, waiting=0)
 
 
@@ -67,7 +68,12 @@ def page(*loads: Load, **more: float) -> str:
         (replace(STARVED, loop_busy=0.93), "feed", "93 % of a core", "engine.replicas"),
         (replace(STARVED, storing=1_790, stalled=1_500), "feed", "1,790 of 1,800", "redis.url"),
         (SIXTEEN, "sequences", "15 of 16 sequences run", "Raise engine.options.max_num_seqs"),
-        (replace(BUSY, items=25, running=25), "sequences", "25 of 512", "limits.items_in_engine"),
+        (
+            replace(BUSY, most_items=25, running=25),
+            "sequences",
+            "25 of 512",
+            "limits.items_in_engine",
+        ),
         (
             replace(BUSY, running=100, kv_cache_usage=0.97, preemptions_per_s=7.5),
             "kv_cache",

@@ -10,13 +10,14 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from dragoman_worker.ports import EngineReadings
 
 _RUNNING: Final = "vllm:num_requests_running"
+_WAITING: Final = "vllm:num_requests_waiting"
 _KV_USAGE: Final = "vllm:kv_cache_usage_perc"
 _PREEMPTIONS: Final = "vllm:num_preemptions_total"
 _FRESH_S: Final = 0.25
 
 
 class VllmGauges:
-    """Reads three collectors of the registry (20 us), at most every quarter of a second.
+    """Reads four collectors of the registry (20 us), at most every quarter of a second.
 
     A stat logger of our own would see every step, but vLLM calls that interface unstable; the
     metrics' names have been the same from 0.26 to 0.33. vLLM sets its gauges after a step, so they
@@ -39,9 +40,11 @@ class VllmGauges:
         usage = values.get(_KV_USAGE)
         if usage is not None:
             usage = min(1.0, usage) if in_flight else 0.0
+        waiting = in_flight - running
         return EngineReadings(
             running=running,
-            waiting=in_flight - running,
+            waiting=waiting,
+            in_transit=max(0, waiting - int(values.get(_WAITING, waiting))),
             kv_cache_usage=usage,
             preemptions=int(values.get(_PREEMPTIONS, 0)),
         )
@@ -56,7 +59,7 @@ class VllmGauges:
     def _read(self) -> dict[str, float]:
         """Sums over data-parallel engines; of the KV cache's usage the fullest engine's."""
         values: dict[str, float] = {}
-        wanted = [_RUNNING, _KV_USAGE, _PREEMPTIONS]
+        wanted = [_RUNNING, _WAITING, _KV_USAGE, _PREEMPTIONS]
         for metric in self._registry.restricted_registry(wanted).collect():
             for sample in metric.samples:
                 before = values.get(sample.name, 0.0)
