@@ -100,7 +100,7 @@ async def test_it_runs_max_num_seqs_at_once_and_lets_the_others_wait(engine: Eng
                 (tasks[place],) = begin(engine, a_long_request(engine))
         now = engine.readings()
         assert now.running <= MAX_NUM_SEQS
-        return now.running == MAX_NUM_SEQS and now.waiting == 3 and now.kv_cache_usage > 0
+        return now.running == MAX_NUM_SEQS and now.waiting == 3 and (now.kv_cache_usage or 0) > 0
 
     await eventually(full, timeout_s=60, what="as many running as it admits")
     for task in tasks:

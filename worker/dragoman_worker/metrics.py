@@ -54,20 +54,21 @@ class TimesFamily(Collector):
         label: str | None = None,
         values: Iterable[str] = ("",),
     ) -> None:
+        self.name = name
+        self.labels = (label,) if label else ()
         self._head = (name, documentation)
-        self._labels = (label,) if label else ()
         self.by: Mapping[str, Times] = {value: Times(bounds) for value in values}
         registry.register(self)
 
     def describe(self) -> Iterable[Metric]:
         """The family without samples."""
-        return [HistogramMetricFamily(*self._head, labels=self._labels)]
+        return [HistogramMetricFamily(*self._head, labels=self.labels)]
 
     def collect(self) -> Iterable[Metric]:
         """The family with its counts now."""
-        family = HistogramMetricFamily(*self._head, labels=self._labels)
+        family = HistogramMetricFamily(*self._head, labels=self.labels)
         for value, times in self.by.items():
-            family.add_metric([value] if self._labels else [], *times.told())
+            family.add_metric([value] if self.labels else [], *times.told())
         return [family]
 
 

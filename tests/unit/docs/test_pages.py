@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
+from prometheus_client.metrics import MetricWrapperBase
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from dragoman_schemas.failures import RETRYABLE, FailureCode
-from dragoman_worker.metrics import Metrics
+from dragoman_worker.metrics import Metrics, TimesFamily
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.supervisor.metrics import ReplicaMetrics
 
@@ -81,12 +82,12 @@ def test_every_metric_is_documented_with_its_labels_and_no_other() -> None:
     }
     documented = _rows("Metrics")
     assert set(documented) == expected
-    labelled = {
-        getattr(metric, "_name", ""): metric._labelnames
-        for metrics in ours
-        for metric in vars(metrics).values()
-        if hasattr(metric, "_labelnames")
-    }
+    labelled: dict[str, Sequence[str]] = {}
+    for metric in (each for metrics in ours for each in metrics.registry._collector_to_names):
+        if isinstance(metric, TimesFamily):
+            labelled[metric.name] = metric.labels
+        elif isinstance(metric, MetricWrapperBase):
+            labelled[metric._name] = metric._labelnames
     for name, cells in documented.items():
         labels = labelled[name.removesuffix("_total")]
         assert cells[0] == " ".join(f"`{label}`" for label in labels), name

@@ -77,18 +77,21 @@ def connection(*, open_: bool = True, owes: int = 0, silent_s: float = 0.0) -> A
     ("connections", "answered"),
     [
         ([], False),
-        ([connection(open_=False)], False),
-        ([connection(owes=1)], True),
-        ([connection(silent_s=600)], True),
-        ([connection(owes=1, silent_s=UNANSWERED_S + 1)], False),
-        ([connection(open_=False), connection(owes=1, silent_s=600), connection()], True),
+        ([{"open_": False}], False),
+        ([{"owes": 1}], True),
+        ([{"silent_s": 600}], True),
+        ([{"owes": 1, "silent_s": UNANSWERED_S + 1}], False),
+        ([{"open_": False}, {"owes": 1, "silent_s": 600}, {}], True),
     ],
     ids=["none", "closed", "asked now", "idle", "silent", "one of three"],
 )
 def test_a_broker_answers_that_holds_a_connection_and_owes_no_answer(
-    connections: list[Any], answered: bool
+    connections: list[dict[str, Any]], answered: bool
 ) -> None:
-    known = {(number, ConnectionGroup.DEFAULT): each for number, each in enumerate(connections)}
+    known = {
+        (number, ConnectionGroup.DEFAULT): connection(**each)
+        for number, each in enumerate(connections)
+    }
     # A join may rightly take a minute, so its connection tells nothing.
     known[0, ConnectionGroup.COORDINATION] = connection()
     assert answers(SimpleNamespace(_client=SimpleNamespace(_conns=known))) is answered
