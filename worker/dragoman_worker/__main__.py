@@ -32,9 +32,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(tune)
-app.command()(bench)
-app.command()(why)
 
 
 @app.command()
@@ -200,6 +197,10 @@ async def _check(settings: Any, *, as_json: bool) -> bool:
         else:
             print(f"{finding.status:>4}  {finding.name}: {finding.detail}", flush=True)
     return bad
+
+
+for command in (tune, bench, why):
+    app.command()(command)
 
 
 def main() -> None:
