@@ -30,7 +30,7 @@ from support.chaos.watch import Watch
 
 __all__ = ["Options", "Row", "explained", "storm"]
 
-_SETTLE_S: Final = 300.0
+_SETTLE_S: Final = 900.0
 _NOTHING_MORE_S: Final = 15.0
 _LETTER_PARTITIONS: Final = 2
 _REDELIVERIES: Final = "dragoman_redeliveries_total"

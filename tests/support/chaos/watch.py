@@ -67,6 +67,7 @@ class Watch:
         self._known: dict[str, tuple[bytes | None, ...]] = {}
         self._order: list[str] = []
         self._open: dict[str, list[Spot]] = {}
+        self._contested: set[str] = set()
         self._entered = self._read = 0
         self._random = random.Random(0)
         self._ended_at = self._committed_at = self._told_at = time.monotonic()
@@ -114,9 +115,10 @@ class Watch:
         entries = self._ledger.entries(self._entered)
         for spot, sent in entries:
             if sent.job_id is not None and sent.job_id not in self._known:
-                # A conflict may be settled, by its dead letter, before its job ends.
                 spots = self._open.setdefault(sent.job_id, [])
-                spots.extend([] if sent.kind is Kind.CONFLICT else [spot])
+                spots.append(spot)
+                if sent.kind is Kind.CONFLICT:
+                    self._contested.add(sent.job_id)
         self._entered += len(entries)
         self._read_open(client, self._next_open())
         if self._order:
@@ -164,7 +166,9 @@ class Watch:
         ids = [
             job_id
             for job_id, spots in self._open.items()
-            if job_id not in self.seen.beyond
+            # Of two payloads either may be the one that is settled by its dead letter, before the
+            # job of the other ends: after a crash the later record may be taken first.
+            if job_id not in self._contested | self.seen.beyond
             and any(offset < (committed.get(partition) or 0) for partition, offset in spots)
         ]
         # Read after the commit was: what has no end now had none then.
