@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,11 @@ import pytest
 from support.processes import command
 
 COMMANDS = ["dragoman", "dragoman-worker"]
+AS_FROM_A_TERMINAL = (
+    # Whoever runs the tests in the background ignores SIGINT, and what they start does too.
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "os.execvp('sh', ['sh', '-c', sys.argv[1]])"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +33,7 @@ def end_of(name: str, number: signal.Signals, before: str = "") -> tuple[int, st
     """How a command ended that was sent a signal then, and all it said."""
     shell = f"{before} exec {shlex.join(command(name, 'run'))}"
     done = subprocess.run(
-        ["sh", "-c", shell],
+        [sys.executable, "-S", "-c", AS_FROM_A_TERMINAL, shell],
         env={**os.environ, "NUMBER": str(int(number))},
         capture_output=True,
         text=True,
