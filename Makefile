@@ -23,7 +23,7 @@ demo: install ## Translate the samples on this machine: embedded Kafka and Redis
 	@$(BIN)/dragoman-demo $(ARGS)
 
 test: install services ## Run every test, on a real Kafka, Redis and vLLM; a skipped test is a failure
-	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest -m "not gpu $(NO_LINKS)" $(ARGS)
+	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest --durations=15 -m "not gpu $(NO_LINKS)" $(ARGS)
 
 # --- development ----------------------------------------------------------------------------------
 
@@ -45,15 +45,14 @@ $(VENV)/.installed: $(VENV)/.synced pyproject.toml
 services: ## Install redis-server, Java and Maven where they are missing (Debian, as root), or say how
 	@tests/support/system-packages.sh
 
-check: install ## Format, lint, types, import contracts, unit tests: what a commit must pass
+check: install ## Format, lint, types, import contracts: what a commit must pass, beside `make unit`
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q tests/unit
 
-unit: install ## Run the unit tests alone (no services, seconds)
+unit: install ## Run the unit tests alone (no services, two minutes)
 	$(BIN)/pytest -q tests/unit $(ARGS)
 
 chaos: install services ## Many seeded storms and the table (ARGS="--seeds 1-30 --jobs 4500")
