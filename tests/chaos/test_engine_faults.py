@@ -154,7 +154,12 @@ def test_an_outage_in_the_middle_of_a_job_consumes_no_attempt(
 
 
 def test_a_hanging_generation_is_aborted_asked_again_and_its_slot_reused(bench: MakeBench) -> None:
-    made = bench(retry__attempt_timeout_s=0.5, retry__attempts=2, engine__options=ONE_SLOT)
+    made = bench(
+        retry__attempt_timeout_s=0.5,
+        retry__attempts=2,
+        engine__options=ONE_SLOT,
+        limits__items_in_engine=1,  # who waits inside the engine waits on his own time-out
+    )
     made.publish(a_job("hangs", ["#!hang\nx", "fine"]), a_job("next"))
     fields = made.ended("hangs")
     bad, good = fields["result"]["translations"]
