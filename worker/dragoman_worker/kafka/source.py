@@ -272,16 +272,13 @@ class KafkaSource:
 
     # --- readings ---------------------------------------------------------------------------------
 
-    def lag(self) -> int:
-        """Records of our partitions that are not finished, as far as the broker has told."""
-        return sum(self.lags().values())
-
     def lags(self) -> dict[str, int]:
-        """The same by topic."""
+        """Records of our partitions that are not finished, by topic, as the broker has told."""
         member, lags = self._member, dict.fromkeys(self._settings.topic_names, 0)
-        for partition in member.consumer.assignment() if member else ():
-            offsets = self._partitions.get(partition)
-            end = member.consumer.highwater(partition) if member else None
+        if member is None:
+            return lags
+        for partition in member.consumer.assignment():
+            offsets, end = self._partitions.get(partition), member.consumer.highwater(partition)
             if offsets is not None and end is not None:
                 lags[partition.topic] += max(0, end - offsets.watermark)
         return lags
