@@ -106,6 +106,13 @@ MUTANTS = (
         SOURCE,
     ),
     Mutant(
+        "an empty fetch forgives what could not be fetched",
+        f"{CORE}/kafka/source.py",
+        "if self._failures_in_a_row and member.has_passed(self._failed_at):",
+        "if self._failures_in_a_row:",
+        SOURCE,
+    ),
+    Mutant(
         "old epochs complete",
         f"{CORE}/kafka/partitions.py",
         "        if offsets is None or offsets.epoch != delivery.epoch:",

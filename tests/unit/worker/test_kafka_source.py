@@ -204,12 +204,26 @@ async def test_after_an_error_polls_go_on_bounded_and_ask_again_only_after_a_pau
     assert len(offsets) == 20
 
 
-async def test_a_successful_poll_forgives_the_errors_before_it(bench: Bench) -> None:
-    for _ in range(3):
+async def test_errors_are_forgiven_once_every_partition_has_gone_on(bench: Bench) -> None:
+    for start in (0, 10):
         bench.consumer.polls.extend([CorruptRecordException()] * (TRIES_BEFORE_HALT - 1))
         for _ in range(TRIES_BEFORE_HALT - 1):
-            await bench.offsets(1)
-        assert len(await bench.offsets(1)) == 1
+            assert await bench.offsets() == []
+        assert len(await bench.offsets()) == 20
+        for number in (0, 1):
+            bench.consumer.fill(number, 10, start=start + 10)
+
+
+async def test_neither_an_empty_fetch_nor_others_records_forgive_an_error(bench: Bench) -> None:
+    bench.consumer.polls.append(CorruptRecordException())
+    assert await bench.offsets() == []
+    assert len(await bench.offsets(10)) == 10, "all of 0, none of 1"
+    assert await bench.offsets(0) == []
+    bench.consumer.polls.extend([CorruptRecordException()] * (TRIES_BEFORE_HALT - 1))
+    for _ in range(TRIES_BEFORE_HALT - 2):
+        assert await bench.offsets() == []
+    with pytest.raises(Halt, match="CorruptRecordException"):
+        await bench.offsets()
 
 
 @pytest.mark.parametrize(("position", "beginning", "lost"), [(10, 25, 15), (10, 0, 0), (10, 10, 0)])

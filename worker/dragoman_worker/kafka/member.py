@@ -97,6 +97,18 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has n
             if (offsets := self._partitions.get(partition)) is not None:
                 self.consumer.seek(partition, offsets.next_offset)
 
+    def places(self) -> dict[TopicPartition, int]:
+        """Where delivery stands, in every partition: the offset that is next."""
+        tracked = ((each, self._partitions.get(each)) for each in self.consumer.assignment())
+        return {each: offsets.next_offset for each, offsets in tracked if offsets is not None}
+
+    def has_passed(self, places: Mapping[TopicPartition, int]) -> bool:
+        """Whether each partition that is still ours is further than there, or at its end."""
+        return all(
+            here > places.get(each, -1) or not group_consumer.undelivered(self.consumer, each)
+            for each, here in self.places().items()
+        )
+
     def pause_and_resume(self, *, room: int, span: int) -> None:
         """Fetch only for partitions that may run further ahead; for none without room."""
         paused = self.consumer.paused()

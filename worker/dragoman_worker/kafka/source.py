@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from aiokafka import TopicPartition
 from aiokafka.errors import (
     CorruptRecordException,
     KafkaError,
@@ -70,6 +71,7 @@ class KafkaSource:
         self._rebuilding: asyncio.Task[None] | None = None
         self._rebuilds_in_a_row = 0
         self._failures_in_a_row = 0
+        self._failed_at: dict[TopicPartition, int] = {}
         self._resync_at: float | None = None
         self._polled_at = time.monotonic()
         self.delivered = 0
@@ -175,18 +177,19 @@ class KafkaSource:
                 raise not_allowed(error) from error
             self.rebuild(told(error))
         else:
-            self._failures_in_a_row = 0
-            if found or member.undelivered(self._room) == 0:
-                self._rebuilds_in_a_row = 0
+            self._forgive(member, found)
 
     def _resync(self, member: Member, error: KafkaError) -> None:
         """getmany throws away what it had drained when one partition fails: fetch it again.
 
-        After a pause, for what is wrong with a broker's disk or the way to it may pass.
+        After a pause, for what is wrong with a broker's disk or the way to it may pass. Forgiven
+        once every partition has gone on: an empty fetch, or others' records, say nothing of it.
         """
         if not member.is_assigned:
             return  # between two assignments nobody has a position; the callback will seek
         self._metrics.resyncs.inc()
+        if not self._failures_in_a_row:
+            self._failed_at = member.places()
         self._failures_in_a_row += 1
         pause_s = _backoff_s(self._failures_in_a_row)
         self._log.error(
@@ -201,6 +204,12 @@ class KafkaSource:
                 "see docs/operations.md"
             ) from error
         self._resync_at = time.monotonic() + pause_s
+
+    def _forgive(self, member: Member, found: int) -> None:
+        if self._failures_in_a_row and member.has_passed(self._failed_at):
+            self._failures_in_a_row = 0
+        if found or member.undelivered(self._room) == 0:
+            self._rebuilds_in_a_row = 0
 
     async def _pause_ends_soon(self) -> bool:
         """Wait for the end of a pause after an error, or for as long as a poll may take."""
