@@ -16,12 +16,14 @@ from support.engine_fixtures import echo_engine, tiny_model, vllm_engine  # noqa
 from support.kafka_broker import KafkaBroker, KafkaUnavailable, kafka_jars
 from support.redis_server import RedisServer
 from support.service_report import ServiceReport
+from support.side_by_side import SideBySide
 
 _ROOT = Path(__file__).parents[1]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ServiceReport(), "dragoman-services")
+    config.pluginmanager.register(SideBySide(), "dragoman-side-by-side")
 
 
 @pytest.fixture(scope="session")

@@ -43,17 +43,11 @@ class ServiceReport:
                     item.add_marker(marker)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         # An expected failure is reported as skipped too; it did run.
-        if report.skipped and not hasattr(report, "wasxfail"):
-            self._skipped += 1
-            if self._skips_forbidden:
-                _fail(report)
-        if report.when == "call" and report.passed:
-            self._passed.update(name for name in _SERVICES if item.get_closest_marker(name))
+        if report.skipped and not hasattr(report, "wasxfail") and self._skips_forbidden:
+            _fail(report)
         return report
 
     @pytest.hookimpl(wrapper=True)
@@ -61,11 +55,20 @@ class ServiceReport:
         self,
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         report = yield
-        if report.skipped:
-            self._skipped += 1
-            if self._skips_forbidden:
-                _fail(report)
+        if report.skipped and self._skips_forbidden:
+            _fail(report)
         return report
+
+    # Those who ran it may have been several processes: all their reports come by here.
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self._skipped += 1
+        if report.when == "call" and report.passed:
+            self._passed.update(name for name in _SERVICES if name in report.keywords)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._skipped += report.skipped
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         counts = ", ".join(f"{title} {self._passed[name]}" for name, title in _SERVICES.items())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 
 pytest_plugins = ["pytester"]
@@ -46,11 +49,13 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
+@pytest.mark.parametrize("side_by_side", [(), ("-n", "2")], ids=["one", "two"])
 def test_tests_are_counted_by_the_services_whose_fixtures_they_use(
-    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    side_by_side: tuple[str, ...], suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DRAGOMAN_NO_SKIPS", raising=False)
-    result = suite.runpytest("-p", "no:asyncio")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    result = suite.runpytest("-p", "no:asyncio", *side_by_side)
     result.assert_outcomes(passed=1, skipped=1, xfailed=1)
     result.stdout.fnmatch_lines(["*Kafka 1, Redis 0, vLLM 0; skipped tests: 1"])
 

@@ -1,0 +1,29 @@
+"""Do tests that share something dear stay together when two run side by side?"""
+
+from __future__ import annotations
+
+import pytest
+
+from support.side_by_side import group_of, place_of
+
+
+@pytest.mark.parametrize(
+    ("node_id", "group"),
+    [
+        ("tests/integration/test_why_vllm.py::test_two[x]", "vllm"),
+        ("tests/integration/test_vllm_engine.py::test_one", "vllm"),
+        ("tests/contract/test_engine.py::test_one[vllm]", "vllm"),
+        ("tests/chaos/test_seeded_storms.py::test_one", "storms"),
+        ("tests/chaos/test_targeted_storms.py::test_one", "storms"),
+        ("tests/unit/worker/test_lanes.py::test_one", "tests/unit/worker/test_lanes.py"),
+    ],
+)
+def test_a_test_stays_with_its_file_or_with_those_that_share_an_engine_or_a_cluster(
+    node_id: str, group: str
+) -> None:
+    assert group_of(node_id) == group
+
+
+def test_engines_and_storms_begin_first_and_unit_tests_fill_the_end() -> None:
+    groups = ["tests/unit/test_a.py", "tests/chaos/test_b.py", "storms", "vllm"]
+    assert sorted(groups, key=place_of) == groups[::-1]
