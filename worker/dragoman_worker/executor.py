@@ -27,7 +27,7 @@ from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.outcome import Completed, Outcome, Rejected, Released, Take
 from dragoman_worker.permits import Draining, Permits
-from dragoman_worker.planning import Plan
+from dragoman_worker.plan import Plan
 from dragoman_worker.ports import Delivery, Store, TakeReply, TakeRequest
 from dragoman_worker.reporting import Execution, Reporter
 from dragoman_worker.retry import until_available

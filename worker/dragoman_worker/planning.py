@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Final
 
 from dragoman_schemas.jobs import Item, TranslationJob
-from dragoman_schemas.results import ItemError, ItemResult, Usage
 from dragoman_text.sentences import pack, split_sentences
 from dragoman_text.spans import is_translatable
 from dragoman_worker.errors import JobError, TooLong, UnknownGlossary
-from dragoman_worker.permits import Permit
+from dragoman_worker.plan import Plan, PlannedItem, Unit
 from dragoman_worker.ports import Decoding, Engine
 from dragoman_worker.prompts.base import Profile, ProfileSampling, Segment
 from dragoman_worker.quality.language import LanguageDetector
@@ -26,75 +25,6 @@ OUTPUT_SLACK_TOKENS: Final = 64
 """Added to every budget, so that very short sources have room."""
 LEAST_OUTPUT_PER_SOURCE_TOKEN: Final = 1.4
 """Below this room for the answer a text counts as too long for the context and is split."""
-
-
-@dataclass(slots=True, eq=False)
-class Unit:
-    """One request to the engine: an item, or a piece of an item that is too long for one."""
-
-    source: str
-    prompt_ids: Sequence[int]
-    decoding: Decoding
-    before: str = ""
-    after: str = ""
-    most_tokens: int = 0
-    """The longest answer that context, policy and job allow: an attempt cut off may grow to it."""
-    text: str | None = None
-    error: JobError | None = None
-    """Why it has no text, once that is final."""
-    stumble: JobError | None = None
-    """Why the last attempt gave none."""
-    attempts: int = 0
-    finish_reason: str | None = None
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-    @property
-    def tokens(self) -> int:
-        """What it may take of the KV cache: prompt and longest output, in tokens."""
-        return len(self.prompt_ids) + self.decoding.max_tokens
-
-
-@dataclass(slots=True, eq=False)
-class PlannedItem:
-    """One item of the job with its requests; none if it comes back unchanged or cannot be run."""
-
-    item: Item
-    units: list[Unit] = field(default_factory=list)
-    detected: str | None = None
-    warnings: list[str] = field(default_factory=list)
-    error: JobError | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Plan:
-    """Everything a job needs from the engine, before anything has entered it."""
-
-    job: TranslationJob
-    profile: Profile
-    target_lang: str
-    items: list[PlannedItem]
-    first: Permit | None = None
-    lane: str = ""
-
-    @property
-    def units(self) -> list[Unit]:
-        """All requests, in the order of the items."""
-        return [unit for item in self.items for unit in item.units]
-
-    @property
-    def pending(self) -> list[Unit]:
-        """Those of them that the engine has yet to answer."""
-        return [unit for unit in self.units if unit.text is None]
-
-    def results(self, unfinished: JobError | None = None) -> list[ItemResult]:
-        """Each item's outcome, in order; items not done carry `unfinished`."""
-        return [_item_result(item, unfinished) for item in self.items]
-
-    def first_failure(self) -> JobError | None:
-        """Why the first item that has no text has none."""
-        failures = (_joined(item, None)[1] for item in self.items)
-        return next((failure for failure in failures if failure is not None), None)
 
 
 class Planner:
@@ -114,6 +44,7 @@ class Planner:
         self._max_tokens = max_tokens
         self._exact_lengths = exact_lengths
         self._detector = detector
+        self._advised = lru_cache(maxsize=1024)(_advised)  # one frozen value serves many jobs
 
     def plan(self, job: TranslationJob) -> Plan:
         """Render and tokenise every item. Raises the JobError that fails the whole job."""
@@ -204,7 +135,7 @@ class Planner:
     ) -> Decoding:
         budget = math.ceil(OUTPUT_PER_SOURCE_TOKEN * source_tokens) + OUTPUT_SLACK_TOKENS
         most = min(budget, self._max_tokens, room)
-        decoding = _advised(profile.sampling, most, self._exact_lengths)
+        decoding = self._advised(profile.sampling, most, self._exact_lengths)
         if job.sampling is None:
             return decoding
         given = job.sampling.model_dump(exclude_none=True)
@@ -224,7 +155,6 @@ class Planner:
         )
 
 
-@lru_cache(maxsize=1024)
 def _advised(advice: ProfileSampling, max_tokens: int, exact_length: bool) -> Decoding:
     return Decoding(max_tokens=max_tokens, exact_length=exact_length, **asdict(advice))
 
@@ -255,52 +185,3 @@ def _framed(text: str) -> tuple[str, str, str]:
         return text, "", ""
     start = text.index(core)
     return core, text[:start], text[start + len(core) :]
-
-
-def _item_result(planned: PlannedItem, unfinished: JobError | None) -> ItemResult:
-    item = planned.item
-    text, error = _joined(planned, unfinished)
-    attempts, reason, prompt_tokens, completion_tokens = _summed(planned.units)
-    return ItemResult(
-        id=item.id,
-        text=text,
-        error=None if error is None else ItemError(code=error.code.value, message=error.message),
-        detected_source_lang=planned.detected,
-        warnings=planned.warnings,
-        attempts=attempts,
-        finish_reason=reason,
-        usage=Usage(
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            source_chars=len(item.text),
-            target_chars=len(text or ""),
-        ),
-    )
-
-
-def _summed(units: list[Unit]) -> tuple[int, str | None, int, int]:
-    """Most attempts, last reason to stop, and the tokens of all."""
-    if len(units) == 1:  # the usual item
-        unit = units[0]
-        return unit.attempts, unit.finish_reason, unit.prompt_tokens, unit.completion_tokens
-    return (
-        max((unit.attempts for unit in units), default=0),
-        next((unit.finish_reason for unit in reversed(units) if unit.finish_reason), None),
-        sum(unit.prompt_tokens for unit in units),
-        sum(unit.completion_tokens for unit in units),
-    )
-
-
-def _joined(
-    planned: PlannedItem, unfinished: JobError | None
-) -> tuple[str | None, JobError | None]:
-    if planned.error is not None:
-        return None, planned.error
-    if not planned.units:
-        return planned.item.text, None
-    parts: list[str] = []
-    for unit in planned.units:
-        if unit.text is None:
-            return None, unit.error or unfinished
-        parts += (unit.before, unit.text, unit.after)
-    return "".join(parts), None

@@ -24,7 +24,7 @@ from dragoman_worker import errors
 from dragoman_worker.errors import JobError
 from dragoman_worker.in_hand import JobInHand
 from dragoman_worker.outcome import Completed, Outcome, Rejected
-from dragoman_worker.planning import Plan
+from dragoman_worker.plan import Plan
 from dragoman_worker.ports import Delivery, TakeReply
 from dragoman_worker.prompts.plain import PLAIN
 

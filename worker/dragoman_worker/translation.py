@@ -11,7 +11,8 @@ from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.errors import EngineDead, EngineFailed, EngineStumbled, Halt, JobError
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.permits import Draining, Permit, Permits
-from dragoman_worker.planning import Plan, Planner, Unit
+from dragoman_worker.plan import Plan, Unit
+from dragoman_worker.planning import Planner
 from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest
 from dragoman_worker.retry import RetryPolicy
 

@@ -24,7 +24,7 @@ from dragoman_worker.errors import (
     UnknownProfile,
 )
 from dragoman_worker.permits import Draining, Permits
-from dragoman_worker.planning import Plan
+from dragoman_worker.plan import Plan
 from dragoman_worker.prompts.base import Profile, Segment
 from dragoman_worker.prompts.plain import PLAIN, Plain
 from dragoman_worker.translation import Translator

@@ -21,7 +21,8 @@ from dragoman_worker.admission import Admission, steering
 from dragoman_worker.errors import JobError
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.permits import Permits
-from dragoman_worker.planning import Plan, Planner
+from dragoman_worker.plan import Plan
+from dragoman_worker.planning import Planner
 from dragoman_worker.ports import Engine
 from dragoman_worker.prompts import get_profile
 from dragoman_worker.prompts.base import Profile

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
+
+import tomlkit
+from tomlkit.items import Table
 
 from dragoman_schemas.connections import ENV_PREFIX
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning import toml
 from dragoman_worker.tuning.tune import Findings
+
+_Into = TypeVar("_Into", tomlkit.TOMLDocument, Table)
 
 NAME: Final = "settings.toml"
 _SECRETS: Final = (("kafka", "sasl_plain_password"), ("kafka", "ssl_password"), ("redis", "url"))
@@ -37,7 +41,28 @@ def text(settings: WorkerSettings, found: Findings) -> str:
     }
     head = [f"# Written by `dragoman-worker tune`; {_sample(found)}"]
     head += [f"# {name}: give it by the environment, {_variable(name)}" for name in kept_back]
-    return "\n".join(head) + "\n\n" + toml.document(tree, _reasons(found))
+    return "\n".join(head) + "\n\n" + document(tree, _reasons(found))
+
+
+def document(tree: Mapping[str, Any], reasons: Mapping[str, str] | None = None) -> str:
+    """TOML of settings, without those that are None; reasons are by dotted name."""
+    return tomlkit.dumps(_filled(tomlkit.document(), tree, reasons or {}, ""))
+
+
+def _filled(into: _Into, tree: Mapping[str, Any], reasons: Mapping[str, str], prefix: str) -> _Into:
+    # What is no table first: behind a table's head it would belong to that.
+    for name, value in sorted(tree.items(), key=lambda pair: isinstance(pair[1], Mapping)):
+        if value is None:
+            continue
+        reason = reasons.get(prefix + name)
+        if isinstance(value, Mapping):
+            table = _filled(tomlkit.table(), value, reasons, f"{prefix}{name}.")
+            into.add(name, table if reason is None else table.comment(reason))
+            continue
+        if reason is not None:
+            into.add(tomlkit.comment(reason))
+        into.add(name, value)
+    return into
 
 
 def _replicas(settings: WorkerSettings, found: Findings) -> int | str:

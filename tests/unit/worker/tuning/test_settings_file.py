@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dragoman_schemas.connections import load_settings
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning import settings_file, toml
+from dragoman_worker.tuning import settings_file
 from dragoman_worker.tuning.knee import Choice
 from dragoman_worker.tuning.stages import Decision
 from dragoman_worker.tuning.tune import Findings
@@ -129,4 +129,4 @@ values = st.recursive(
 
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), values, max_size=5))
 def test_every_table_reads_back_as_it_was(tree: dict[str, Any]) -> None:
-    assert tomllib.loads(toml.document(tree)) == tree
+    assert tomllib.loads(settings_file.document(tree)) == tree
