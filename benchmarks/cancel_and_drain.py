@@ -17,33 +17,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
-import os
 import random
-import signal
-import socket
 import statistics
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import redis.asyncio
-from job_mix import source
+from documents import ENDED, Store, made, until
 from pipeline import services
+from worker_process import Worker, working
 
 from dragoman_producer import TranslationClient
-from dragoman_schemas.jobs import DocumentRef, Sampling, TranslationJob
-from dragoman_schemas.names import Keys
+from dragoman_schemas.jobs import TranslationJob
 
 MODEL = Path(__file__).parents[1] / "demo" / "model"
 CPU_OPTIONS = {"max_num_batched_tokens": 2048, "max_model_len": 512, "enforce_eager": True}
@@ -51,116 +42,7 @@ CANCELS_A_SECOND = 20
 LOOK_S = 0.01
 TOKENS_A_SECOND = 30
 """Of one generation, for the echo engine, which has no lengths."""
-ENDED = {"completed", "failed", "cancelled", "expired"}
-FIELDS = ("status", "result", "deliveries", "started_at")
-
-
-class Worker:
-    """`dragoman-worker run` as a process, on a port of its own."""
-
-    def __init__(self, given: argparse.Namespace, kafka: str, redis_url: str, log: Path) -> None:
-        self.log = log
-        self._port = _free_port()
-        settings = {
-            "kafka.bootstrap_servers": kafka,
-            "kafka.session_timeout_s": 10,  # the embedded broker's rebalances take as long
-            "redis.url": redis_url,
-            **_engine(given),
-            "limits.items_in_engine": given.in_flight,
-            "quality.level": "off",
-            "shutdown.grace_s": given.grace_s,
-            "worker_id": log.stem,
-            "http.port": self._port,
-            "engine.options.max_num_seqs": given.in_flight,
-            **{f"engine.options.{name}": value for name, value in given.options.items()},
-        }
-        pairs = (
-            f"{name}={value if isinstance(value, str) else json.dumps(value)}"
-            for name, value in settings.items()
-        )
-        self._argv = [sys.executable, "-m", "dragoman_worker", "run"]
-        self._argv += [part for pair in pairs for part in ("--set", pair)]
-
-    async def start(self, timeout_s: float) -> float:
-        """Seconds until it takes jobs; ends us with its last words if it does not."""
-        started = time.monotonic()
-        self._spawn()
-        while self.page("/readyz")[0] != 200:
-            if self.process.poll() is not None or time.monotonic() - started > timeout_s:
-                raise SystemExit(f"{self.log.stem} does not work:\n{self.log.read_text()[-4000:]}")
-            await asyncio.sleep(0.2)
-        return time.monotonic() - started
-
-    def _spawn(self) -> None:
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                self._argv, stdout=log, stderr=log, start_new_session=True
-            )
-
-    def page(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=5) as page:
-                return page.status, page.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, ""
-        except OSError:
-            return 0, ""
-
-    def metric(self, name: str) -> float:
-        """The sum over its labels."""
-        lines = self.page("/metrics")[1].splitlines()
-        rows = (line.rsplit(" ", 1) for line in lines if line.startswith((name + "{", name + " ")))
-        return sum(float(value) for _, value in rows)
-
-    async def ended(self, timeout_s: float) -> int:
-        """Its exit status."""
-        return await asyncio.to_thread(self.process.wait, timeout_s)
-
-    def end(self) -> None:
-        """Nothing of it is left."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)  # a session of its own, so a group too
-        self.process.wait(30)
-
-
-@asynccontextmanager
-async def working(worker: Worker, timeout_s: float) -> AsyncIterator[float]:
-    try:
-        yield await worker.start(timeout_s)
-    finally:
-        worker.end()
-
-
-class Store:
-    """What the jobs' keys say."""
-
-    def __init__(self, url: str) -> None:
-        self._redis = redis.asyncio.Redis.from_url(url)
-        self._keys = Keys()
-
-    async def status(self, job_id: str) -> str:
-        return _text(await self._redis.hget(self._keys.job(job_id), "status"))
-
-    async def read(self, job_ids: Sequence[str]) -> dict[str, dict[str, str]]:
-        """The fields of each key."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for job_id in job_ids:
-                pipe.hmget(self._keys.job(job_id), FIELDS)
-            rows = await pipe.execute()
-        return {
-            job_id: dict(zip(FIELDS, map(_text, row), strict=True))
-            for job_id, row in zip(job_ids, rows, strict=True)
-        }
-
-    async def takes(self, job_ids: Sequence[str]) -> int:
-        """Takes that a stopped worker has left behind."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for job_id in job_ids:
-                pipe.hkeys(self._keys.job(job_id))
-            return sum(name.startswith(b"take:") for row in await pipe.execute() for name in row)
-
-    async def close(self) -> None:
-        await self._redis.aclose()
+WORDS = 20
 
 
 # --- cancel ---------------------------------------------------------------------------------------
@@ -171,7 +53,7 @@ async def measure_cancels(
 ) -> dict[str, Any]:
     """Cancel all that run, one by one; then the rest by their document."""
     draw = random.Random(given.seed)
-    jobs = made("to-cancel", [given.tokens] * (2 * given.in_flight), draw)
+    jobs = made("to-cancel", [given.tokens] * (2 * given.in_flight), WORDS, draw)
     ids = await publish(client, jobs)
     await until(lambda: engine_full(worker, given.in_flight), 120, "a full engine")
     before = await store.read(ids)
@@ -187,7 +69,7 @@ async def measure_cancels(
     await until(lambda: engine_full(worker, given.in_flight), 30, "the slots' reuse")
     entered = await store.read(waiting)
     await client.cancel(document_id="to-cancel")
-    rest_s = await all_ended(store, ids, 60)
+    rest_s = await store.all_ended(ids, 60)
     entries = sorted(seconds(row["started_at"]) for row in entered.values() if row["started_at"])
     slots = [entry - call for call, entry in zip(called, entries, strict=False)]
     return {
@@ -226,14 +108,14 @@ async def measure_drain(
     """SIGTERM to a full engine; what has ended then, and what a second worker makes of the rest."""
     draw = random.Random(given.seed + 1)
     shortest, count = given.tokens // 8, given.in_flight * 3 // 2
-    jobs = made("to-drain", [draw.randint(shortest, given.tokens) for _ in range(count)], draw)
+    lengths = [draw.randint(shortest, given.tokens) for _ in range(count)]
+    jobs = made("to-drain", lengths, WORDS, draw)
     ids = await publish(client, jobs)
     # By the jobs themselves: a gauge may still tell of those that were cancelled.
-    await until(lambda: running(store, ids, given.in_flight), 120, "a full engine")
+    await until(lambda: full_by_jobs(store, ids, given.in_flight), 120, "a full engine")
     asked = await store.read(ids)
     stopped = time.monotonic()
-    first.process.send_signal(signal.SIGTERM)
-    exit_status = await first.ended(given.grace_s + 60)
+    exit_status = await first.drained(given.grace_s + 60)
     drain_s = time.monotonic() - stopped
     left = await store.read(ids)
     row = {
@@ -245,9 +127,9 @@ async def measure_drain(
         "takes_left_behind": await store.takes(ids),
     }
     async with working(second, given.start_s):
-        row["taken_over_s"] = await all_ended(store, ids, given.start_s)
+        row["taken_over_s"] = await store.all_ended(ids, given.start_s)
         row["redelivered"] = second.metric("dragoman_redeliveries_total")
-    return row | _duplicates(left, await store.read(ids), second.log.stem)
+    return row | _duplicates(left, await store.read(ids), second.name)
 
 
 def _duplicates(
@@ -269,57 +151,16 @@ def _duplicates(
 # --- inside ---------------------------------------------------------------------------------------
 
 
-def made(document: str, lengths: Sequence[int], draw: random.Random) -> list[TranslationJob]:
-    """A document of jobs that generate so many tokens each."""
-    return [
-        TranslationJob(
-            job_id=f"{document}-{number}",
-            text=source(20, draw),
-            source_lang="en",
-            target_lang="de",
-            sampling=Sampling(max_tokens=tokens),
-            document=DocumentRef(document_id=document, index=number, total=len(lengths)),
-        )
-        for number, tokens in enumerate(lengths)
-    ]
-
-
 async def publish(client: TranslationClient, jobs: Sequence[TranslationJob]) -> list[str]:
     return [handle.job_id async for handle in client.submit_many(jobs)]
 
 
-async def running(store: Store, ids: Sequence[str], count: int) -> bool:
-    return sum(row["status"] == "running" for row in (await store.read(ids)).values()) >= count
+async def full_by_jobs(store: Store, ids: Sequence[str], count: int) -> bool:
+    return await store.running(ids) >= count
 
 
 async def engine_full(worker: Worker, count: int) -> bool:
     return await asyncio.to_thread(worker.metric, "dragoman_items_in_flight") >= count
-
-
-async def all_ended(store: Store, ids: Sequence[str], timeout_s: float) -> float:
-    """Seconds until every one of them has ended."""
-    statuses: Counter[str] = Counter()
-
-    async def ended() -> bool:
-        rows = await store.read(ids)
-        statuses.clear()
-        statuses.update(row["status"] for row in rows.values())
-        return ENDED.issuperset(statuses)
-
-    return await until(ended, timeout_s, lambda: f"the ends, {statuses}")
-
-
-async def until(
-    holds: Callable[[], Awaitable[bool]], timeout_s: float, what: str | Callable[[], str]
-) -> float:
-    """Seconds until it holds."""
-    started = time.monotonic()
-    while not await holds():
-        if time.monotonic() - started > timeout_s:
-            what = what if isinstance(what, str) else what()
-            raise SystemExit(f"{what}: not within {timeout_s:g} s")
-        await asyncio.sleep(0.05)
-    return time.monotonic() - started
 
 
 def spread(values: Sequence[float]) -> dict[str, float] | None:
@@ -330,6 +171,20 @@ def spread(values: Sequence[float]) -> dict[str, float] | None:
     p99 = ranked[max(0, -(-99 * len(ranked) // 100) - 1)]
     figures = {"p50": statistics.median(ranked), "p99": p99, "max": ranked[-1]}
     return {name: round(value, 4) for name, value in figures.items()}
+
+
+def _settings(given: argparse.Namespace, kafka: str, redis_url: str) -> dict[str, Any]:
+    return {
+        "kafka.bootstrap_servers": kafka,
+        "kafka.session_timeout_s": 10,  # the embedded broker's rebalances take as long
+        "redis.url": redis_url,
+        **_engine(given),
+        "limits.items_in_engine": given.in_flight,
+        "quality.level": "off",
+        "shutdown.grace_s": given.grace_s,
+        "engine.options.max_num_seqs": given.in_flight,
+        **{f"engine.options.{name}": value for name, value in given.options.items()},
+    }
 
 
 def _engine(given: argparse.Namespace) -> dict[str, Any]:
@@ -351,25 +206,14 @@ def seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def _text(value: bytes | None) -> str:
-    return "" if value is None else value.decode()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     async with AsyncExitStack() as stack:
         kafka, url, _ = await stack.enter_async_context(services(given.services))
         client = await stack.enter_async_context(TranslationClient(kafka, url))
         store = Store(url)
         stack.push_async_callback(store.close)
-        first, second = (
-            Worker(given, kafka, url, folder / f"{name}.log") for name in ("first", "second")
-        )
+        settings = _settings(given, kafka, url)
+        first, second = (Worker(name, settings, folder) for name in ("first", "second"))
         row: dict[str, Any] = {
             "engine": given.engine,
             "model": Path(given.model).name,

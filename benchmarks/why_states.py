@@ -20,17 +20,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
-import os
 import random
-import signal
-import socket
-import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -39,11 +32,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import redis.asyncio
-from job_mix import source
-from pipeline import DEAD, services, worker_command
+from documents import made
+from pipeline import DEAD, services
+from worker_process import Worker, working
 
 from dragoman_producer import TranslationClient
-from dragoman_schemas.jobs import DocumentRef, Sampling, TranslationJob
 from dragoman_worker.gpu import Gpus
 from dragoman_worker.tuning.why import NoAnswer, Report, ask
 
@@ -64,65 +57,6 @@ CACHE_GIB = {"few": 4, "many": 32, "small": 48}
 
 
 @dataclass
-class Worker:
-    """`dragoman-worker run` with a topic of its own."""
-
-    name: str
-    settings: dict[str, Any]
-    folder: Path
-    port: int = 0
-    process: subprocess.Popen[bytes] | None = None
-    began: float = 0.0
-    start_s: float = 0.0
-
-    def start(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
-        settings = {**self.settings, "http.port": self.port, "worker_id": self.name}
-        self.began = time.monotonic()
-        with (self.folder / f"{self.name}.log").open("wb") as log:
-            self.process = subprocess.Popen(
-                worker_command(settings), stdout=log, stderr=log, start_new_session=True
-            )
-
-    async def ready(self, timeout_s: float) -> None:
-        while not await asyncio.to_thread(self._is_ready):
-            ended = self.process is None or self.process.poll() is not None
-            if ended or time.monotonic() - self.began > timeout_s:
-                log = (self.folder / f"{self.name}.log").read_text()
-                raise SystemExit(f"{self.name} does not work:\n{log[-4000:]}")
-            await asyncio.sleep(0.2)
-        self.start_s = time.monotonic() - self.began
-        print(f"# {self.name} ready after {self.start_s:.1f} s", flush=True)
-
-    def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5) as page:
-                return bool(page.status == 200)
-        except (OSError, urllib.error.HTTPError):
-            return False
-
-    def end(self) -> None:
-        """Nothing of it is left."""
-        if self.process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(60)
-
-
-@asynccontextmanager
-async def running(worker: Worker, timeout_s: float) -> AsyncIterator[Worker]:
-    if worker.process is None:
-        worker.start()
-    try:
-        await worker.ready(timeout_s)
-        yield worker
-    finally:
-        worker.end()
-
-
-@dataclass
 class Bench:
     """Where jobs go, and what was named."""
 
@@ -134,7 +68,7 @@ class Bench:
     async def publish(self, topic: str, document: str, count: int, tokens: int) -> None:
         """Jobs of so many tokens each, as one document, so that they can be cancelled."""
         async with TranslationClient(self.kafka, self.redis, topic) as client:
-            async for _ in client.submit_many(self._jobs(document, count, tokens)):
+            async for _ in client.submit_many(made(document, [tokens] * count, WORDS, self.draw)):
                 pass
 
     async def cancel(self, document: str) -> None:
@@ -155,19 +89,6 @@ class Bench:
         self.rows.append(row)
         word = "ok   " if row["right"] else "WRONG"
         print(f"{word} {expected:12} named {named['cause']}: {named['sentence']}", flush=True)
-
-    def _jobs(self, document: str, count: int, tokens: int) -> list[TranslationJob]:
-        return [
-            TranslationJob(
-                job_id=f"{document}-{number}",
-                text=source(WORDS, self.draw),
-                source_lang="en",
-                target_lang="de",
-                sampling=Sampling(max_tokens=tokens),
-                document=DocumentRef(document_id=document, index=number, total=count),
-            )
-            for number in range(count)
-        ]
 
 
 async def few_sequences(given: argparse.Namespace, bench: Bench, worker: Worker) -> None:
@@ -199,6 +120,13 @@ async def small_model(given: argparse.Namespace, bench: Bench, worker: Worker) -
     await bench.state("engine_cpu", worker, "one engine, 1,024 sequences")
 
 
+@asynccontextmanager
+async def _told(worker: Worker, timeout_s: float) -> AsyncIterator[None]:
+    async with working(worker, timeout_s) as start_s:
+        print(f"# {worker.name} ready after {start_s:.1f} s", flush=True)
+        yield
+
+
 async def measure(given: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     topics = ["dragoman.why-few", "dragoman.why-many", "dragoman.why-small"]
     async with AsyncExitStack() as stack:
@@ -219,16 +147,16 @@ async def measure(given: argparse.Namespace, folder: Path) -> list[dict[str, Any
         many.settings |= _options({"max_num_seqs": given.batch})
         for worker in (few, many, small):
             stack.callback(worker.end)
-        async with running(few, given.start_s):
+        async with _told(few, given.start_s):
             if given.services == "embedded" and _gpu():  # a CPU engine has no core to spare
                 many.start()
             await few_sequences(given, bench, few)
-        async with running(many, given.start_s):
+        async with _told(many, given.start_s):
             await many_sequences(given, bench, many)
         if given.small_model and _gpu():
             small.settings |= {"engine.model": given.small_model}
             small.settings |= _options({"max_num_seqs": 1024})
-            async with running(small, given.start_s):
+            async with _told(small, given.start_s):
                 await small_model(given, bench, small)
         else:
             print("# engine_cpu: not without a GPU and --small-model", flush=True)
@@ -257,7 +185,7 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
 
 def _small_cache(given: argparse.Namespace) -> int:
     """Tokens: twice what 16 short texts take, and no less than the longest context."""
-    wanted = max(
+    wanted: int = max(
         2 * 16 * (given.prompt_tokens + given.tokens), given.options.get("max_model_len", 0) + BLOCK
     )
     return -(-wanted // BLOCK) * BLOCK

@@ -1,0 +1,110 @@
+"""How does a benchmark run `dragoman-worker run`, and make sure that nothing of it is left?
+
+Needs nothing of tests/, so that it runs where only the packages and benchmarks/ are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline import worker_command
+
+
+@dataclass
+class Worker:
+    """A process on a port of its own. Dotted names to values; what it writes is in `folder`."""
+
+    name: str
+    settings: dict[str, Any]
+    folder: Path
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+    began: float = 0.0
+
+    def start(self) -> None:
+        """Begin to load; returns at once."""
+        self.port = free_port()
+        settings = {**self.settings, "http.port": self.port, "worker_id": self.name}
+        self.began = time.monotonic()
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                worker_command(settings), stdout=log, stderr=log, start_new_session=True
+            )
+
+    async def ready(self, timeout_s: float) -> float:
+        """Seconds until it took jobs; SystemExit with its last words if it does not."""
+        while (await asyncio.to_thread(self.page, "/readyz"))[0] != 200:
+            late = time.monotonic() - self.began > timeout_s
+            if late or self._started.poll() is not None:
+                raise SystemExit(f"{self.name} does not work:\n{self._log.read_text()[-4000:]}")
+            await asyncio.sleep(0.2)
+        return time.monotonic() - self.began
+
+    def page(self, path: str) -> tuple[int, str]:
+        """Status and body; status 0 while nobody listens."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as page:
+                return page.status, page.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, ""
+        except OSError:
+            return 0, ""
+
+    def metric(self, name: str) -> float:
+        """The sum over its labels."""
+        lines = self.page("/metrics")[1].splitlines()
+        rows = (line.rsplit(" ", 1) for line in lines if line.startswith((name + "{", name + " ")))
+        return sum(float(value) for _, value in rows)
+
+    async def drained(self, timeout_s: float) -> int:
+        """SIGTERM to the command alone; its exit status."""
+        self._started.send_signal(signal.SIGTERM)
+        return await asyncio.to_thread(self._started.wait, timeout_s)
+
+    def end(self) -> None:
+        """Nothing of it is left."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)  # a session of its own, so a group too
+            self.process.wait(60)
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / f"{self.name}.log"
+
+    @property
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self.process is None:
+            raise RuntimeError(f"{self.name} is not started")
+        return self.process
+
+
+@asynccontextmanager
+async def working(worker: Worker, timeout_s: float) -> AsyncIterator[float]:
+    """While it takes jobs: the seconds from its start till then. One that loads is waited for."""
+    if worker.process is None:
+        worker.start()
+    try:
+        yield await worker.ready(timeout_s)
+    finally:
+        worker.end()
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
