@@ -6,7 +6,6 @@ import importlib.metadata
 import json
 import multiprocessing
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ import psutil
 from limits import VARIABLE
 from measure import tree
 from pipeline import DEAD, worker_command
+from worker_process import free_port
 
 _LOOK_S: Final = 0.1
 _STOP_S: Final = 5.0
@@ -144,7 +144,7 @@ class Serve(Resident):
     """`vllm serve`, with its consumer in a process of its own."""
 
     def start(self) -> None:
-        self.url = f"http://127.0.0.1:{_free_port()}"
+        self.url = f"http://127.0.0.1:{free_port()}"
         flags = ("--host", "127.0.0.1", "--port", self.url.rpartition(":")[2])
         argv = [*serve_command(self.setting.model), *flags, *as_flags(self.options)]
         argv.append("--disable-uvicorn-access-log")
@@ -278,13 +278,6 @@ def as_flags(options: dict[str, Any]) -> list[str]:
         else:
             flags += [f"--{flag}", value if isinstance(value, str) else json.dumps(value)]
     return flags
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-    return port
 
 
 def _limit_file(folder: Path) -> Path:

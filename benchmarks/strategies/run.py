@@ -16,27 +16,21 @@ import argparse
 import asyncio
 import json
 import os
-import re
 import signal
 import sys
 import time
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # pipeline.py and its neighbours
 
-import drivers
-import measure
+from one_run import Runner, Spec, rounds_of
 from pipeline import services
-from residents import KINDS, SPAWN, Dragoman, Resident, Serve, Setting, StartFailed, topics_of
-from summary import BASE, summary
-from work import Batch, Work
+from residents import KINDS, SPAWN, Dragoman, Resident, Setting, StartFailed, topics_of
+from summary import summary
 
-Spec = dict[str, Any]
 LEAST_S = 15  # no use of an engine that is ready later
-WARM_UP = 99  # a round that no plan has
 KEY = ("strategy", "model", "lengths", "run")
 
 
@@ -49,21 +43,12 @@ class Bench:
 
     def __init__(self, given: argparse.Namespace, plan: Spec, setting: Setting, pids: Any) -> None:
         self._given, self._plan, self._setting = given, plan, setting
-        self._pids: dict[str, list[int]] = {name: [pid] for name, pid in pids.items()}
-        self._work = Work(
-            given.model,
-            plan["profile"],
-            exact=plan["exact_lengths"],
-            jobs=given.jobs,
-            folder=setting.folder,
-        )
+        self._runner = Runner(given, plan, setting, pids)
         self._residents: dict[str, Resident] = {}
         self._rows_file = given.out / "rows.jsonl"
         self._rows = _read_rows(self._rows_file)
         self._took: dict[str, float] = {}
         self._failed: set[str] = set()
-        self._gpu = measure.GpuBusy()
-        self._gpu.start()
 
     # --- phases -----------------------------------------------------------------------------------
 
@@ -77,19 +62,19 @@ class Bench:
             _say(f"time is up: {why}")
         finally:
             self._stop(list(self._residents))
-            self._gpu.stop()
+            self._runner.close()
             print(self._write_summary(), flush=True)
 
     async def _phase(self, phase: Spec) -> None:
         runs = [spec for spec in phase["runs"] if self._wanted(spec)]
-        if all(self._done(spec, number) for spec in runs for number in _numbers(phase, spec)):
+        if all(self._done(spec, number) for spec in runs for number in rounds_of(phase, spec)):
             return
         self._stop(phase.get("stop", []))
         await self._start({name for spec in runs for name in spec.get("on", [])}, phase)
-        for number in range(max((len(_numbers(phase, spec)) for spec in runs), default=0)):
+        for number in range(max((len(rounds_of(phase, spec)) for spec in runs), default=0)):
             ordered = runs if number % 2 == 0 else runs[::-1]
             for spec in ordered:
-                if number in _numbers(phase, spec) and not self._done(spec, number):
+                if number in rounds_of(phase, spec) and not self._done(spec, number):
                     await self._tried(spec, number)
             self._write_summary()
 
@@ -113,20 +98,11 @@ class Bench:
             for name in group:
                 self._residents[name] = self._resident(name)
                 self._residents[name].start()
-            await asyncio.to_thread(self._prepare)
+            await asyncio.to_thread(self._runner.prepare)
             await self._until_ready([self._residents[name] for name in group])
         for name in missing:
             if name in self._residents:
                 await self._warmed(name)
-
-    def _prepare(self) -> None:
-        """Plan every round's jobs while engines load: the GPU need not wait for that."""
-        self._batch("variable", WARM_UP, self._plan.get("warm_up_jobs", 64))
-        for phase in self._plan["phases"]:
-            for spec in phase["runs"]:
-                for number in _numbers(phase, spec):
-                    jobs = max(1, round(spec["jobs"] * self._given.scale))
-                    self._batch(spec["lengths"], number, jobs)
 
     def _resident(self, name: str) -> Resident:
         spec = self._plan["residents"][name]
@@ -161,19 +137,9 @@ class Bench:
 
     async def _warmed(self, name: str) -> None:
         try:
-            await self._warm(self._residents[name])
+            await self._runner.warm(self._residents[name])
         except Exception as error:  # noqa: BLE001  it is this resident's alone
             self._fail(name, f"{type(error).__name__}: {error}")
-
-    async def _warm(self, resident: Resident) -> None:
-        """A few jobs that no round has, so that nothing is paid for at the first one."""
-        count = self._plan.get("warm_up_jobs", 64)
-        for how in ("http", "dragoman", "generate", "in-flight"):
-            if _takes(resident, how):
-                spec = {"how": how, "jobs": count, "in_flight": count, "lengths": "variable"}
-                await self._told(
-                    spec, [resident], self._batch("variable", WARM_UP, count), "warm-up"
-                )
 
     def _stop(self, names: list[str]) -> None:
         for name in names:
@@ -195,92 +161,14 @@ class Bench:
             _say(f"FAILED {spec['strategy']}: {type(error).__name__}: {error}")
 
     async def _one(self, spec: Spec, number: int) -> None:
-        jobs = max(1, round(spec["jobs"] * self._given.scale))
         name = spec["strategy"]
-        self._in_time(self._took.get(name, spec.get("about_s", 20)), name)
+        about_s: float = spec.get("about_s", 20)
+        self._in_time(self._took.get(name, about_s), name)
         began = time.time()
-        batch = self._batch(spec["lengths"], number, jobs)
         residents = [self._residents[name] for name in spec.get("on", [])]
-        for resident in residents:
-            if isinstance(resident, Dragoman):
-                resident.active = spec.get("active", len(resident.topics))
-        row = await self._measured({**spec, "jobs": jobs}, residents, batch, number)
+        row = await self._runner.row(spec, residents, number)
         self._took[name] = time.time() - began
         self._keep(row)
-
-    def _batch(self, lengths: str, number: int, jobs: int) -> Batch:
-        """A prefix of the round's jobs: the longest one is made once."""
-        specs = [spec for phase in self._plan["phases"] for spec in phase["runs"]]
-        same = [spec["jobs"] for spec in specs if spec["lengths"] == lengths]
-        most = jobs if number == WARM_UP else max(jobs, round(max(same) * self._given.scale))
-        return self._work.batch(lengths, number, most)
-
-    async def _measured(
-        self, spec: Spec, residents: list[Resident], batch: Batch, number: int
-    ) -> Spec:
-        pids = {
-            **self._pids,
-            **{resident.name: resident.pids for resident in residents},
-            **{f"{r.name}.client": r.client.pids for r in residents if isinstance(r, Serve)},
-            "driver": [],
-        }
-        before, own = measure.cpu_now(pids), time.process_time()
-        told = await self._told(spec, residents, batch, f"{self._given.run_id}-{number}")
-        after, own = measure.cpu_now(pids), time.process_time() - own
-        start, end = told.pop("start"), told.pop("end")
-        told |= {"prompt_tokens": batch.prompt_tokens(spec["jobs"]), "jobs": spec["jobs"]}
-        figures = measure.row_figures({**told, "start": start, "end": end})
-        spare = {"latencies", "tokens", "prompt_tokens", "jobs"}
-        return {
-            "strategy": spec["strategy"],
-            "model": self._plan["name"],
-            "lengths": spec["lengths"],
-            "run": number,
-            "base": spec.get("base", BASE),
-            **figures,
-            "gpu_busy": self._gpu.between(start, end),
-            "cpu_cores": {
-                **measure.cpu_cores(before, after, end - start),
-                "driver": round(own / (end - start), 3),
-            },
-            "settings": self._settings(spec, residents),
-            **{name: value for name, value in told.items() if name not in spare},
-            "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "gpu_series": measure.series(self._gpu, start, end),
-        }
-
-    def _settings(self, spec: Spec, residents: list[Resident]) -> Spec:
-        named = {r.name: {**r.options, **_replicas(r)} for r in residents}
-        asked = {
-            k: v
-            for k, v in spec.items()
-            if k not in {"strategy", "lengths", "about_s", "on", "base"}
-        }
-        return {**asked, "engines": named}
-
-    async def _told(
-        self, spec: Spec, residents: list[Resident], batch: Batch, tag: str
-    ) -> dict[str, Any]:
-        """What the strategy's driver says."""
-        how = spec["how"]
-        first = residents[0] if residents else None
-        if how == "dragoman" and isinstance(first, Dragoman):
-            return await drivers.through_dragoman(
-                first, batch, spec, _as_id(f"{tag}-{spec.get('strategy', 'all')}-{spec['lengths']}")
-            )
-        if how == "http" and isinstance(first, Serve):
-            return await asyncio.to_thread(drivers.over_http, first, batch, spec)
-        if how == "run-batch":
-            given = {**spec, "options": {**self._plan["options"], **spec.get("options", {})}}
-            place = (self._setting.model, self._setting.folder)
-            told, load_s = await asyncio.to_thread(
-                drivers.run_batch, self._work, batch, given, *place
-            )
-            return {**told, "load_s": load_s}
-        workers = drivers.children_of(residents)
-        if how == "queue":
-            return await asyncio.to_thread(drivers.behind_a_queue, workers, batch, spec)
-        return await asyncio.to_thread(drivers.told_by_child, workers[0], how, batch, spec)
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -305,24 +193,6 @@ class Bench:
         left = self._given.seconds - (time.time() - self._given.begun)
         if needed_s > left:
             raise OutOfTime(f"{what} needs {needed_s:.0f} s, {left:.0f} s are left")
-
-
-def _takes(resident: Resident, how: str) -> bool:
-    kinds = {"llm": "generate", "async": "in-flight", "serve": "http", "dragoman": "dragoman"}
-    return any(isinstance(resident, KINDS[kind]) for kind, takes in kinds.items() if takes == how)
-
-
-def _replicas(resident: Resident) -> Spec:
-    if not isinstance(resident, Dragoman):
-        return {}
-    return {
-        "replicas": resident.replicas if resident.supervised else resident.active,
-        "supervised": resident.supervised,
-    }
-
-
-def _numbers(phase: Spec, spec: Spec) -> range:
-    return range(spec.get("rounds", phase.get("rounds", 1)))
 
 
 def _read_rows(file: Path) -> list[Spec]:
@@ -354,7 +224,7 @@ async def _main(given: argparse.Namespace, plan: Spec) -> None:
         for topic in topics_of(name, spec.get("replicas", 1))
     ]
     async with AsyncExitStack() as stack:
-        kafka, redis, pids = "", "", {}
+        kafka, redis, pids = "", "", dict[str, int]()
         if topics:
             entered = services(given.services, topics)
             kafka, redis, pids = await stack.enter_async_context(entered)
@@ -388,11 +258,6 @@ def main() -> None:
         asyncio.run(_main(given, json.loads(given.plan.read_text(encoding="utf-8"))))
     except asyncio.CancelledError:
         raise SystemExit("told to stop") from None
-
-
-def _as_id(words: str) -> str:
-    """A strategy's name as a job's id may hold it."""
-    return re.sub(r"[^A-Za-z0-9._:-]+", "-", words)
 
 
 if __name__ == "__main__":

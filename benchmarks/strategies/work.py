@@ -68,7 +68,7 @@ class Work:
         return [{"role": part.role, "content": part.content} for part in prompt.messages]
 
     def _make(self, lengths: str, number: int, count: int) -> Batch:
-        jobs, requests = [], []
+        jobs, requests = list[TranslationJob](), list[Request]()
         for line in self._raw(lengths, number, count):
             job = TranslationJob.model_validate(line)
             units = self._plans().plan(job).units

@@ -1,0 +1,176 @@
+"""What is one run of a strategy: which jobs, through which driver, and what is measured of it?"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import drivers
+import measure
+from residents import KINDS, Dragoman, Resident, Serve, Setting
+from summary import BASE
+from work import Batch, Work
+
+Spec = dict[str, Any]
+WARM_UP = 99  # a round that no plan has
+
+
+class Runner:
+    """Does a plan's runs; `pids` are the processes to watch beside the residents, by name."""
+
+    def __init__(
+        self, given: argparse.Namespace, plan: Spec, setting: Setting, pids: Mapping[str, int]
+    ) -> None:
+        self._given, self._plan, self._setting = given, plan, setting
+        self._pids: dict[str, list[int]] = {name: [pid] for name, pid in pids.items()}
+        self._work = Work(
+            given.model,
+            plan["profile"],
+            exact=plan["exact_lengths"],
+            jobs=given.jobs,
+            folder=setting.folder,
+        )
+        self._gpu = measure.GpuBusy()
+        self._gpu.start()
+
+    def close(self) -> None:
+        self._gpu.stop()
+
+    # --- jobs -------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Plan every round's jobs while engines load: the GPU need not wait for that."""
+        self._batch("variable", WARM_UP, self._plan.get("warm_up_jobs", 64))
+        for phase in self._plan["phases"]:
+            for spec in phase["runs"]:
+                for number in rounds_of(phase, spec):
+                    self._batch(spec["lengths"], number, self._count(spec))
+
+    def _count(self, spec: Spec) -> int:
+        jobs: float = spec["jobs"] * self._given.scale
+        return max(1, round(jobs))
+
+    def _batch(self, lengths: str, number: int, jobs: int) -> Batch:
+        """A prefix of the round's jobs: the longest one is made once."""
+        specs = [spec for phase in self._plan["phases"] for spec in phase["runs"]]
+        same = [spec["jobs"] for spec in specs if spec["lengths"] == lengths]
+        most = jobs if number == WARM_UP else max(jobs, round(max(same) * self._given.scale))
+        return self._work.batch(lengths, number, most)
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    async def warm(self, resident: Resident) -> None:
+        """A few jobs that no round has, so that nothing is paid for at the first one."""
+        count = self._plan.get("warm_up_jobs", 64)
+        for how in ("http", "dragoman", "generate", "in-flight"):
+            if _takes(resident, how):
+                spec = {"how": how, "jobs": count, "in_flight": count, "lengths": "variable"}
+                await self._told(
+                    spec, [resident], self._batch("variable", WARM_UP, count), "warm-up"
+                )
+
+    async def row(self, spec: Spec, residents: list[Resident], number: int) -> Spec:
+        """Round `number` of a strategy, done and measured."""
+        jobs = self._count(spec)
+        batch = self._batch(spec["lengths"], number, jobs)
+        for resident in residents:
+            if isinstance(resident, Dragoman):
+                resident.active = spec.get("active", len(resident.topics))
+        return await self._measured({**spec, "jobs": jobs}, residents, batch, number)
+
+    async def _measured(
+        self, spec: Spec, residents: list[Resident], batch: Batch, number: int
+    ) -> Spec:
+        pids = {
+            **self._pids,
+            **{resident.name: resident.pids for resident in residents},
+            **{f"{r.name}.client": r.client.pids for r in residents if isinstance(r, Serve)},
+            "driver": [],
+        }
+        before, own = measure.cpu_now(pids), time.process_time()
+        told = await self._told(spec, residents, batch, f"{self._given.run_id}-{number}")
+        after, own = measure.cpu_now(pids), time.process_time() - own
+        start, end = told.pop("start"), told.pop("end")
+        told |= {"prompt_tokens": batch.prompt_tokens(spec["jobs"]), "jobs": spec["jobs"]}
+        figures = measure.row_figures({**told, "start": start, "end": end})
+        spare = {"latencies", "tokens", "prompt_tokens", "jobs"}
+        return {
+            "strategy": spec["strategy"],
+            "model": self._plan["name"],
+            "lengths": spec["lengths"],
+            "run": number,
+            "base": spec.get("base", BASE),
+            **figures,
+            "gpu_busy": self._gpu.between(start, end),
+            "cpu_cores": {
+                **measure.cpu_cores(before, after, end - start),
+                "driver": round(own / (end - start), 3),
+            },
+            "settings": self._settings(spec, residents),
+            **{name: value for name, value in told.items() if name not in spare},
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "gpu_series": measure.series(self._gpu, start, end),
+        }
+
+    def _settings(self, spec: Spec, residents: list[Resident]) -> Spec:
+        named = {r.name: {**r.options, **_replicas(r)} for r in residents}
+        asked = {
+            k: v
+            for k, v in spec.items()
+            if k not in {"strategy", "lengths", "about_s", "on", "base"}
+        }
+        return {**asked, "engines": named}
+
+    async def _told(
+        self, spec: Spec, residents: list[Resident], batch: Batch, tag: str
+    ) -> dict[str, Any]:
+        """What the strategy's driver says."""
+        how = spec["how"]
+        first = residents[0] if residents else None
+        if how == "dragoman" and isinstance(first, Dragoman):
+            return await drivers.through_dragoman(
+                first, batch, spec, _as_id(f"{tag}-{spec.get('strategy', 'all')}-{spec['lengths']}")
+            )
+        if how == "http" and isinstance(first, Serve):
+            return await asyncio.to_thread(drivers.over_http, first, batch, spec)
+        if how == "run-batch":
+            given = {**spec, "options": {**self._plan["options"], **spec.get("options", {})}}
+            place = (self._setting.model, self._setting.folder)
+            told, load_s = await asyncio.to_thread(
+                drivers.run_batch, self._work, batch, given, *place
+            )
+            return {**told, "load_s": load_s}
+        workers = drivers.children_of(residents)
+        if how == "queue":
+            return await asyncio.to_thread(drivers.behind_a_queue, workers, batch, spec)
+        return await asyncio.to_thread(drivers.told_by_child, workers[0], how, batch, spec)
+
+
+def rounds_of(phase: Spec, spec: Spec) -> range:
+    """The numbers of a run's rounds."""
+    rounds: int = {**phase, **spec}.get("rounds", 1)
+    return range(rounds)
+
+
+def _takes(resident: Resident, how: str) -> bool:
+    kinds = {"llm": "generate", "async": "in-flight", "serve": "http", "dragoman": "dragoman"}
+    return any(isinstance(resident, KINDS[kind]) for kind, takes in kinds.items() if takes == how)
+
+
+def _replicas(resident: Resident) -> Spec:
+    if not isinstance(resident, Dragoman):
+        return {}
+    return {
+        "replicas": resident.replicas if resident.supervised else resident.active,
+        "supervised": resident.supervised,
+    }
+
+
+def _as_id(words: str) -> str:
+    """A strategy's name as a job's id may hold it."""
+    return re.sub(r"[^A-Za-z0-9._:-]+", "-", words)
