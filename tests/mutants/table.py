@@ -100,16 +100,16 @@ MUTANTS = (
     ),
     Mutant(
         "no resync after an error (test 2)",
-        f"{CORE}/kafka/source.py",
-        "            self._resync_at = None\n            member.seek_all()\n",
-        "            self._resync_at = None\n",
+        f"{CORE}/kafka/resyncs.py",
+        "            self._again_at = None\n            member.seek_all()\n",
+        "            self._again_at = None\n",
         SOURCE,
     ),
     Mutant(
         "an empty fetch forgives what could not be fetched",
-        f"{CORE}/kafka/source.py",
-        "if self._failures_in_a_row and member.has_passed(self._failed_at):",
-        "if self._failures_in_a_row:",
+        f"{CORE}/kafka/resyncs.py",
+        "if self._in_a_row and member.has_passed(self._failed_at):",
+        "if self._in_a_row:",
         SOURCE,
     ),
     Mutant(

@@ -28,12 +28,12 @@ from prometheus_client import CollectorRegistry
 from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt
-from dragoman_worker.kafka import committer, group_consumer
+from dragoman_worker.kafka import committer, group_consumer, resyncs
 from dragoman_worker.kafka import source as module
+from dragoman_worker.kafka.resyncs import TRIES_BEFORE_HALT
 from dragoman_worker.kafka.source import (
     IDLE_POLL_S,
     REBUILDS_BEFORE_HALT,
-    TRIES_BEFORE_HALT,
     KafkaSource,
 )
 from dragoman_worker.lanes import Room
@@ -100,7 +100,7 @@ def places(deliveries: Sequence[Delivery]) -> list[tuple[int, int]]:
 async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     """Assigned partitions 0 and 1 with ten records each, and no committer of its own."""
     monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
-    monkeypatch.setattr(module, "LONGEST_BACKOFF_S", 0.001)
+    monkeypatch.setattr(resyncs, "LONGEST_BACKOFF_S", 0.001)
     made = Bench(monkeypatch)
     await made.source.start(Deadline.after(5))
     made.consumer.fill(0, 10)
@@ -189,8 +189,8 @@ async def test_a_record_that_can_never_be_fetched_halts_and_is_not_skipped(bench
 async def test_after_an_error_polls_go_on_bounded_and_ask_again_only_after_a_pause(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LONGEST_BACKOFF_S", 2.0)
-    monkeypatch.setattr(module, "FIRST_BACKOFF_S", 2.0)
+    monkeypatch.setattr(resyncs, "LONGEST_BACKOFF_S", 2.0)
+    monkeypatch.setattr(resyncs, "FIRST_BACKOFF_S", 2.0)
     bench.consumer.polls.append(CorruptRecordException())
     assert await bench.offsets() == []
     bench.consumer.seeks.clear()
@@ -745,7 +745,7 @@ URGENT, BULK = TopicPartition("urgent", 0), TopicPartition("bulk", 0)
 async def lanes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     """Two topics with a partition each: a backlog of bulk, and nothing that is urgent."""
     monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
-    monkeypatch.setattr(module, "LONGEST_BACKOFF_S", 0.001)
+    monkeypatch.setattr(resyncs, "LONGEST_BACKOFF_S", 0.001)
     made = Bench(monkeypatch, "urgent:8", "bulk")
     await made.source.start(Deadline.after(5))
     made.consumer.fill(BULK, 15)

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Sequence
 from typing import Final
 
-from aiokafka import TopicPartition
-from aiokafka.errors import (
-    CorruptRecordException,
-    KafkaError,
-    NoOffsetForPartitionError,
-    OffsetOutOfRangeError,
-    RecordTooLargeError,
-    UnsupportedCodecError,
-)
+from aiokafka.errors import OffsetOutOfRangeError
 
 from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
@@ -26,6 +17,7 @@ from dragoman_worker.kafka.connection import connected, forbidden, not_allowed, 
 from dragoman_worker.kafka.fetching import POLL_MS, Fetching
 from dragoman_worker.kafka.member import Member
 from dragoman_worker.kafka.partitions import Partitions
+from dragoman_worker.kafka.resyncs import UNFETCHED, Resyncs, backoff_s
 from dragoman_worker.lanes import Room
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
@@ -33,19 +25,10 @@ from dragoman_worker.ports import Delivery
 
 IDLE_POLL_S: Final = 10.0
 """With no room we do not poll; this often we do all the same, paused, to stay in the group."""
-TRIES_BEFORE_HALT: Final = 5
 REBUILDS_BEFORE_HALT: Final = 6
 """Consumers in a row that never polled well; waiting for a broker that is away is not counted."""
-FIRST_BACKOFF_S: Final = 0.2
-LONGEST_BACKOFF_S: Final = 10.0
 JOIN_WITHIN_S: Final = 90.0
 """Longer than a rebalance may take."""
-_RESYNC: Final = (
-    CorruptRecordException,
-    NoOffsetForPartitionError,
-    RecordTooLargeError,
-    UnsupportedCodecError,
-)
 
 
 class KafkaSource:
@@ -70,9 +53,7 @@ class KafkaSource:
         self._room = Room(1)
         self._rebuilding: asyncio.Task[None] | None = None
         self._rebuilds_in_a_row = 0
-        self._failures_in_a_row = 0
-        self._failed_at: dict[TopicPartition, int] = {}
-        self._resync_at: float | None = None
+        self._resyncs = Resyncs(metrics)
         self._polled_at = time.monotonic()
         self.delivered = 0
         """Records given out so far: a sign of life."""
@@ -149,12 +130,11 @@ class KafkaSource:
         if member is None or self._fetching.under_way:
             return member
         # A new assignment is published before its callback has run: it has no positions yet.
-        ready = await self._pause_ends_soon() and await member.assigned_within(POLL_MS / 1000)
+        poll_s = POLL_MS / 1000
+        ready = await self._resyncs.due_within(poll_s) and await member.assigned_within(poll_s)
         if not ready or self._member is not member:
             return None
-        if self._resync_at is not None:
-            self._resync_at = None
-            member.seek_all()
+        self._resyncs.again(member)
         return member
 
     async def _outcome(self, member: Member, fetch: asyncio.Task[int]) -> None:
@@ -170,53 +150,16 @@ class KafkaSource:
             found = fetch.result()
         except OffsetOutOfRangeError as error:
             await member.out_of_range(error.args[0])
-        except _RESYNC as error:
-            self._resync(member, error)
+        except UNFETCHED as error:
+            self._resyncs.failed(member, error)
         except Exception as error:
             if forbidden(error):
                 raise not_allowed(error) from error
             self.rebuild(told(error))
         else:
-            self._forgive(member, found)
-
-    def _resync(self, member: Member, error: KafkaError) -> None:
-        """getmany throws away what it had drained when one partition fails: fetch it again.
-
-        After a pause, for what is wrong with a broker's disk or the way to it may pass. Forgiven
-        once every partition has gone on: an empty fetch, or others' records, say nothing of it.
-        """
-        if not member.is_assigned:
-            return  # between two assignments nobody has a position; the callback will seek
-        self._metrics.resyncs.inc()
-        if not self._failures_in_a_row:
-            self._failed_at = member.places()
-        self._failures_in_a_row += 1
-        pause_s = _backoff_s(self._failures_in_a_row)
-        self._log.error(
-            "resync",
-            error=type(error).__name__,
-            times=self._failures_in_a_row,
-            again_in_s=round(pause_s, 1),
-        )
-        if self._failures_in_a_row >= TRIES_BEFORE_HALT:
-            raise Halt(
-                f"a record cannot be fetched ({type(error).__name__}) and none is ever skipped; "
-                "see docs/operations.md"
-            ) from error
-        self._resync_at = time.monotonic() + pause_s
-
-    def _forgive(self, member: Member, found: int) -> None:
-        if self._failures_in_a_row and member.has_passed(self._failed_at):
-            self._failures_in_a_row = 0
-        if found or member.undelivered(self._room) == 0:
-            self._rebuilds_in_a_row = 0
-
-    async def _pause_ends_soon(self) -> bool:
-        """Wait for the end of a pause after an error, or for as long as a poll may take."""
-        pause_s = 0.0 if self._resync_at is None else self._resync_at - time.monotonic()
-        if pause_s > 0:
-            await asyncio.sleep(min(pause_s, POLL_MS / 1000))
-        return pause_s <= POLL_MS / 1000
+            self._resyncs.forgive(member)
+            if found or member.undelivered(self._room) == 0:
+                self._rebuilds_in_a_row = 0
 
     # --- a new consumer ---------------------------------------------------------------------------
 
@@ -239,7 +182,7 @@ class KafkaSource:
             await member.stop()
         tries = self._rebuilds_in_a_row
         while True:
-            await asyncio.sleep(_backoff_s(tries))
+            await asyncio.sleep(backoff_s(tries))
             member = self._new_member()
             try:
                 async with asyncio.timeout(JOIN_WITHIN_S):
@@ -325,8 +268,3 @@ class KafkaSource:
     def broken(self) -> str | None:
         """What is wrong with the consumer, while nothing is being done about it."""
         return None if self._member is None or self.rebuilding else self._member.broken
-
-
-def _backoff_s(tries: int) -> float:
-    longest = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2**tries)
-    return random.uniform(longest / 2, longest)  # noqa: S311  jitter, no secret
