@@ -40,7 +40,8 @@ def reasons(results: list[Generation | BaseException]) -> list[str]:
 async def main(model: Path) -> None:
     interrupts: list[int] = []
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: interrupts.append(1))
-    engine = VllmEngine(vllm_settings(model))
+    # With a worker process beside the engine's own, as users of several GPUs and of CPUs have it.
+    engine = VllmEngine(vllm_settings(model, distributed_executor_backend="mp"))
     await engine.start()
     say(started=[process.pid for process in engine_processes()])
     await asyncio.to_thread(sys.stdin.readline)

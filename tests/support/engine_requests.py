@@ -18,9 +18,15 @@ MAX_NUM_SEQS = 8
 OPTIONS = {"max_num_seqs": MAX_NUM_SEQS, "max_num_batched_tokens": 512}
 
 
+ONE_PROCESS = "vllm.v1.executor.uniproc_executor.UniProcExecutor"
+"""The executor inside the engine's process, as on one GPU. For CPUs vLLM takes one of a process of
+its own, to bind threads, and that imports everything once more: twenty seconds a start."""
+
+
 def vllm_settings(model: Path, **options: Any) -> EngineSettings:
     """Settings for vLLM on `model`, small enough for two cores."""
-    return EngineSettings(kind="vllm", model=str(model), options={**OPTIONS, **options})
+    ours = {**OPTIONS, "distributed_executor_backend": ONE_PROCESS}
+    return EngineSettings(kind="vllm", model=str(model), options={**ours, **options})
 
 
 def a_request(
