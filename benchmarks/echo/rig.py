@@ -138,9 +138,9 @@ def between(rig: Rig, pid: int, low: int, high: int, timeout_s: float) -> tuple[
         time.sleep(0.05)
 
 
-def charges(first: Look, last: Look) -> dict[str, float]:
+def charges(first: Look, last: Look, scripts_a_job: int = 2) -> dict[str, float]:
     """What a job cost between two looks."""
-    count, seconds = (last.scripts - first.scripts) / 2, last.at - first.at
+    count, seconds = (last.scripts - first.scripts) / scripts_a_job, last.at - first.at
     return {
         "jobs_per_s": count / seconds,
         "worker_cpu_ms": 1000 * (last.worker_cpu_s - first.worker_cpu_s) / count,

@@ -4,7 +4,8 @@ usage: speed.py [--jobs 40000] [--rounds 3] [--python VENV/bin/python] [--out ro
 
 The echo engine at latency 0, quality off, all jobs published before the program starts. Beside it a
 bare aiokafka loop and a FastStream program (if VENV with requirements.txt is given) do the same two
-scripts and the same event a job; in turns, the order turning round after each round. All commit
+scripts and the same event a job, and the loop a second time with one script alone, which is the
+program that the goal was set beside; in turns, the order turning round after each round. All commit
 behind the writes (at least once). The time is from the first script that Redis runs to the last.
 CPU is the program's alone; reads are Redis' reads of its sockets. A row a run, then a table.
 """
@@ -28,6 +29,7 @@ from support.worker_process import WorkerProcess
 
 HERE = Path(__file__).parent
 OURS, BARE, FASTSTREAM = "dragoman-worker", "bare loop", "FastStream"
+ONE_WRITE = "bare loop of one write"
 COLUMNS = (
     *("jobs_per_s", "worker_cpu_ms", "redis_reads_per_job", "commits_per_s", "rss_mib"),
     *("redis_cpu_ms", "kafka_cpu_ms", "redis_memory_bytes", "script_us", "event_us"),
@@ -45,6 +47,8 @@ def program(system: str, rig: Rig, topic: str, folder: Path, python: str) -> Ite
             yield worker
         return
     names = {f"ECHO_{name.upper()}": value for name, value in where.items()}
+    if system == ONE_WRITE:
+        names["ECHO_ONE_WRITE"] = "1"
     file, interpreter = ("bare_program.py", sys.executable)
     if system == FASTSTREAM:
         file, interpreter = "faststream_program.py", python
@@ -61,8 +65,9 @@ def measure(system: str, rig: Rig, given: argparse.Namespace) -> dict[str, Any]:
         TemporaryDirectory() as folder,
         program(system, rig, topic, Path(folder), given.python) as process,
     ):
-        first, last = between(rig, process.pid, 2, 2 * given.jobs, given.timeout_s)
-        row = {"system": system, "jobs": given.jobs, **charges(first, last)}
+        scripts = 1 if system == ONE_WRITE else 2
+        first, last = between(rig, process.pid, scripts, scripts * given.jobs, given.timeout_s)
+        row = {"system": system, "jobs": given.jobs, **charges(first, last, scripts)}
         row |= store(rig, given.jobs)
         if isinstance(process, WorkerProcess):
             row["commits_per_s"] = process.metric("dragoman_commits_total") / (last.at - first.at)
@@ -84,7 +89,7 @@ def main() -> None:
     parser.add_argument("--timeout-s", type=float, default=600.0)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    systems = [OURS, BARE, *([FASTSTREAM] if given.python else [])]
+    systems = [OURS, BARE, ONE_WRITE, *([FASTSTREAM] if given.python else [])]
     if given.systems:
         systems = given.systems.split(",")
     rows: list[dict[str, Any]] = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ import pytest
 from support.engine_requests import ONE_PROCESS
 from support.foreign import publish
 from support.kafka_broker import KafkaBroker
+from support.processes import command
 from support.redis_server import RedisServer
 from support.why import is_named
 from support.worker_process import WorkerProcess
 
 MakeTopic = Callable[..., str]
-OpenWorker = Callable[..., Any]
+OpenBench = Callable[..., AbstractContextManager["Bench"]]
 SETTINGS = {
     "engine.kind": "vllm",
     "engine.profile": "demo",
@@ -35,6 +37,25 @@ SHORT, LONG = 24, 400
 pytestmark = [pytest.mark.vllm, pytest.mark.kafka, pytest.mark.redis, pytest.mark.timeout(900)]
 
 
+class Bench:
+    """A worker on a topic of its own, and jobs of so many tokens for it."""
+
+    def __init__(self, worker: WorkerProcess, kafka: str, redis: str, topic: str) -> None:
+        self.worker = worker
+        self._where = ("--kafka", kafka, "--redis", redis)
+        self._topic = topic
+
+    def give(self, document: str, count: int, tokens: int) -> None:
+        """More jobs than are done before the worker has been judged."""
+        jobs = [job(f"{self._topic}-{document}", n, count, tokens) for n in range(count)]
+        publish(self._where[1], self._topic, jobs)
+
+    def take_back(self, document: str) -> None:
+        """Cancel those that are left."""
+        argv = command("dragoman", "cancel", "--document", f"{self._topic}-{document}")
+        subprocess.run([*argv, *self._where], check=True, timeout=60, capture_output=True)
+
+
 @pytest.fixture
 def working(
     kafka: KafkaBroker,
@@ -42,11 +63,11 @@ def working(
     topic: MakeTopic,
     demo_model: Path,
     tmp_path: Path,
-) -> OpenWorker:
-    """A worker with so many sequences, and a function that gives it jobs of so many tokens."""
+) -> OpenBench:
+    """A bench with so many sequences."""
 
     @contextmanager
-    def work(**options: int) -> Iterator[tuple[WorkerProcess, Callable[[str, int, int], None]]]:
+    def work(**options: int) -> Iterator[Bench]:
         name = topic(partitions=1)
         kafka.create_topic(f"{name}-dead", 1)
         engine = {f"engine.options.{option}": value for option, value in options.items()}
@@ -57,46 +78,44 @@ def working(
             topic=name,
             settings={**SETTINGS, **engine, "engine.model": str(demo_model)},
         )
-
-        def give(kind: str, count: int, tokens: int) -> None:
-            publish(kafka.bootstrap, name, [job(f"{name}-{kind}{n}", tokens) for n in range(count)])
-
         with worker:
             worker.ready(READY_S)
-            yield worker, give
+            yield Bench(worker, kafka.bootstrap, redis_server.url, name)
 
     return work
 
 
-def job(job_id: str, tokens: int) -> dict[str, Any]:
+def job(document: str, number: int, count: int, tokens: int) -> dict[str, Any]:
     return {
-        "job_id": job_id,
+        "job_id": f"{document}{number}",
         "text": "Good morning!",
         "source_lang": "en",
         "target_lang": "de",
         "sampling": {"max_tokens": tokens},
+        "document": {"document_id": document, "index": number, "total": count},
     }
 
 
-def test_two_sequences_are_too_few(working: OpenWorker) -> None:
-    with working(max_num_seqs=2) as (worker, give):
-        give("short", 3_000, SHORT)
-        told = is_named(worker, "sequences", settle_s=90)
+def test_two_sequences_are_too_few(working: OpenBench) -> None:
+    with working(max_num_seqs=2) as bench:
+        bench.give("short", 3_000, SHORT)
+        told = is_named(bench.worker, "sequences", settle_s=90)
         assert told["change"].startswith("Raise engine.options.max_num_seqs")
         assert told["numbers"]["max_num_seqs"] == 2
         assert told["numbers"]["kv_cache_usage"] < 0.5
 
 
-def test_short_texts_take_all_of_a_cpu_and_long_ones_its_cache(working: OpenWorker) -> None:
+def test_short_texts_take_all_of_a_cpu_and_long_ones_its_cache(working: OpenBench) -> None:
     """48 sequences in 4,096 tokens: short ones fit all, and of long ones a quarter does."""
     options = {"max_num_seqs": 48, "block_size": 32, "num_gpu_blocks_override": 128}
-    with working(**options) as (worker, give):
-        give("short", 3_000, SHORT)
-        told = is_named(worker, "compute", settle_s=90)
+    with working(**options) as bench:
+        bench.give("short", 3_000, SHORT)
+        told = is_named(bench.worker, "compute", settle_s=90)
         assert "two limits are one" in told["sentence"]
         short_ones = told["numbers"]["running"]
-        give("long", 500, LONG)
-        told = is_named(worker, "kv_cache", settle_s=120)
+        bench.give("long", 500, LONG)
+        bench.take_back("short")
+        told = is_named(bench.worker, "kv_cache", settle_s=120)
         assert "kv_cache_memory_bytes" in told["change"]
         assert told["numbers"]["running"] < 0.75 * short_ones
-        assert worker.metric("dragoman_engine_waiting") <= 24, "never many wait inside"
+        assert bench.worker.metric("dragoman_engine_waiting") <= 24, "never many wait inside"

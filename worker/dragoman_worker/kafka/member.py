@@ -104,7 +104,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has n
 
     def has_passed(self, places: Mapping[TopicPartition, int]) -> bool:
         """Whether each partition that is still ours is further than there, or at its end."""
-        return all(
+        return self._assigned.is_set() and all(
             here > places.get(each, -1) or not group_consumer.undelivered(self.consumer, each)
             for each, here in self.places().items()
         )
