@@ -13,8 +13,10 @@ from redis.retry import Retry
 
 from support.ports import free_port
 from support.redis_server import RedisServer
+from support.waiting import wait_until
 
 _ASK_S: Final = 2.0
+_MEND_S: Final = 60.0
 
 
 class StruckRedis(RedisServer):
@@ -33,12 +35,12 @@ class StruckRedis(RedisServer):
             maxmemory_policy="noeviction",
         )
 
-    def client(self) -> redis.Redis:
-        """A client that waits two seconds at most."""
+    def client(self, wait_s: float = _ASK_S) -> redis.Redis:
+        """A client that waits two seconds at most, or as long as is said."""
         return redis.Redis(
             port=self.port,
-            socket_timeout=_ASK_S,
-            socket_connect_timeout=_ASK_S,
+            socket_timeout=wait_s,
+            socket_connect_timeout=wait_s,
             retry=Retry(NoBackoff(), 0),
         )
 
@@ -57,7 +59,7 @@ class StruckRedis(RedisServer):
 
     def make_writable(self) -> None:
         """Its own master again."""
-        self._ask("REPLICAOF", "NO", "ONE")
+        self._ask_until_told("REPLICAOF", "NO", "ONE")
 
     def squeeze(self) -> None:
         """Less memory than it uses: writes are refused (OOM)."""
@@ -65,7 +67,7 @@ class StruckRedis(RedisServer):
 
     def relax(self) -> None:
         """As much memory as it likes."""
-        self._ask("CONFIG", "SET", "maxmemory", "0")
+        self._ask_until_told("CONFIG", "SET", "maxmemory", "0")
 
     def forget_scripts(self) -> None:
         """SCRIPT FLUSH: every EVALSHA is answered NOSCRIPT."""
@@ -82,6 +84,17 @@ class StruckRedis(RedisServer):
     def _ask(self, *words: Any) -> Any:
         with self.client() as client:
             return client.execute_command(*words)
+
+    def _ask_until_told(self, *words: Any) -> None:
+        """What mends must come through: behind on its disk a Redis answers nobody for seconds."""
+
+        def told() -> bool:
+            with suppress(redis.ConnectionError, redis.TimeoutError):
+                self._ask(*words)
+                return True
+            return False
+
+        wait_until(told, timeout_s=_MEND_S, what=f"Redis answers {' '.join(words)}")
 
     def mend(self) -> None:
         """Running, writable and with room, whatever was done to it."""

@@ -33,6 +33,8 @@ __all__ = ["Options", "Row", "explained", "storm"]
 _SETTLE_S: Final = 900.0
 _NOTHING_MORE_S: Final = 15.0
 _LETTER_PARTITIONS: Final = 2
+_VERDICT_WAITS_S: Final = 60.0
+"""For an answer of Redis once the storm is over: only then does a slow one say nothing."""
 _REDELIVERIES: Final = "dragoman_redeliveries_total"
 _STALE: Final = "dragoman_stale_completions_total"
 
@@ -142,7 +144,7 @@ class _Storm:
             with Supervising(self._fleet, self._tallies.look):
                 self._blow()
                 seconds = time.monotonic() - began
-            with self._server.client() as client:
+            with self._server.client(_VERDICT_WAITS_S) as client:
                 return self._row(client, seconds)
         except BaseException:
             self._timeline.note("aborted")
