@@ -112,26 +112,34 @@ def _by_cores(cores: int) -> int:
 
 
 def _by_memory(engine: EngineSettings, size: ModelSize, gpu_bytes: int) -> int:
-    if MEMORY in engine.options:
-        return max(1, int(1 / float(engine.options[MEMORY])))
-    kv_bytes = float(engine.options.get(KV_BYTES) or _LEAST_KV_BYTES)
+    if (share := _option(engine, MEMORY)) is not None:
+        return max(1, int(1 / share))
+    kv_bytes = _option(engine, KV_BYTES) or _LEAST_KV_BYTES
     each = size.weight_bytes + kv_bytes + _BESIDE_BYTES
     return max(1, int(GPU_SHARE * gpu_bytes / each))
 
 
+def _option(engine: EngineSettings, name: str) -> float | None:
+    value = engine.options.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise SettingsError(f"engine.options.{name}: give a number above 0, not {value!r}")
+    return float(value)
+
+
 def _check_memory(engine: EngineSettings, count: int, machine: Machine) -> None:
-    share = engine.options.get(MEMORY)
-    if isinstance(share, int | float) and count * share > 1 and machine.gpu:
+    share, kv_bytes = _option(engine, MEMORY), _option(engine, KV_BYTES)
+    if share is not None and count * share > 1 and machine.gpu:
         raise SettingsError(
             f"engine.options.{MEMORY}: {share:g} is for each of engine.replicas = {count}, "
             f"{count * share:.2f} of the GPU together; give at most {1 / count:.2f}, or leave it "
             f"out and each takes {GPU_SHARE / count:.2f}"
         )
-    kv_bytes = engine.options.get(KV_BYTES)
-    if isinstance(kv_bytes, int) and machine.gpu_bytes and count * kv_bytes > machine.gpu_bytes:
+    if kv_bytes is not None and machine.gpu_bytes and count * kv_bytes > machine.gpu_bytes:
         raise SettingsError(
-            f"engine.options.{KV_BYTES}: {kv_bytes} bytes for each of engine.replicas = {count} "
-            f"are more than the GPU's {machine.gpu_bytes}"
+            f"engine.options.{KV_BYTES}: {kv_bytes:.0f} bytes for each of engine.replicas = "
+            f"{count} are more than the GPU's {machine.gpu_bytes}"
         )
 
 

@@ -204,6 +204,13 @@ async def test_after_an_error_polls_go_on_bounded_and_ask_again_only_after_a_pau
     assert len(offsets) == 20
 
 
+def test_pauses_grow_to_the_longest_however_many_there_were() -> None:
+    first, longest = resyncs.FIRST_BACKOFF_S, resyncs.LONGEST_BACKOFF_S
+    assert first / 2 <= resyncs.backoff_s(0) <= first
+    for tries in (10, 1_024, 1_000_000):
+        assert longest / 2 <= resyncs.backoff_s(tries) <= longest
+
+
 async def test_errors_are_forgiven_once_every_partition_has_gone_on(bench: Bench) -> None:
     for start in (0, 10):
         bench.consumer.polls.extend([CorruptRecordException()] * (TRIES_BEFORE_HALT - 1))

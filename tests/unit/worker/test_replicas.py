@@ -113,6 +113,17 @@ def test_no_share_that_is_let_through_is_more_than_the_gpu(replicas: int, share:
         assert found.count * share <= 1
 
 
+@pytest.mark.parametrize("name", ["gpu_memory_utilization", "kv_cache_memory_bytes"])
+@pytest.mark.parametrize("wrong", [0, -1, "abc", True, float("nan")])
+@pytest.mark.parametrize("replicas", ["auto", 3])
+def test_memory_that_is_no_number_above_0_is_refused_by_name(
+    tmp_path: Path, name: str, wrong: object, replicas: object
+) -> None:
+    place = model(tmp_path, "0.6b")
+    with pytest.raises(SettingsError, match=rf"engine\.options\.{name}: give a number above 0"):
+        share_out(engine(place, replicas, **{name: wrong}), lambda: H200)
+
+
 def test_a_models_size_is_that_of_its_files_and_of_its_config(tmp_path: Path) -> None:
     place = model(tmp_path, "8b")
     size = model_size(engine(place))

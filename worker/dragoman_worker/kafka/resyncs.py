@@ -89,5 +89,6 @@ class Resyncs:
 
 def backoff_s(tries: int) -> float:
     """Seconds before another try, with jitter: doubled each time, up to the longest."""
-    longest = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2**tries)
+    doubled = 2.0 ** min(tries, 30)  # a broker may be away for days, and a float has an end
+    longest = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * doubled)
     return random.uniform(longest / 2, longest)  # noqa: S311  jitter, no secret
