@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
+from http.client import HTTPException
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from dragoman_schemas.connections import SettingsError
 from dragoman_worker.bottleneck import Cause, Feed, Load, bottleneck, feed_limit, together
 
 ASK_S: Final = 5.0
@@ -50,22 +54,50 @@ class Report:
 
 
 def ask(url: str) -> Report:
-    """The report of the worker at `url`. Raises NoAnswer."""
-    place = url.rstrip("/").removesuffix("/metrics") + "/metrics"
+    """The report of the worker at `url`. Raises SettingsError of no URL, and NoAnswer."""
+    place = page_of(url)
     try:
         with urllib.request.urlopen(place, timeout=ASK_S) as page:  # noqa: S310  a person gives it
-            text = page.read().decode()
+            text = page.read()
+    except HTTPException as error:  # its own text may be a line of another protocol
+        raise NoAnswer(_stranger(place, type(error).__name__)) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise NoAnswer(
             f"no worker answers at {place} ({reason}); give --url, or the worker's settings"
         ) from None
-    return report(text)
+    try:
+        return report(text.decode())
+    except ValueError:  # no UTF-8, no metrics, or another program's
+        raise NoAnswer(_stranger(place, "none of a worker's metrics are told")) from None
+
+
+def page_of(url: str) -> str:
+    """Where the worker of that URL tells its metrics; http:// may be left out.
+
+    Raises SettingsError if it is no URL.
+    """
+    whole = url if "://" in url else f"http://{url}"
+    try:
+        parts = urlsplit(whole)
+        good = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # the port is no number, or the brackets do not match
+        good = False
+    if not good or not whole.isascii() or not whole.isprintable() or " " in whole:
+        raise SettingsError(f"{url!r} is no URL of a worker: give --url as http://127.0.0.1:9464")
+    return whole.rstrip("/").removesuffix("/metrics") + "/metrics"
 
 
 def report(page: str) -> Report:
-    """The report of a page of metrics. Raises NoAnswer if no replica works yet."""
-    loads = {name: Load(**row) for name, row in sorted(_rows(page).items()) if _whole(row)}
+    """The report of a page of metrics.
+
+    Raises NoAnswer if no replica works yet, and ValueError if it is no worker's page.
+    """
+    families = list(text_string_to_metric_families(page))
+    if not any(family.name.startswith("dragoman_") for family in families):
+        raise ValueError("no dragoman_ metric is told")
+    rows = _rows(families)
+    loads = {name: Load(**row) for name, row in sorted(rows.items()) if _whole(row)}
     if not loads:
         raise NoAnswer("no replica of this worker takes jobs yet; ask again when it is ready")
     return Report(
@@ -83,13 +115,20 @@ def limit(load: Load) -> Limit:
     return Limit(cause, feed, sentence, change, numbers)
 
 
-def _rows(page: str) -> dict[str, dict[str, float]]:
+def _stranger(place: str, why: str) -> str:
+    return (
+        f"what answers at {place} is no dragoman worker ({why}); "
+        "give --url, or the worker's settings"
+    )
+
+
+def _rows(families: Iterable[Metric]) -> dict[str, dict[str, float]]:
     rows: dict[str, dict[str, float]] = {}
-    for family in text_string_to_metric_families(page):
+    for family in families:
         if family.name == "dragoman_load":
             for sample in family.samples:
                 row = rows.setdefault(sample.labels.get("replica", "0"), {})
-                if (reading := sample.labels["reading"]) in _KNOWN:
+                if (reading := sample.labels.get("reading", "")) in _KNOWN:
                     row[reading] = sample.value
     return rows
 

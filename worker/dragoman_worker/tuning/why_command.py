@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -41,6 +42,8 @@ def why(
     while True:
         try:
             _show(ask(place), as_json=as_json, brief=watch)
+        except SettingsError as error:
+            fail(2, str(error))
         except NoAnswer as error:
             if not watch:
                 fail(1, str(error))
@@ -87,26 +90,53 @@ def _show(report: Report, *, as_json: bool, brief: bool) -> None:
 
 
 def _table(console: Console, report: Report) -> None:
-    """A reading a line; a column for the whole, and one for each of several replicas."""
-    from rich.table import Table  # noqa: PLC0415
+    """A reading a line; a column for the whole, and one for each of several replicas.
 
+    Columns that the terminal has no room for come in a table below.
+    """
     several = len(report.replicas) > 1
-    columns = {"all": report.whole, **report.replicas} if several else {"": report.whole}
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=several)
-    table.add_column("replica", overflow="fold")
-    for name in columns:
-        table.add_column(name, justify="right", overflow="fold")
-    for label, reading, form in _ROWS:
-        cells = (_cell(limit, reading, form) for limit in columns.values())
-        table.add_row(label, *cells)
+    limits = {"all": report.whole, **report.replicas} if several else {"": report.whole}
     if several:
         console.print()
         for name, limit in report.replicas.items():
             console.print(f"replica {name}: {limit.cause}{f', {limit.feed}' if limit.feed else ''}")
-    console.print()
+    columns = [
+        (name, *(_cell(limit, reading, form) for _, reading, form in _ROWS))
+        for name, limit in limits.items()
+    ]
+    room = console.width - _GAP - max(len(label) for label, *_ in _ROWS)
+    for part in _parts(columns, room):
+        console.print()
+        _print_part(console, part, show_header=several)
+
+
+def _parts(columns: Sequence[Sequence[str]], room: int) -> Iterator[Sequence[Sequence[str]]]:
+    """As many columns at a time as fit, and at least one."""
+    part: list[Sequence[str]] = []
+    left = room
+    for column in columns:
+        width = _GAP + max(map(len, column))
+        if part and width > left:
+            yield part
+            part, left = [], room
+        part.append(column)
+        left -= width
+    yield part
+
+
+def _print_part(console: Console, part: Sequence[Sequence[str]], *, show_header: bool) -> None:
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, padding=(0, _GAP, 0, 0), show_header=show_header)
+    table.add_column("replica", overflow="fold")
+    for name, *_ in part:
+        table.add_column(name, justify="right", overflow="fold")
+    for number, (label, *_) in enumerate(_ROWS, 1):
+        table.add_row(label, *(column[number] for column in part))
     console.print(table)
 
 
+_GAP: Final = 2
 _ROWS: Final = (
     ("jobs queued", "queued", "{:,.0f}"),
     ("jobs in hand", "in_hand", "{:,.0f}"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import chain
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -138,7 +140,7 @@ def served() -> Iterator[tuple[list[str], int]]:
             assert self.path == "/metrics"
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(pages[0].encode())
+            self.wfile.write(pages[0].encode(errors="surrogateescape"))
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             del format, args
@@ -196,6 +198,73 @@ def test_no_worker_is_told_in_one_line() -> None:
     assert (status, out) == (1, "")
     assert f"no worker answers at http://127.0.0.1:{port}/metrics" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:x", "http://a b", "file:///etc/hosts", "http://"]
+)
+@pytest.mark.parametrize("more", [(), ("--watch",)])
+def test_what_is_no_url_is_wrong_usage(url: str, more: tuple[str, ...]) -> None:
+    status, out, err = run("--url", url, *more)
+    assert (status, out) == (2, "")
+    assert f"{url!r} is no URL of a worker: give --url as http://" in err
+
+
+def test_a_url_needs_no_scheme(served: tuple[list[str], int]) -> None:
+    pages, port = served
+    pages[0] = page(BUSY)
+    assert run("--url", f"127.0.0.1:{port}")[0] == 0
+    assert run("--url", f"localhost:{port}/metrics")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "",
+        "<html><body>Welcome</body></html>",
+        "# HELP up Whether.\n# TYPE up gauge\nup 1.0\n",
+        "\udcff",
+    ],
+)
+def test_another_programs_page_is_told_from_a_workers(
+    told: str, served: tuple[list[str], int]
+) -> None:
+    pages, port = served
+    pages[0] = told
+    status, out, err = run("--url", f"http://127.0.0.1:{port}")
+    assert (status, out) == (1, "")
+    assert f"what answers at http://127.0.0.1:{port}/metrics is no dragoman worker" in err
+    assert err.count("\n") == 1
+
+
+def test_what_speaks_another_protocol_is_no_worker() -> None:
+    def refuse() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(b"-ERR unknown command 'GET'\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        status, out, err = run("--url", f"http://127.0.0.1:{listening.getsockname()[1]}")
+        thread.join()
+    assert (status, out) == (1, "")
+    assert "is no dragoman worker (BadStatusLine)" in err
+
+
+def test_columns_without_room_come_below_and_labels_and_numbers_stay_whole(
+    served: tuple[list[str], int],
+) -> None:
+    pages, port = served
+    pages[0] = page(SIXTEEN, BUSY, STARVED, BUSY)
+    _, out, _ = run("--url", f"http://127.0.0.1:{port}", columns=40)
+    lines = [line.split() for line in out.splitlines()]
+    heads = [line[1:] for line in lines if line[:1] == ["replica"] and ":" not in line[1]]
+    assert list(chain(*heads)) == ["all", "0", "1", "2", "3"]
+    queued = [line[2:] for line in lines if line[:2] == ["jobs", "queued"]]
+    assert list(chain(*queued)) == ["49,380", *["12,345"] * 4]
+    assert sum(line[:2] == ["KV", "cache"] and "41%" in line for line in lines) == len(heads)
 
 
 def test_any_free_port_cannot_be_asked() -> None:
