@@ -14,8 +14,14 @@ from aiokafka.errors import KafkaError
 
 from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import Unreachable
-from dragoman_worker.kafka.connection import client_options, connected, quietly
+from dragoman_worker.errors import Halt, Unreachable
+from dragoman_worker.kafka.connection import (
+    client_options,
+    connected,
+    forbidden,
+    not_allowed,
+    quietly,
+)
 
 _POLL_MS: Final = 500
 _LEAST_A_PARTITION: Final = 200
@@ -33,7 +39,7 @@ async def recent_records(settings: KafkaSettings, count: int, within: Deadline) 
     """About the last `count` records of the jobs' topics, oldest first; fewer if there are fewer.
 
     Assigned, not subscribed: without a group no worker loses a partition and no offset moves.
-    Raises Unreachable, also if what is there does not arrive in time.
+    Raises Unreachable, also if what is there does not arrive in time; Halt without the right to.
     """
     places = await _partitions(settings, within)
     consumer = await connected(
@@ -49,6 +55,8 @@ async def recent_records(settings: KafkaSettings, count: int, within: Deadline) 
     )
     try:
         found = await _read(consumer, await _spans(consumer, places, count), within)
+    except (KafkaError, OSError) as error:
+        raise _unreadable(settings, error) from None
     finally:
         await quietly(consumer.stop)
     return sorted(found, key=lambda record: record.timestamp_ms)[-count:]
@@ -66,9 +74,7 @@ async def _partitions(settings: KafkaSettings, within: Deadline) -> list[TopicPa
                 raise Unreachable(f"kafka.topics: there is no topic {topic} to read jobs from")
         described = await admin.describe_topics(list(settings.topic_names))
     except (KafkaError, OSError) as error:
-        raise Unreachable(
-            f"Kafka at {settings.bootstrap_servers} does not tell its topics: {error!r}"
-        ) from None
+        raise _unreadable(settings, error) from None
     finally:
         await quietly(admin.close)
     return [
@@ -76,6 +82,17 @@ async def _partitions(settings: KafkaSettings, within: Deadline) -> list[TopicPa
         for topic in described
         for partition in topic["partitions"]
     ]
+
+
+def _unreadable(settings: KafkaSettings, error: Exception) -> Halt:
+    """What to end with if Kafka is there and does not tell what we ask."""
+    if forbidden(error):
+        return not_allowed(error)
+    topics = ", ".join(settings.topic_names)
+    return Unreachable(
+        f"kafka.topics: the last records of {topics} cannot be read from Kafka at "
+        f"{settings.bootstrap_servers} ({error!r}); give a file of jobs by --jobs"
+    )
 
 
 async def _spans(

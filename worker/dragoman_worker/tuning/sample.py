@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -48,15 +49,24 @@ class Sample:
         return whole.hexdigest()[:16]
 
     def write(self, place: Path) -> None:
-        """A job a line, for the processes that hold the engines. They are the users' texts."""
+        """A job a line, for the processes that hold the engines. They are the users' texts.
+
+        Raises OSError naming the file, and then leaves no part of them.
+        """
         place.touch(mode=0o600)
-        place.write_bytes(b"".join(encode_job(job) + b"\n" for job in self.jobs))
+        try:
+            place.write_bytes(b"".join(encode_job(job) + b"\n" for job in self.jobs))
+        except OSError as error:
+            with suppress(OSError):
+                place.unlink()
+            raise OSError(error.errno, error.strerror, str(place)) from None
 
 
 def from_file(place: Path, count: int) -> Sample:
     """At most `count` jobs of a JSONL file, drawn from all of it. Raises SettingsError."""
     try:
-        lines = place.read_text(encoding="utf-8").splitlines()
+        # Not splitlines: it also cuts where a JSON string may go on, as at U+2028.
+        lines = place.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"--jobs {place}: {_reason(error)}") from None
     jobs = [_job(place, n, line) for n, line in enumerate(lines, 1) if line.strip()]

@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    TopicAuthorizationFailedError,
+    UnsupportedCodecError,
+)
 
 from dragoman_schemas.connections import SettingsError, load_settings
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import Unreachable
+from dragoman_worker.errors import Halt, Unreachable
 from dragoman_worker.kafka.recent import Recent, recent_records
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.sample import from_file, from_records, from_topic
@@ -65,6 +71,32 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         from_file(tmp_path / "none.jsonl", 10)
 
 
+BEYOND_SPLITLINES = "\u2028 \u2029 \u0085"
+"""Line ends for str.splitlines, and for JSON none."""
+
+
+@pytest.mark.parametrize(("start", "end"), [("", "\n"), ("\ufeff", "\n"), ("", "\r\n")])
+def test_lines_end_where_json_lines_says_they_do(tmp_path: Path, start: str, end: str) -> None:
+    texts = [f"One.{BEYOND_SPLITLINES}Still one.", "Two."]
+    told = [json.dumps({**job(n), "text": t}, ensure_ascii=False) for n, t in enumerate(texts)]
+    place = tmp_path / "jobs.jsonl"
+    place.write_bytes((start + end.join([*told, "\f", ""])).encode())
+    assert sorted(str(one.text) for one in from_file(place, 10).jobs) == sorted(texts)
+    place.write_bytes((start + end.join([*told, "", "{", ""])).encode())
+    with pytest.raises(SettingsError, match="line 4: "):
+        from_file(place, 10)
+
+
+def test_a_full_disk_is_named_and_no_part_of_the_texts_is_left(tmp_path: Path) -> None:
+    sample = from_file(lines(tmp_path / "jobs.jsonl", job(1)), 10)
+    place = tmp_path / "sample.jsonl"
+    place.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as told:
+        sample.write(place)
+    assert told.value.filename == str(place)
+    assert not place.is_symlink()
+
+
 def test_the_engines_get_the_jobs_in_a_file_for_us_alone(tmp_path: Path) -> None:
     sample = from_file(lines(tmp_path / "jobs.jsonl", job(1), job(2)), 10)
     sample.write(tmp_path / "sample.jsonl")
@@ -107,6 +139,28 @@ async def test_an_empty_and_a_missing_topic_are_told_apart() -> None:
         assert await recent_records(kafka(broker, "empty-jobs"), 10, Deadline.after(20)) == []
         with pytest.raises(Unreachable, match="there is no topic other-jobs"):
             await recent_records(kafka(broker, "other-jobs"), 10, Deadline.after(20))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "ends", "told"),
+    [
+        ("beginning_offsets", TopicAuthorizationFailedError("jobs"), Halt, "rights to read"),
+        ("end_offsets", KafkaTimeoutError("offsets"), Unreachable, r"kafka.topics: .* --jobs"),
+        ("getmany", UnsupportedCodecError("zstd"), Unreachable, r"kafka.topics: .*zstd.* --jobs"),
+    ],
+)
+async def test_what_kafka_refuses_while_it_is_read_is_told(
+    call: str, error: KafkaError, ends: type[Halt], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_: object, **__: object) -> None:
+        raise error
+
+    with MockBroker() as broker:
+        broker.create_topic("tuned-jobs", partitions=3)
+        await produce(broker.bootstrap, [json.dumps(job(1)).encode()])
+        monkeypatch.setattr(AIOKafkaConsumer, call, refused)
+        with pytest.raises(ends, match=told):
+            await recent_records(kafka(broker, "tuned-jobs"), 10, Deadline.after(20))
 
 
 def kafka(broker: MockBroker, topic: str) -> Any:
