@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from dragoman_worker.tuning.columns import Column, Line, fitted
 from dragoman_worker.tuning.knee import RULE
 from dragoman_worker.tuning.rows import Row
 from dragoman_worker.tuning.stages import TAKING
@@ -22,9 +23,20 @@ NAMES: Final = {
 }
 _BAR: Final = 16
 _PUBLISHED: Final = "Published: VoicePing's 25 in flight, 16 sequences."
-_HEADINGS: Final = ("tok/s", "ms/tok", "p99 ms", "KV", "GPU")
+_FIGURES: Final = (
+    Column("tok/s", goes=1),
+    Column("ms/tok", goes=2),
+    Column("p99 ms"),
+    Column("KV", goes=4),
+    Column("GPU", goes=3),
+)
+_SPREADS: Final = (
+    Column("", left=True),
+    *(Column(rank, goes=goes) for rank, goes in {"p50": 0, "p95": 2, "p99": 1, "max": 0}.items()),
+)
+_SWEEP: Final = (Column("seqs"), Column("jobs/s"), Column("", goes=5, left=True), *_FIGURES)
+_COMPARISON: Final = (Column("", left=True), Column("jobs/s"), Column("ratio"), *_FIGURES)
 _SAMPLE: Final = ("jobs", "unplanned", "prompt_tokens", "output_budget", "items_a_job")
-_RANKS: Final = ("p50", "p95", "p99", "max")
 _KEPT: Final = (
     "jobs_per_s",
     "items_per_s",
@@ -91,74 +103,66 @@ def ratios(found: Findings) -> dict[str, float]:
 def show(console: Console, found: Findings) -> None:
     """Tables, a bar for every point, the point and why."""
     _show_sample(console, found)
-    console.print(_sweep_table(found))
+    console.print(_sweep_table(console, found))
     if found.choice is not None:
         kept = " by the sweep, and not kept (see below)" if found.keeps_given else ""
-        console.print(
-            f"[bold]Chosen{kept}: {found.choice.sequences} sequences.[/] {found.choice.why}."
-        )
+        why = escape(found.choice.why)
+        console.print(f"[bold]Chosen{kept}: {found.choice.sequences} sequences.[/] {why}.")
         console.print(RULE, style="dim")
     if found.decisions:
         console.print()
         for decision in found.decisions:
-            console.print(f"[bold]{decision.stage}[/]: {decision.why}")
+            console.print(f"[bold]{decision.stage}[/]: {escape(decision.why)}")
         console.print(TAKING, style="dim")
     if found.comparison:
         console.print()
-        console.print(_comparison_table(found))
+        console.print(_comparison_table(console, found))
         console.print(_PUBLISHED, style="dim")
     for note in found.notes:
-        console.print(f"- {note}")
+        console.print(f"- {note}", markup=False)
 
 
 def _show_sample(console: Console, found: Findings) -> None:
     survey = found.survey
-    table = Table(box=box.SIMPLE_HEAD, title=f"{survey['jobs']} jobs, {survey['model']}")
-    for heading in ("", *_RANKS):
-        table.add_column(heading, justify="right" if heading else "left")
     told = {
         "tokens of a prompt": survey["prompt_tokens"],
         "tokens of an answer": found.answer_tokens,
         "items of a job": survey["items_a_job"],
     }
-    for name, spread in told.items():
-        table.add_row(name, *(f"{(spread or {}).get(rank, 0):,.0f}" for rank in _RANKS))
-    console.print(table)
+    ranks = [column.heading for column in _SPREADS[1:]]
+    lines = [
+        Line((name, *(f"{(spread or {}).get(rank, 0):,.0f}" for rank in ranks)))
+        for name, spread in told.items()
+    ]
+    title = f"{survey['jobs']} jobs, {escape(survey['model'])}"
+    console.print(fitted(console, _SPREADS, lines, title=title))
     if survey["unplanned"]:
         unfit = f"{survey['unplanned']} jobs cannot be run: {survey['first_error']}"
         console.print(unfit, style="yellow", markup=False)
 
 
-def _sweep_table(found: Findings) -> Table:
+def _sweep_table(console: Console, found: Findings) -> Table:
     chosen = found.choice.sequences if found.choice is not None else None
     best = max((row["jobs_per_s"] for row in found.sweep), default=1.0) or 1.0
-    table = Table(box=box.SIMPLE_HEAD, title="jobs/s by sequences in the engine")
-    _columns(table, ("seqs", "jobs/s", "", *_HEADINGS))
+    lines = []
     for row in found.sweep:
         sequences = row["drive"]["items"]
         style = "bold green" if sequences == chosen else None
         bar = "█" * max(1, round(_BAR * row["jobs_per_s"] / best))
         mark = " ◀" if sequences == chosen else ""
-        table.add_row(
-            str(sequences), _number(row["jobs_per_s"]), bar + mark, *_cells(row), style=style
-        )
-    return table
+        cells = (str(sequences), _number(row["jobs_per_s"]), bar + mark, *_cells(row))
+        lines.append(Line(cells, style))
+    return fitted(console, _SWEEP, lines, title="jobs/s by sequences in the engine")
 
 
-def _comparison_table(found: Findings) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    _columns(table, ("", "jobs/s", "ratio", *_HEADINGS))
+def _comparison_table(console: Console, found: Findings) -> Table:
+    lines = []
     against = ratios(found)
     for name, told in NAMES.items():
         if (row := found.comparison.get(name)) is not None:
             ratio = f"{1 / against[name]:.3f}" if name in against else "1"
-            table.add_row(told, _number(row["jobs_per_s"]), ratio, *_cells(row))
-    return table
-
-
-def _columns(table: Table, headings: Sequence[str]) -> None:
-    for heading in headings:
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+            lines.append(Line((told, _number(row["jobs_per_s"]), ratio, *_cells(row))))
+    return fitted(console, _COMPARISON, lines)
 
 
 def _cells(row: Row) -> Sequence[str]:
