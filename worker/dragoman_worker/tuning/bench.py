@@ -6,11 +6,12 @@ comparison, with Kafka, Redis and other servers, is benchmarks/strategies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Final
 
+from dragoman_schemas.connections import SettingsError
 from dragoman_worker.replicas import GPU_SHARE, MEMORY, Share
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.load import Drive
@@ -52,10 +53,17 @@ class Bench:
         self._rounds = rounds
         self.results = Results()
 
-    async def run(self, wanted: Iterable[str]) -> Results:
-        """Every wanted strategy, `rounds` times. Raises Refused if the engine does not start."""
-        names = set(wanted)
+    async def run(self, wanted: Collection[str] | None) -> Results:
+        """Every wanted strategy, `rounds` times. Raises Refused if the engine does not start.
+
+        None is whatever fits these settings; of those named, SettingsError tells one that does not.
+        """
+        names = set(STRATEGIES if wanted is None else wanted)
+        if wanted is not None:
+            _check(names, self._unfit())
         told = await self._rig.survey(Point("survey", Drive()))
+        if wanted is not None:
+            _check(names, _too_many(told["limits"]["max_num_seqs"]))
         groups = self._groups(names, on_gpu=bool(told["limits"].get("devices")))
         try:
             for group in groups:
@@ -66,6 +74,18 @@ class Bench:
             self.results.complete = False
             self.results.notes.append(f"Ended early: {error} (--budget-s).")
         return self.results
+
+    def _unfit(self) -> dict[str, str]:
+        """Strategies that these settings leave out, and why."""
+        why = {}
+        if not any(name in self._options for name in KNOBS):
+            why["default"] = (
+                f"the settings give none of {', '.join(KNOBS)} in engine.options, so that they are "
+                "the default ones: `given` measures them"
+            )
+        if self._share.count == 1:
+            why["replicas"] = f"there is one engine ({self._share.reason}): raise engine.replicas"
+        return why
 
     def _groups(self, names: set[str], *, on_gpu: bool) -> list[list[Point]]:
         """Points by the engine they need; in each the rate that sizes `all` comes first."""
@@ -114,6 +134,22 @@ class Bench:
             return _LEAST_AT_ONCE
         jobs = float(row["jobs_per_s"] * row["seconds"])
         return max(_LEAST_AT_ONCE, round(jobs))
+
+
+def _check(names: set[str], unfit: Mapping[str, str]) -> None:
+    if not names:
+        raise SettingsError(f"--strategies: none is named; give some of {', '.join(STRATEGIES)}")
+    for name in sorted(names & unfit.keys()):
+        raise SettingsError(f"--strategies: {name} cannot be measured here: {unfit[name]}")
+
+
+def _too_many(most: int) -> dict[str, str]:
+    """Strategies that run more sequences than the engine does, and why."""
+    needed = PUBLISHED.items or 0
+    if needed <= most:
+        return {}
+    why = f"it runs {needed} sequences, the engine {most}: raise engine.options.max_num_seqs"
+    return {"published": why}
 
 
 def table(results: Results) -> list[dict[str, Any]]:

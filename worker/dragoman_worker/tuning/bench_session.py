@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from dragoman_worker.replicas import share_out, this_machine
 from dragoman_worker.tuning import plot
 from dragoman_worker.tuning.bench import STRATEGIES, Bench, Results, table
+from dragoman_worker.tuning.columns import Column, Line, fitted
 from dragoman_worker.tuning.engine_process import Refused
 from dragoman_worker.tuning.rig import OutOfBudget
 from dragoman_worker.tuning.session import (
@@ -26,6 +25,16 @@ from dragoman_worker.tuning.session import (
     write_json,
 )
 
+_COLUMNS: Final = (
+    Column("", left=True),
+    Column("jobs/s"),
+    Column("range", goes=3),
+    Column("ratio", goes=1),
+    Column("range", goes=4),
+    Column("tok/s", goes=2),
+    Column("p99 ms"),
+    Column("GPU", goes=5),
+)
 _SHORT: Final = {
     "one": "one at a time",
     "static": "static batches",
@@ -44,8 +53,8 @@ _HOW: Final = (
 )
 
 
-async def benched(request: Request, wanted: frozenset[str], rounds: int) -> int:
-    """The exit status: 0, or 3 if time ran out. Raises as `tuned` does."""
+async def benched(request: Request, wanted: frozenset[str] | None, rounds: int) -> int:
+    """The exit status: 0, or 3 if time ran out. Raises as `tuned` does. None: all that fit."""
     sample = await read_sample(request)
     share = share_out(request.settings.engine, this_machine)
     with Screen(quiet=request.as_json) as screen:
@@ -55,6 +64,8 @@ async def benched(request: Request, wanted: frozenset[str], rounds: int) -> int:
                 results = await Bench(rig, request.settings, share, rounds).run(wanted)
             except (Refused, OutOfBudget) as error:
                 raise CannotMeasure(str(error)) from None
+    if not results.rows:  # what an earlier run found stays
+        raise CannotMeasure("; ".join(["nothing was measured", *results.notes]))
     lines = table(results)
     write_json(request.out / "bench.json", {"how": _HOW, "table": lines, "notes": results.notes})
     missing = _picture(request.out / "bench.svg", lines)
@@ -78,13 +89,7 @@ def _show(
     out: Path, results: Results, lines: Sequence[Mapping[str, Any]], missing: str | None
 ) -> None:
     console = Console(highlight=False)
-    shown = Table(box=box.SIMPLE_HEAD)
-    shown.add_column("", no_wrap=True)
-    for heading in ("jobs/s", "range", "ratio", "range", "tok/s", "p99 ms", "GPU"):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    for line in lines:
-        shown.add_row(*_cells(line))
-    console.print(shown)
+    console.print(fitted(console, _COLUMNS, [Line(_cells(line)) for line in lines]))
     console.print(_HOW, style="dim", markup=False)
     for note in results.notes:
         console.print(f"- {note}", markup=False)

@@ -36,9 +36,9 @@ def wishes_of(wish: Wish) -> Wishes:
     )
 
 
-def strategies_of(text: str | None) -> frozenset[str]:
-    """The named strategies, or all. Raises SettingsError."""
-    return _words("--strategies", text, STRATEGIES) if text is not None else frozenset(STRATEGIES)
+def strategies_of(text: str | None) -> frozenset[str] | None:
+    """The named strategies; None for all that fit. Raises SettingsError."""
+    return _words("--strategies", text, STRATEGIES) if text is not None else None
 
 
 def _words(option: str, text: str, known: Collection[str]) -> frozenset[str]:

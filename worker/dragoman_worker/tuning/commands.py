@@ -98,7 +98,8 @@ def bench(
     strategies: Annotated[
         str | None,
         typer.Option(
-            "--strategies", help="Of one, static, published, default, given, all, replicas."
+            "--strategies",
+            help="Of one, static, published, default, given, all, replicas; those that fit.",
         ),
     ] = None,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Times each is run.")] = 3,
@@ -135,12 +136,15 @@ def _request(
     *,
     as_json: bool,
 ) -> Request:
+    from dragoman_worker import log
     from dragoman_worker.tuning.rig import Pace
     from dragoman_worker.tuning.session import Request
 
     seconds, warm_s, budget_s = pace
+    settings = settings_or_exit(config, set_)
+    log.configure(settings.log, worker_id=settings.worker_id)  # stdout is for what was asked for
     return Request(
-        settings=settings_or_exit(config, set_),
+        settings=settings,
         jobs=jobs,
         sample=sample,
         out=out,
@@ -161,8 +165,18 @@ def _run(work: Callable[[], Awaitable[int]], out: Path) -> None:
         fail(1, str(error))
     except ModuleNotFoundError as error:
         fail(2, not_installed(error))
+    except OSError as error:
+        fail(1, _file_error(error, out))
     except KeyboardInterrupt:
         say(f"stopped; {out / 'rows.jsonl'} keeps what was measured, and this goes on from there:")
         sys.stderr.write(f"  {shlex.join(['dragoman-worker', *sys.argv[1:]])}\n")
         raise SystemExit(130) from None
     raise SystemExit(status)
+
+
+def _file_error(error: OSError, out: Path) -> str:
+    where = f"{error.filename}" if error.filename else f"--out {out}"
+    if isinstance(error, BrokenPipeError):
+        where = "standard output"
+    why = error.strerror or type(error).__name__
+    return f"{where}: {why}; mend that and run it again; what was measured stays in {out}"

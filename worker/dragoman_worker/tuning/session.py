@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.status import Status
 
 from dragoman_schemas.connections import SettingsError
@@ -24,8 +25,6 @@ from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.rig import Pace, Rig
 from dragoman_worker.tuning.rows import Row
 from dragoman_worker.tuning.sample import Sample, from_file, from_topic
-
-CONNECT_S: Final = 10.0
 
 
 class CannotMeasure(Exception):
@@ -66,7 +65,7 @@ class Screen:
         """What is being done now."""
         told = f"[{time.monotonic() - self._began:5.0f} s] {text}"
         if self._status is not None:
-            self._status.update(told.replace("[", "\\["))
+            self._status.update(escape(told))
         else:
             self._console.print(told, markup=False)
 
@@ -90,10 +89,11 @@ def shortly(row: Row) -> str:
 
 
 async def read_sample(request: Request) -> Sample:
-    """The jobs to measure with. Raises SettingsError and Unreachable."""
+    """The jobs to measure with. Raises SettingsError, Unreachable and Halt."""
     if request.jobs is not None:
         return await asyncio.to_thread(from_file, request.jobs, request.sample)
-    return await from_topic(request.settings, request.sample, Deadline.after(CONNECT_S))
+    within = Deadline.after(request.settings.connect_timeout_s)
+    return await from_topic(request.settings, request.sample, within)
 
 
 @asynccontextmanager
@@ -134,10 +134,13 @@ def run_until_stopped(work: Callable[[], Awaitable[int]]) -> int:
 
 
 def write_json(place: Path, told: Any) -> None:
-    """Replace the file at once."""
+    """Replace the file at once. Raises OSError naming it."""
     made = place.with_suffix(".part")
-    made.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    made.replace(place)
+    try:
+        made.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        made.replace(place)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(place)) from None
 
 
 def _folder(place: Path) -> Path:
@@ -146,8 +149,14 @@ def _folder(place: Path) -> Path:
         (place / ".write").touch()
         (place / ".write").unlink()
     except OSError as error:
-        raise SettingsError(f"--out {place}: {error.strerror}") from None
+        raise SettingsError(f"--out {place}: {_no_folder(place, error)}") from None
     return place
+
+
+def _no_folder(place: Path, error: OSError) -> str:
+    if place.exists() and not place.is_dir():
+        return "there is a file of that name; give a folder"
+    return f"it cannot be written to ({error.strerror}); give another folder"
 
 
 def _print_row(row: Row) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from typer.testing import CliRunner, Result
 
 from dragoman_worker.__main__ import app
@@ -26,6 +30,18 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The default folders are made where one stands."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture(autouse=True)
+def _own_log() -> Iterator[None]:
+    """The commands send the log to the stderr of their call, which is gone after it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
 
 
 def called(*arguments: str) -> Result:
@@ -67,11 +83,53 @@ def test_numbers_out_of_bounds_are_refused(arguments: tuple[str, ...]) -> None:
     assert called(*arguments, *ECHO).exit_code == 2
 
 
-def test_a_folder_that_cannot_be_written_is_named(jobs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("out", "told"), [("taken", "give a folder"), ("taken/sub", "another")])
+def test_a_folder_that_cannot_be_written_is_named(
+    out: str, told: str, jobs: Path, tmp_path: Path
+) -> None:
     (tmp_path / "taken").write_text("a file")
-    result = called("tune", *ECHO, "--jobs", str(jobs), "--out", str(tmp_path / "taken"))
+    result = called("tune", *ECHO, "--jobs", str(jobs), "--out", out)
     assert result.exit_code == 2
-    assert "--out" in result.stderr
+    assert f"--out {out}: " in result.stderr
+    assert told in result.stderr
+
+
+def a_folder(place: Path) -> None:
+    place.mkdir()
+
+
+def a_full_disk(place: Path) -> None:
+    place.symlink_to("/dev/full")
+
+
+@pytest.mark.parametrize("spoil", [a_folder, a_full_disk])
+def test_a_file_that_cannot_be_written_is_a_failure_and_named(
+    spoil: Callable[[Path], None], jobs: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    spoil(tmp_path / "out" / "sample.jsonl")
+    result = called("tune", *ECHO, "--jobs", str(jobs), "--out", "out")
+    assert result.exit_code == 1
+    assert "dragoman-worker: out/sample.jsonl: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("strategies", "told"),
+    [
+        ("replicas", "replicas cannot be measured here: there is one engine (engine.replicas = 1)"),
+        ("one,default", "default cannot be measured here: the settings give none of max_num_seqs"),
+        (",", "none is named"),
+    ],
+)
+def test_a_strategy_that_does_not_fit_the_settings_is_refused_with_the_reason(
+    strategies: str, told: str, jobs: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "bench.json").write_text("what an earlier run found")
+    result = called("bench", *ECHO, "--jobs", str(jobs), "--strategies", strategies)
+    assert result.exit_code == 2
+    assert f"--strategies: {told}" in result.stderr
+    assert (tmp_path / "bench" / "bench.json").read_text() == "what an earlier run found"
 
 
 def test_an_unknown_profile_is_named(jobs: Path) -> None:
@@ -80,9 +138,14 @@ def test_an_unknown_profile_is_named(jobs: Path) -> None:
     assert "engine.profile" in result.stderr
 
 
-def test_a_broker_that_is_not_there_is_a_failure_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman_worker.tuning.session.CONNECT_S", 0.5)
-    result = called("tune", *ECHO, "--set", "kafka.bootstrap_servers=127.0.0.1:9")
+@pytest.mark.parametrize("command", ["tune", "bench"])
+def test_a_broker_that_is_not_there_is_waited_for_as_the_settings_say(command: str) -> None:
+    """The log goes to stderr: stdout is for the rows."""
+    nowhere = ("--set", "kafka.bootstrap_servers=127.0.0.1:9", "--set", "connect_timeout_s=1.5")
+    began = time.monotonic()
+    result = called(command, "--json", *ECHO, *nowhere)
+    assert 1 < time.monotonic() - began < 8
     assert result.exit_code == 1
-    assert "127.0.0.1:9" in result.stderr
+    assert "127.0.0.1:9" in result.stderr.splitlines()[-1]
+    assert result.stdout == ""
     assert list(Path.cwd().iterdir()) == []

@@ -1,0 +1,78 @@
+"""Does bench say when it has nothing to tell, and can its table be read at any width?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman_schemas.connections import SettingsError, load_settings
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning import bench_session
+from dragoman_worker.tuning.bench import Bench, Results
+from dragoman_worker.tuning.bench_session import benched
+from dragoman_worker.tuning.rig import Pace
+from dragoman_worker.tuning.session import CannotMeasure, Request
+
+
+def request(folder: Path, **options: Any) -> Request:
+    place = folder / "jobs.jsonl"
+    place.write_text(json.dumps({"job_id": "a", "text": "One.", "target_lang": "de"}) + "\n")
+    settings = load_settings(WorkerSettings, None, {"engine.kind": "echo", **options})
+    return Request(settings, place, 10, folder / "out", Pace(0.1, 0.0), as_json=False)
+
+
+async def test_a_strategy_that_needs_more_sequences_than_there_are_is_refused(
+    tmp_path: Path,
+) -> None:
+    few = request(tmp_path, **{"engine.options.max_num_seqs": 4})
+    with pytest.raises(SettingsError, match=r"published cannot be .* 16 sequences, the engine 4"):
+        await benched(few, frozenset({"published"}), 1)
+
+
+async def test_without_a_single_row_an_earlier_table_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(*_: object) -> Results:
+        return Results(notes=["one request at a time: the engine died"])
+
+    monkeypatch.setattr(Bench, "run", nothing)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "bench.json").write_text("earlier")
+    with pytest.raises(CannotMeasure, match=r"nothing was measured; one request .* died"):
+        await benched(request(tmp_path), frozenset({"one"}), 1)
+    assert (tmp_path / "out" / "bench.json").read_text() == "earlier"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+async def test_names_rates_and_p99_are_whole_at_every_width(
+    width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def found(*_: object) -> Results:
+        return Results({"static": [row(0, 1_111.0)], "all": [row(0, 22_222.0)]})
+
+    monkeypatch.setattr(Bench, "run", found)
+    monkeypatch.setattr(bench_session, "_picture", lambda *_: None)
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert await benched(request(tmp_path), None, 1) == 0
+    told = capsys.readouterr().out
+    assert "…" not in told
+    lines = [line.split() for line in told.splitlines()]
+    rows = {tuple(line[:4]): line for line in lines if "98,765" in line}
+    assert [name[:-1] for name in rows if name[0] == "static"] == [("static", "batches", "1111")]
+    assert [name for name in rows if name[0] == "all"] == [("all", "at", "once", "22222")]
+
+
+def row(number: int, rate: float) -> dict[str, Any]:
+    return {
+        "round": number,
+        "jobs_per_s": rate,
+        "output_tokens_per_s": 123_456.0,
+        "latency_ms": {"p50": 1.0, "p99": 98_765.0},
+        "gpu_busy": 99.0,
+        "kv_usage_max": None,
+        "replicas": 1,
+        "options": {},
+    }
