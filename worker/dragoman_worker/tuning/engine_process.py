@@ -21,16 +21,25 @@ from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.load import Drive
 
 _LONGEST_LINE: Final = 2**26
+START_S: Final = 1_800.0
+"""A large model is read from a slow disk, compiled and captured within this, or it hangs."""
+ORDER_S: Final = 300.0
+"""No order waits for jobs: the longest, counting a sample's tokens, takes some seconds."""
 _CLOSE_S: Final = 30.0
 _GIVE_UP_S: Final = 2.0
 _KNOB: Final = re.compile(r"\b((?:engine\.options|engine|limits)\.\w+)")
 
 
 class Refused(Exception):
-    """The engine did not start, or ended: why, and the setting to change if that is known."""
+    """The engine did not start, or ended: why, and the setting to change if that is known.
 
-    def __init__(self, message: str) -> None:
+    `lasting`: a setting is wrong. Anything else may pass, even where a setting would help: memory
+    that something else holds, a process that was killed.
+    """
+
+    def __init__(self, message: str, *, lasting: bool = False) -> None:
         super().__init__(message)
+        self.lasting = lasting
         found = _KNOB.search(message)
         self.knob = found[1] if found else None
 
@@ -74,7 +83,7 @@ class EngineProcess:
         engine = cls(process, *await asyncio.open_connection(sock=ours, limit=_LONGEST_LINE))
         try:
             engine._say({"settings": _plain(settings), "jobs": str(jobs)})
-            told = await engine._answer()
+            told = await engine._answer(START_S)
             engine.ready = Ready(
                 start_s=told["start_s"],
                 limits=told["limits"],
@@ -90,7 +99,7 @@ class EngineProcess:
         """Have something done; raises Refused if the engine is gone, and then it is all gone."""
         self._say({"do": do, **more})
         try:
-            return await self._answer()
+            return await self._answer(ORDER_S)
         except Refused:
             await self.kill()
             raise
@@ -101,36 +110,45 @@ class EngineProcess:
 
     async def close(self) -> None:
         """Let it end by itself, within a bound."""
-        with suppress(OSError):
-            self._say({"do": "stop"})
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSE_S):
-                await self._process.wait()
-        await self.kill()
+        try:
+            with suppress(OSError):
+                self._say({"do": "stop"})
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CLOSE_S):
+                    await self._process.wait()
+        finally:
+            await self.kill()
 
     async def kill(self) -> None:
         """End it and all that it started. Idempotent."""
         self._writer.close()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_GIVE_UP_S):  # it ends when the line does, and cleans up
-                await self._process.wait()
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_GIVE_UP_S):  # it ends when the line does, and cleans up
+                    await self._process.wait()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
 
     def _say(self, what: Mapping[str, Any]) -> None:
         self._writer.write(json.dumps(what).encode() + b"\n")
 
-    async def _answer(self) -> dict[str, Any]:
+    async def _answer(self, within_s: float) -> dict[str, Any]:
         try:
-            line = await self._reader.readline()
+            async with asyncio.timeout(within_s):
+                line = await self._reader.readline()
+        except TimeoutError:  # an OSError too
+            raise Refused(
+                f"the engine gave no answer within {within_s:.0f} s; its log may say why"
+            ) from None
         except OSError:
             line = b""
         if not line:
             raise Refused(_how_it_ended(await self._process.wait()))
         told: dict[str, Any] = json.loads(line)
         if told["event"] == "refused":
-            raise Refused(told["message"])
+            raise Refused(told["message"], lasting=told["kind"] == "settings")
         return told
 
 
