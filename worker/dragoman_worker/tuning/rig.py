@@ -6,6 +6,7 @@ What was measured before is taken from its row; what cannot be measured is a row
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,15 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman_worker.deadline import Deadline
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.engine_process import EngineProcess, Ready, Refused
 from dragoman_worker.tuning.figures import figures_of, spread
 from dragoman_worker.tuning.load import Drive
 from dragoman_worker.tuning.rows import Row, Rows, key_of
 from dragoman_worker.tuning.sample import Sample
+from dragoman_worker.tuning.surroundings import surroundings
+from dragoman_worker.tuning.together import least_done, together, until
 
-_LOOK_S: Final = 0.05
 _LEAST_JOBS: Final = 8
 """A window with fewer is prolonged, to three times its seconds at most."""
 _MOST: Final = 3
@@ -30,7 +31,7 @@ _TURNS: Final = 2
 
 
 class OutOfBudget(Exception):
-    """What was asked for would not end in time."""
+    """What was asked for might not end in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class Pace:
     seconds: float
     warm_s: float = 1.0
     budget_s: float = float("inf")
+
+    @property
+    def most_s(self) -> float:
+        """A point takes no longer: warming and counting are each prolonged where jobs are long."""
+        return self.warm_s + 2 * _MOST * self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,11 @@ class Rig:
         self._count = len(sample.jobs)
         self._jobs = folder / "sample.jsonl"
         sample.write(self._jobs)
+        self._around = surroundings(settings.engine)
         self.rows = Rows(folder)
+        self._before = {row["key"] for row in self.rows}
+        self.reused: set[str] = set()
+        """Keys of the points that an earlier run measured."""
         self._began = time.monotonic()
         self._engines: list[EngineProcess] = []
         self._engines_key = ""
@@ -92,23 +102,28 @@ class Rig:
 
     @property
     def start_s(self) -> float:
-        """What the last start of engines took, with all that belongs to it."""
+        """What the last start of an engine took, with all that belongs to it."""
         return self._start_s
 
-    def known(self, point: Point) -> Row | None:
-        """The point's row, if it was measured before."""
-        return self.rows.get(self._key(point))
+    @property
+    def reserve_s(self) -> float:
+        """What one more point in an engine of its own may take."""
+        return self._start_s + self._pace.most_s
 
     async def measure(self, point: Point, *, reserve_s: float = 0.0) -> Row:
         """The point's row, measured if it was not. Raises OutOfBudget, leaving `reserve_s`."""
-        if (known := self.known(point)) is not None:
+        key = self._key(point)
+        if (known := self.rows.get(key)) is not None:
+            if key in self._before:
+                self.reused.add(key)
+                self._say(f"{point.stage}: {_driven(point)}: measured before, at {known['at']}")
             return known
         try:
             row = await self._measure(point, reserve_s)
         except Refused as refused:
             await self._bury()
-            row = {"refused": str(refused), "knob": refused.knob}
-        row = {"key": self._key(point), **self._named(point), **row}
+            row = _refusal(refused)
+        row = {"key": key, **self._named(point), **row}
         row["at"] = _now()
         self.rows.add(row)
         self._keep(row)
@@ -117,14 +132,13 @@ class Rig:
     async def survey(self, point: Point, most: int = 2_000) -> Row:
         """Lengths of the sample by the engine's own tokenizer; its limits. Raises Refused."""
         key = key_of({"survey": self._told_to(point), "sample": self._digest})
-        if (known := self.rows.get(key)) is not None:
+        if (known := self.rows.get(key)) is not None and "refused" not in known:
             return known
         try:
             engine = (await self._with_engines(point, 0.0))[0]
         except Refused as refused:
-            why = {"refused": str(refused), "knob": refused.knob, "at": _now()}
-            # A key of its own: the next run tries again.
-            self.rows.add({"key": key_of({"of": key, **why}), **self._named(point), **why})
+            why = {**_refusal(refused), "passing": True, "at": _now()}
+            self.rows.add({"key": key, **self._named(point), **why})
             raise
         told = await engine.ask("survey", most=most)
         row: Row = {
@@ -163,7 +177,8 @@ class Rig:
         key = key_of({"settings": self._told_to(point), "of": point.of})
         if key == self._engines_key:
             return self._engines
-        self._in_time(self._start_s * point.of + reserve_s, "starting the engine")
+        needed_s = self._start_s * point.of + self._pace.most_s + reserve_s
+        self._in_time(needed_s, "starting the engine and measuring a point")
         await self.release()
         begun = time.monotonic()
         try:
@@ -185,26 +200,27 @@ class Rig:
         return self._settings.model_copy(update={"engine": engine})
 
     def _told_to(self, point: Point) -> Row:
-        """What of the settings an engine's figures depend on."""
+        """What an engine's figures depend on."""
         wanted = {"engine", "limits", "retry"}
-        return self._engine_settings(point).model_dump(mode="json", include=wanted)
+        settings = self._engine_settings(point).model_dump(mode="json", include=wanted)
+        return {**settings, "around": self._around}
 
     # --- a point ----------------------------------------------------------------------------------
 
     async def _measure(self, point: Point, reserve_s: float) -> Row:
         engines = (await self._with_engines(point, reserve_s))[: point.engines]
-        self._in_time(self._pace.warm_s + self._pace.seconds + reserve_s, "a point")
+        self._in_time(self._pace.most_s + reserve_s, "measuring a point")
         self._say(f"{point.stage}: {_driven(point)}")
-        await _together(engines, lambda engine: engine.begin(point.drive))
+        await together(engines, lambda engine: engine.begin(point.drive))
         to_the_last = point.drive.how == "all"
         if to_the_last:
-            await _until(engines, point.drive.jobs, _ALL_S)
+            await until(engines, point.drive.jobs, _ALL_S)
         else:
             await self._warm(engines, point.drive)
-            await _together(engines, lambda engine: engine.ask("open"))
+            await together(engines, lambda engine: engine.ask("open"))
             await self._count_for(engines)
-        told = await _together(engines, lambda e: e.ask("close", to_the_last=to_the_last))
-        await _together(engines, lambda engine: engine.ask("end"))
+        told = await together(engines, lambda e: e.ask("close", to_the_last=to_the_last))
+        await together(engines, lambda engine: engine.ask("end"))
         figures = figures_of([answer["window"] for answer in told], self._count)
         return {**figures, "start_s": engines[0].ready.start_s, **_said(engines[0].ready)}
 
@@ -216,17 +232,19 @@ class Rig:
         """
         places = drive.items or drive.clients or engines[0].ready.limits["max_num_seqs"]
         await asyncio.sleep(self._pace.warm_s)
-        await _until(engines, _TURNS * places, self._pace.seconds * _MOST)
+        await until(engines, _TURNS * places, self._pace.seconds * _MOST)
 
     async def _count_for(self, engines: Sequence[EngineProcess]) -> None:
-        before = await _least_done(engines)
+        before = await least_done(engines)
         await asyncio.sleep(self._pace.seconds)
-        await _until(engines, before + _LEAST_JOBS, self._pace.seconds * (_MOST - 1))
+        await until(engines, before + _LEAST_JOBS, self._pace.seconds * (_MOST - 1))
 
     def _in_time(self, needed_s: float, what: str) -> None:
-        if needed_s > self.left_s:
+        left_s, budget_s = self.left_s, self._pace.budget_s
+        if needed_s > left_s:
             raise OutOfBudget(
-                f"{what} needs {needed_s:.0f} s, {max(0.0, self.left_s):.0f} are left"
+                f"{what} may take {needed_s:.0f} s, {max(0.0, left_s):.0f} are left of --budget-s "
+                f"{budget_s:g}; give more than {math.ceil(budget_s - left_s + needed_s)}"
             )
 
     # --- rows -------------------------------------------------------------------------------------
@@ -252,29 +270,16 @@ class Rig:
         }
 
 
+def _refusal(refused: Refused) -> Row:
+    return {"refused": str(refused), "knob": refused.knob, "passing": not refused.lasting}
+
+
 def _said(ready: Ready) -> Row:
     return {"limits": dict(ready.limits), "engine": dict(ready.engine), "model": ready.model}
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-async def _until(engines: Sequence[EngineProcess], jobs: int, within_s: float) -> None:
-    """Until each engine has done so many jobs, or the time is up."""
-    deadline = Deadline.after(within_s)
-    # It is another process that counts: it is asked.
-    while not deadline.passed and await _least_done(engines) < jobs:  # noqa: ASYNC110
-        await asyncio.sleep(_LOOK_S)
-
-
-async def _least_done(engines: Sequence[EngineProcess]) -> int:
-    told = await _together(engines, lambda engine: engine.ask("look"))
-    return min(int(answer["jobs_done"]) for answer in told)
-
-
-async def _together(engines: Sequence[EngineProcess], do: Callable[[EngineProcess], Any]) -> Any:
-    return await asyncio.gather(*(do(engine) for engine in engines))
 
 
 def _shown(options: Mapping[str, Any]) -> str:

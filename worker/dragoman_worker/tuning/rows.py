@@ -21,7 +21,10 @@ def key_of(what: Mapping[str, Any]) -> str:
 
 
 class Rows:
-    """The rows of one folder. One that a kill cut off is dropped; the next starts a new line."""
+    """The rows of one folder. One that a kill cut off is dropped; the next starts a new line.
+
+    A row with `passing` holds for the run that wrote it: the next one tries again.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.place = folder / NAME
@@ -54,9 +57,10 @@ class Rows:
         except OSError as error:
             raise SettingsError(f"--out {self.place}: {error.strerror}") from None
         self._ends_well = text.endswith("\n") or not text
-        for line in text.splitlines():
+        for line in text.split("\n"):
             try:
                 row = json.loads(line)
-                self._rows[row["key"]] = row
-            except (json.JSONDecodeError, KeyError, TypeError):
+                if not row.get("passing"):
+                    self._rows[row["key"]] = row
+            except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
                 continue
