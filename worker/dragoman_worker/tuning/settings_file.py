@@ -66,7 +66,8 @@ def _filled(into: _Into, tree: Mapping[str, Any], reasons: Mapping[str, str], pr
 
 
 def _replicas(settings: WorkerSettings, found: Findings) -> int | str:
-    return settings.engine.replicas if found.keeps_given else found.replicas
+    """One engine is only what was measured with: without a choice the given number stays."""
+    return found.replicas if found.chose_replicas else settings.engine.replicas
 
 
 def _taken_out(tree: dict[str, Any], group: str, leaf: str) -> str | None:
@@ -99,8 +100,8 @@ def _reasons(found: Findings) -> Mapping[str, str]:
         told = f"{decision.stage}: {decision.why}."
         if decision.replicas is not None:
             reasons["engine.replicas"] = told
-            reasons["engine.options.max_num_seqs"] = "Of each of the engines."
-            continue
         for name in decision.options:
-            reasons[f"engine.options.{name}"] = told
+            reasons[f"engine.options.{name}"] = (
+                "Of each of the engines." if decision.replicas else told
+            )
     return reasons

@@ -71,7 +71,7 @@ async def run_stage(name: str, rig: Rig, given: Given) -> Decision:
     try:
         return await _BY_NAME[name](rig, given)
     except OutOfBudget as error:
-        return Decision(name, f"left out: {error} (--budget-s)")
+        return Decision(name, f"left out: {error}")
 
 
 def better(rows: Sequence[Row], base: Row) -> Row | None:
@@ -104,26 +104,36 @@ async def _batched_tokens(rig: Rig, given: Given) -> Decision:
     return Decision("batched_tokens", why, {"max_num_batched_tokens": tokens}, rows=rows)
 
 
-async def _memory(rig: Rig, given: Given) -> Decision:
+def _no_more_memory(given: Given) -> str | None:
+    """Why more of it is not tried."""
     if not given.on_gpu:
-        return Decision("memory", "left out: the engine has no GPU of its own")
+        return "the engine has no GPU of its own"
     if given.engine.options.get(KV_BYTES):
-        return Decision("memory", f"left out: engine.options.{KV_BYTES} says how much")
+        return f"engine.options.{KV_BYTES} says how much"
+    if given.engine.replicas != 1:
+        return "the engines of engine.replicas share the GPU's memory"
     used, preempted = given.row["kv_usage_max"] or 0.0, given.row["preemptions"]
     if used < _KV_FULL and not preempted:
-        return Decision(
-            "memory",
-            f"left out: at most {used:.0%} of the KV cache was used and nothing was preempted, so "
-            "more would not help",
+        return (
+            f"at most {used:.0%} of the KV cache was used and nothing was preempted, so more would "
+            "not help"
         )
-    share = float(given.engine.options.get(MEMORY, GPU_SHARE))
-    if share >= _UTILISATION:
-        return Decision("memory", f"left out: {share:g} of the GPU is the most that is safe")
+    share = _share(given)
+    return f"{share:g} of the GPU is the most that is safe" if share >= _UTILISATION else None
+
+
+def _share(given: Given) -> float:
+    return float(given.engine.options.get(MEMORY, GPU_SHARE))
+
+
+async def _memory(rig: Rig, given: Given) -> Decision:
+    if (why := _no_more_memory(given)) is not None:
+        return Decision("memory", f"left out: {why}")
     more = {MEMORY: _UTILISATION}
     rows = await _measured(rig, given, [_point("memory", given, {**given.options, **more})])
     said = _compared(rows, given.row, MEMORY)
     if better(rows, given.row) is None:
-        return Decision("memory", f"{share:g} stays: {said}", rows=rows)
+        return Decision("memory", f"{_share(given):g} stays: {said}", rows=rows)
     return Decision("memory", f"{_UTILISATION}: {said}", more, rows=rows)
 
 
@@ -138,7 +148,8 @@ async def _replicas(rig: Rig, given: Given) -> Decision:
         share = share_out(auto, this_machine)
         most, why = share.count, share.reason.partition("because ")[2]
     if most == 1:
-        return Decision("replicas", f"1: {why} (--allow replicas tries it all the same)")
+        why = f"left out: {why} (--allow replicas tries it all the same)"
+        return Decision("replicas", why)
     options = dict(given.options)
     if given.on_gpu and MEMORY not in given.engine.options:
         options[MEMORY] = round(GPU_SHARE / most, 3)
@@ -152,7 +163,7 @@ async def _replicas(rig: Rig, given: Given) -> Decision:
     taken = better(rows, given.row)
     said = _compared(rows, given.row, None)
     if taken is None:
-        return Decision("replicas", f"1: {said}", rows=rows)
+        return Decision("replicas", f"1: {said}", replicas=1, rows=rows)
     each = taken["drive"]["items"]
     count = taken["replicas"]
     return Decision("replicas", f"{count}: {said}", {"max_num_seqs": each}, count, rows)

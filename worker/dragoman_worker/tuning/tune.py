@@ -15,6 +15,7 @@ from dragoman_worker.tuning.rig import OutOfBudget, Point, Rig
 from dragoman_worker.tuning.rows import Row
 from dragoman_worker.tuning.sample import Sample
 from dragoman_worker.tuning.stages import AFTER_SWEEP, Decision, Given, run_stage
+from dragoman_worker.tuning.verdict import measured, why_keep
 
 PUBLISHED: Final = Drive(clients=25, items=16)
 """25 in flight, 16 sequences: what VoicePing found best for one production GPU."""
@@ -73,10 +74,15 @@ class Findings:
 
     @property
     def replicas(self) -> int:
-        """The engines that were chosen."""
+        """The engines that the choice was measured with."""
         if self.keeps_given:
             return 1
         return next((d.replicas for d in self.decisions if d.replicas), 1)
+
+    @property
+    def chose_replicas(self) -> bool:
+        """Whether a stage measured how many engines are best; otherwise it is as given."""
+        return not self.keeps_given and any(decision.replicas for decision in self.decisions)
 
 
 class Tuner:
@@ -95,26 +101,26 @@ class Tuner:
         rig = self._rig
         survey = await rig.survey(Point("survey", Drive(), self._base))
         found = Findings(survey, arrivals=self._sample.arrivals)
-        await self._sweep(found)
+        if survey["items_a_job"] is not None:
+            await self._sweep(found)
         if not found.sweep:
-            raise NothingMeasured("the engine ended before a point was measured; see its log")
+            raise NothingMeasured(_nothing(found))
         found.choice = knee.choose([measured(row) for row in found.sweep])
         await self._compare(found)
         await self._stages(found)
         await self._verify(found)
         found.notes += notes(found, self._base)
+        found.notes += self._as_given(found)
         return found
 
     async def _sweep(self, found: Findings) -> None:
-        for sequences in self._candidates(found.survey["limits"]["max_num_seqs"]):
+        for sequences in self._candidates(found):
             point = Point("sequences", Drive(items=sequences), self._base)
             try:
                 row = await self._rig.measure(point)
             except OutOfBudget as error:
                 found.complete = False
                 found.notes.append(f"The sweep ended before {sequences} sequences: {error}.")
-                if not found.sweep:
-                    raise NothingMeasured(f"{error}; give more by --budget-s") from None
                 return
             if "refused" in row:
                 found.notes.append(f"{sequences} sequences: {row['refused']}")
@@ -126,8 +132,15 @@ class Tuner:
             if knee.has_degraded([measured(row) for row in found.sweep]):
                 return
 
-    def _candidates(self, most: int) -> Sequence[int]:
+    def _candidates(self, found: Findings) -> Sequence[int]:
+        most = found.survey["limits"]["max_num_seqs"]
         if self._wishes.sequences:
+            found.notes += [
+                f"--sequences {count} was left out: the engine runs {most} at most; "
+                f"--max-sequences {count} starts one for more."
+                for count in self._wishes.sequences
+                if count > most
+            ]
             return [count for count in self._wishes.sequences if count <= most]
         doubled = [2**power for power in range(most.bit_length()) if 2**power <= most]
         return doubled if doubled[-1] == most else [*doubled, most]
@@ -148,7 +161,7 @@ class Tuner:
             row,
             allow=self._wishes.allow,
             named=self._wishes.named,
-            reserve_s=self._rig.start_s + 2 * row["seconds"] if self._verifies else 0.0,
+            reserve_s=self._rig.reserve_s if self._verifies else 0.0,
         )
         for name in AFTER_SWEEP:
             if name not in self._wishes.stages:
@@ -174,7 +187,22 @@ class Tuner:
         point = Point("verify", Drive(), options, engines=engines, of=engines)
         await self._add(found, "chosen", point)
         if found.comparison.keys() >= {"default", "chosen"}:
-            _weigh(found)
+            told = why_keep(found.comparison["default"], found.comparison["chosen"])
+            found.keeps_given = told is not None
+            found.notes += [told] if told else []
+
+    def _as_given(self, found: Findings) -> list[str]:
+        """Where rows or settings are not quite what they look like."""
+        said, given = [], self._settings.engine.replicas
+        if given != 1:
+            kept = "" if found.chose_replicas else ", and the file keeps that number unmeasured"
+            said.append(f"As given is one engine here: engine.replicas is {given}{kept}.")
+        if self._rig.reused:
+            said.append(
+                f"{len(self._rig.reused)} points were measured by an earlier run and taken from "
+                f"{self._rig.rows.place.name}; another --out measures them again."
+            )
+        return said
 
     @property
     def _verifies(self) -> bool:
@@ -193,32 +221,11 @@ class Tuner:
             found.comparison[name] = row
 
 
-def _weigh(found: Findings) -> None:
-    """A sweep is one engine's word: where engines of their own tell no gain, nothing is changed."""
-    given, chosen = (measured_as_run(found.comparison[name]) for name in ("default", "chosen"))
-    as_much = given.tokens_per_s >= (1 - knee.WITHIN) * chosen.tokens_per_s
-    if as_much and given.p99_s <= chosen.p99_s:
-        found.keeps_given = True
-        found.notes.append(
-            f"Verified in an engine of their own the chosen settings write "
-            f"{chosen.tokens_per_s:,.0f} tokens/s with a p99 of {chosen.p99_s:.2f} s; the settings "
-            f"as given {given.tokens_per_s:,.0f} with {given.p99_s:.2f} s. The file keeps those."
-        )
-
-
-def measured_as_run(row: Row) -> knee.Measured:
-    """A row under the worker's own admission as the rule sees it."""
-    return measured({**row, "drive": {"items": row["limits"]["max_num_seqs"]}})
-
-
-def measured(row: Row) -> knee.Measured:
-    """A row of the sweep as the rule sees it."""
-    return knee.Measured(
-        sequences=row["drive"]["items"],
-        tokens_per_s=row["output_tokens_per_s"],
-        decode_s=(row["decode_ms_per_token"] or 0.0) / 1000,
-        p99_s=(row["latency_ms"] or {}).get("p99", 0.0) / 1000,
-    )
+def _nothing(found: Findings) -> str:
+    """Why there is no point, by all that is known."""
+    unfit = found.survey["unplanned"]
+    said = [f"{unfit} jobs cannot be run: {found.survey['first_error']}"] if unfit else []
+    return "; ".join([*said, *found.notes]) or "there is nothing to measure"
 
 
 def notes(found: Findings, base: Mapping[str, Any]) -> list[str]:

@@ -25,7 +25,7 @@ from dragoman_worker.tuning.tune import Findings, NothingMeasured, Tuner, Wishes
 async def tuned(request: Request, wishes: Wishes) -> int:
     """The exit status: 0, or 3 if time ran out before all was measured.
 
-    Raises SettingsError, WorkerError and CannotMeasure.
+    Raises SettingsError, WorkerError and CannotMeasure, that too if time ran out before any point.
     """
     sample = await read_sample(request)
     with Screen(quiet=request.as_json) as screen:

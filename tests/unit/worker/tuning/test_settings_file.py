@@ -52,7 +52,7 @@ def test_the_file_holds_what_was_given_and_what_was_chosen(tmp_path: Path) -> No
         "max_num_seqs": 512,
         "max_num_batched_tokens": 16_384,
     }
-    assert again.engine.replicas == 1
+    assert again.engine.replicas == "auto"
     assert again.engine.model == "/models/translator"
     assert (again.kafka, again.limits, again.shutdown) == (
         settings.kafka,
@@ -72,6 +72,17 @@ def test_replicas_are_an_explicit_number_and_share_the_memory_by_themselves(tmp_
     assert again.engine.replicas == 3
     assert again.engine.options["max_num_seqs"] == 256
     assert "gpu_memory_utilization" not in again.engine.options
+
+
+def test_one_engine_is_written_only_if_it_was_measured_to_be_the_best(tmp_path: Path) -> None:
+    settings = load_settings(WorkerSettings, None, {**GIVEN, "engine.replicas": 4})
+    left_out = Decision("replicas", "left out: not allowed")
+    assert reloaded(settings, found(left_out), tmp_path).engine.replicas == 4
+    one = Decision("replicas", "1: 2 engines change tokens/s by -3.0%", replicas=1)
+    assert reloaded(settings, found(one), tmp_path).engine.replicas == 1
+    text = (tmp_path / "settings.toml").read_text()
+    assert "# replicas: 1: 2 engines change tokens/s by -3.0%." in text
+    assert "# Chosen: 512 sequences" in text
 
 
 def test_where_the_chosen_settings_did_no_better_the_given_ones_are_kept(tmp_path: Path) -> None:

@@ -87,8 +87,11 @@ async def test_more_memory_is_tried_only_where_the_kv_cache_was_full() -> None:
     assert (await decided("memory", rig, full)).options == {"gpu_memory_utilization": 0.95}
     preempting = given(row(preemptions=3))
     assert (await decided("memory", rig, preempting)).options == {"gpu_memory_utilization": 0.95}
-    fixed = given(row(preemptions=3), engine={"options": {"kv_cache_memory_bytes": 10**9}})
-    assert (await decided("memory", rig, fixed)).why.startswith("left out")
+    asked = len(rig.asked)
+    for engine in ({"options": {"kv_cache_memory_bytes": 10**9}}, {"replicas": 4}):
+        fixed = given(row(preemptions=3), engine=engine)
+        assert (await decided("memory", rig, fixed)).why.startswith("left out")
+    assert len(rig.asked) == asked
 
 
 async def test_fp8_is_tried_only_if_it_is_allowed() -> None:
@@ -108,6 +111,14 @@ async def test_replicas_share_the_memory_and_the_sequences_and_the_best_number_i
     assert (decision.replicas, decision.options) == (3, {"max_num_seqs": 256})
     assert [(p.engines, p.of) for p in rig.asked] == [(2, 4), (3, 4), (4, 4)]
     assert {p.options["gpu_memory_utilization"] for p in rig.asked} == {0.225}
+
+
+async def test_one_engine_is_a_decision_only_where_more_were_measured() -> None:
+    both = frozenset({"replicas"})
+    slower = ScriptedRig(lambda _: {"output_tokens_per_s": 900.0})
+    decision = await decided("replicas", slower, given(allow=both, named=both))
+    assert (decision.replicas, decision.options) == (1, {})
+    assert len(slower.asked) == 3
 
 
 async def test_replicas_are_not_tried_where_the_table_says_that_they_do_not_gain() -> None:

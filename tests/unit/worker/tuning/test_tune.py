@@ -29,6 +29,7 @@ from support.waiting import wait_until
 LATENCY_S = 0.02
 PACE = Pace(seconds=0.3, warm_s=0.05)
 POINT = Point("here", Drive(items=2))
+DEADLY = ("One.", "#!exit\nTwo.")
 
 
 def echo(**more: Any) -> WorkerSettings:
@@ -99,7 +100,10 @@ async def test_tune_finds_where_the_engine_is_full_and_a_second_run_measures_not
     nothing = request(tmp_path, other, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
     assert await tuned(nothing, all_wishes()) == 0
     assert rows(tmp_path) == before
-    assert json.loads((tmp_path / "out" / "tune.json").read_text()) == told
+    again = json.loads((tmp_path / "out" / "tune.json").read_text())
+    *notes, reused = again.pop("notes")
+    assert (notes, again) == (told.pop("notes"), told)
+    assert reused.startswith("4 points were measured by an earlier run")
 
 
 def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(tmp_path: Path) -> None:
@@ -125,8 +129,40 @@ def _measured(out: Path) -> int:
 
 async def test_without_time_and_rows_nothing_is_measured_and_that_is_told(tmp_path: Path) -> None:
     nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
-    with pytest.raises(CannotMeasure, match="needs 0 s"):
+    # Warming and counting may each be prolonged: 0.05 s and six times 0.3 s.
+    with pytest.raises(CannotMeasure, match=r"may take 2 s, 0 are left of --budget-s 0; give more"):
         await tuned(nothing, all_wishes())
+
+
+async def test_jobs_that_cannot_be_run_are_why_nothing_was_measured(tmp_path: Path) -> None:
+    place = tmp_path / "unfit.jsonl"
+    job = {"job_id": "j", "text": "One.", "target_lang": "de", "profile": "no-such"}
+    place.write_text(json.dumps(job) + "\n")
+    with pytest.raises(CannotMeasure, match=r"^1 jobs cannot be run: .*no-such"):
+        await tuned(request(tmp_path, jobs=place), all_wishes())
+    assert [row["stage"] for row in rows(tmp_path)] == ["survey"]
+
+
+async def test_more_sequences_than_the_engine_runs_are_named(tmp_path: Path) -> None:
+    wish = Wish(sequences="2,5,99999", max_sequences=None, stages="", allow=None)
+    assert await tuned(request(tmp_path), wishes_of(wish)) == 0
+    told = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert [row["sequences"] for row in told["sweep"]] == [2]
+    left_out = [note for note in told["notes"] if note.startswith("--sequences")]
+    assert ["runs 4 at most" in note for note in left_out] == [True, True]
+    wish = Wish(sequences="99999", max_sequences=None, stages="", allow=None)
+    with pytest.raises(CannotMeasure, match="--sequences 99999 was left out"):
+        await tuned(request(tmp_path), wishes_of(wish))
+
+
+async def test_replicas_that_no_stage_decided_stay_and_are_said_to_be_unmeasured(
+    tmp_path: Path,
+) -> None:
+    wish = Wish(sequences="4", max_sequences=None, stages="", allow=None)
+    assert await tuned(request(tmp_path, echo(engine__replicas=4)), wishes_of(wish)) == 0
+    assert load_settings(WorkerSettings, tmp_path / "out" / "settings.toml").engine.replicas == 4
+    notes = json.loads((tmp_path / "out" / "tune.json").read_text())["notes"]
+    assert [note for note in notes if "engine.replicas is 4" in note and "unmeasured" in note]
 
 
 async def test_an_engine_that_does_not_start_names_its_setting(tmp_path: Path) -> None:
@@ -149,20 +185,32 @@ async def test_a_refused_setting_is_a_row_with_its_knob_and_the_next_point_is_me
         await bench.abandon()
     kept = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [("refused" in row) for row in kept] == [True, False]
+    assert rig(tmp_path, echo()).rows.get(refused["key"]) == refused  # it stays refused
 
 
 async def test_an_engine_that_dies_under_load_is_a_row_and_takes_nobody_along(
     tmp_path: Path,
 ) -> None:
-    bench = rig(tmp_path, echo(), texts=("One.", "#!exit\nTwo."))
+    bench = rig(tmp_path, echo(), texts=DEADLY)
     try:
         row = await bench.measure(POINT)
         assert "status 70" in row["refused"]
+        assert await bench.measure(POINT) == row  # not tried again within this run
+        assert rig(tmp_path, echo(), texts=DEADLY).rows.get(row["key"]) is None  # but by the next
         with pytest.raises(Refused, match="max_model_len"):
             await bench.survey(Point("here", Drive(), {"max_model_len": 0}))
     finally:
         await bench.abandon()
     assert nothing_left()
+
+
+def test_a_point_is_another_one_where_the_machine_or_the_engine_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = rig(tmp_path, echo())._key(POINT)
+    assert rig(tmp_path, echo())._key(POINT) == here
+    monkeypatch.setattr("dragoman_worker.tuning.rig.surroundings", lambda _: {"version": "other"})
+    assert rig(tmp_path, echo())._key(POINT) != here
 
 
 async def test_several_engines_add_up_and_a_new_point_keeps_those_that_fit(tmp_path: Path) -> None:
@@ -199,7 +247,7 @@ async def test_no_point_is_begun_that_would_not_end_in_time(tmp_path: Path) -> N
     bench = rig(tmp_path, echo(), Pace(PACE.seconds, PACE.warm_s, budget_s=60))
     try:
         await bench.measure(POINT)
-        with pytest.raises(OutOfBudget, match="needs"):
+        with pytest.raises(OutOfBudget, match="are left of --budget-s 60"):
             await bench.measure(Point("here", Drive(items=1)), reserve_s=60)
         assert (await bench.measure(POINT, reserve_s=60))["jobs"] > 0  # known: costs nothing
     finally:

@@ -37,6 +37,8 @@ class OneRow:
         ((1000, 5000), True),  # no more, and slower
         ((1020, 2000), True),  # within noise, and slower
         ((1000, 400), False),  # no more, but faster
+        ((960, 400), True),  # faster, but less
+        ((140, 10), True),  # much less: that of a few sequences
     ],
 )
 async def test_no_gain_in_an_engine_of_its_own_changes_nothing(
@@ -50,3 +52,4 @@ async def test_no_gain_in_an_engine_of_its_own_changes_nothing(
     await Tuner(rig, settings, settings, wishes)._verify(findings)
     assert findings.keeps_given is kept
     assert findings.options == ({} if kept else {"max_num_seqs": 256})
+    assert bool(findings.notes) is kept
