@@ -41,6 +41,8 @@ class Decision:
     options: Mapping[str, Any] = field(default_factory=dict)
     replicas: int | None = None
     rows: Sequence[Row] = ()
+    complete: bool = True
+    """False if there was no time for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ async def run_stage(name: str, rig: Rig, given: Given) -> Decision:
     try:
         return await _BY_NAME[name](rig, given)
     except OutOfBudget as error:
-        return Decision(name, f"left out: {error}")
+        return Decision(name, f"left out: {error}", complete=False)
 
 
 def better(rows: Sequence[Row], base: Row) -> Row | None:

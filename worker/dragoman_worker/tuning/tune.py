@@ -168,6 +168,7 @@ class Tuner:
                 continue
             decision = await run_stage(name, self._rig, given)
             found.decisions.append(decision)
+            found.complete = found.complete and decision.complete
             if decision.options and (taken := _row_of(decision)) is not None:
                 # What is taken is what the next stage is judged against.
                 given = replace(given, options={**given.options, **decision.options}, row=taken)

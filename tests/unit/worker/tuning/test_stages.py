@@ -139,3 +139,4 @@ async def test_a_stage_without_time_is_left_out_and_says_so(name: str) -> None:
     decision = await decided(name, ScriptedRig(no_time), start)
     assert decision.why.startswith("left out: starting the engine needs 60 s")
     assert not decision.options
+    assert not decision.complete

@@ -134,6 +134,16 @@ async def test_without_time_and_rows_nothing_is_measured_and_that_is_told(tmp_pa
         await tuned(nothing, all_wishes())
 
 
+async def test_a_stage_that_time_ran_out_for_is_told_by_the_exit_status(tmp_path: Path) -> None:
+    wish = Wish(sequences="1,4", max_sequences=None, stages="", allow=None)
+    assert await tuned(request(tmp_path), wishes_of(wish)) == 0
+    wish = Wish(sequences="1,4", max_sequences=None, stages="replicas", allow="replicas")
+    nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
+    assert await tuned(nothing, wishes_of(wish)) == 3
+    told = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert "are left of --budget-s 0" in told["stages"][0]["why"]
+
+
 async def test_jobs_that_cannot_be_run_are_why_nothing_was_measured(tmp_path: Path) -> None:
     place = tmp_path / "unfit.jsonl"
     job = {"job_id": "j", "text": "One.", "target_lang": "de", "profile": "no-such"}
