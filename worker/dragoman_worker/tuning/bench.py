@@ -72,7 +72,7 @@ class Bench:
                     await self._round(turned, number, told["limits"]["max_num_seqs"])
         except OutOfBudget as error:
             self.results.complete = False
-            self.results.notes.append(f"Ended early: {error} (--budget-s).")
+            self.results.notes.append(f"Ended early: {error}.")
         return self.results
 
     def _unfit(self) -> dict[str, str]:
