@@ -120,7 +120,10 @@ def store(rig: Rig, count: int) -> dict[str, float]:
     commands = {"script_us": "evalsha", "event_us": "xadd"}
     return {
         "redis_memory_bytes": memory["used_memory_dataset"] / count,
-        **{name: stats[f"cmdstat_{each}"]["usec_per_call"] for name, each in commands.items()},
+        **{
+            name: stats.get(f"cmdstat_{each}", {}).get("usec_per_call", 0.0)
+            for name, each in commands.items()
+        },
     }
 
 
