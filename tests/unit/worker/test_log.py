@@ -7,11 +7,11 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-import structlog
 
 from dragoman_worker import log
 from dragoman_worker.log import Seldom, where
 from dragoman_worker.settings import LogSettings
+from support.own_log import own_log
 
 QUOTED = "the text of a document"
 
@@ -96,13 +96,8 @@ def test_messages_that_all_differ_do_not_pile_up() -> None:
 @pytest.fixture
 def standard_logging() -> Iterator[None]:
     """Puts the loggers back as pytest had them."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
+    with own_log():
+        yield
 
 
 @pytest.mark.usefixtures("standard_logging")

@@ -58,18 +58,19 @@ class Bench:
 
         None is whatever fits these settings; of those named, SettingsError tells one that does not.
         """
-        names = set(STRATEGIES if wanted is None else wanted)
+        names, unfit = set(STRATEGIES if wanted is None else wanted), self._unfit()
         if wanted is not None:
-            _check(names, self._unfit())
-        told = await self._rig.survey(Point("survey", Drive()))
+            _check(names, unfit)
+        limits = (await self._rig.survey(Point("survey", Drive())))["limits"]
+        unfit |= _too_many(limits["max_num_seqs"])
         if wanted is not None:
-            _check(names, _too_many(told["limits"]["max_num_seqs"]))
-        groups = self._groups(names, on_gpu=bool(told["limits"].get("devices")))
+            _check(names, unfit)
+        groups = self._groups(names - unfit.keys(), on_gpu=bool(limits.get("devices")))
         try:
             for group in groups:
                 for number in range(self._rounds):
                     turned = group if number % 2 == 0 else group[::-1]
-                    await self._round(turned, number, told["limits"]["max_num_seqs"])
+                    await self._round(turned, number)
         except OutOfBudget as error:
             self.results.complete = False
             self.results.notes.append(f"Ended early: {error}.")
@@ -95,9 +96,9 @@ class Bench:
         shared.append(Point("one", Drive(clients=1, items=1)))
         first = [p for p in shared if p.stage in names or (p.stage == "given" and BASE in names)]
         groups = [first]
-        if "default" in names and bare:
+        if "default" in names:
             groups.append([Point("default", Drive(), bare)])
-        if "replicas" in names and self._share.count > 1:
+        if "replicas" in names:
             options: dict[str, Any] = {}
             if on_gpu and MEMORY not in self._options:
                 options[MEMORY] = round(GPU_SHARE / self._share.count, 3)
@@ -105,11 +106,9 @@ class Bench:
             groups.append([Point("replicas", Drive(), options, engines=count, of=count)])
         return groups
 
-    async def _round(self, group: Sequence[Point], number: int, most: int) -> None:
+    async def _round(self, group: Sequence[Point], number: int) -> None:
         for planned in group:
             drive = planned.drive
-            if drive.items and drive.items > most:
-                continue
             if planned.stage == BASE:
                 drive = Drive("all", jobs=await self._at_once(group))
             point = Point(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import structlog
 from typer.testing import CliRunner, Result
 
 from dragoman_worker.__main__ import app
+from support.own_log import own_log
 
 JOB = {"job_id": "a", "text": "Hello.", "target_lang": "de"}
 ECHO = ("--set", "engine.kind=echo")
@@ -35,13 +34,8 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _own_log() -> Iterator[None]:
     """The commands send the log to the stderr of their call, which is gone after it."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
+    with own_log():
+        yield
 
 
 def called(*arguments: str) -> Result:
