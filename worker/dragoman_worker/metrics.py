@@ -183,7 +183,11 @@ class Metrics:
     def _read_loop(self) -> None:
         self.event_loop_tasks = self._gauge("event_loop_tasks", "Tasks of the event loop.")
         self.event_loop_lag_seconds = self._gauge(
-            "event_loop_lag_seconds", "How late the event loop runs its timers."
+            "event_loop_lag_seconds", "Longest delay of a timer within the last two seconds."
+        )
+        self.event_loop_lag_cpu_seconds = self._gauge(
+            "event_loop_lag_cpu_seconds",
+            "Most CPU of the event loop's thread between two timers within the last two seconds.",
         )
         self.event_loop_busy = self._gauge(
             "event_loop_busy_ratio", "CPU of the event loop's thread, 1 being a core."

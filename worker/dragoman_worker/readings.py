@@ -17,6 +17,7 @@ from dragoman_worker.kafka.source import KafkaSource
 from dragoman_worker.metrics import Metrics, Pace
 from dragoman_worker.permits import Permits
 from dragoman_worker.ports import Engine, EngineReadings
+from dragoman_worker.stalls import StallClock
 
 LOOK_EVERY_S: Final = 0.5
 READ_EVERY_S: Final = 1.0
@@ -45,21 +46,30 @@ class Reading:
         self._window = Window(engine.limits, most_items=most_items, every_s=LOOK_EVERY_S)
         self._pace = Pace()
         self._loop = LoopClock()
+        self._stalls = StallClock()
         self._preemptions = engine.readings().preemptions
         self._ended = permits.given_back
         self._gpus: list[GpuReading] = []
 
     async def forever(self, ready: Callable[[], Mapping[str, bool]]) -> None:
         """Look twice a second, and set the gauges every other time."""
-        while True:
-            for _ in range(round(READ_EVERY_S / LOOK_EVERY_S)):
-                await self._loop.sleep(LOOK_EVERY_S)
-                self._look()
-            self._metrics.ready.set(all(ready().values()))
-            self._read_work()
-            self._read_engine()
-            load = self._window.load()
-            self._metrics.limited_by(bottleneck(load), asdict(load))
+        self._stalls.start()
+        try:
+            while True:
+                for _ in range(round(READ_EVERY_S / LOOK_EVERY_S)):
+                    await self._loop.sleep(LOOK_EVERY_S)
+                    self._look()
+                self._metrics.ready.set(all(ready().values()))
+                self._read_all()
+        finally:
+            self._stalls.stop()
+
+    def _read_all(self) -> None:
+        self._read_loop()
+        self._read_work()
+        self._read_engine()
+        load = self._window.load()
+        self._metrics.limited_by(bottleneck(load), asdict(load))
 
     async def gpus_forever(self, gpus: Gpus) -> None:
         """Read the GPUs once a second, off the event loop; returns at once if there are none."""
@@ -118,11 +128,15 @@ class Reading:
 
     # --- gauges -----------------------------------------------------------------------------------
 
-    def _read_work(self) -> None:
-        metrics, permits = self._metrics, self._permits
-        metrics.event_loop_lag_seconds.set(self._loop.late_s)
+    def _read_loop(self) -> None:
+        metrics, stall = self._metrics, self._stalls.read()
+        metrics.event_loop_lag_seconds.set(stall.late_s)
+        metrics.event_loop_lag_cpu_seconds.set(stall.cpu_s)
         metrics.event_loop_busy.set(self._loop.busy)
         metrics.event_loop_tasks.set(len(asyncio.all_tasks()))
+
+    def _read_work(self) -> None:
+        metrics, permits = self._metrics, self._permits
         metrics.jobs_in_flight.set(len(self._in_hand))
         metrics.items_in_flight.set(permits.held_items)
         metrics.items_waiting.set(permits.waiting)
