@@ -196,7 +196,8 @@ class KafkaBroker:
                 properties = _with_sasl(properties, sasl_port, self._users)
             settings.write_text(properties)
             cluster = f"--cluster-id={cluster_id}"  # the id may begin with a hyphen
-            _java(jars, "kafka.tools.StorageTool", "format", cluster, "-c", str(settings))
+            format_storage = ["kafka.tools.StorageTool", "format", cluster, "-c", str(settings)]
+            _java(jars, *format_storage, *self._format_arguments())
             process = ChildProcess(
                 [*_JVM, "-cp", f"{jars}/*", "kafka.Kafka", str(settings)],
                 log=folder / "server.log",
@@ -207,7 +208,7 @@ class KafkaBroker:
         self, number: int, port: int, controller_port: int, voters: str, folder: Path
     ) -> str:
         in_sync = min(2, self._count)
-        properties = {
+        properties: dict[str, object] = {
             "process.roles": "broker,controller",
             "node.id": number,
             "controller.quorum.voters": voters,
@@ -228,7 +229,16 @@ class KafkaBroker:
             "broker.session.timeout.ms": 3000,
             "broker.heartbeat.interval.ms": 500,
         }
-        return "".join(f"{name}={value}\n" for name, value in properties.items())
+        lines = self._more_properties(properties).items()
+        return "".join(f"{name}={value}\n" for name, value in lines)
+
+    def _format_arguments(self) -> list[str]:
+        """More arguments for the storage tool, for brokers with users of their own."""
+        return []
+
+    def _more_properties(self, properties: dict[str, object]) -> dict[str, object]:
+        """The node's properties, for brokers with further listeners."""
+        return properties
 
     def _admin(self) -> AdminClient:
         # log_level 0: a refused connection while the broker starts is no news.

@@ -1,0 +1,197 @@
+"""A real Kafka with SCRAM over TLS, mutual TLS, OAUTHBEARER and access control lists.
+
+The plain listener stays open for the test itself: its user is a super user. Every other user may do
+only what `grant` allows.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import admin
+from confluent_kafka.admin import AdminClient
+
+from support.certificates import Authority
+from support.kafka_broker import KafkaBroker
+from support.ports import free_ports
+
+_ADMIN: Final[Any] = admin
+"""Of its access control classes the type checkers know nothing."""
+_MODULE: Final = "org.apache.kafka.common.security"
+_CLUSTER: Final = "kafka-cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One operation on one resource, such as `Right("topic", "jobs", "read")`."""
+
+    kind: str
+    name: str
+    operation: str
+
+    def binding(self, user: str) -> Any:
+        """The access control entry that allows it to `user`."""
+        return _ADMIN.AclBinding(*self._of(user))
+
+    def binding_filter(self, user: str) -> Any:
+        """The filter that finds that entry."""
+        return _ADMIN.AclBindingFilter(*self._of(user))
+
+    def _of(self, user: str) -> tuple[Any, ...]:
+        return (
+            _ADMIN.ResourceType[self.kind.upper()],
+            self.name,
+            _ADMIN.ResourcePatternType.LITERAL,
+            f"User:{user}",
+            "*",
+            _ADMIN.AclOperation[self.operation.upper()],
+            _ADMIN.AclPermissionType.ALLOW,
+        )
+
+
+def cluster_right(operation: str) -> Right:
+    """An operation on the cluster itself."""
+    return Right("broker", _CLUSTER, operation)
+
+
+class SecureBroker(KafkaBroker):
+    """One node with `users` (names to SCRAM passwords); ports and files are in the properties.
+
+    `reauth_ms` makes clients of the SCRAM and OAUTH listeners authenticate again that often.
+    """
+
+    def __init__(
+        self, folder: Path, users: Mapping[str, str], *, reauth_ms: int | None = None
+    ) -> None:
+        super().__init__()
+        self.authority = Authority(folder / "authority")
+        self._server = self.authority.issue("broker")
+        self._scram_users = dict(users)
+        self._reauth_ms = reauth_ms
+        self._scram_port, self._mtls_port, self._oauth_port = free_ports(3)
+
+    @property
+    def scram_bootstrap(self) -> str:
+        """SASL_SSL with SCRAM-SHA-512."""
+        return f"127.0.0.1:{self._scram_port}"
+
+    @property
+    def mtls_bootstrap(self) -> str:
+        """SSL with client certificates; the user is the certificate's common name."""
+        return f"127.0.0.1:{self._mtls_port}"
+
+    @property
+    def oauth_bootstrap(self) -> str:
+        """SASL_PLAINTEXT with OAUTHBEARER and unsecured tokens, see `unsecured_token`."""
+        return f"127.0.0.1:{self._oauth_port}"
+
+    def scram_settings(self, user: str) -> dict[str, str]:
+        """The settings of the group `kafka` for one of the users."""
+        return {
+            "bootstrap_servers": self.scram_bootstrap,
+            "security_protocol": "SASL_SSL",
+            "sasl_mechanism": "SCRAM-SHA-512",
+            "sasl_plain_username": user,
+            "sasl_plain_password": self._scram_users[user],
+            "ssl_cafile": str(self.authority.ca),
+        }
+
+    # --- rights ---------------------------------------------------------------------------------
+
+    def grant(self, user: str, rights: Iterable[Right]) -> None:
+        """Allow operations to a user, in force when this returns."""
+        wanted = [right.binding(user) for right in rights]
+        client = self._client()  # a request ends with its client
+        for future in client.create_acls(wanted).values():
+            future.result(timeout=30)
+
+    def revoke(self, user: str, rights: Iterable[Right]) -> None:
+        """Take operations back."""
+        filters = [right.binding_filter(user) for right in rights]
+        client = self._client()
+        for future in client.delete_acls(filters).values():
+            future.result(timeout=30)
+
+    def _client(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+    # --- layout ---------------------------------------------------------------------------------
+
+    def _format_arguments(self) -> list[str]:
+        return [
+            f"--add-scram=SCRAM-SHA-512=[name={name},password={password}]"
+            for name, password in self._scram_users.items()
+        ]
+
+    def _more_properties(self, properties: dict[str, object]) -> dict[str, object]:
+        listeners = (
+            f"{properties['listeners']},SCRAM://127.0.0.1:{self._scram_port},"
+            f"MTLS://127.0.0.1:{self._mtls_port},OAUTH://127.0.0.1:{self._oauth_port}"
+        )
+        protocols = (
+            f"{properties['listener.security.protocol.map']},"
+            "SCRAM:SASL_SSL,MTLS:SSL,OAUTH:SASL_PLAINTEXT"
+        )
+        return {
+            **properties,
+            "listeners": listeners,
+            "listener.security.protocol.map": protocols,
+            **_ACCESS,
+            **self._tls(),
+            **self._sasl(),
+        }
+
+    def _tls(self) -> dict[str, object]:
+        keys = self._server.key.with_name("broker.keystore.pem")
+        keys.write_text(self._server.key.read_text() + self._server.certificate.read_text())
+        return {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": keys,
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": self.authority.ca,
+            "listener.name.mtls.ssl.client.auth": "required",
+            "listener.name.mtls.ssl.principal.mapping.rules": "RULE:^CN=([^,]+).*$/$1/,DEFAULT",
+        }
+
+    def _sasl(self) -> dict[str, object]:
+        scram, oauth = "listener.name.scram", "listener.name.oauth"
+        properties: dict[str, object] = {
+            f"{scram}.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            f"{scram}.scram-sha-512.sasl.jaas.config": (
+                f"{_MODULE}.scram.ScramLoginModule required;"
+            ),
+            f"{oauth}.sasl.enabled.mechanisms": "OAUTHBEARER",
+            f"{oauth}.oauthbearer.sasl.jaas.config": (
+                f"{_MODULE}.oauthbearer.OAuthBearerLoginModule required "
+                'unsecuredLoginStringClaim_sub="broker";'
+            ),
+        }
+        if self._reauth_ms is not None:
+            properties[f"{scram}.scram-sha-512.connections.max.reauth.ms"] = self._reauth_ms
+            properties[f"{oauth}.oauthbearer.connections.max.reauth.ms"] = self._reauth_ms
+        return properties
+
+
+_ACCESS: Final[dict[str, object]] = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "allow.everyone.if.no.acl.found": "false",
+}
+
+
+def unsecured_token(user: str, lifetime_s: float = 60.0) -> str:
+    """An OAUTHBEARER token that nobody has signed, for the OAUTH listener."""
+    now = time.time()
+    header = {"alg": "none"}
+    claims = {"sub": user, "iat": now, "exp": now + lifetime_s}
+    return ".".join((_part(header), _part(claims), ""))
+
+
+def _part(content: Mapping[str, object]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
