@@ -61,6 +61,7 @@ class Core:
     grace_s: float = TIMEOUT_S
     in_hand: InHand = field(default_factory=InHand)
     worker_id: str = "w1"
+    detector: LanguageDetector = field(default_factory=LanguageDetector)
     _running: asyncio.Task[None] | None = None
 
     def build(self) -> tuple[Translator, Executor, Worker]:
@@ -70,7 +71,7 @@ class Core:
             choose_profile=self.choose_profile,
             max_tokens=self.max_tokens,
             exact_lengths=self.exact_lengths,
-            detector=LanguageDetector(),
+            detector=self.detector,
         )
         translator = Translator(
             planner=planner,

@@ -17,8 +17,12 @@ LETTERS_READ: Final = 300
 """More letters do not make the guess better, and so no text costs more than these."""
 
 _CHARACTERS_SCANNED: Final = 4 * LETTERS_READ
+# An address begins where a word does or where other code ends, and no repetition gives back what
+# it has read: a word of 1,200 @ signs is read once, not once for each place in it.
+_ADDRESS: Final = r"(?<![^\s>`}])\S[^\s@]*+@\S[^\s.]*+\.\S++"
 _NOT_PROSE: Final = re.compile(
-    r"(?:https?://|www\.)\S+|\S+@\S+\.\S+|</?[A-Za-z][^<>]{0,200}>|`[^`]{1,200}`|\{[^{}]{0,60}\}"
+    rf"(?:https?://|www\.)\S+|{_ADDRESS}|</?[A-Za-z][^<>]{{0,200}}>|`[^`]{{1,200}}`"
+    r"|\{[^{}]{0,60}\}"
 )
 # Not [^\W\d_]: Python counts the vowel signs of Indic scripts, which are marks, as non-words.
 _NOT_LETTERS: Final = re.compile(
