@@ -1,4 +1,4 @@
-"""How is a trial that stays up told to a person? Two addresses and three commands to try."""
+"""What `dragoman-demo serve` prints: three addresses and commands to try."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from dragoman_demo.trial import Trial
 
 
 def addresses(trial: Trial, *, as_json: bool) -> str:
-    """Where broker and Redis listen; with `as_json` as one object."""
+    """Addresses of broker, Redis and the worker's page; with `as_json` as one object."""
     if as_json:
-        members = {"bootstrap_servers": trial.bootstrap, "redis_url": trial.redis_url}
+        members = {
+            "bootstrap_servers": trial.bootstrap,
+            "redis_url": trial.redis_url,
+            "worker_url": trial.worker.url,
+        }
         return json.dumps(members)
-    return f"Kafka  {trial.bootstrap}\nRedis  {trial.redis_url}"
+    return f"Kafka   {trial.bootstrap}\nRedis   {trial.redis_url}\nWorker  {trial.worker.url}"
 
 
 def commands_to_try(trial: Trial) -> str:
     """Lines to paste into another terminal, ready as they are."""
-    dragoman = _dragoman()
+    dragoman, worker = _command("dragoman"), _command("dragoman-worker")
     return "\n".join(
         [
             "",
@@ -32,6 +36,8 @@ def commands_to_try(trial: Trial) -> str:
             f'  {dragoman} submit --from en --to de --id hello "Good morning!"',
             f"  {dragoman} result hello --wait 30",
             f"  {dragoman} status hello --json",
+            f"  {dragoman} audit",
+            f"  {worker} why --url {trial.worker.url}",
             "",
             f"The worker's log: {trial.worker.log}",
             "Ctrl-C stops everything.",
@@ -39,11 +45,11 @@ def commands_to_try(trial: Trial) -> str:
     )
 
 
-def _dragoman() -> str:
+def _command(name: str) -> str:
     """The command as this terminal finds it, or its path."""
-    ours = Path(sys.executable).with_name("dragoman")
-    found = shutil.which("dragoman")
+    ours = Path(sys.executable).with_name(name)
+    found = shutil.which(name)
     if found is not None and Path(found).absolute() == ours.absolute():
-        return "dragoman"
+        return name
     inside = ours.is_relative_to(Path.cwd())
     return os.path.relpath(ours) if inside else str(ours)

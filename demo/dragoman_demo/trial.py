@@ -13,9 +13,14 @@ from dragoman_demo.broker import EmbeddedBroker
 from dragoman_demo.embedded_redis import EmbeddedRedis
 from dragoman_demo.screen import Screen
 from dragoman_demo.worker_child import EngineKind, WorkerChild
+from dragoman_producer.operations.topics import DEFAULT_PARTITIONS
 from dragoman_schemas import names
 
-_TOPICS: Final = {names.JOBS_TOPIC: 4, names.DEAD_LETTER_TOPIC: 1}
+# As many partitions as `dragoman topics create` asks for: on the trial it finds all as it wants it.
+_TOPICS: Final[dict[str, int]] = {
+    names.JOBS_TOPIC: DEFAULT_PARTITIONS,
+    names.DEAD_LETTER_TOPIC: DEFAULT_PARTITIONS,
+}
 _WAITING_FOR: Final = {
     EngineKind.VLLM: "Loading vLLM and the model on the CPU (usually 20-60 s)",
     EngineKind.ECHO: "Starting a worker with the echo engine",

@@ -49,6 +49,11 @@ class WorkerChild:
         self._child: LeashedChild | None = None
         self.log = folder / "worker.log"
 
+    @property
+    def url(self) -> str:
+        """Address of the worker's page: /readyz, /metrics, and what `dragoman-worker why` reads."""
+        return f"http://127.0.0.1:{self._port}"
+
     async def __aenter__(self) -> Self:
         _check_installed(self._engine)
         config = self._folder / "dragoman.toml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import tempfile
@@ -14,6 +15,8 @@ import pytest
 
 from dragoman_demo.samples import samples
 from dragoman_producer import TranslationClient, TranslationJob
+from support.foreign import publish
+from support.installation import a_job
 from support.processes import ChildProcess, command
 from support.waiting import wait_until
 
@@ -103,9 +106,56 @@ def test_the_commands_it_prints_work_as_they_are_printed(trial: Trial) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    job_id, translation, status = done.stdout.splitlines()
+    job_id, translation, status, *audit_and_why = done.stdout.splitlines()
     assert (job_id, translation) == ("hello", "[de] Good morning!")
     assert json.loads(status)["status"] == "completed"
+    assert any("balances" in line for line in audit_and_why)
+    assert any(line.startswith("To change:") for line in audit_and_why)
+
+
+def test_every_operation_works_on_the_embedded_broker(trial: Trial) -> None:
+    process = trial("serve", "--engine", "echo", "--json")
+    process.wait_for(lambda: "\n" in process.output, timeout_s=90, what="the addresses")
+    addresses = json.loads(process.output)
+    env = {
+        **os.environ,
+        "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS": addresses["bootstrap_servers"],
+        "DRAGOMAN_REDIS__URL": addresses["redis_url"],
+    }
+
+    def dragoman(*arguments: str, **more: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            command("dragoman", *arguments),
+            env={**env, **more},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    status, made, errors = dragoman("topics", "create")
+    assert (status, errors) == (0, "")
+    assert made == "dragoman.jobs\texists\t12\ndragoman.dead-letters\texists\t12\n"
+    # Another payload under the same id is a conflict, which becomes a dead letter.
+    jobs = [a_job("one", text) for text in ("Hello.", "Goodbye.")]
+    publish(addresses["bootstrap_servers"], "dragoman.jobs", jobs)
+    assert dragoman("result", "one", "--wait", "30")[1] == "[de] Hello.\n"
+    wait_until(
+        lambda: dragoman("dead-letters", "list", "--json")[1], timeout_s=30, what="a dead letter"
+    )
+    status, shown, errors = dragoman("topics", "show", "--json")
+    partitions = [json.loads(line) for line in shown.splitlines()]
+    assert (status, errors, len(partitions)) == (0, "", 24)
+    status, letter, errors = dragoman("dead-letters", "show", "one", "--json")
+    assert (status, errors, json.loads(letter)["code"]) == (0, "", "conflict")
+    status, replayed, errors = dragoman("dead-letters", "replay", "--all")
+    assert (status, replayed.split("\t")[2:]) == (1, ["skipped", "conflict\n"])
+    status, audited, errors = dragoman("audit", "--json")
+    assert (status, errors, json.loads(audited)["conflict"]) == (0, "", 1)
+    status, _, errors = dragoman("topics", "create", DRAGOMAN_KAFKA__TOPICS="elsewhere")
+    assert (status, errors.count("\n")) == (1, 1)
+    assert "cannot be created" in errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -76,14 +76,15 @@ async def create_topics(settings: DragomanSettings, plan: TopicPlan) -> list[Top
     """
     wanted = _new_topics(settings, plan)
     async with _admin(settings) as admin:
-        timeout_ms = int(settings.connect_timeout_s * 1000)
-        response: Any = await admin.create_topics(wanted, timeout_ms=timeout_ms)
-        created = {name: _outcome(name, error) for name, *error in response.topic_errors}
-        found = {topic["topic"]: topic for topic in await admin.describe_topics(list(created))}
+        existing = set(await admin.list_topics())
+        missing = [topic for topic in wanted if topic.name not in existing]
+        created = await _create(admin, missing, settings) if missing else {}
+        names = _names(settings)
+        found = {topic["topic"]: topic for topic in await admin.describe_topics(names)}
     return [
         TopicMade(
             name=topic.name,
-            created=created[topic.name],
+            created=created.get(topic.name, False),
             partitions=len(found[topic.name]["partitions"]) or topic.num_partitions,
             wanted=topic.num_partitions,
         )
@@ -98,7 +99,6 @@ async def show_topics(settings: DragomanSettings) -> list[PartitionState]:
     """
     async with _admin(settings) as admin, _consumer(settings) as consumer:
         existing = set(await admin.list_topics())
-        committed = await _committed(admin, settings)
         names = [name for name in _names(settings) if name in existing]
         described = await admin.describe_topics(names) if names else []
         partitions = [
@@ -106,6 +106,7 @@ async def show_topics(settings: DragomanSettings) -> list[PartitionState]:
             for topic in described
             for number in sorted(entry["partition"] for entry in topic["partitions"])
         ]
+        committed = await _committed(admin, settings, partitions)
         first = await consumer.beginning_offsets(partitions)
         following = await consumer.end_offsets(partitions)
     return [
@@ -154,6 +155,23 @@ def _new_topics(settings: DragomanSettings, plan: TopicPlan) -> list[NewTopic]:
     ]
 
 
+async def _create(
+    admin: AIOKafkaAdminClient, topics: list[NewTopic], settings: DragomanSettings
+) -> dict[str, bool]:
+    """Create the topics; whether each is new. Raises BrokerRefused."""
+    cluster = await admin.describe_cluster()
+    if cluster["controller_id"] not in {broker["node_id"] for broker in cluster["brokers"]}:
+        names = ", ".join(topic.name for topic in topics)
+        raise BrokerRefused(
+            f"Kafka at {settings.kafka.bootstrap_servers} names no controller, so topic {names} "
+            "cannot be created; an embedded broker has only the topics that it starts with, "
+            "a cluster may be electing its controller: try again"
+        )
+    timeout_ms = int(settings.connect_timeout_s * 1000)
+    response: Any = await admin.create_topics(topics, timeout_ms=timeout_ms)
+    return {name: _outcome(name, error) for name, *error in response.topic_errors}
+
+
 def _outcome(name: str, error: list[Any]) -> bool:
     """Whether the topic is new. ``error`` is a code and, from newer brokers, a message."""
     kind = for_code(error[0])
@@ -166,14 +184,19 @@ def _outcome(name: str, error: list[Any]) -> bool:
 
 
 async def _committed(
-    admin: AIOKafkaAdminClient, settings: DragomanSettings
+    admin: AIOKafkaAdminClient, settings: DragomanSettings, partitions: list[TopicPartition]
 ) -> dict[TopicPartition, Any]:
-    """What the group has committed. A new broker makes its offsets topic at the first question."""
+    """Committed offsets of the group. A new broker creates its offsets topic at first use.
+
+    The partitions are named, because librdkafka's mock cluster does not list those of a group.
+    """
+    if not partitions:
+        return {}
     async with asyncio.timeout(settings.connect_timeout_s):
         while True:
             try:
                 found: dict[TopicPartition, Any] = await admin.list_consumer_group_offsets(
-                    settings.kafka.group_id
+                    settings.kafka.group_id, partitions=partitions
                 )
             except GroupCoordinatorNotAvailableError:
                 await asyncio.sleep(0.1)
