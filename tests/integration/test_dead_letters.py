@@ -13,7 +13,9 @@ from confluent_kafka import Producer
 from support.foreign import ended, job, publish_with_headers
 from support.installation import Installation, a_job
 from support.kafka_broker import KafkaBroker
+from support.processes import ChildProcess, command
 from support.redis_server import RedisServer
+from support.waiting import wait_until
 
 MakeTopic = Callable[..., str]
 
@@ -200,6 +202,51 @@ def test_a_record_too_large_for_any_topic_has_a_letter_that_cannot_be_replayed(
         installation.settled()
     status, told = installation.objects("dead-letters", "replay", "huge")
     assert (status, [one["why"] for one in told]) == (1, ["headers_only"])
+
+
+def test_an_interrupted_replay_reports_its_count_and_the_next_one_runs_no_job_twice(
+    installation: Installation,
+) -> None:
+    ids = [f"job-{number}" for number in range(12)]
+    letters(installation, *ids)
+    slow = ChildProcess(
+        command("dragoman", "dead-letters", "replay", "--all", "--rate", "2/s"),
+        log=installation.folder / "replay",
+        env=installation.env,
+        split_streams=True,
+    ).start()
+    wait_until(lambda: len(replays(installation)) >= 3, timeout_s=60, what="replayed jobs")
+    slow.interrupt()
+    assert slow.wait(timeout_s=30) == 130
+    told = len(slow.output.splitlines())
+    assert f"replayed so far: {told}" in slow.errors
+    assert 3 <= told <= len(replays(installation)) < 12
+    status, again = installation.objects("dead-letters", "replay", "--all")
+    assert (status, {one["replay"] for one in again}) == (0, {1})
+    with installation.worker():
+        installation.settled()
+    jobs = [job(installation.redis, job_id) for job_id in ids]
+    assert {(one["status"], one["deliveries"]) for one in jobs} == {("completed", "1")}
+
+
+def letters(installation: Installation, *job_ids: str, **more: str) -> None:
+    """Dead letters of jobs that fit today, as a worker wrote them."""
+    producer = Producer({"bootstrap.servers": installation.kafka})
+    for number, job_id in enumerate(job_ids):
+        headers = {
+            "x-original-topic": installation.topic,
+            "x-original-partition": "0",
+            "x-original-offset": str(number),
+            "x-job-id": job_id,
+            "x-error-code": "engine_failed",
+        } | more
+        producer.produce(
+            f"{installation.topic}-dead",
+            json.dumps(a_job(job_id)).encode(),
+            key=job_id,
+            headers=[(name, content.encode()) for name, content in headers.items()],
+        )
+    assert producer.flush(30) == 0
 
 
 @pytest.mark.parametrize(

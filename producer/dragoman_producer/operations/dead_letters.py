@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -83,8 +83,7 @@ async def replay_letters(
         async with aclosing(stream_letters(settings, wanted, progress)) as letters:
             async for batch in _batches(letters, options.letters_a_look):
                 found.update(filter(None, map(wanted.name_of, batch)))
-                for judged in await replaying.judge(batch):
-                    told(judged)
+                await replaying.replay(batch, told)
     finally:
         await replaying.close()
     replaying.sum.not_found = sorted(wanted.names - found)
@@ -109,8 +108,36 @@ class _Replaying:
         await self._publisher.close()
         await self._keys.close()
 
-    async def judge(self, letters: Sequence[DeadLetter]) -> list[Judged]:
-        """Judge a batch by one look at its keys, publish what can be, and count it all."""
+    async def replay(self, letters: Sequence[DeadLetter], told: Callable[[Judged], None]) -> None:
+        """Judge a batch by one look at its keys, publish what can be, count and report each."""
+        decided = await self._decided(letters)
+        running = [asyncio.ensure_future(self._carry_out(decision)) for decision in decided]
+        pending = deque(zip(letters, running, strict=True))
+        try:
+            while pending:
+                await pending[0][1]
+                self._report(*pending.popleft(), told)
+        finally:
+            for unfinished in running:
+                unfinished.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            # An interrupt must not hide what Kafka has acknowledged meanwhile.
+            for letter, task in pending:
+                if not task.cancelled() and task.exception() is None:
+                    self._report(letter, task, told)
+
+    def _report(
+        self, letter: DeadLetter, task: asyncio.Future[int | Skip], told: Callable[[Judged], None]
+    ) -> None:
+        answer = task.result()
+        skip = answer if isinstance(answer, Skip) else None
+        if skip is None:
+            self.sum.replayed += 1
+        else:
+            self.sum.skipped[skip] += 1
+        told(Judged(letter, answer if isinstance(answer, int) else None, skip))
+
+    async def _decided(self, letters: Sequence[DeadLetter]) -> list[Replay | Skip]:
         examined = [
             self._planner.examine(letter, named=self._wanted.name_of(letter) is not None)
             for letter in letters
@@ -118,17 +145,10 @@ class _Replaying:
         candidates = [one for one in examined if isinstance(one, Candidate)]
         keys = iter(await self._keys.read([candidate.job_id for candidate in candidates]))
         now = datetime.now(UTC)
-        decided = [
+        return [
             self._planner.decide(one, next(keys), now) if isinstance(one, Candidate) else one
             for one in examined
         ]
-        answers = await asyncio.gather(*map(self._carry_out, decided))
-        judged = [
-            Judged(letter, answer if isinstance(answer, int) else None, _skip_in(answer))
-            for letter, answer in zip(letters, answers, strict=True)
-        ]
-        self._count(judged)
-        return judged
 
     async def _carry_out(self, decision: Replay | Skip) -> int | Skip:
         if isinstance(decision, Skip):
@@ -145,13 +165,6 @@ class _Replaying:
                 return Skip.TOO_LARGE
         return decision.number
 
-    def _count(self, judged: Sequence[Judged]) -> None:
-        for one in judged:
-            if one.skip is None:
-                self.sum.replayed += 1
-            else:
-                self.sum.skipped[one.skip] += 1
-
 
 class _Pace:
     """Hands out turns, at most ``rate`` a second, evenly."""
@@ -166,10 +179,6 @@ class _Pace:
             at = max(now, self._next_at)
             self._next_at = at + self._pause_s
             await asyncio.sleep(at - now)
-
-
-def _skip_in(answer: int | Skip) -> Skip | None:
-    return answer if isinstance(answer, Skip) else None
 
 
 async def _batches(

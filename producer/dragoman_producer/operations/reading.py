@@ -88,10 +88,11 @@ class TopicReader:
                 timeout_ms=_POLL_MS, max_records=_RECORDS_A_BATCH
             )
             for place, records in batches.items():
-                moved_at = now()
                 if wanted := [record for record in records if record.offset < left.get(place, 0)]:
                     yield wanted
-            if now() - moved_at > patience_s:
+            if batches:
+                moved_at = now()  # after the yields: a slow reader is no stalled broker
+            elif now() - moved_at > patience_s:
                 raise await unreachable(self._settings.kafka, patience_s, "no records arrive")
             await self._leave_finished(left)
 

@@ -1,0 +1,71 @@
+"""A reader that takes its time is no stalled broker, and a broker that sends nothing is."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from dragoman_producer import BrokerUnreachable
+from dragoman_producer.operations.reading import Span, TopicReader
+from dragoman_schemas.connections import DragomanSettings
+
+PLACE = TopicPartition("letters", 0)
+SPAN = Span("letters", 0, 0, 4)
+
+
+class Consumer:
+    """Two batches of two records, or nothing at all."""
+
+    def __init__(self, *offsets: tuple[int, ...]) -> None:
+        self.batches = list(offsets)
+        self.at = 0
+
+    def assign(self, places: list[TopicPartition]) -> None:
+        assert places == [PLACE]
+
+    def seek(self, place: TopicPartition, offset: int) -> None:
+        self.at = offset
+
+    def pause(self, place: TopicPartition) -> None: ...
+
+    async def end_offsets(self, places: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(places, 4)
+
+    async def position(self, place: TopicPartition) -> int:
+        return self.at
+
+    async def getmany(self, **_: Any) -> dict[TopicPartition, list[SimpleNamespace]]:
+        await asyncio.sleep(0)
+        if not self.batches:
+            return {}
+        offsets = self.batches.pop(0)
+        self.at = offsets[-1] + 1
+        return {PLACE: [SimpleNamespace(offset=offset) for offset in offsets]}
+
+
+def reader(consumer: Consumer) -> TopicReader:
+    return TopicReader(
+        cast("AIOKafkaConsumer", consumer), DragomanSettings.model_validate(SETTINGS)
+    )
+
+
+SETTINGS = {"connect_timeout_s": 0.01, "kafka": {"bootstrap_servers": "127.0.0.1:1"}}
+PATIENCE_S = 0.03
+
+
+async def test_a_caller_that_takes_longer_over_a_batch_than_the_brokers_patience_reads_on() -> None:
+    read = 0
+    async for records in reader(Consumer((0, 1), (2, 3))).read([SPAN]):
+        read += len(records)
+        await asyncio.sleep(2 * PATIENCE_S)
+    assert read == 4
+
+
+async def test_a_broker_that_sends_nothing_is_reported_as_unreachable() -> None:
+    with pytest.raises(BrokerUnreachable, match="no records arrive"):
+        async for _ in reader(Consumer()).read([SPAN]):
+            pass
