@@ -23,6 +23,8 @@ from dragoman_schemas.results import TranslationResult
 _JOB_ID: Final = re.compile(JOB_ID_PATTERN)
 _POSITIVE_INTEGER: Final = re.compile(rb"[1-9][0-9]{0,15}")
 _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_LATEST_MS: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999, the last year that a datetime can hold."""
 _INTEGER_DIGITS: Final = len(str(MAX_SAFE_INTEGER)) + 1
 
 
@@ -92,7 +94,7 @@ def decode_result(value: bytes | str) -> TranslationResult:
     return TranslationResult.model_validate_json(value)
 
 
-def replay_of(headers: Iterable[tuple[str, bytes]]) -> int:
+def replay_of(headers: Iterable[tuple[str, bytes | None]]) -> int:
     """The number of the one ``dragoman-replay`` header; 0 without one, or if it is not valid."""
     values = [value for name, value in headers if name == HEADER_REPLAY]
     if len(values) != 1 or not values[0] or not _POSITIVE_INTEGER.fullmatch(values[0]):
@@ -102,8 +104,11 @@ def replay_of(headers: Iterable[tuple[str, bytes]]) -> int:
 
 
 def rfc3339(ms: int) -> str:
-    """``ms`` since the epoch as the contract writes times: ``2030-01-31T12:00:00.000Z``."""
-    seconds, milliseconds = divmod(ms, 1000)
+    """``ms`` since the epoch as the contract writes times: ``2030-01-31T12:00:00.000Z``.
+
+    Clamped to the years 1970 to 9999: Kafka stores any number that a producer calls a timestamp.
+    """
+    seconds, milliseconds = divmod(min(max(0, ms), _LATEST_MS), 1000)
     return f"{_to_the_second(seconds)}.{milliseconds:03d}Z"
 
 

@@ -199,9 +199,30 @@ MUTANTS = (
     Mutant(
         "the engine's death is a job's failure",
         f"{CORE}/executor.py",
-        "if isinstance(error, Halt) or held.take is None:",
-        "if held.take is None:",
+        "_NO_DEFECT: Final = (Halt, asyncio",
+        "_NO_DEFECT: Final = (asyncio",
         f"{EXECUTOR} {WORKER}",
+    ),
+    Mutant(
+        "a panic before the claim ends the worker",
+        f"{CORE}/executor.py",
+        "    if isinstance(error, _NO_DEFECT):\n",
+        "    if isinstance(error, _NO_DEFECT) or not isinstance(error, Exception):\n",
+        EXECUTOR,
+    ),
+    Mutant(
+        "claim time without clamping",
+        f"{SCHEMAS}/wire.py",
+        "divmod(min(max(0, ms), _LATEST_MS), 1000)",
+        "divmod(max(0, ms), 1000)",
+        f"unit/schemas/test_wire.py {EXECUTOR}",
+    ),
+    Mutant(
+        "a dead letter that no form can carry counts as published",
+        f"{CORE}/kafka/publisher.py",
+        '        raise Unavailable(f"topic {self._topic}: takes no letter',
+        '        return\n        raise Unavailable(f"topic {self._topic}: takes no letter',
+        "unit/worker/test_publisher.py",
     ),
     Mutant(
         "run without asking who owns the partition",

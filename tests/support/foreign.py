@@ -93,7 +93,7 @@ def read_all(bootstrap: str, topic: str, partitions: int = 1) -> list[DeadLetter
 
 
 def _texts(headers: Any) -> dict[str, str]:
-    return {name: value.decode() for name, value in headers or []}
+    return {name: (value or b"").decode() for name, value in headers or []}
 
 
 def committed(bootstrap: str, group: str, topic: str, partitions: int) -> tuple[int, int]:

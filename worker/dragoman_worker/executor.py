@@ -35,6 +35,7 @@ from dragoman_worker.translation import Translator
 
 DEFAULT_TTL_S: Final = 86_400
 _CLAIMED: Final = frozenset({"run", "cancel", "poisoned"})
+_NO_DEFECT: Final = (Halt, asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 _DECODE_ERRORS: Final = {
     kind.code: kind
     for kind in (errors.InvalidJob, errors.UnsupportedSchema, errors.UnsupportedLanguage)
@@ -66,32 +67,44 @@ class Executor:
     async def execute(self, delivery: Delivery) -> tuple[Outcome, JobInHand | None]:
         """The outcome, and the job in hand that the caller lets go once it is settled.
 
-        Raises Halt. Cancelled, it leaves its take outstanding for the drain to release.
+        Raises Halt alone. Cancelled, it leaves its take outstanding for the drain to release.
         """
         try:
-            envelope = open_record(delivery.value)
+            envelope, replay, document_id = _read(delivery)
         except UnreadableRecord as error:
             return Rejected(errors.InvalidJob(str(error))), None
-        replay = replay_of(delivery.headers)
+        except BaseException as error:  # noqa: BLE001  see _defect
+            return Rejected(_defect(error, place=delivery.place)), None
         key = (envelope.job_id, envelope.fingerprint, replay)
         while (twin := self._in_hand.find(key)) is not None:
             result = await asyncio.shield(twin.settled)
             if result is not None:
                 return Completed(result, take=None), None
-        held = self._in_hand.enter(key, _document_id(envelope))
+        held = self._in_hand.enter(key, document_id)
         held.delivery = delivery
         execution = Execution(delivery, envelope, replay, held)
         try:
             return await self._run(execution), held
-        except Exception as error:
-            if isinstance(error, Halt) or held.take is None:
-                raise  # nothing is claimed: the worker ends, and Kafka gives the record again
-            logger().error("job_broke", job_id=envelope.job_id, where=where(error))
-            execution.failure = errors.Internal(f"a defect of the worker: {where(error)}")
-            return self._reporter.rejected(execution), held
+        except BaseException as error:  # noqa: BLE001  see _defect
+            execution.failure = _defect(error, job_id=envelope.job_id)
+            return await self._refused(execution), held
         finally:
             if execution.plan is not None:
                 self._translator.dismiss(execution.plan)
+
+    async def _refused(self, execution: Execution) -> Outcome:
+        """The end of a job that met a defect of ours, under its id wherever it can be claimed."""
+        try:
+            if execution.held.take is None:
+                return await self._answer(execution, await self._take(execution))
+            return self._reporter.rejected(execution)
+        except Draining:
+            return Released("draining")
+        except errors.Conflict as conflict:
+            return Rejected(conflict, job_id=execution.envelope.job_id)
+        except BaseException as error:  # noqa: BLE001  see _defect
+            execution.failure = _defect(error, job_id=execution.envelope.job_id)
+            return self._reporter.defective(execution)
 
     async def _run(self, execution: Execution) -> Outcome:
         self._decode(execution)
@@ -140,9 +153,8 @@ class Executor:
             execution.failure = kind(str(error))
         except JobError as error:
             execution.failure = error
-        except Exception as error:  # noqa: BLE001  a record that breaks us must not come again
-            logger().error("decode_broke", job_id=execution.envelope.job_id, where=where(error))
-            execution.failure = errors.Internal(f"a defect of the worker: {where(error)}")
+        except BaseException as error:  # noqa: BLE001  see _defect
+            execution.failure = _defect(error, job_id=execution.envelope.job_id)
 
     async def _take(self, execution: Execution, *, alone: bool = False) -> TakeReply:
         envelope, delivery = execution.envelope, execution.delivery
@@ -159,7 +171,7 @@ class Executor:
             nonce=take.nonce,
             place=delivery.place,
             replay=execution.replay,
-            queued_at=rfc3339(max(0, delivery.timestamp_ms)),
+            queued_at=rfc3339(delivery.timestamp_ms),
             document_id=execution.document.document_id if execution.document else None,
             alone=alone,
         )
@@ -225,6 +237,23 @@ class Executor:
                 await self._translator.run(plan)
             finally:
                 execution.held.leave_scope()
+
+
+def _read(delivery: Delivery) -> tuple[Envelope, int, str | None]:
+    """All that is read of a record before it is claimed. Raises UnreadableRecord."""
+    envelope = open_record(delivery.value)
+    return envelope, replay_of(delivery.headers), _document_id(envelope)
+
+
+def _defect(error: BaseException, **names: str) -> errors.Internal:
+    """The failure of a job that ran into a defect of ours, by its place in the code.
+
+    Raises `error` again if it is none. Rust extensions panic with a BaseException.
+    """
+    if isinstance(error, _NO_DEFECT):
+        raise error
+    logger().error("job_broke", where=where(error), **names)
+    return errors.Internal(f"a defect of the worker: {where(error)}")
 
 
 def _claim(take: Take, reply: TakeReply) -> Take | None:

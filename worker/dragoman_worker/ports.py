@@ -28,7 +28,7 @@ class Delivery:
     epoch: int
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes], ...]
+    headers: tuple[tuple[str, bytes | None], ...]
     timestamp_ms: int
 
     @property

@@ -105,6 +105,19 @@ class Reporter:
             first_seen=result.timing.started_at,
         )
 
+    def defective(self, execution: Execution) -> Rejected:
+        """A failure with the least that can be said, where more of it cannot be put together."""
+        failure = execution.failure or errors.Internal("no reason is known")
+        envelope = execution.envelope
+        result = TranslationResult(
+            job_id=envelope.job_id,
+            status="failed",
+            fingerprint=envelope.fingerprint,
+            error=_error_info(failure),
+            worker_id=self._identity.worker_id,
+        )
+        return Rejected(failure, result, execution.held.take, job_id=envelope.job_id)
+
     def stored(self, execution: Execution) -> TranslationResult:
         """The result that stands in the store, or as much of it as what follows a finish needs.
 

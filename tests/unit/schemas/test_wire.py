@@ -332,8 +332,7 @@ class TestReplayHeader:
         assert replay_of(headers) == expected
 
     def test_without_a_value_counts_as_none(self) -> None:
-        headers: list[tuple[str, bytes]] = [(HEADER_REPLAY, None)]  # type: ignore[list-item]
-        assert replay_of(headers) == 0
+        assert replay_of([(HEADER_REPLAY, None)]) == 0
 
 
 class TestTimes:
@@ -342,7 +341,10 @@ class TestTimes:
         [
             (0, "1970-01-01T00:00:00.000Z"),
             (1_893_456_000_007, "2030-01-01T00:00:00.007Z"),
-            (-1, "1969-12-31T23:59:59.999Z"),
+            (-1, "1970-01-01T00:00:00.000Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+            (253_402_300_800_000, "9999-12-31T23:59:59.999Z"),
+            (2**63 - 1, "9999-12-31T23:59:59.999Z"),
         ],
     )
     def test_milliseconds_become_rfc3339(self, ms: int, expected: str) -> None:

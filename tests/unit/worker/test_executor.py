@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -538,3 +539,94 @@ async def test_a_time_written_by_a_foreign_client_that_nobody_can_read_does_no_h
     core.store.stub("a1")
     core.state().queued_at = "yesterday"
     assert completed(await execute(core, record())).status == "completed"
+
+
+# --- nothing before the claim raises --------------------------------------------------------------
+
+
+class Panic(BaseException):
+    """What a Rust extension raises when it panics: no Exception."""
+
+
+BROKEN = [ZeroDivisionError("the text of a document"), Panic("the text of a document")]
+
+
+@pytest.mark.parametrize("timestamp_ms", [-(2**63), -1, 253_402_300_800_000, 2**63 - 1])
+async def test_any_timestamp_is_a_time_of_the_years_that_can_be_told(timestamp_ms: int) -> None:
+    core = Core()
+    _, executor, _ = core.build()
+    delivery = replace(await deliver(core, record()), timestamp_ms=timestamp_ms)
+    outcome, _ = await executor.execute(delivery)
+    result = completed(outcome)
+    assert result.timing.queued_at is not None
+    assert 1970 <= datetime.fromisoformat(result.timing.queued_at).year <= 9999
+    assert result.timing.total_ms >= 0
+
+
+@pytest.mark.parametrize("error", BROKEN)
+async def test_a_defect_while_a_record_is_read_is_a_dead_letter(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_worker.executor.open_record", _raising(error))
+    outcome = rejected(await execute(Core(), record()), "internal")
+    assert "the text" not in outcome.failure.message
+    assert "_raising" in outcome.failure.message
+    assert (outcome.job_id, outcome.result) == (None, None)
+
+
+@pytest.mark.parametrize("error", BROKEN)
+async def test_a_defect_while_a_job_is_planned_ends_it_under_its_id(error: BaseException) -> None:
+    core = Core(choose_profile=_raising(error))
+    outcome = rejected(await execute(core, record()), "internal")
+    assert outcome.take is not None
+    assert outcome.result is not None
+    assert outcome.result.status == "failed"
+    assert core.engine.requests == []
+
+
+@pytest.mark.parametrize("error", BROKEN)
+async def test_a_defect_between_plan_and_claim_ends_the_job_under_its_id(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = Core()
+    monkeypatch.setattr(core.permits, "acquire", _raising(error))
+    outcome = rejected(await execute(core, record()), "internal")
+    assert outcome.take is not None
+    assert outcome.result is not None
+    assert core.engine.requests == []
+
+
+@pytest.mark.parametrize("error", BROKEN)
+async def test_a_claim_that_cannot_be_made_is_a_dead_letter(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_worker.executor.TakeRequest", _raising(error))
+    outcome = rejected(await execute(Core(), record()), "internal")
+    assert (outcome.job_id, outcome.take) == ("a1", None)
+
+
+async def test_a_failure_whose_result_cannot_be_made_ends_with_the_least_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    core = Core()
+    monkeypatch.setattr("dragoman_worker.reporting._timing", _raising(ZeroDivisionError()))
+    outcome = rejected(await execute(core, record()), "internal")
+    assert outcome.take is not None
+    assert outcome.result is not None
+    assert outcome.result.fingerprint == open_record(record()).fingerprint
+    assert decode_result(encode_result(outcome.result)) == outcome.result
+
+
+async def test_a_planner_that_is_told_to_stop_is_no_defect() -> None:
+    core = Core(choose_profile=_raising(KeyboardInterrupt()))
+    _, executor, _ = core.build()
+    delivery = await deliver(core, record())
+    with pytest.raises(KeyboardInterrupt):
+        await executor.execute(delivery)
+
+
+def _raising(error: BaseException) -> Callable[..., Any]:
+    def call(*_: object, **__: object) -> Any:
+        raise error
+
+    return call

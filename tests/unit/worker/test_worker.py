@@ -452,7 +452,7 @@ async def test_a_log_that_cannot_be_read_ends_the_worker() -> None:
         await work()
 
 
-async def test_a_defect_in_admission_ends_the_worker_before_anything_is_lost(
+async def test_a_defect_before_the_claim_ends_the_job_and_not_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     core = Core()
@@ -462,9 +462,10 @@ async def test_a_defect_in_admission_ends_the_worker_before_anything_is_lost(
 
     monkeypatch.setattr(core.source, "owned", broken)
     core.source.append(record())
-    with pytest.raises(ZeroDivisionError):
-        await core.run_all()
-    assert core.source.committed() == 0
+    await core.run_all()
+    assert core.source.committed() == 1
+    assert [letter.code for letter in core.dead_letters.letters] == ["internal"]
+    assert core.state().status == "failed"
 
 
 async def test_a_worker_with_nothing_to_do_stops_when_told() -> None:
@@ -497,9 +498,7 @@ async def test_a_text_is_never_logged_when_a_defect_ends_the_worker(
     def broken(_: object) -> bool:
         raise ZeroDivisionError("the text of a document")
 
-    monkeypatch.setattr(core.source, "owned", broken)
-    _, executor, _ = core.build()
-    monkeypatch.setattr(worker, "_executor", executor)
+    monkeypatch.setattr(core.source, "complete", broken)
     core.source.append(record())
     with pytest.raises(ZeroDivisionError):
         await asyncio.wait_for(worker.run(), TIMEOUT_S)

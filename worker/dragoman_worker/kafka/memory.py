@@ -21,7 +21,7 @@ from dragoman_worker.ports import Delivery
 
 POLL_S: Final = 0.25
 """How long an empty poll waits for news."""
-Headers = Sequence[tuple[str, bytes]]
+Headers = Sequence[tuple[str, bytes | None]]
 _Partition = tuple[str, int]
 
 
@@ -30,7 +30,7 @@ class _Record:
     offset: int
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes], ...]
+    headers: tuple[tuple[str, bytes | None], ...]
     timestamp_ms: int
 
 

@@ -26,7 +26,7 @@ from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka.connection import client_options, connected, quietly
 from dragoman_worker.ports import Delivery
 
-Headers = Sequence[tuple[str, bytes]]
+Headers = Sequence[tuple[str, bytes | None]]
 MAX_REQUEST_BYTES: Final = 1_040_000
 """Below a broker's default limit of 1,048,588 bytes. We must judge before the broker does: a batch
 it refuses leaves a gap in an idempotent producer's sequence, and all later ones are refused too."""
@@ -34,7 +34,11 @@ _SEQUENCE_LOST: Final = (OutOfOrderSequenceNumber, InvalidProducerEpoch, Unknown
 MAX_MESSAGE_BYTES: Final = 1024
 
 
-class TooLarge(Exception):
+class Unsendable(Exception):
+    """No retry can publish this record in this form."""
+
+
+class TooLarge(Unsendable):
     """The broker takes no record of this size."""
 
 
@@ -68,7 +72,7 @@ class KafkaPublisher:
     async def send(
         self, topic: str, *, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> None:
-        """Return once acknowledged. Raises TooLarge or Unavailable."""
+        """Return once acknowledged. Raises Unsendable or Unavailable."""
         if _size(key, value, headers) > MAX_REQUEST_BYTES:
             raise TooLarge
         if key is None and value is None:
@@ -82,6 +86,8 @@ class KafkaPublisher:
         except MessageSizeTooLargeError:
             await self._renew(producer)
             await self._send_alone(topic, key=key, value=value, headers=headers)
+        except (TypeError, ValueError) as error:  # aiokafka cannot encode it, and never will
+            raise Unsendable(type(error).__name__) from error
         except (KafkaError, OSError) as error:
             if isinstance(error, _SEQUENCE_LOST):
                 await self._renew(producer)
@@ -166,15 +172,23 @@ class KafkaDeadLetters:
             names.HEADER_ORIGINAL_SHA256: hashlib.sha256(value).hexdigest(),
             names.HEADER_ORIGINAL_SIZE: str(len(value)),
         }
-        # Whatever is too large, value, headers or even the key: something always fits.
-        for key, content, headers in (
+        await self._first_sendable(
             (delivery.key, delivery.value, _merged(delivery.headers, ours)),
             (delivery.key, None, _merged(delivery.headers, stub)),
             (None, None, _merged((), stub)),
-        ):
-            with contextlib.suppress(TooLarge):
-                await self._publisher.send(self._topic, key=key, value=content, headers=headers)
+        )
+
+    async def _first_sendable(self, *forms: tuple[bytes | None, bytes | None, Headers]) -> None:
+        """Publish the first form that can be sent: value, headers or key may be too large or odd.
+
+        The last form is a few hundred bytes of our own. A topic that refuses even that is set up
+        wrongly, which is an outage to wait for: the letter is never dropped.
+        """
+        for key, value, headers in forms:
+            with contextlib.suppress(Unsendable):
+                await self._publisher.send(self._topic, key=key, value=value, headers=headers)
                 return
+        raise Unavailable(f"topic {self._topic}: takes no letter of 2 KB (max.message.bytes)")
 
 
 class KafkaResults:
@@ -187,11 +201,13 @@ class KafkaResults:
     async def publish(self, result: TranslationResult) -> None:
         """See the port. A result too large goes without its translations."""
         key = result.job_id.encode()
-        try:
-            await self._publisher.send(self._topic, key=key, value=encode_result(result))
-        except TooLarge:
-            short = result.model_copy(update={"translations": [], "truncated": True})
-            await self._publisher.send(self._topic, key=key, value=encode_result(short))
+        short = result.model_copy(update={"translations": [], "truncated": True})
+        least = short.model_copy(update={"metadata": None})
+        for form in (result, short, least):
+            with contextlib.suppress(Unsendable):
+                await self._publisher.send(self._topic, key=key, value=encode_result(form))
+                return
+        raise Unavailable(f"topic {self._topic}: takes no result of 2 KB (max.message.bytes)")
 
 
 async def _acknowledged(
@@ -213,15 +229,21 @@ async def _acknowledged(
 
 
 def _size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
-    overhead = 100 + sum(len(name) + len(content) + 10 for name, content in headers)
+    overhead = 100 + sum(len(name) + len(content or b"") + 10 for name, content in headers)
     return len(key or b"") + len(value or b"") + overhead
 
 
-def _merged(original: Headers, ours: dict[str, str]) -> list[tuple[str, bytes]]:
+def _merged(original: Headers, ours: dict[str, str]) -> list[tuple[str, bytes | None]]:
     """The original headers, less those of an earlier dead letter, and ours."""
-    kept = [(name, value) for name, value in original if name not in ours]
-    return kept + [(name, _at_most(value, MAX_MESSAGE_BYTES)) for name, value in ours.items()]
+    merged = [(_encodable(name), value) for name, value in original if name not in ours]
+    merged += [(name, _at_most(value, MAX_MESSAGE_BYTES)) for name, value in ours.items()]
+    return merged
+
+
+def _encodable(name: str) -> str:
+    """The name with a question mark for each lone surrogate, which UTF-8 does not have."""
+    return name.encode(errors="replace").decode()
 
 
 def _at_most(text: str, limit: int) -> bytes:
-    return text.encode()[:limit].decode(errors="ignore").encode()
+    return text.encode(errors="replace")[:limit].decode(errors="ignore").encode()

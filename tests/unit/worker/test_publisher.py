@@ -1,0 +1,113 @@
+"""A dead letter or result is published in some form, or its topic is waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman_schemas.results import ItemResult, TranslationResult
+from dragoman_schemas.wire import decode_result
+from dragoman_worker.errors import Unavailable
+from dragoman_worker.kafka import publisher
+from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults, TooLarge
+from dragoman_worker.ports import Delivery
+
+Sent = dict[str, Any]
+
+
+class Topic:
+    """Takes records of at most `limit` bytes, and what aiokafka's encoder takes."""
+
+    def __init__(self, limit: int = 1_000_000) -> None:
+        self.limit = limit
+        self.sent: list[Sent] = []
+
+    async def send(self, _: str, *, key: Any, value: Any, headers: Any = ()) -> None:
+        size = publisher._size(key, value, headers)
+        for name, _content in headers:
+            name.encode()
+        if size > self.limit:
+            raise TooLarge
+        self.sent.append({"key": key, "value": value, "headers": dict(headers)})
+
+
+def delivery(value: bytes | None = b"{}", **more: Any) -> Delivery:
+    given: dict[str, Any] = {"key": b"k", "headers": (), "timestamp_ms": 7, **more}
+    return Delivery(topic="t", partition=1, offset=2, epoch=1, value=value, **given)
+
+
+async def letter(topic: Topic, record: Delivery, message: str = "why") -> Sent:
+    letters = KafkaDeadLetters(topic, topic="dead", group_id="g", worker_id="w")  # type: ignore[arg-type]
+    await letters.publish(
+        record,
+        code="internal",
+        message=message,
+        job_id=None,
+        attempts=0,
+        deliveries=0,
+        first_seen=None,
+    )
+    return topic.sent[0]
+
+
+async def test_a_header_without_a_value_is_published_without_one() -> None:
+    sent = await letter(Topic(), delivery(headers=(("odd", None), ("x", b"1"))))
+    assert sent["headers"]["odd"] is None
+    assert sent["headers"]["x"] == b"1"
+    assert sent["headers"]["x-original-offset"] == b"2"
+
+
+@pytest.mark.parametrize("timestamp_ms", [-1, 2**63 - 1])
+async def test_any_timestamp_is_told_as_it_was(timestamp_ms: int) -> None:
+    sent = await letter(Topic(), delivery(timestamp_ms=timestamp_ms))
+    assert sent["headers"]["x-original-timestamp"] == str(timestamp_ms).encode()
+
+
+async def test_what_utf_8_does_not_have_is_a_question_mark() -> None:
+    sent = await letter(Topic(), delivery(headers=(("a\udcffb", b"1"),)), message="\ud800!")
+    assert sent["headers"]["a?b"] == b"1"
+    assert sent["headers"]["x-error-message"] == b"?!"
+    assert sent["value"] == b"{}"
+
+
+async def test_a_record_too_large_is_replaced_by_its_headers_and_then_by_its_place() -> None:
+    record = delivery(value=b"v" * 5_000, headers=(("own", b"1"),))
+    sent = await letter(Topic(limit=3_000), record)
+    assert (sent["key"], sent["value"], sent["headers"]["own"]) == (b"k", None, b"1")
+    sent = await letter(Topic(limit=3_000), delivery(headers=(("own", b"1" * 5_000),)))
+    assert (sent["key"], sent["value"]) == (None, None)
+    assert "own" not in sent["headers"]
+    assert sent["headers"]["x-original-size"] == b"2"
+
+
+async def test_a_topic_that_refuses_the_least_form_is_waited_for() -> None:
+    """Returning instead would commit the offset of a record that is nowhere."""
+    with pytest.raises(Unavailable, match=r"max\.message\.bytes"):
+        await letter(Topic(limit=100), delivery())
+
+
+async def test_a_result_too_large_goes_without_translations_then_without_metadata() -> None:
+    result = TranslationResult(
+        job_id="a1",
+        status="completed",
+        translations=[ItemResult(text="x" * 5_000)],
+        metadata={"k": "v" * 2_000},
+    )
+    for limit, metadata in ((4_000, {"k": "v" * 2_000}), (1_500, None)):
+        topic = Topic(limit)
+        await KafkaResults(topic, topic="results").publish(result)  # type: ignore[arg-type]
+        told = decode_result(topic.sent[0]["value"])
+        assert (told.truncated, told.translations, told.metadata) == (True, [], metadata)
+    with pytest.raises(Unavailable):
+        await KafkaResults(Topic(100), topic="results").publish(result)  # type: ignore[arg-type]
+
+
+async def test_what_the_client_cannot_encode_is_unsendable(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(*_: object, **__: object) -> None:
+        raise TypeError
+
+    monkeypatch.setattr(publisher, "_acknowledged", refused)
+    one = KafkaPublisher(None, client_id="w")  # type: ignore[arg-type]
+    with pytest.raises(publisher.Unsendable):
+        await one.send("t", key=b"k", value=b"v")
