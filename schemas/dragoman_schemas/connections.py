@@ -48,7 +48,7 @@ class KafkaSettings(Group):
     dead_letter_topic: str = names.DEAD_LETTER_TOPIC
     results_topic: str | None = None
     group_id: str = names.GROUP_ID
-    session_timeout_s: Annotated[float, Field(ge=1, le=1800)] = 30.0
+    session_timeout_s: Annotated[float, Field(ge=1, le=1800)] = 12.0
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
     sasl_plain_username: str | None = None

@@ -44,7 +44,7 @@ class Pair:
         )
 
     def replicas(self) -> list[psutil.Process]:
-        return psutil.Process(self.worker.pid).children()
+        return [child for child in psutil.Process(self.worker.pid).children() if is_replica(child)]
 
     def publish(self, texts: dict[str, str]) -> None:
         jobs = [{"job_id": name, "text": text, "target_lang": "de"} for name, text in texts.items()]
@@ -53,6 +53,12 @@ class Pair:
     def all_committed(self) -> bool:
         offsets, end = committed(self.kafka, f"{self.topic}-group", self.topic, 4)
         return bool(offsets == end)
+
+
+def is_replica(child: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):  # an orphan that has just been killed
+        return "replica" in child.cmdline()
+    return False
 
 
 @pytest.fixture
@@ -125,14 +131,9 @@ def test_an_engine_is_gone_before_the_killed_replica_comes_back(
     at: dict[str, Any] = {"kafka": kafka.bootstrap, "redis": redis_server.url, "topic": name}
     worker = WorkerProcess(tmp_path, **at, settings=settings, env={"VLLM_CPU_KVCACHE_SPACE": "1"})
 
-    def is_replica(child: psutil.Process) -> bool:
-        with contextlib.suppress(psutil.Error):  # an orphan that has just been killed
-            return "replica" in child.cmdline()
-        return False
-
     with worker, redis.Redis.from_url(redis_server.url) as client:
         worker.ready(240)
-        [replica] = psutil.Process(worker.pid).children()
+        [replica] = filter(is_replica, psutil.Process(worker.pid).children())
         engine = replica.children(recursive=True)
         assert any("VLLM" in process.name() for process in engine)
         for process in engine:

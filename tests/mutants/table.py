@@ -528,6 +528,27 @@ MUTANTS = (
         SUPERVISOR,
     ),
     Mutant(
+        "the group membership of a dead replica is left to the session timeout",
+        f"{CORE}/supervisor/nursery.py",
+        "            self._memberships.end(self._membership)\n",
+        "            pass\n",
+        SUPERVISOR,
+    ),
+    Mutant(
+        "the standby process is killed as an orphan",
+        f"{CORE}/supervisor/nursery.py",
+        " - {self._memberships.pid}",
+        "",
+        SUPERVISOR,
+    ),
+    Mutant(
+        "only the first group membership is reported",
+        f"{CORE}/kafka/source.py",
+        'if member_id not in ("", reported):',
+        "if member_id and not reported:",
+        SOURCE,
+    ),
+    Mutant(
         "failed starts are not counted",
         f"{CORE}/supervisor/keeper.py",
         "            self._backoff.failed()\n",

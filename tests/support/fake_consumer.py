@@ -34,6 +34,7 @@ class FakeConsumer:
         self.commits: list[dict[TopicPartition, int]] = []
         self.seeks: list[tuple[TopicPartition, int]] = []
         self.stopped = False
+        self.member_id = ""
         self.asked = 0
         self.untold_error: BaseException | None = None
         self.group: list[int] | None = None
@@ -148,7 +149,9 @@ class FakeConsumer:
     @property
     def _coordinator(self) -> Any:
         return SimpleNamespace(
-            _coordination_task=self.coordination_ended, _pending_exception=self.untold_error
+            _coordination_task=self.coordination_ended,
+            _pending_exception=self.untold_error,
+            member_id=self.member_id,
         )
 
     @property

@@ -4,7 +4,7 @@ Usage: `python scripted_replica.py NUMBER SOCKET TETHER FOLDER`. FOLDER/plan.jso
 list of steps, one a start (the last one repeats); FOLDER/events.jsonl tells what happened. A step:
 `say` [kind, message], `ready` (default true), `exit` (status, at once), `leave` (a grandchild in a
 session of its own), `term` ("exit", "ignore" or seconds to take), `livez` (status, or 0: deaf),
-`deaf_once_ready`, `load_s` (before it is ready).
+`deaf_once_ready`, `load_s` (before it is ready), `joined` (member ids it reports, one by one).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dragoman_worker.tether import ABORT_SIGNAL, Tether
+from dragoman_worker.tether import ABORT_SIGNAL, Membership, Tether
 
 
 class Scripted:
@@ -54,6 +54,8 @@ class Scripted:
         if step.get("leave"):
             child = subprocess.Popen(["sleep", "300"], start_new_session=True)  # noqa: ASYNC220
             self.tell("left", child=child.pid)
+        for member in step.get("joined", ()):
+            self._tether.joined(Membership("the-group", member))
         if "say" in step:
             self._tether.failed(*step["say"])
         if "exit" in step:

@@ -19,7 +19,7 @@ from dragoman_worker.lifecycle import signals_held
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.supervisor import leave, supervise
 from dragoman_worker.supervisor.backoff import Backoff
-from support import scripted_replica
+from support import scripted_replica, scripted_standby
 
 
 def main(folder: str, options: str) -> NoReturn:
@@ -32,7 +32,8 @@ def main(folder: str, options: str) -> NoReturn:
         return [sys.executable, script, str(number), str(socket), str(tether), folder]
 
     with signals_held():
-        end = supervise(settings, command, lambda: Backoff(initial_s=0.05))
+        standby = [sys.executable, str(scripted_standby.__file__), folder]
+        end = supervise(settings, command, lambda: Backoff(initial_s=0.05), end_memberships=standby)
         sys.stdout.write(f"{end.status}: {end.message}\n")
         leave(end.status)
 

@@ -48,7 +48,14 @@ def run(config: Config = None, set_: Set = None) -> None:
             share = share_out(settings.engine, this_machine)
             reason = share.reason if settings.engine.replicas == "auto" else ""
             counted = _with_replicas(settings, share.count)
-            end = supervise(counted, _command(counted, share, config, set_), why=reason)
+            end = supervise(
+                counted,
+                _command(counted, share, config, set_),
+                end_memberships=_own_command(
+                    "end-memberships", config, [*(set_ or ()), f"worker_id={settings.worker_id}"]
+                ),
+                why=reason,
+            )
         except SettingsError as error:
             _fail(2, str(error))
         except ModuleNotFoundError as error:
@@ -67,15 +74,18 @@ def _command(settings: Any, share: Any, config: Path | None, set_: list[str] | N
     def command(number: int, socket: Path, tether: int) -> list[str]:
         own = {"worker_id": _worker_id(settings, number), **share.options}
         pairs = [*(set_ or ()), *(f"{name}={json.dumps(value)}" for name, value in own.items())]
-        return [
-            # -P: what lies in the working directory is not ours to import.
-            *(sys.executable, "-P", "-m", "dragoman_worker", "replica"),
-            *(str(number), str(socket), str(tether)),
-            *(("--config", str(config)) if config else ()),
-            *(part for pair in pairs for part in ("--set", pair)),
-        ]
+        return _own_command("replica", config, pairs, str(number), str(socket), str(tether))
 
     return command
+
+
+def _own_command(name: str, config: Path | None, pairs: list[str], *values: str) -> list[str]:
+    return [
+        # -P: what lies in the working directory is not ours to import.
+        *(sys.executable, "-P", "-m", "dragoman_worker", name, *values),
+        *(("--config", str(config)) if config else ()),
+        *(part for pair in pairs for part in ("--set", pair)),
+    ]
 
 
 @app.command(hidden=True)
@@ -96,6 +106,17 @@ def replica(
     except ModuleNotFoundError as error:
         line.failed("settings", not_installed(error))
         raise SystemExit(2) from None
+
+
+@app.command(hidden=True)
+def end_memberships(config: Config = None, set_: Set = None) -> None:
+    """End the group memberships that `run` names, one JSON line each, for its dead replicas."""
+    from dragoman_worker import log
+    from dragoman_worker.kafka import leave_group
+
+    settings = _settings(config, set_)
+    log.configure(settings.log, worker_id=settings.worker_id)
+    leave_group.end_memberships(settings.kafka, sys.stdin)
 
 
 def _work(settings: Any, seat: Any) -> None:

@@ -169,6 +169,7 @@ class App:
             partition_span=settings.limits.partition_span,
             client_id=settings.worker_id,
             metrics=self._metrics,
+            joined=self._seat.tether.joined if self._seat else None,
         )
         weights = settings.kafka.topic_weights
         admission = Admission(settings.limits, engine.limits)

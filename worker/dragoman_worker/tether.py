@@ -18,7 +18,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 ABORT_SIGNAL: Final = signal.SIGUSR1
 """From the supervisor: end now. SIGTERM only drains, however often it comes, so that one to the
@@ -28,6 +28,13 @@ FailureKind = Literal["settings", "unreachable", "failed"]
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
+
+
+class Membership(NamedTuple):
+    """A consumer's place in its consumer group, as the coordinator knows it."""
+
+    group: str
+    member: str
 
 
 class Tether:
@@ -58,6 +65,10 @@ class Tether:
     def ready(self) -> None:
         """Say that this replica takes jobs."""
         self._say(event="ready")
+
+    def joined(self, membership: Membership) -> None:
+        """Report the latest group membership, which the supervisor ends if this process cannot."""
+        self._say(event="joined", **membership._asdict())
 
     def failed(self, kind: FailureKind, message: str) -> None:
         """Say why this replica is about to end."""

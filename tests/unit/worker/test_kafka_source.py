@@ -39,6 +39,7 @@ from dragoman_worker.kafka.source import (
 from dragoman_worker.lanes import Room
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Delivery
+from dragoman_worker.tether import Membership
 from support.fake_consumer import TOPIC, FakeConsumer, partition
 from support.waiting import eventually
 
@@ -52,6 +53,7 @@ class Bench:
         self.metrics = Metrics(CollectorRegistry())
         monkeypatch.setattr(group_consumer, "AIOKafkaConsumer", self._made)
         self.consumer = FakeConsumer()
+        self.joined: list[Membership] = []
         self.made = 0
         self.next_ones: deque[FakeConsumer] = deque()
         self.source = KafkaSource(
@@ -59,6 +61,7 @@ class Bench:
             partition_span=SPAN,
             client_id="w1",
             metrics=self.metrics,
+            joined=self.joined.append,
         )
 
     def _made(self, **options: object) -> FakeConsumer:
@@ -829,3 +832,39 @@ async def test_a_broker_waits_less_long_for_one_lane_while_the_others_wait(
     await one.source.start(Deadline.after(5))
     await one.source.close()
     assert lanes.consumer.options["fetch_max_wait_ms"] < one.consumer.options["fetch_max_wait_ms"]
+
+
+# --- group membership -----------------------------------------------------------------------------
+
+
+async def test_a_membership_is_reported_before_its_first_assignment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(monkeypatch)
+    in_the_rebalance = asyncio.Event()
+
+    async def joining() -> None:
+        bench.consumer.member_id = "m1"
+        await in_the_rebalance.wait()
+
+    monkeypatch.setattr(bench.consumer, "start", joining)
+    starting = asyncio.create_task(bench.source.start(Deadline.after(30)))
+    await eventually(lambda: bench.joined, timeout_s=10, what="a report")
+    assert bench.joined == [Membership("dragoman", "m1")]
+    assert not starting.done()
+    in_the_rebalance.set()
+    await starting
+    await bench.source.close()
+
+
+async def test_the_membership_of_a_new_consumer_is_reported_and_each_only_once(
+    bench: Bench,
+) -> None:
+    bench.consumer.member_id = "m1"
+    await eventually(lambda: bench.joined, timeout_s=10, what="the first report")
+    bench.consumer.member_id = ""  # between two memberships the last one may still be known
+    bench.source.rebuild("a test")
+    await bench.rebuilt()
+    bench.consumer.member_id = "m2"
+    await eventually(lambda: len(bench.joined) > 1, timeout_s=10, what="the second report")
+    assert [each.member for each in bench.joined] == ["m1", "m2"]

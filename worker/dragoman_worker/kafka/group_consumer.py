@@ -22,6 +22,9 @@ LANES_MAX_WAIT_MS: Final = 100
 """A broker is asked one thing at a time: while it waits for a record of a lane that has none,
 nothing is fetched of the others."""
 REBALANCE_TIMEOUT_MS: Final = 60_000
+HEARTBEAT_INTERVAL_MS: Final = 1_000
+"""A rebalance is announced in the reply to a heartbeat, so this is how late a member learns of it:
+that a sibling died, and that its partitions are to be assigned."""
 METADATA_MAX_AGE_MS: Final = 30_000
 """How soon new partitions of a topic are noticed; aiokafka's default is five minutes."""
 UNANSWERED_S: Final = 10.0
@@ -42,7 +45,7 @@ def build_consumer(
         isolation_level="read_committed",
         partition_assignment_strategy=(StickyPartitionAssignor,),
         session_timeout_ms=session_ms,
-        heartbeat_interval_ms=max(300, min(3_000, session_ms // 5)),
+        heartbeat_interval_ms=max(300, min(HEARTBEAT_INTERVAL_MS, session_ms // 5)),
         rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
         # JoinGroup blocks for the rebalance timeout: the request must outlast it
         request_timeout_ms=REBALANCE_TIMEOUT_MS + 10_000,
@@ -65,6 +68,12 @@ def dead_tasks(consumer: Any) -> list[str]:
         "coordination task": consumer._coordinator._coordination_task,
     }
     return [name for name, task in tasks.items() if task.done()]
+
+
+def member_id(consumer: Any) -> str:
+    """The id by which the coordinator knows the consumer; empty before it has one."""
+    coordinator = consumer._coordinator  # made by its start
+    return "" if coordinator is None else str(coordinator.member_id)
 
 
 def answers(consumer: Any) -> bool:

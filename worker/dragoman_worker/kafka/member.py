@@ -62,6 +62,11 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has n
         await group_consumer.put_away(self.consumer, STOP_WITHIN_S)
 
     @property
+    def member_id(self) -> str:
+        """The id by which the coordinator knows this consumer; empty before it has one."""
+        return group_consumer.member_id(self.consumer)
+
+    @property
     def broken(self) -> str | None:
         """Why this consumer has to be replaced; None while it works."""
         if self._failure is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from aiokafka.errors import OffsetOutOfRangeError
@@ -22,6 +22,7 @@ from dragoman_worker.lanes import Room
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Delivery
+from dragoman_worker.tether import Membership
 
 IDLE_POLL_S: Final = 10.0
 """With no room we do not poll; this often we do all the same, paused, to stay in the group."""
@@ -29,6 +30,8 @@ REBUILDS_BEFORE_HALT: Final = 6
 """Consumers in a row that never polled well; waiting for a broker that is away is not counted."""
 JOIN_WITHIN_S: Final = 90.0
 """Longer than a rebalance may take."""
+LOOK_FOR_MEMBER_ID_S: Final = 0.1
+"""aiokafka announces no member id, and has one seconds before the first assignment."""
 
 
 class KafkaSource:
@@ -39,8 +42,15 @@ class KafkaSource:
     """
 
     def __init__(
-        self, settings: KafkaSettings, *, partition_span: int, client_id: str, metrics: Metrics
+        self,
+        settings: KafkaSettings,
+        *,
+        partition_span: int,
+        client_id: str,
+        metrics: Metrics,
+        joined: Callable[[Membership], None] | None = None,
     ) -> None:
+        """`joined` is called with each new group membership as soon as it begins."""
         self._settings = settings
         self._span = partition_span
         self._client_id = client_id
@@ -51,6 +61,8 @@ class KafkaSource:
         self._member: Member | None = None
         self._fetching = Fetching(self._partitions)
         self._room = Room(1)
+        self._joined = joined
+        self._reporting: asyncio.Task[None] | None = None
         self._rebuilding: asyncio.Task[None] | None = None
         self._rebuilds_in_a_row = 0
         self._resyncs = Resyncs(metrics)
@@ -62,6 +74,8 @@ class KafkaSource:
 
     async def start(self, within: Deadline) -> None:
         """Join the group. Raises Unreachable, and Halt if we are not allowed to."""
+        if self._joined is not None:
+            self._reporting = asyncio.create_task(self._report(self._joined), name="membership")
         await connected(self._new_member, self._settings, within)
         self._committer.start()
 
@@ -74,6 +88,18 @@ class KafkaSource:
         await self._committer.stop()
         if self._member is not None:
             await self._member.stop()
+        if self._reporting is not None:
+            self._reporting.cancel()
+
+    async def _report(self, joined: Callable[[Membership], None]) -> None:
+        """Report every new member id until cancelled. The last one stands while there is none."""
+        reported = ""
+        while True:
+            member_id = self._member.member_id if self._member is not None else ""
+            if member_id not in ("", reported):
+                joined(Membership(self._settings.group_id, member_id))
+                reported = member_id
+            await asyncio.sleep(LOOK_FOR_MEMBER_ID_S)
 
     def _new_member(self) -> Member:
         # Its callbacks run, and commit, before its start has returned.

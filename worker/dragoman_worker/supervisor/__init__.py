@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
@@ -29,14 +29,16 @@ def supervise(
     command: Command,
     backoff: Callable[[], Backoff] = Backoff,
     *,
+    end_memberships: Sequence[str] = (),
     why: str = "",
 ) -> End:
     """Keep the replicas that `command` starts until a signal or until one cannot be kept.
 
     `settings.engine.replicas` is a number here; `why` tells the log what chose it.
+    `end_memberships` starts the process that ends the group memberships of dead replicas.
     Raises SettingsError where the HTTP port cannot be had.
     """
-    with run_folder() as folder, Nursery(command, folder) as nursery:
+    with run_folder() as folder, Nursery(command, folder, end_memberships) as nursery:
         # The first replica imports its engine while we import the rest of ourselves.
         nursery.start(0)
         from dragoman_worker import log  # noqa: PLC0415

@@ -18,7 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from dragoman_worker.tether import ABORT_SIGNAL, FailureKind, adopt_orphans
+from dragoman_worker.supervisor.memberships import Memberships
+from dragoman_worker.tether import ABORT_SIGNAL, FailureKind, Membership, adopt_orphans
 
 Command = Callable[[int, Path, int], Sequence[str]]
 """The argv of a replica: from its number, the path of its HTTP socket, its tether's descriptor."""
@@ -30,10 +31,14 @@ ORPHAN_WITHIN_S: Final = 10.0
 class Replica:
     """One replica process from its start to its end."""
 
-    def __init__(self, process: subprocess.Popen[bytes], line: socket.socket) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], line: socket.socket, memberships: Memberships
+    ) -> None:
         self._process = process
         self._line = line
         self._heard = b""
+        self._memberships = memberships
+        self._membership: Membership | None = None
         self._listening: asyncio.AbstractEventLoop | None = None
         self.pid = process.pid
         self.started_at = time.monotonic()
@@ -81,6 +86,8 @@ class Replica:
         self._hush()
         self._line.close()
         self._process.returncode = self.status = status  # reaped here, not by subprocess
+        if status and self._membership is not None:  # with status 0 it has left its group
+            self._memberships.end(self._membership)
         self.ended.set()
 
     def _hear(self) -> None:
@@ -95,6 +102,9 @@ class Replica:
     def _heed(self, said: dict[str, Any]) -> None:
         if said["event"] == "ready":
             self.ready.set()
+        elif said["event"] == "joined":
+            self._membership = Membership(said["group"], said["member"])
+            self._memberships.prepare()
         else:
             self.failure = (said["kind"], said["message"])
 
@@ -107,8 +117,10 @@ class Replica:
 class Nursery:
     """Starts replicas, reaps them and all that they leave behind. Owns this process's children."""
 
-    def __init__(self, command: Command, folder: Path) -> None:
+    def __init__(self, command: Command, folder: Path, end_memberships: Sequence[str] = ()) -> None:
+        """`end_memberships`: the argv of the process that does so for dead replicas."""
         self._command = command
+        self._memberships = Memberships(end_memberships)
         self._folder = folder
         self._living: dict[int, Replica] = {}
         self._of_number: dict[int, Replica] = {}
@@ -126,6 +138,7 @@ class Nursery:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._memberships.close()
         for replica in list(self._living.values()):
             replica.kill()
             with suppress(ChildProcessError):
@@ -156,7 +169,8 @@ class Nursery:
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
-        replica = self._living[process.pid] = self._of_number[number] = Replica(process, ours)
+        replica = Replica(process, ours, self._memberships)
+        self._living[process.pid] = self._of_number[number] = replica
         return replica
 
     @contextmanager
@@ -177,8 +191,10 @@ class Nursery:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     break
+                exit_code = os.waitstatus_to_exitcode(status)
+                self._memberships.reaped(pid, exit_code)
                 if replica := self._living.pop(pid, None):
-                    replica.end(os.waitstatus_to_exitcode(status))
+                    replica.end(exit_code)
         self._reaped.set()
 
     async def end_orphans(self, report: Callable[[str, list[str]], None]) -> None:
@@ -205,7 +221,7 @@ class Nursery:
 
     def _orphans(self) -> set[int]:
         self.reap()
-        return _children() - set(self._living) - self._not_ours
+        return _children() - set(self._living) - {self._memberships.pid} - self._not_ours
 
 
 @contextmanager

@@ -1,0 +1,152 @@
+"""Jobs of a killed replica are done by others long before the broker's session timeout."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import redis
+from aiokafka import ConsumerRebalanceListener
+
+from dragoman_schemas.connections import KafkaSettings
+from dragoman_worker.kafka import group_consumer
+from dragoman_worker.kafka.leave_group import end_membership
+from support.foreign import job, publish
+from support.kafka_broker import KafkaBroker
+from support.mock_broker import Api, Error, MockBroker
+from support.redis_server import RedisServer
+from support.waiting import eventually, wait_until
+from support.worker_process import WorkerProcess
+
+MakeTopic = Callable[..., str]
+SESSION_TIMEOUT_S = 600
+"""Far longer than these tests may run: only a membership that is ended frees its partitions."""
+READY_S = 120.0
+
+pytestmark = [pytest.mark.timeout(400)]
+
+
+@pytest.fixture
+def new_worker(
+    kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
+) -> Iterator[Callable[..., WorkerProcess]]:
+    name = topic(partitions=4)
+    kafka.create_topic(f"{name}-dead", 1)
+
+    with contextlib.ExitStack() as workers:
+
+        def start(worker_id: str, **settings: Any) -> WorkerProcess:
+            worker = WorkerProcess(
+                tmp_path,
+                kafka=kafka.bootstrap,
+                redis=redis_server.url,
+                topic=name,
+                name=worker_id,
+                settings={
+                    "worker_id": worker_id,
+                    "kafka.session_timeout_s": SESSION_TIMEOUT_S,
+                    **settings,
+                },
+            )
+            return workers.enter_context(worker)
+
+        start.topic = name  # type: ignore[attr-defined]
+        yield start
+
+
+def replicas(worker: WorkerProcess) -> list[psutil.Process]:
+    """Its replica processes, without the standby process."""
+    found = []
+    for child in psutil.Process(worker.pid).children():
+        with contextlib.suppress(psutil.Error):
+            if "replica" in child.cmdline():
+                found.append(child)
+    return found
+
+
+def kill_one_with_jobs_in_flight(
+    kafka: KafkaBroker,
+    client: redis.Redis,
+    workers: list[WorkerProcess],
+    topic: str,
+    worker_id: str,
+    victim: psutil.Process,
+) -> None:
+    """All jobs end although `victim` dies with some in flight and its supervisor lives."""
+    names = [f"j{number}" for number in range(80)]
+    publish(
+        kafka.bootstrap,
+        topic,
+        [{"job_id": name, "text": f"#!sleep 1.5\n{name}", "target_lang": "de"} for name in names],
+    )
+    wait_until(
+        lambda: sum(each.metric("dragoman_jobs_in_flight") for each in workers) >= len(names),
+        timeout_s=30,
+        what="in flight",
+    )
+    victim.kill()
+    wait_until(
+        lambda: all(job(client, name).get("status") == "completed" for name in names),
+        timeout_s=100,
+        what=f"the jobs of {worker_id} being done by others",
+    )
+    assert max(int(job(client, name)["deliveries"]) for name in names) >= 2
+
+
+def test_the_jobs_of_a_killed_replica_are_done_by_another_worker(
+    kafka: KafkaBroker, redis_server: RedisServer, new_worker: Callable[..., WorkerProcess]
+) -> None:
+    with redis.Redis.from_url(redis_server.url) as client:
+        first, second = (new_worker(name).ready(READY_S) for name in ("first", "second"))
+        [victim] = replicas(first)
+        topic: str = new_worker.topic  # type: ignore[attr-defined]
+        kill_one_with_jobs_in_flight(kafka, client, [first, second], topic, "first", victim)
+
+
+def test_the_jobs_of_a_killed_replica_are_done_by_its_sibling(
+    kafka: KafkaBroker, redis_server: RedisServer, new_worker: Callable[..., WorkerProcess]
+) -> None:
+    with redis.Redis.from_url(redis_server.url) as client:
+        pair = new_worker("pair", **{"engine.replicas": 2})
+        pair.wait_for(
+            lambda: pair.metric("dragoman_ready") == 2, timeout_s=READY_S, what="two ready"
+        )
+        victim = replicas(pair)[0]
+        topic: str = new_worker.topic  # type: ignore[attr-defined]
+        kill_one_with_jobs_in_flight(kafka, client, [pair], topic, "one of the pair", victim)
+
+
+async def test_ending_the_membership_of_an_unknown_member_is_no_failure(kafka: KafkaBroker) -> None:
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap)
+    assert await end_membership(settings, "a-group-nobody-has", "a-member-nobody-has", 30)
+
+
+class _NoListener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
+    def on_partitions_revoked(self, revoked: object) -> None: ...
+    def on_partitions_assigned(self, assigned: object) -> None: ...
+
+
+async def test_a_member_of_the_embedded_broker_s_group_is_removed_at_the_third_try() -> None:
+    with MockBroker(1) as broker:
+        broker.create_topic("t", 1)
+        settings = KafkaSettings(bootstrap_servers=broker.bootstrap, topics=("t",), group_id="g")
+        consumer = group_consumer.build_consumer(settings, client_id="c", listener=_NoListener())
+        await consumer.start()
+        try:
+            member = group_consumer.member_id(consumer)
+            broker.fail(Api.LEAVE_GROUP, Error.NOT_COORDINATOR, Error.DISCONNECT)
+            assert await end_membership(settings, "g", member, 30)
+            await eventually(
+                lambda: group_consumer.member_id(consumer) != member, timeout_s=30, what="expelled"
+            )
+        finally:
+            await group_consumer.put_away(consumer, 5)
+
+
+async def test_a_membership_that_cannot_be_ended_in_time_is_left_to_the_session_timeout() -> None:
+    settings = KafkaSettings(bootstrap_servers="127.0.0.1:1")
+    assert not await end_membership(settings, "g", "m", within_s=0.5)

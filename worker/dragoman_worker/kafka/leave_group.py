@@ -1,0 +1,73 @@
+"""Ends a dead consumer's group membership by a LeaveGroup request in its name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable
+from typing import Any, Final
+
+from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
+from aiokafka.errors import KafkaError, UnknownMemberIdError, for_code
+from aiokafka.protocol.group import LeaveGroupRequest
+
+from dragoman_schemas.connections import KafkaSettings, SettingsError
+from dragoman_worker.kafka.connection import client_options, forbidden, quietly, told
+from dragoman_worker.log import logger
+
+WITHIN_S: Final = 5.0
+"""After this the session timeout is about to end the membership anyway."""
+RETRY_S: Final = 0.2
+STOP_WITHIN_S: Final = 1.0
+
+
+def end_memberships(settings: KafkaSettings, lines: Iterable[str]) -> None:
+    """End the membership named by each JSON line (`group`, `member`), until there are no more."""
+    for line in lines:
+        named = json.loads(line)
+        asyncio.run(end_membership(settings, named["group"], named["member"]))
+
+
+async def end_membership(
+    settings: KafkaSettings, group: str, member: str, within_s: float = WITHIN_S
+) -> bool:
+    """Remove `member` from `group`; return whether the coordinator confirmed it in time.
+
+    Idempotent: a member that has left already or has expired counts as confirmed. Never raises.
+    A failure costs only the wait for the session timeout.
+    """
+    began = time.monotonic()
+    error: BaseException | None = None
+    try:
+        async with asyncio.timeout(within_s):
+            while (error := await _attempt(settings, group, member)) is not None:
+                if forbidden(error):
+                    break
+                await asyncio.sleep(RETRY_S)
+    except TimeoutError as timeout:
+        error = error or timeout
+    log = logger().bind(group=group, member=member, seconds=round(time.monotonic() - began, 2))
+    if error is None:
+        log.info("membership_ended")
+    else:
+        log.warning("membership_not_ended", error=told(error))
+    return error is None
+
+
+async def _attempt(settings: KafkaSettings, group: str, member: str) -> BaseException | None:
+    try:
+        client: Any = AIOKafkaClient(**client_options(settings))
+    except SettingsError as error:  # certificates that are being replaced
+        return error
+    try:
+        await client.bootstrap()
+        node = await client.coordinator_lookup(CoordinationType.GROUP, group)
+        request = LeaveGroupRequest(group, member)
+        reply = await client.send(node, request, group=ConnectionGroup.COORDINATION)
+    except (KafkaError, OSError) as error:
+        return error
+    finally:
+        await quietly(client.close, STOP_WITHIN_S)
+    kind = for_code(reply.error_code)
+    return None if reply.error_code == 0 or kind is UnknownMemberIdError else kind()
