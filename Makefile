@@ -58,6 +58,12 @@ unit: install ## Run the unit tests alone (no services, two minutes)
 chaos: install services ## Many seeded storms and the table (ARGS="--seeds 1-30 --jobs 4500")
 	PYTHONPATH=tests $(BIN)/python tests/chaos/run.py $(ARGS)
 
+odd: install services ## Every kind of odd record beside bystanders, and the table (ARGS="--out odd.md")
+	PYTHONPATH=tests $(BIN)/python tests/chaos/run_odd.py $(ARGS)
+
+fuzz: install services ## Random records beside bystanders (ARGS="--minutes 60 --seed 7 --out fuzz.md")
+	PYTHONPATH=tests $(BIN)/python tests/chaos/run_fuzz.py $(ARGS)
+
 soak: install services ## One storm of an hour, and what grows meanwhile (ARGS="--minutes 60")
 	PYTHONPATH=tests $(BIN)/python tests/chaos/run.py --minutes 60 --rate 40 --latency 2 $(ARGS)
 
@@ -87,4 +93,4 @@ up: ## Start Kafka, Redis, Prometheus and a worker without GPU in containers (de
 down: ## Stop the containers of `make up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down
 
-.PHONY: help demo test install services check unit chaos soak fmt lock mutants clean up down
+.PHONY: help demo test install services check unit chaos odd fuzz soak fmt lock mutants clean up down

@@ -8,17 +8,16 @@ Ctrl-C end it, and first all that it has started: what is broken is mended, so t
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from types import FrameType
 
 from support.chaos.brokers import Brokers
 from support.chaos.plan import Action
 from support.chaos.row import Row
 from support.chaos.storm import Options, storm
 from support.chaos.system import Dragoman
+from support.unwinding import unwind_on_sigterm
 
 _COLUMNS = (
     "seed", "records", "jobs", "seconds", "kills", "stops", "drains", "joins", "broker_blows",
@@ -35,7 +34,7 @@ _SHORT = {
 
 def main(arguments: list[str]) -> int:
     """Run the storms."""
-    signal.signal(signal.SIGTERM, _end)
+    unwind_on_sigterm()
     options = _parser().parse_args(arguments)
     only = tuple(part.strip() for part in options.only.split(",") if part.strip())
     options.out.mkdir(parents=True, exist_ok=True)
@@ -98,17 +97,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--table", type=Path, help="JSON lines; default OUT/table.jsonl")
     parser.add_argument("--loud", action="store_true", help="print the timeline as it happens")
     return parser
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    """Unwind as Ctrl-C does. A second SIGTERM must not cut that short; a Ctrl-C may."""
-    del frame
-    signal.signal(number, _already_ending)  # not SIG_IGN, which what is started would inherit
-    sys.exit(128 + number)
-
-
-def _already_ending(number: int, frame: FrameType | None) -> None:
-    del number, frame
 
 
 def _seeds(words: str) -> Iterable[int]:
