@@ -136,7 +136,10 @@ class Item(WireModel):
     context: Annotated[str, _at_most_bytes(MAX_CONTEXT_BYTES)] | None = None
     max_chars: Annotated[int, Field(ge=1)] | None = None
     protect: (
-        Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=MAX_ITEMS)] | None
+        Annotated[
+            list[Annotated[str, Field(min_length=1)]], Field(max_length=MAX_ITEMS, fail_fast=True)
+        ]
+        | None
     ) = None
 
 
@@ -151,7 +154,7 @@ _TEXT_OR_ITEMS: Final = Discriminator(
 ItemForm = Annotated[
     Annotated[str, Tag("<string>")] | Annotated[Item, Tag("<item>")], _TEXT_OR_ITEM
 ]
-ItemForms = Annotated[list[ItemForm], Field(min_length=1, max_length=MAX_ITEMS)]
+ItemForms = Annotated[list[ItemForm], Field(min_length=1, max_length=MAX_ITEMS, fail_fast=True)]
 TextForm = Annotated[
     Annotated[str, Tag("<string>")]
     | Annotated[Item, Tag("<item>")]
@@ -209,10 +212,11 @@ class TranslationJob(WireModel):
     context: Annotated[str, _at_most_bytes(MAX_CONTEXT_BYTES)] | None = None
     glossary: Annotated[dict[Term, Term], Field(max_length=200)] | None = None
     glossary_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
-    do_not_translate: Annotated[list[Term], Field(max_length=200)] | None = None
+    do_not_translate: Annotated[list[Term], Field(max_length=200, fail_fast=True)] | None = None
     formality: Formality | None = None
     instructions: (
-        Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=10)] | None
+        Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=10, fail_fast=True)]
+        | None
     ) = None
     profile: Annotated[str, Field(min_length=1, max_length=128)] | None = None
     sampling: Sampling | None = None

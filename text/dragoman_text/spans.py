@@ -28,6 +28,7 @@ _KINDS: Final = {
 _PATTERN: Final = re.compile("|".join(f"(?P<{kind}>{body})" for kind, body in _KINDS.items()))
 _PERHAPS: Final = re.compile(r"://|www\.|[@`<&{%]")
 """In every text that holds a placeholder; most texts hold none, and end the search here."""
+_COVERED: Final = re.compile(rb"\x01+")
 _CLOSING: Final = {")": "(", "]": "[", "}": "{"}
 
 
@@ -47,8 +48,8 @@ def find_spans(text: str, terms: Iterable[str] = ()) -> list[Span]:
     """
     places = _PATTERN.finditer(text) if _PERHAPS.search(text) else ()
     found = [_placeholder(match) for match in places]
-    for term in set(terms) - {""}:
-        found += [Span(start, start + len(term), "term") for start in _occurrences(text, term)]
+    if wanted := {term for term in terms if term and term in text}:
+        found += _term_spans(text, wanted)
     return _united(sorted(found))
 
 
@@ -163,6 +164,22 @@ def _first_free_number(text: str, count: int, style: TokenStyle) -> int:
             break
         first = used + 1
     return first
+
+
+def _term_spans(text: str, terms: set[str]) -> Iterator[Span]:
+    """What the terms cover, united where they overlap.
+
+    A map of the text, a byte for each character and each gap between two, takes the occurrences:
+    hundreds of terms that occur everywhere would make millions of spans. Spans that only touch
+    have a free gap between them.
+    """
+    covered = bytearray(2 * len(text))
+    for term in terms:
+        kept = b"\1" * (2 * len(term) - 1)
+        for start in _occurrences(text, term):
+            covered[2 * start : 2 * start + len(kept)] = kept
+    for run in _COVERED.finditer(covered):
+        yield Span(run.start() // 2, (run.end() + 1) // 2, "term")
 
 
 def _occurrences(text: str, term: str) -> Iterator[int]:

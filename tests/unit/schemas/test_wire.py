@@ -222,6 +222,32 @@ class TestMessages:
     def test_a_fourth_problem_is_counted(self) -> None:
         assert refusal(ttl_s=1, formality="x", a=1, b=2).endswith("; and 1 more")
 
+    @pytest.mark.parametrize(
+        ("members", "told"),
+        [
+            ({f"f{n}": 1 for n in range(70_000)}, "has 70003 fields, at most 64 are read"),
+            ({"sampling": {f"f{n}": 1 for n in range(70_000)}}, "sampling: has 70000 items"),
+            ({"glossary": {f"f{n}": 1 for n in range(70_000)}}, "glossary: has 70000 items"),
+            ({"metadata": {f"f{n}": 1 for n in range(70_000)}}, "metadata: has 70000 items"),
+            ({"text": ["x", {f"f{n}": 1 for n in range(70_000)}]}, "text[1]: has 70000 items"),
+            ({"text": [1] * 250_000}, "text[0]: must be a string or an item"),
+            ({"text": {"text": "x", "protect": [1] * 250_000}}, "text.protect[0]: must be a str"),
+            ({"text": [{"text": "x", "protect": [1] * 500}] * 500}, "text[0].protect[0]: must be"),
+            ({"do_not_translate": [1] * 250_000}, "do_not_translate[0]: must be a string"),
+            ({"instructions": [1] * 250_000}, "instructions[0]: must be a string"),
+        ],
+        ids=lambda value: str(value)[:30],
+    )
+    def test_a_crowd_of_wrong_members_is_refused_without_looking_at_each(
+        self, members: dict[str, object], told: str
+    ) -> None:
+        envelope = open_record(json.dumps({**SMALLEST, **members}).encode())
+        started = time.process_time()
+        with pytest.raises(InvalidRecord) as raised:
+            decode_job(envelope, size=1)
+        assert str(raised.value).startswith(told)
+        assert time.process_time() - started < 0.5
+
     def test_a_language_among_other_problems_is_an_invalid_job(self) -> None:
         with pytest.raises(InvalidRecord) as raised:
             decoded(target_lang="xx", ttl_s=1)

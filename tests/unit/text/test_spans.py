@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -164,6 +166,36 @@ def test_spans_are_in_order_and_apart(text: str, terms: list[str]) -> None:
     assert all(span.start < span.end for span in spans)
     assert all(one.end <= other.start for one, other in itertools.pairwise(spans))
     assert (not spans) or spans[-1].end <= len(text)
+
+
+@UNHURRIED
+@given(
+    st.text(st.sampled_from("aab "), max_size=20),
+    st.lists(st.text(st.sampled_from("aab "), min_size=1, max_size=4), max_size=6),
+)
+def test_occurrences_that_overlap_are_one_span_and_those_that_touch_are_two(
+    text: str, terms: list[str]
+) -> None:
+    found = {
+        (match.start(), match.end())
+        for term in terms
+        for match in re.finditer(re.escape(term), text)
+    }
+    inner = {gap for start, end in found for gap in range(start + 1, end)}
+    edges = sorted({place for each in found for place in each if place not in inner})
+    spans = [(span.start, span.end) for span in find_spans(text, terms)]
+    assert sorted({place for each in spans for place in each}) == edges
+
+
+def test_hundreds_of_terms_at_every_place_take_little_memory() -> None:
+    text = "abcdefghijklmnopqrstuvwxyz" * 400
+    terms = [text[start : start + length] for length in range(1, 40) for start in range(26)]
+    tracemalloc.start()
+    try:
+        assert find_spans(text, terms) == [Span(0, len(text), "term")]
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @UNHURRIED

@@ -11,10 +11,12 @@ from dragoman_worker.prompts import names
 
 _THOUGHT: Final = re.compile(r"\A\s*(?:<think>)?.*?</think>\s*", re.DOTALL)
 _TARGET: Final = re.compile(r"\A\s*<target>(.*)</target>\s*\Z", re.DOTALL)
-_FENCE: Final = re.compile(r"\A\s*```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
+_FENCE: Final = re.compile(
+    r"\A\s*+```[\w-]*+[ \t]*+\n(.*?)\n?+(?<![ \t])[ \t]*+```\s*+\Z", re.DOTALL
+)
 _OPENING: Final = re.compile(
-    r"""\A\s*(?:
-        (?:sure|certainly|of[ ]course|okay|ok)\s*[,!.]?\s*
+    r"""\A\s*+(?:
+        (?:sure|certainly|of[ ]course|okay|ok)\s*+[,!.]?\s*+
         (?:here(?:'s|[ ]is|’s)\b[^\n:：]{0,80}[:：]\s*)
       | here(?:'s|[ ]is|’s)[ ](?:the|your|my|a)\b[^\n:：]{0,30}\btranslat\w*[^\n:：]{0,60}[:：]\s*
       | (?:the\s+)?(?:translation|translated\s+text)(?:\s+is)?\s*[:：]\s*

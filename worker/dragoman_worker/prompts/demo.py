@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
+from dragoman_text.composing import composed
 from dragoman_worker.ports import Prompt
 from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
@@ -63,7 +63,7 @@ class Demo:
 
 def as_trained(text: str) -> str:
     """The text in the spelling of the training text; its lines stay lines."""
-    straight = unicodedata.normalize("NFC", text).translate(_STRAIGHT)
+    straight = composed(text).translate(_STRAIGHT)
     return _SPACES_AT_LINE_ENDS.sub("\n", _SPACES.sub(" ", straight)).strip()
 
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from dragoman_worker.errors import UnsupportedLanguage
 from dragoman_worker.prompts import names
 from dragoman_worker.prompts.base import Profile, Segment, Steering
+from dragoman_worker.prompts.words import occurs
 
 _FEW_LANGUAGES: Final = 10
 """As many as a message lists; beyond that it names the command that lists them."""
-
-_WRITTEN_WITHOUT_SPACES: Final = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-    "\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-"""Thai, Lao, Burmese, Khmer, kana, Han, and Korean, whose particles join the noun."""
 
 _GIVEN: Final[Mapping[Steering, Callable[[Segment], bool]]] = {
     "context": lambda segment: bool(segment.context and segment.context.strip()),
@@ -28,22 +21,6 @@ _GIVEN: Final[Mapping[Steering, Callable[[Segment], bool]]] = {
     "formality": lambda segment: segment.formality in {"more", "less"},
     "instructions": lambda segment: bool(segment.instructions),
 }
-
-
-def occurs(term: str, text: str) -> bool:
-    """Whether `term` stands in `text` as a whole word, in any case.
-
-    Scripts without spaces have no word ends to look for, so there any occurrence counts.
-    """
-    wanted = _folded(term.strip())
-    folded = _folded(text)
-    start = folded.find(wanted) if wanted else -1
-    while start >= 0:
-        end = start + len(wanted)
-        if _edge(folded, start) and _edge(folded, end):
-            return True
-        start = folded.find(wanted, start + 1)
-    return False
 
 
 def terms(segment: Segment) -> dict[str, str]:
@@ -111,21 +88,3 @@ def _translates(name: str, languages: frozenset[str], tag: str) -> str:
         )
     *most, last = sorted(languages)
     return f"profile {name} translates between {', '.join(most)} and {last}, not {tag}"
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFC", text).casefold()
-
-
-def _edge(text: str, place: int) -> bool:
-    """Whether a word may begin or end between the characters before and at `place`."""
-    if place in {0, len(text)}:
-        return True
-    before, after = text[place - 1], text[place]
-    if not (_in_word(before) and _in_word(after)):
-        return True
-    return bool(_WRITTEN_WITHOUT_SPACES.match(before) or _WRITTEN_WITHOUT_SPACES.match(after))
-
-
-def _in_word(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LMN" or character == "_"

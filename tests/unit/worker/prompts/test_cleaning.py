@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,6 +110,26 @@ def test_cleaning_any_text_only_takes_away(text: str, source: str | None) -> Non
 @given(text=st.text(max_size=200))
 def test_a_faithful_copy_is_left_alone(text: str) -> None:
     assert cleaned(text, text) == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("before", "unit", "after"),
+    [
+        ("```a\n", " ", "x"),
+        ("```a\n", "\t\n", "x"),
+        ("sure", " ", "x"),
+        ("the translation", " ", "x"),
+        ("<target>", "</target> ", "x"),
+        ("<think>", " ", "x"),
+        ("A", "a ", "x"),
+        ("", '"', "x"),
+        ("", " ", "x"),
+    ],
+)
+def test_cleaning_a_hostile_answer_takes_linear_time(before: str, unit: str, after: str) -> None:
+    started = time.process_time()
+    cleaned(before + unit * (262_144 // len(unit)) + after, "source")
+    assert time.process_time() - started < 2.0
 
 
 def test_every_profile_but_the_demo_cleans() -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_worker.prompts.base import Segment
-from dragoman_worker.prompts.steering import occurs, register, terms, untranslated
+from dragoman_worker.prompts.steering import register, terms, untranslated
+from dragoman_worker.prompts.words import occurs
 
 
 @pytest.mark.parametrize(
