@@ -55,7 +55,7 @@ check: install ## Format, lint, types, import contracts: what a commit must pass
 unit: install ## Run the unit tests alone (no services, two minutes)
 	$(BIN)/pytest -q tests/unit $(ARGS)
 
-chaos: install services ## Many seeded storms and the table (ARGS="--seeds 1-30 --jobs 4500")
+chaos: install services ## Many seeded storms with odd records and poison (ARGS="--seeds 1-30 --jobs 4500")
 	PYTHONPATH=tests $(BIN)/python tests/chaos/run.py $(ARGS)
 
 odd: install services ## Every kind of odd record beside bystanders, and the table (ARGS="--out odd.md")

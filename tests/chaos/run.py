@@ -23,7 +23,7 @@ _COLUMNS = (
     "seed", "records", "jobs", "seconds", "kills", "stops", "drains", "joins", "broker_blows",
     "moves", "redis_outages", "idle", "skipped", "failed", "own_deaths", "struck_in_flight",
     "redeliveries", "duplicate_computations", "duplicate_letters", "lost", "wrong", "changed",
-    "beyond", "uncommitted", "immortal", "slow", "audit",
+    "beyond", "uncommitted", "immortal", "slow", "audit", "rest_s",
 )  # fmt: skip
 _SHORT = {
     "broker_blows": "broker", "redis_outages": "redis", "own_deaths": "died",
@@ -59,6 +59,7 @@ def main(arguments: list[str]) -> int:
                     only=only,
                     spared=("w0",) if options.minutes else (),
                     replay=options.replay,
+                    odd=not options.plain,
                     loud=options.loud,
                     folder=options.out / f"seed-{seed}",
                 ),
@@ -90,6 +91,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument(
         "--only", default="", help=f"these actions alone, by commas: {', '.join(Action)}"
+    )
+    parser.add_argument(
+        "--plain", action="store_true", help="without odd records and poisonous jobs"
     )
     parser.add_argument("--replay", type=Path, help="a timeline whose blows are repeated")
     parser.add_argument("--package-path", type=Path, help="put before the workers' packages")

@@ -17,7 +17,8 @@ from confluent_kafka import Producer
 from dragoman_schemas.names import Keys
 from dragoman_schemas.scripts import CANCEL, CancelEffect, cancel_args, parse_cancel
 from support.chaos.ledger import Ledger
-from support.chaos.load import CANCEL_AFTER_S, Kind, Sent
+from support.chaos.load import CANCEL_AFTER_S
+from support.chaos.sent import Kind, Sent
 from support.chaos.system import Place
 
 _FLUSH_S: Final = 180.0
@@ -48,6 +49,7 @@ class Feeder:
                 "acks": "all",
                 "enable.idempotence": True,
                 "message.timeout.ms": 0,
+                "message.max.bytes": 2_000_000,
                 "queue.buffering.max.messages": 1_000_000,
                 "linger.ms": 5,
                 "log_level": 0,
@@ -77,7 +79,11 @@ class Feeder:
             if sent.kind is Kind.CANCEL and sent.job_id is not None:
                 heapq.heappush(self._to_cancel, (time.monotonic() + CANCEL_AFTER_S, sent.job_id))
 
-        producer.produce(self._place.topic, sent.value, key=sent.job_id, on_delivery=done)
+        odd: dict[str, Any] = {"key": sent.job_id}
+        if sent.odd is not None:
+            odd = {"key": sent.odd.key, "headers": list(sent.odd.headers)}
+            odd["timestamp"] = sent.odd.timestamp_ms or 0
+        producer.produce(self._place.topic, sent.value, on_delivery=done, **odd)
         producer.poll(0)
 
     # --- cancelling -----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from support.chaos.load import Kind, Sent
+from support.chaos.sent import Sent
 from support.chaos.system import End
 
 Spot = tuple[int, int]
@@ -99,7 +99,7 @@ class Ledger:
         for job_id, records in self._jobs.items():
             self._judge_job(verdict, job_id, records, ends.get(job_id), by_spot, expected)
         for spot, sent in self._spots.items():
-            if sent.kind is Kind.UNREADABLE:
+            if sent.job_id is None:
                 expected.add(spot)
                 if spot not in by_spot:
                     verdict.note("lost", f"unreadable record {spot} has no dead letter")
@@ -150,7 +150,9 @@ class Ledger:
 def _judge_end(verdict: Verdict, job_id: str, sent: Sent, end: End) -> None:
     if end.status not in sent.ends:
         verdict.note("wrong", f"{job_id} ({sent.kind}) is {end.status} {end.code}")
-    elif end.status == "completed" and end.text != sent.text:
+    elif sent.code is not None and end.code != sent.code:
+        verdict.note("wrong", f"{job_id} ({sent.kind}) failed as {end.code}, not as {sent.code}")
+    elif end.status == "completed" and sent.text is not None and end.text != sent.text:
         verdict.note("wrong", f"{job_id} ({sent.kind}) has the text {end.text!r}")
 
 

@@ -6,29 +6,14 @@ import json
 import random
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Any, Final
 
 from dragoman_schemas.fingerprint import fingerprint
+from support.chaos.odd_ones import odd_one, sendable
+from support.chaos.sent import Kind, Sent
 
 CANCEL_AFTER_S: Final = 3.0
-
-
-class Kind(StrEnum):
-    """What a record of the load is."""
-
-    PLAIN = "plain"
-    DUPLICATE = "duplicate"
-    CONFLICT = "conflict"
-    TRANSIENT = "transient"
-    FATAL = "fatal"
-    CANCEL = "cancel"
-    LATE = "late"
-    TOO_SLOW = "too slow"
-    INVALID = "invalid"
-    UNREADABLE = "unreadable"
 
 
 _SHARES: Final = {
@@ -42,10 +27,14 @@ _SHARES: Final = {
     Kind.TOO_SLOW: 7,
     Kind.INVALID: 10,
     Kind.UNREADABLE: 10,
+    Kind.ODD: 15,
 }
+MIXED_IN: Final = frozenset({Kind.ODD.value, Kind.POISON.value})
+"""What a storm may leave out."""
 _ENDS: Final = {
     Kind.FATAL: frozenset({"failed"}),
     Kind.INVALID: frozenset({"failed"}),
+    Kind.POISON: frozenset({"failed"}),
     Kind.LATE: frozenset({"expired"}),
     Kind.TOO_SLOW: frozenset({"expired"}),
     # A finish that is under way when the cancel comes wins.
@@ -54,34 +43,23 @@ _ENDS: Final = {
 _COMPLETED: Final = frozenset({"completed"})
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """One record: what it is, and what its job must come to if this record wins its id.
-
-    `job_id` None: nobody can read one. `text` None: no text is to be expected.
-    """
-
-    number: int
-    kind: Kind
-    value: bytes
-    job_id: str | None
-    fingerprint: str | None
-    text: str | None
-    ends: frozenset[str]
-
-
 class Load:
     """An endless, seeded stream of records; a seed gives the same one every time (but deadlines).
 
-    Duplicates and conflicts take the id of one of the latest 500 plain jobs.
+    Duplicates and conflicts take the id of one of the latest 500 plain jobs. The records with
+    the numbers of `poison` kill the process that works on them. Each odd record comes once.
     """
 
-    def __init__(self, seed: int, run: str, kinds: frozenset[str]) -> None:
+    def __init__(
+        self, seed: int, run: str, kinds: frozenset[str], poison: frozenset[int] = frozenset()
+    ) -> None:
         self._random = random.Random(f"load {seed}")
         self._run = run
         self._kinds = [kind for kind in _SHARES if kind.value in kinds]
         self._weights = [_SHARES[kind] for kind in self._kinds]
         self._recent: deque[dict[str, Any]] = deque(maxlen=500)
+        self._poison = poison if Kind.POISON.value in kinds else frozenset()
+        self._odd = iter(sendable(random.Random(f"odd {seed}")))
 
     def records(self, count: int | None = None) -> Iterator[Sent]:
         """`count` records, or as many as are asked for."""
@@ -89,10 +67,14 @@ class Load:
         while count is None or number < count:
             kind = self._random.choices(self._kinds, self._weights)[0]
             place = self._random.random()
+            if number in self._poison:
+                kind = Kind.POISON
             yield self._record(number, kind, place)
             number += 1
 
     def _record(self, number: int, kind: Kind, place: float) -> Sent:
+        if kind is Kind.ODD and (odd := next(self._odd, None)) is not None:
+            return odd_one(number, odd)
         if kind is Kind.UNREADABLE:
             value = b'{"job_id": "%s-%d", "text": ' % (self._run.encode(), number)
             return Sent(number, kind, value, None, None, None, frozenset())
@@ -116,7 +98,8 @@ class Load:
         ends = _ENDS.get(kind, _COMPLETED)
         text = f"[de] {body}" if "completed" in ends else None
         value = json.dumps(fields).encode()
-        return Sent(number, kind, value, fields["job_id"], fingerprint(fields), text, ends)
+        code = "poisoned" if kind is Kind.POISON else None
+        return Sent(number, kind, value, fields["job_id"], fingerprint(fields), text, ends, code)
 
 
 def _peculiar(kind: Kind, body: str) -> dict[str, Any]:
@@ -128,5 +111,6 @@ def _peculiar(kind: Kind, body: str) -> dict[str, Any]:
         Kind.LATE: {"deadline": "2020-01-01T00:00:00Z"},
         Kind.TOO_SLOW: {"text": f"#!hang\n{body}", "deadline": soon.isoformat()},
         Kind.INVALID: {"target_lang": "xx-nonsense"},
+        Kind.POISON: {"text": f"#!exit\n{body}"},
     }
     return fields.get(kind, {})

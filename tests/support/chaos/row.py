@@ -53,6 +53,8 @@ class Row:
     changed: int = 0
     beyond: int = 0
     uncommitted: int = 0
+    rest_s: float = 0.0
+    """From the last blow mended until all had ended and was committed."""
     immortal: int = 0
     slow: int = 0
     audit: int | None = None

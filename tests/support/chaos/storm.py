@@ -20,7 +20,7 @@ from support.chaos.feeder import Feeder, running
 from support.chaos.fleet import Fleet, Supervising, Tallies
 from support.chaos.gauges import Gauges
 from support.chaos.ledger import Ledger, Letter
-from support.chaos.load import Load
+from support.chaos.load import MIXED_IN, Load
 from support.chaos.plan import Action, Stroke, drawn, recorded
 from support.chaos.redis_blows import StruckRedis
 from support.chaos.row import Row
@@ -33,6 +33,7 @@ __all__ = ["Options", "Row", "explained", "storm"]
 _SETTLE_S: Final = 900.0
 _NOTHING_MORE_S: Final = 15.0
 _LETTER_PARTITIONS: Final = 2
+_POISON_AT: Final = (0.5, 0.9)
 _VERDICT_WAITS_S: Final = 60.0
 """For an answer of Redis once the storm is over: only then does a slow one say nothing."""
 _REDELIVERIES: Final = "dragoman_redeliveries_total"
@@ -60,9 +61,17 @@ class Options:
     """Each blow waits until those before have been mended; the load ends after the last."""
     replay: Path | None = None
     """A timeline whose blows are repeated, in place of the seed's plan."""
+    odd: bool = False
+    """Whether odd records and two poisonous jobs are mixed in."""
     loud: bool = False
     folder: Path | None = None
     """Where timeline and logs stay; a temporary one otherwise."""
+
+    def load(self, kinds: frozenset[str]) -> Load:
+        """The records; one poisonous job in the middle, one shortly before the end."""
+        poison = frozenset(round(self.jobs * part) for part in _POISON_AT)
+        chosen = kinds if self.odd else kinds - MIXED_IN
+        return Load(self.seed, f"s{self.seed}", chosen, poison)
 
     def strokes(self) -> list[Stroke]:
         """The plan."""
@@ -136,6 +145,7 @@ class _Storm:
         self._gauges = Gauges(self._spared)
         self._tallies = Tallies(self._fleet, (_REDELIVERIES, _STALE))
         self._uncommitted = 0
+        self._mended_at = self._rest_s = 0.0
 
     def run(self) -> Row:
         try:
@@ -162,7 +172,7 @@ class _Storm:
 
     def _blow(self) -> None:
         options = self._options
-        load = Load(options.seed, f"s{options.seed}", self._system.kinds)
+        load = options.load(self._system.kinds)
         head = {name: value for name, value in asdict(options).items() if value}
         self._timeline.begin()
         self._timeline.note("storm", system=self._system.name, **json.loads(_plain(head)))
@@ -179,6 +189,7 @@ class _Storm:
             finally:
                 self._conductor.mend()
                 self._timeline.note("mended")
+                self._mended_at = time.monotonic()
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
@@ -200,6 +211,7 @@ class _Storm:
             if not self._uncommitted and (not self._watch.unfinished or resting):
                 break
             time.sleep(0.5)
+        self._rest_s = time.monotonic() - self._mended_at
         self._timeline.note(
             "settled", unfinished=self._watch.unfinished, uncommitted=self._uncommitted
         )
@@ -228,6 +240,7 @@ class _Storm:
         row.own_deaths = self._fleet.own_deaths
         row.redeliveries = self._tallies.sums()[_REDELIVERIES]
         row.uncommitted = self._uncommitted
+        row.rest_s = round(self._rest_s, 1)
         row.immortal = _immortal(client)
         if audit is not None:
             row.audit = audit[0]
@@ -249,9 +262,11 @@ class _Storm:
 def _place(
     brokers: Brokers, server: StruckRedis, options: Options, folder: Path, topic: str
 ) -> Place:
-    brokers.create_topic(
-        topic, options.partitions, {"min.insync.replicas": str(min(2, brokers.count))}
-    )
+    configs = {
+        "min.insync.replicas": str(min(2, brokers.count)),
+        "message.timestamp.after.max.ms": str(2**63 - 1),  # odd timestamps come through
+    }
+    brokers.create_topic(topic, options.partitions, configs)
     letters = brokers.create_topic(f"{topic}-dead", _LETTER_PARTITIONS)
     return Place(
         kafka=brokers.bootstrap,

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 import psutil
 import redis
 
+from support.chaos.sent import Kind
 from support.processes import ChildProcess
 from support.worker_process import WorkerProcess
 
@@ -215,8 +216,6 @@ class Dragoman:
     @property
     def kinds(self) -> frozenset[str]:
         """Everything there is."""
-        from support.chaos.load import Kind
-
         return frozenset(kind.value for kind in Kind)
 
     def worker(self, place: Place, name: str) -> DragomanWorker:

@@ -13,7 +13,7 @@ import redis
 
 from support.chaos.brokers import Brokers
 from support.chaos.ledger import Ledger, Spot
-from support.chaos.load import Kind
+from support.chaos.sent import Kind
 from support.chaos.system import End, Place, System
 from support.chaos.timeline import Timeline
 

@@ -38,6 +38,11 @@ class Case:
     prepare: Callable[[redis.Redis], object] = _nothing
     """Spoils Redis before the record is published."""
 
+    @property
+    def ordinary(self) -> bool:
+        """Whether it needs neither a batch of its own making nor a spoilt Redis."""
+        return self.batch is None and self.prepare is _nothing
+
     def made(self) -> Batch:
         """The batch, of now."""
         return self.batch or batch_of(self.records, codec=self.codec, now_ms=_now_ms())

@@ -1,0 +1,45 @@
+"""A record of a storm's load: what it is, and how it must end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from support.odd_records import OddRecord
+
+
+class Kind(StrEnum):
+    """What a record of the load is."""
+
+    PLAIN = "plain"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+    TRANSIENT = "transient"
+    FATAL = "fatal"
+    CANCEL = "cancel"
+    LATE = "late"
+    TOO_SLOW = "too slow"
+    INVALID = "invalid"
+    UNREADABLE = "unreadable"
+    ODD = "odd"
+    POISON = "poison"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One record: what it is, and what its job must come to if this record wins its id.
+
+    `job_id` None: nobody can read one. `text` None: no text is to be expected, or any. `code`:
+    that of a failure, None for any.
+    """
+
+    number: int
+    kind: Kind
+    value: bytes | None
+    job_id: str | None
+    fingerprint: str | None
+    text: str | None
+    ends: frozenset[str]
+    code: str | None = None
+    odd: OddRecord | None = None
+    """Key, headers and timestamp, where they are odd too."""
