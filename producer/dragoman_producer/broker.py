@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from aiokafka.helpers import create_ssl_context
-
 from dragoman_producer.errors import BrokerUnreachable
-from dragoman_schemas.connections import KafkaSettings, SettingsError
+from dragoman_schemas.connections import KafkaSettings
+from dragoman_schemas.tls import kafka_context
 
 
 def connection_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -32,29 +30,8 @@ def connection_options(settings: KafkaSettings) -> dict[str, Any]:
             "sasl_plain_password": password.get_secret_value() if password else None,
         }
     if settings.security_protocol.endswith("SSL"):
-        options["ssl_context"] = _ssl_context(settings)
+        options["ssl_context"] = kafka_context(settings)
     return options
-
-
-def _ssl_context(settings: KafkaSettings) -> ssl.SSLContext:
-    password = settings.ssl_password
-    try:
-        context: ssl.SSLContext = create_ssl_context(
-            cafile=_path(settings.ssl_cafile),
-            certfile=_path(settings.ssl_certfile),
-            keyfile=_path(settings.ssl_keyfile),
-            password=password.get_secret_value() if password else None,
-        )
-    except (OSError, ValueError) as error:
-        raise SettingsError(
-            f"kafka.ssl_cafile, ssl_certfile, ssl_keyfile or ssl_password: {error}"
-        ) from None
-    context.check_hostname = settings.ssl_check_hostname
-    return context
-
-
-def _path(path: object) -> str | None:
-    return None if path is None else str(path)
 
 
 async def unreachable(settings: KafkaSettings, within_s: float, why: object) -> BrokerUnreachable:

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from dragoman_producer.errors import StoreRefused, StoreUnreachable, WrongStore
 from dragoman_schemas.connections import RedisSettings
 from dragoman_schemas.redis_access import open_servers
 from dragoman_schemas.redis_access.calls import Call, Command, lasting
-from dragoman_schemas.redis_access.redis_py import ERRORS, Misfit, breaks_told
+from dragoman_schemas.redis_access.redis_py import ERRORS, Misfit, breaks_told, open_pool
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class RedisConnection:
     """
 
     def __init__(self, url: str) -> None:
-        pool = BlockingConnectionPool.from_url(
+        pool = open_pool(
             url,
             protocol=2,
             socket_timeout=_SOCKET_TIMEOUT_S,

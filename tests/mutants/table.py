@@ -549,6 +549,20 @@ MUTANTS = (
         SOURCE,
     ),
     Mutant(
+        "a certificate is read only once",
+        "schemas/dragoman_schemas/tls.py",
+        "        self._reload()\n",
+        "",
+        "unit/schemas/test_tls.py",
+    ),
+    Mutant(
+        "a half-written certificate counts as read",
+        "schemas/dragoman_schemas/tls.py",
+        '            _LOG.warning("changed TLS files cannot be used yet: %s", error)\n',
+        "            self._seen = now\n",
+        "unit/schemas/test_tls.py",
+    ),
+    Mutant(
         "failed starts are not counted",
         f"{CORE}/supervisor/keeper.py",
         "            self._backoff.failed()\n",

@@ -102,6 +102,24 @@ class SecureBroker(KafkaBroker):
             "ssl_cafile": str(self.authority.ca),
         }
 
+    def mtls_settings(self, files: Path) -> dict[str, str]:
+        """The settings of the group `kafka` for `ca.pem`, `client.pem` and `client.key` there."""
+        return {
+            "bootstrap_servers": self.mtls_bootstrap,
+            "security_protocol": "SSL",
+            "ssl_cafile": str(files / "ca.pem"),
+            "ssl_certfile": str(files / "client.pem"),
+            "ssl_keyfile": str(files / "client.key"),
+        }
+
+    def restart_with_a_new_authority(self) -> None:
+        """Restart; afterwards nothing that the old authority has signed is worth anything."""
+        self.kill()
+        self.authority = Authority(self.authority.ca.parent)
+        self._server = self.authority.issue("broker")
+        self._write_keystore()
+        self.restart()
+
     # --- rights ---------------------------------------------------------------------------------
 
     def grant(self, user: str, rights: Iterable[Right]) -> None:
@@ -148,16 +166,19 @@ class SecureBroker(KafkaBroker):
         }
 
     def _tls(self) -> dict[str, object]:
-        keys = self._server.key.with_name("broker.keystore.pem")
-        keys.write_text(self._server.key.read_text() + self._server.certificate.read_text())
         return {
             "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": keys,
+            "ssl.keystore.location": self._write_keystore(),
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": self.authority.ca,
             "listener.name.mtls.ssl.client.auth": "required",
             "listener.name.mtls.ssl.principal.mapping.rules": "RULE:^CN=([^,]+).*$/$1/,DEFAULT",
         }
+
+    def _write_keystore(self) -> Path:
+        keys = self._server.key.with_name("broker.keystore.pem")
+        keys.write_text(self._server.key.read_text() + self._server.certificate.read_text())
+        return keys
 
     def _sasl(self) -> dict[str, object]:
         scram, oauth = "listener.name.scram", "listener.name.oauth"

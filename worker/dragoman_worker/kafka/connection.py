@@ -21,9 +21,9 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
     UnsupportedSaslMechanismError,
 )
-from aiokafka.helpers import create_ssl_context
 
 from dragoman_schemas.connections import KafkaSettings, SettingsError
+from dragoman_schemas.tls import kafka_context
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unreachable
 from dragoman_worker.log import logger, where
@@ -62,25 +62,8 @@ def _security(settings: KafkaSettings) -> dict[str, Any]:
             "sasl_plain_password": password.get_secret_value() if password else None,
         }
     if settings.security_protocol.endswith("SSL"):
-        options["ssl_context"] = _ssl_context(settings)
+        options["ssl_context"] = kafka_context(settings)
     return options
-
-
-def _ssl_context(settings: KafkaSettings) -> ssl.SSLContext:
-    password = settings.ssl_password
-    try:
-        context: ssl.SSLContext = create_ssl_context(
-            cafile=settings.ssl_cafile,
-            certfile=settings.ssl_certfile,
-            keyfile=settings.ssl_keyfile,
-            password=password.get_secret_value() if password else None,
-        )
-    except (OSError, ValueError) as error:  # an SSLError is one
-        raise SettingsError(
-            f"kafka.ssl_cafile, kafka.ssl_certfile, kafka.ssl_keyfile, kafka.ssl_password: {error}"
-        ) from None
-    context.check_hostname = settings.ssl_check_hostname
-    return context
 
 
 async def connected(build: Callable[[], Any], settings: KafkaSettings, within: Deadline) -> Any:

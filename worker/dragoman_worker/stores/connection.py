@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from hiredis import pack_command
-from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from dragoman_schemas.redis_access.calls import Command
-from dragoman_schemas.redis_access.redis_py import breaks_told
+from dragoman_schemas.redis_access.redis_py import breaks_told, open_pool
 from dragoman_worker.stores.replies import received
 
 SOCKET_TIMEOUT_S: Final = 5.0
@@ -24,7 +24,7 @@ class RedisConnection:
     """One server, by pipelines without a transaction. No retries: only `retry.py` retries."""
 
     def __init__(self, url: str) -> None:
-        pool = BlockingConnectionPool.from_url(
+        pool = open_pool(
             url,
             protocol=2,
             max_connections=_MAX_CONNECTIONS,
