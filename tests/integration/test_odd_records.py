@@ -11,6 +11,7 @@ import pytest
 import redis
 from confluent_kafka import Producer
 
+from support.deadly import sitecustomize as deadly
 from support.foreign import committed, ended, read_all
 from support.kafka_broker import KafkaBroker
 from support.redis_server import RedisServer
@@ -24,8 +25,8 @@ ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
 pytestmark = pytest.mark.timeout(300)
 
 
-def a_job(job_id: str) -> bytes:
-    return json.dumps({"job_id": job_id, "text": job_id, "target_lang": "de"}).encode()
+def a_job(job_id: str, text: str = "Hello.") -> bytes:
+    return json.dumps({"job_id": job_id, "text": text, "target_lang": "de"}).encode()
 
 
 def produce(bootstrap: str, topic: str, *records: dict[str, Any]) -> None:
@@ -65,3 +66,41 @@ def test_odd_timestamps_and_null_headers_stop_nothing(
         assert ended(client, "late")["queued_at"].startswith("9999-")
     letters = read_all(kafka.bootstrap, f"{name}-dead")
     assert [letter.code for letter in letters] == ["invalid_job"] * 3
+
+
+def test_records_that_kill_while_they_are_opened_are_given_up_and_stop_nobody(
+    kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
+) -> None:
+    name = topic(partitions=2)
+    kafka.create_topic(f"{name}-dead", 1)
+    bystanders = [{"value": a_job(f"j{number}"), "partition": number % 2} for number in range(30)]
+    bad = [
+        {"value": a_job("planned", deadly.KILLS_PLANNED), "partition": 0},
+        {"value": a_job("read", deadly.KILLS_READ), "partition": 1},
+    ]
+    produce(kafka.bootstrap, name, *bystanders[:20], *bad, *bystanders[20:])
+    worker = WorkerProcess(
+        tmp_path,
+        kafka=kafka.bootstrap,
+        redis=redis_server.url,
+        topic=name,
+        settings={"retry.poison_after": 2},
+        env={"PYTHONPATH": str(Path(deadly.__file__).parent)},
+    )
+    with worker, redis.Redis.from_url(redis_server.url) as client:
+        for number in range(30):
+            assert ended(client, f"j{number}", 200)["status"] == "completed"
+        planned = ended(client, "planned", 60)
+        assert planned["result"]["error"]["code"] == "poisoned"
+        wait_until(
+            lambda: committed(kafka.bootstrap, f"{name}-group", name, 2) == (32, 32),
+            timeout_s=60,
+            what="all committed",
+        )
+        assert worker.ready(60).metric("dragoman_replica_restarts_total") <= 5
+        assert worker.running
+    letters = read_all(kafka.bootstrap, f"{name}-dead")
+    assert {(letter.code, letter.headers.get("x-job-id")) for letter in letters} == {
+        ("poisoned", "planned"),
+        ("poisoned", None),
+    }

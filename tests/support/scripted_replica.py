@@ -3,8 +3,10 @@
 Usage: `python scripted_replica.py NUMBER SOCKET TETHER FOLDER`. FOLDER/plan.json maps numbers to a
 list of steps, one a start (the last one repeats); FOLDER/events.jsonl tells what happened. A step:
 `say` [kind, message], `ready` (default true), `exit` (status, at once), `leave` (a grandchild in a
-session of its own), `term` ("exit", "ignore" or seconds to take), `livez` (status, or 0: deaf),
-`deaf_once_ready`, `load_s` (before it is ready), `joined` (member ids it reports, one by one).
+session of its own), `term` ("exit", "ignore" or seconds to take), `livez`, `startupz` (a status),
+`deaf_once_ready`, `load_s` (before it is ready), `joined` (member ids it reports, one by one). Once
+ready: `settles`, `opened` (a record that it says it opened well), `opens` (records that it is
+opening when it kills itself).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dragoman_worker.journal import Entry, Slots, Stage, journal_file, table_file
 from dragoman_worker.tether import ABORT_SIGNAL, Membership, Tether
 
 
@@ -65,10 +68,25 @@ class Scripted:
             if step.get("ready", True):
                 self.tell("ready")
                 self._tether.ready()
+            self._work(Path(place))
             if step.get("deaf_once_ready"):
                 time.sleep(300)  # noqa: ASYNC251  a loop that is stuck is what is wanted
             await self._over.wait()
         return 0
+
+    def _work(self, place: Path) -> None:
+        step = self._step
+        if step.get("settles"):
+            self._tether.settled()
+        if "opened" in step:
+            self._tether.opened(step["opened"])
+        if "opens" in step:
+            told = Slots.open(table_file(place.parent)).entries()
+            self.tell("table", crashes={entry.name: entry.crashes for entry in told})
+            journal = Slots.create(journal_file(place.parent, int(self._number)), 8)
+            for slot, name in enumerate(step["opens"]):
+                journal.put(slot, Entry(name, Stage.PLANNING))
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def _on_term(self) -> None:
         self.tell("term")
@@ -85,7 +103,7 @@ class Scripted:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
-        status = self._step.get("livez", 200) if path == "/livez" else 200
+        status = self._step.get(path.removeprefix("/"), 200)
         body = self._metrics() if path == "/metrics" else "not yet: the poll loop\n"
         head = f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         writer.write((head + body).encode())

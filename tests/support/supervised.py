@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,7 +34,8 @@ def main(folder: str, options: str) -> NoReturn:
 
     with signals_held():
         standby = [sys.executable, str(scripted_standby.__file__), folder]
-        end = supervise(settings, command, lambda: Backoff(initial_s=0.05), end_memberships=standby)
+        backoff = partial(Backoff, initial_s=0.05, max_s=1.0)
+        end = supervise(settings, command, backoff, end_memberships=standby)
         sys.stdout.write(f"{end.status}: {end.message}\n")
         leave(end.status)
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict
-from typing import Any, TypedDict
+from typing import Any, Final, TypedDict
 
 from prometheus_client import CollectorRegistry
 
@@ -29,6 +29,7 @@ from dragoman_worker.lanes import Hand
 from dragoman_worker.lifecycle import stop_signals, supervised_signals
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
+from dragoman_worker.opening import journaled
 from dragoman_worker.outages import (
     DEAD_LETTERS,
     RESULTS,
@@ -56,6 +57,8 @@ from dragoman_worker.watchdog import LoopGuard, Watchdog
 from dragoman_worker.watches import keep_watch, watches_of
 from dragoman_worker.worker import Worker, WorkerState
 
+_LOOK_FOR_SETTLED_S: Final = 0.5
+
 
 class _TopicsWritten(TypedDict):
     dead_letters: WatchedDeadLetters
@@ -75,6 +78,7 @@ class App:
         self._outages = Outages()
         self._detector = LanguageDetector()
         self._engine_ready = False
+        self._phase = "Redis"
         self._worker: Worker | None = None
         self._contact: Contact | None = None
         self._guard = LoopGuard()
@@ -98,18 +102,29 @@ class App:
                 return
             worker = starting.result()
             self._log.info("working")
+            self._phase = ""
             if self._seat:
                 self._seat.tether.ready()
+                _beside(stack, worker, "settled", self._report_settled(self._seat))
             try:
                 with seldom_collected():
                     await worker.run()
             finally:
                 self._log.info("stopping")
 
+    async def _report_settled(self, seat: Seat) -> None:
+        """Until a job has reached its end here, the supervisor does not count us as recovered."""
+        while True:
+            await asyncio.sleep(_LOOK_FOR_SETTLED_S)
+            if self._metrics.jobs_ended():
+                break
+        seat.tether.settled()
+
     async def _serve(self, stack: AsyncExitStack) -> None:
         seat, place = self._seat, self._settings.http
         pages = replica_pages(
             str(seat.number if seat else 0),
+            started=lambda: {self._phase: False} if self._phase else {},
             live=self._live,
             ready=self._ready,
             metrics=self._metrics.registry,
@@ -135,20 +150,24 @@ class App:
         stack.push_async_callback(store.close)
         await store.start(within)
         self._reached.add("Redis")
+        self._phase = "Kafka"
         publisher = KafkaPublisher(settings.kafka, client_id=settings.worker_id)
         stack.push_async_callback(publisher.close)
         await publisher.start(within)
         await topics_exist(settings.kafka, settings.kafka.topic_names, within)
         self._reached.add("Kafka")
+        self._phase = "language model"
         # Half a second, which the first job would wait for if it came after the engine's start.
         await asyncio.to_thread(self._detector.load)
 
+        self._phase = "engine"
         engine = open_engine(settings.engine, log_level=settings.log.level)
         stack.push_async_callback(engine.close)
         started = time.monotonic()
         self._log.info("engine_starting", kind=settings.engine.kind, model=settings.engine.model)
         await engine.start()
         self._engine_ready = True
+        self._phase = "consumer group"
         limits = engine.limits
         self._log.info(
             "engine_ready",
@@ -184,6 +203,7 @@ class App:
             owned=source.owned,
             reporter=Reporter(Identity(settings.worker_id, engine.info, engine.model)),
             metrics=self._metrics,
+            openings=journaled(self._seat, poison_after=settings.retry.poison_after),
         )
         worker = Worker(
             source=source,

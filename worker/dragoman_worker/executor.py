@@ -23,8 +23,10 @@ from dragoman_schemas.wire import (
 from dragoman_worker import errors
 from dragoman_worker.errors import Halt, JobError
 from dragoman_worker.in_hand import InHand, JobInHand, Step
+from dragoman_worker.journal import Stage
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
+from dragoman_worker.opening import Openings
 from dragoman_worker.outcome import Completed, Outcome, Rejected, Released, Take
 from dragoman_worker.permits import Draining, Permits
 from dragoman_worker.plan import Plan
@@ -55,6 +57,7 @@ class Executor:
         owned: Callable[[Delivery], bool],
         reporter: Reporter,
         metrics: Metrics,
+        openings: Openings | None = None,
     ) -> None:
         self._store = store
         self._translator = translator
@@ -63,16 +66,22 @@ class Executor:
         self._owned = owned
         self._reporter = reporter
         self._metrics = metrics
+        self._openings = openings or Openings()
 
     async def execute(self, delivery: Delivery) -> tuple[Outcome, JobInHand | None]:
         """The outcome, and the job in hand that the caller lets go once it is settled.
 
         Raises Halt alone. Cancelled, it leaves its take outstanding for the drain to release.
         """
+        opening = self._openings.of(delivery)
         try:
-            envelope, replay, document_id = _read(delivery)
+            async with opening.at(Stage.READING):
+                envelope, replay, document_id = _read(delivery)
         except UnreadableRecord as error:
+            opening.done()
             return Rejected(errors.InvalidJob(str(error))), None
+        except errors.Poisoned as failure:
+            return Rejected(failure), None
         except BaseException as error:  # noqa: BLE001  see _defect
             return Rejected(_defect(error, place=delivery.place)), None
         key = (envelope.job_id, envelope.fingerprint, replay)
@@ -82,7 +91,7 @@ class Executor:
                 return Completed(result, take=None), None
         held = self._in_hand.enter(key, document_id)
         held.delivery = delivery
-        execution = Execution(delivery, envelope, replay, held)
+        execution = Execution(delivery, envelope, replay, held, opening)
         try:
             return await self._run(execution), held
         except BaseException as error:  # noqa: BLE001  see _defect
@@ -107,7 +116,7 @@ class Executor:
             return self._reporter.defective(execution)
 
     async def _run(self, execution: Execution) -> Outcome:
-        self._decode(execution)
+        await self._decode(execution)
         self._metrics.decode_seconds.observe(execution.held.enter(Step.PERMIT))
         try:
             if execution.plan is not None:
@@ -140,14 +149,15 @@ class Executor:
 
     # --- steps ------------------------------------------------------------------------------------
 
-    def _decode(self, execution: Execution) -> None:
+    async def _decode(self, execution: Execution) -> None:
         """Read and plan the job; a failure is kept: an invalid record is taken all the same."""
         delivery = execution.delivery
+        size = len(delivery.value or b"")
         try:
-            size = len(delivery.value or b"")
-            execution.job = decode_job(execution.envelope, size=size)
-            if not _past_deadline(execution.job):
-                execution.plan = self._translator.plan(execution.job, lane=delivery.topic)
+            async with execution.opening.at(Stage.PLANNING):
+                execution.job = decode_job(execution.envelope, size=size)
+                if not _past_deadline(execution.job):
+                    execution.plan = self._translator.plan(execution.job, lane=delivery.topic)
         except InvalidRecord as error:
             kind = _DECODE_ERRORS.get(error.code, errors.InvalidJob)
             execution.failure = kind(str(error))
@@ -158,6 +168,7 @@ class Executor:
 
     async def _take(self, execution: Execution, *, alone: bool = False) -> TakeReply:
         envelope, delivery = execution.envelope, execution.delivery
+        execution.opening.done()
         take = Take(
             job_id=envelope.job_id,
             nonce=urandom(16).hex(),

@@ -1,4 +1,4 @@
-"""What does the worker tell over HTTP? /livez, /readyz, and /metrics with vLLM's own in it."""
+"""HTTP pages: /startupz, /livez, /readyz, and /metrics with vLLM's own in it."""
 
 from __future__ import annotations
 
@@ -78,12 +78,13 @@ class ReplicaLabel(Collector):
 
 
 def replica_pages(
-    replica: str, *, live: Checks, ready: Checks, metrics: CollectorRegistry
+    replica: str, *, started: Checks, live: Checks, ready: Checks, metrics: CollectorRegistry
 ) -> dict[str, Handler]:
     """What a replica tells; /metrics is our registry and vLLM's part of the global one."""
     page = CollectorRegistry()
     page.register(ReplicaLabel(replica, (metrics, REGISTRY)))
     return {
+        "/startupz": _checks_page(started),
         "/livez": _checks_page(live),
         "/readyz": _checks_page(ready),
         "/metrics": _metrics_page(page),

@@ -110,6 +110,11 @@ class Metrics:
         self.prompt_tokens = self.tokens.labels("prompt")
         self.completion_tokens = self.tokens.labels("completion")
 
+    def jobs_ended(self) -> float:
+        """Jobs that reached a terminal state here so far."""
+        samples = (sample for family in self.jobs.collect() for sample in family.samples)
+        return sum(sample.value for sample in samples if sample.name.endswith("_total"))
+
     def _count_kafka(self) -> None:
         self.stale_completions = self._counter(
             "stale_completions", "Completions of an old assignment epoch, ignored."

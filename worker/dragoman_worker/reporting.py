@@ -23,6 +23,7 @@ from dragoman_schemas.wire import Envelope, now_rfc3339
 from dragoman_worker import errors
 from dragoman_worker.errors import JobError
 from dragoman_worker.in_hand import JobInHand
+from dragoman_worker.opening import Opening
 from dragoman_worker.outcome import Completed, Outcome, Rejected
 from dragoman_worker.plan import Plan
 from dragoman_worker.ports import Delivery, TakeReply
@@ -46,6 +47,7 @@ class Execution:
     envelope: Envelope
     replay: int
     held: JobInHand
+    opening: Opening
     job: TranslationJob | None = None
     plan: Plan | None = None
     failure: JobError | None = None

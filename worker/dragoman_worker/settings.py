@@ -99,6 +99,7 @@ class SupervisorSettings(Group):
     """How `run` looks after its replicas."""
 
     stuck_after_s: Annotated[float, Field(ge=1)] = 60.0
+    start_within_s: Annotated[float, Field(ge=1)] = 1_800.0
 
 
 class HttpSettings(Group):

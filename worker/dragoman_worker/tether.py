@@ -70,6 +70,14 @@ class Tether:
         """Report the latest group membership, which the supervisor ends if this process cannot."""
         self._say(event="joined", **membership._asdict())
 
+    def settled(self) -> None:
+        """Say that this replica has brought a job to its end."""
+        self._say(event="settled")
+
+    def opened(self, record: str) -> None:
+        """Say that a record which was being opened in a crash has been opened well."""
+        self._say(event="opened", record=record)
+
     def failed(self, kind: FailureKind, message: str) -> None:
         """Say why this replica is about to end."""
         self._say(event="failed", kind=kind, message=message)

@@ -22,6 +22,8 @@ from dragoman_worker.metrics import Metrics
 
 TICK_S: Final = 1.0
 LONGEST_TICK_S: Final = 2.0
+ENDS_S: Final = 300.0
+"""Without a sign of life for so long the replica ends itself."""
 HALT_WITHIN_S: Final = 60.0
 """A halt that takes longer hangs itself: releasing and leaving the group are bounded below it."""
 LOOP_BLOCKED_S: Final = 120.0

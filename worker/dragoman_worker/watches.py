@@ -16,12 +16,11 @@ from dragoman_worker.kafka.source import KafkaSource
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.outages import Outages
 from dragoman_worker.permits import Permits
-from dragoman_worker.watchdog import LoopGuard, Stuck, Watch, Watchdog, watching
+from dragoman_worker.watchdog import ENDS_S, LoopGuard, Stuck, Watch, Watchdog, watching
 from dragoman_worker.worker import Worker, WorkerState
 
 REMEDY_S: Final = 60.0
 FAILS_S: Final = 120.0
-ENDS_S: Final = 300.0
 
 
 def watches_of(

@@ -268,11 +268,50 @@ def test_the_death_of_the_supervisor_takes_the_replicas_along(run: NewRun) -> No
 
 
 def test_a_stuck_replica_is_killed_and_started_again(run: NewRun) -> None:
-    made = run({"0": [{"deaf_once_ready": True}, {"livez": 503}, {}]}, supervisor__stuck_after_s=2)
-    made.seen("ready", 3)
+    made = run({"0": [{"deaf_once_ready": True}, {}]}, supervisor__stuck_after_s=2)
+    made.seen("ready", 2)
     made.is_ready()
     assert made.get("/livez")[0] == 200
-    assert made.process.errors.count("replica_stuck") == 2
+    assert made.process.errors.count("replica_stuck") == 1
+
+
+def test_a_start_that_hangs_is_killed_and_counts_as_a_failed_one(run: NewRun) -> None:
+    made = run({"0": [{"ready": False}]}, supervisor__start_within_s=1)
+    assert made.ends() == 1
+    assert len(made.events("start")) == 5
+    assert "supervisor.start_within_s" in made.process.output
+
+
+def test_the_startup_page_answers_well_once_a_replica_has_been_ready_and_ever_after(
+    run: NewRun, tmp_path: Path
+) -> None:
+    made = run({"0": [{"ready": False, "startupz": 503}, {}, {"ready": False}]})
+    made.seen("start")
+    wait_until(lambda: made.get("/startupz")[0] == 503, timeout_s=SOON_S, what="/startupz")
+    assert "replica 0: " in made.get("/startupz")[1]
+    os.kill(made.events("start")[0]["pid"], signal.SIGKILL)
+    made.seen("ready")
+    wait_until(lambda: made.get("/startupz")[0] == 200, timeout_s=SOON_S, what="/startupz")
+    os.kill(made.events("ready")[0]["pid"], signal.SIGKILL)
+    made.seen("start", 3)
+    assert made.get("/startupz")[0] == 200
+
+
+def test_what_was_being_opened_in_crashes_is_counted_over_replicas_and_their_starts(
+    run: NewRun,
+) -> None:
+    bad, near = "t/0/7@1", "t/1/9@1"
+    made = run(
+        {
+            "0": [{"opens": [bad, near]}, {"opens": [bad]}, {}],
+            "1": [{"opens": [bad]}, {"opens": [bad]}, {"opened": near, "opens": []}, {}],
+        }
+    )
+    made.seen("ready", 4, number=1)
+    told = {event["at"]: event["crashes"] for n in (0, 1) for event in made.events("table", n)}
+    in_order = [told[at] for at in sorted(told)]
+    assert [crashes.get(bad, 0) for crashes in in_order] == [0, 1, 2, 3, 4]
+    assert in_order[1][near] == 1
 
 
 def test_a_group_that_was_stopped_goes_on_as_it_was(run: NewRun) -> None:

@@ -9,6 +9,7 @@ def waits(backoff: Backoff, failures: int) -> list[float]:
     found = []
     for _ in range(failures):
         backoff.failed()
+        backoff.ended()
         found.append(backoff.delay_s())
     return found
 
@@ -30,5 +31,21 @@ def test_failures_in_a_row_exhaust_it_and_being_ready_forgets_them() -> None:
     assert backoff.exhausted
 
 
-def test_a_replica_that_was_ready_comes_back_soon() -> None:
-    assert Backoff().delay_s() <= 0.5
+def test_a_replica_that_had_worked_comes_back_soon() -> None:
+    backoff = Backoff()
+    waits(backoff, 9)
+    backoff.recovered()
+    backoff.ended()
+    assert backoff.delay_s() <= 0.5
+
+
+def test_being_ready_does_not_shorten_the_wait() -> None:
+    backoff = Backoff()
+    waits(backoff, 9)
+    backoff.became_ready()
+    assert backoff.delay_s() >= 15.0
+
+
+def test_a_replica_may_end_for_ever() -> None:
+    backoff = Backoff(setbacks=5_000)
+    assert 15.0 <= backoff.delay_s() <= 30.0

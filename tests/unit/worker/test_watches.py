@@ -17,8 +17,8 @@ from dragoman_worker.lanes import Room
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.outages import Outages
 from dragoman_worker.permits import Permits
-from dragoman_worker.watchdog import Watchdog
-from dragoman_worker.watches import ENDS_S, FAILS_S, REMEDY_S, watches_of
+from dragoman_worker.watchdog import ENDS_S, Watchdog
+from dragoman_worker.watches import FAILS_S, REMEDY_S, watches_of
 from dragoman_worker.worker import Worker
 from support.core import Core
 from support.fake_consumer import TOPIC, FakeConsumer

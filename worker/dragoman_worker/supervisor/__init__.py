@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from dragoman_worker.supervisor.backoff import Backoff
+from dragoman_worker.supervisor.crashes import Crashes
 from dragoman_worker.supervisor.folder import run_folder
 from dragoman_worker.supervisor.nursery import Command, Nursery
 
@@ -39,16 +40,19 @@ def supervise(
     Raises SettingsError where the HTTP port cannot be had.
     """
     with run_folder() as folder, Nursery(command, folder, end_memberships) as nursery:
+        crashes = Crashes(folder)
         # The first replica imports its engine while we import the rest of ourselves.
         nursery.start(0)
         from dragoman_worker import log  # noqa: PLC0415
         from dragoman_worker.supervisor.house import House  # noqa: PLC0415
 
         log.configure(settings.log, worker_id=settings.worker_id)
+        if not crashes.published:
+            log.logger().warning("journal_unavailable", folder=str(folder))
         if why:
             log.logger().info("replicas_chosen", replicas=settings.engine.replicas, reason=why)
         # Not uvloop: it keeps SIGCHLD, by which we know of every orphan, to itself.
-        return asyncio.run(House(settings, nursery, backoff).run())
+        return asyncio.run(House(settings, nursery, backoff, crashes).run())
 
 
 def leave(status: int) -> NoReturn:

@@ -17,6 +17,7 @@ from dragoman_worker.log import logger
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.supervisor.asking import PROBE_S, Answer, ask_all, ask_for_one
 from dragoman_worker.supervisor.backoff import Backoff
+from dragoman_worker.supervisor.crashes import Crashes
 from dragoman_worker.supervisor.keeper import End, Keeper, Shared
 from dragoman_worker.supervisor.merging import merged
 from dragoman_worker.supervisor.metrics import ReplicaMetrics
@@ -36,13 +37,18 @@ class House:
     """The replicas of one `run`, from the first start to the last end."""
 
     def __init__(
-        self, settings: WorkerSettings, nursery: Nursery, backoff: Callable[[], Backoff]
+        self,
+        settings: WorkerSettings,
+        nursery: Nursery,
+        backoff: Callable[[], Backoff],
+        crashes: Crashes,
     ) -> None:
         if settings.engine.replicas == "auto":
             raise ValueError("engine.replicas: auto is counted before there is a house")
         self._settings = settings
         self._nursery = nursery
         self._backoff = backoff
+        self._crashes = crashes
         self._shared = Shared()
         self._log = logger()
         self._metrics = ReplicaMetrics(CollectorRegistry())
@@ -57,7 +63,12 @@ class House:
             stack.enter_context(signals_heard())
             http = HttpServer(
                 self._settings.http,
-                {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._scrape},
+                {
+                    "/startupz": self._startupz,
+                    "/livez": self._livez,
+                    "/readyz": self._readyz,
+                    "/metrics": self._scrape,
+                },
             )
             stack.push_async_callback(http.close)
             port = await http.start()
@@ -86,7 +97,9 @@ class House:
             nursery=self._nursery,
             shared=self._shared,
             backoff=self._backoff(),
+            crashes=self._crashes,
             stuck_after_s=self._settings.supervisor.stuck_after_s,
+            start_within_s=self._settings.supervisor.start_within_s,
             started_again=restarts.inc,
         )
 
@@ -121,6 +134,14 @@ class House:
         self._killings += [loop.call_later(seconds, replica.kill) for replica in replicas]
 
     # --- pages ------------------------------------------------------------------------------------
+
+    async def _startupz(self, _: web.Request) -> web.StreamResponse:
+        """Whether one has ever been ready; until then, what each is starting."""
+        if self._shared.any_was_ready:
+            return verdict([])
+        answers = await ask_all(self._sockets(self._numbers), "/startupz", within_s=PROBE_S)
+        ready = any(answer.ok for answer in answers.values())
+        return verdict([] if ready else _failing(answers))
 
     async def _livez(self, _: web.Request) -> web.StreamResponse:
         """Those that have been ready must answer; the others are seen to."""

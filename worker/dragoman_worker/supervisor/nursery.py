@@ -43,11 +43,15 @@ class Replica:
         self.pid = process.pid
         self.started_at = time.monotonic()
         self.ready = asyncio.Event()
+        self.settled = asyncio.Event()
+        """It has brought a job to its end."""
         self.ended = asyncio.Event()
         self.status: int | None = None
         """How it ended: its exit status, or the number of the signal, negative."""
         self.failure: tuple[FailureKind, str] | None = None
         """Why it ended, in its own words."""
+        self.on_opened: Callable[[str], None] = lambda _: None
+        """Called with each record that had been opened in a crash and now opened well."""
 
     @property
     def how_it_ended(self) -> str:
@@ -100,13 +104,18 @@ class Replica:
             self._heed(json.loads(line))
 
     def _heed(self, said: dict[str, Any]) -> None:
-        if said["event"] == "ready":
-            self.ready.set()
-        elif said["event"] == "joined":
-            self._membership = Membership(said["group"], said["member"])
-            self._memberships.prepare()
-        else:
-            self.failure = (said["kind"], said["message"])
+        match said["event"]:
+            case "ready":
+                self.ready.set()
+            case "joined":
+                self._membership = Membership(said["group"], said["member"])
+                self._memberships.prepare()
+            case "settled":
+                self.settled.set()
+            case "opened":
+                self.on_opened(said["record"])
+            case _:
+                self.failure = (said["kind"], said["message"])
 
     def _hush(self) -> None:
         if self._listening is not None:

@@ -1,0 +1,143 @@
+"""Memory-mapped journal of the records being opened, which survives the death of the process.
+
+Standard library only, as all that the supervisor imports before its first replica.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import struct
+from collections.abc import Iterable, MutableSequence
+from contextlib import suppress
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+JOURNAL_SLOTS: Final = 64
+"""Records that may be being opened at once in one replica: 20 KiB of file."""
+TABLE_SLOTS: Final = 256
+"""Places whose crashes are remembered: 80 KiB of file."""
+
+_SLOT_BYTES: Final = 320
+_GENERATION: Final = struct.Struct("<Q")
+_HEAD: Final = struct.Struct("<HBB")  # length of the name, stage, crashes
+_NAME_AT: Final = 1 + _HEAD.size
+_LONGEST: Final = _SLOT_BYTES - _NAME_AT
+"""A topic has at most 249 characters, a partition 10, offset and timestamp 20 each."""
+
+
+class Stage(IntEnum):
+    """How far a record was opened."""
+
+    READING = 1
+    """Its id was not known yet."""
+    PLANNING = 2
+    """Its id was known."""
+
+
+class Entry(NamedTuple):
+    """A record by its place and timestamp, the stage of its last opening, and its crashes."""
+
+    name: str
+    stage: Stage
+    crashes: int = 0
+
+
+def journal_file(folder: Path, number: int) -> Path:
+    """Where replica `number` keeps its journal."""
+    return folder / f"{number}.journal"
+
+
+def table_file(folder: Path) -> Path:
+    """Where the supervisor publishes the crashes of all replicas."""
+    return folder / "crashes"
+
+
+class Slots:
+    """Slots of a fixed size in shared memory; whatever the bytes are, they can be read.
+
+    A slot counts once its first byte is set, which is stored last and cleared first: a writer that
+    is killed between two stores leaves the slot empty or whole.
+    """
+
+    def __init__(self, memory: MutableSequence[int] | mmap.mmap) -> None:
+        self._memory: Any = memory
+
+    @classmethod
+    def create(cls, file: Path, count: int) -> Slots:
+        """An empty file of `count` slots. Raises OSError, also where the disk is full.
+
+        The space is taken now: a store into a mapped hole on a full disk would be a SIGBUS.
+        """
+        size = _GENERATION.size + count * _SLOT_BYTES
+        with file.open("w+b") as opened:
+            opened.write(bytes(size))
+            opened.flush()
+            return cls(mmap.mmap(opened.fileno(), size))
+
+    @classmethod
+    def open(cls, file: Path) -> Slots:
+        """An existing file, for reading. Raises OSError and ValueError (an empty file)."""
+        with file.open("rb") as opened:
+            return cls(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+
+    def __len__(self) -> int:
+        return max(0, len(self._memory) - _GENERATION.size) // _SLOT_BYTES
+
+    @property
+    def generation(self) -> int:
+        """Changes with every `replace`; odd while one is under way."""
+        if len(self._memory) < _GENERATION.size:
+            return 0
+        found: int = _GENERATION.unpack_from(self._memory)[0]
+        return found
+
+    def put(self, slot: int, entry: Entry) -> None:
+        """Fill a slot."""
+        at, name = self._at(slot), _spelled(entry.name)
+        self._memory[at] = 0
+        head = _HEAD.pack(len(name), entry.stage, min(entry.crashes, 255))
+        self._memory[at + 1 : at + _NAME_AT + len(name)] = head + name
+        self._memory[at] = 1
+
+    def clear(self, slot: int) -> None:
+        """Empty a slot."""
+        self._memory[self._at(slot)] = 0
+
+    def replace(self, entries: Iterable[Entry]) -> None:
+        """Fill the slots with these entries, as many as fit, and empty the others."""
+        generation = self.generation | 1
+        _GENERATION.pack_into(self._memory, 0, generation)
+        given = iter(entries)
+        for slot in range(len(self)):
+            if (entry := next(given, None)) is not None:
+                self.put(slot, entry)
+            else:
+                self.clear(slot)
+        _GENERATION.pack_into(self._memory, 0, generation + 1)
+
+    def entries(self) -> list[Entry]:
+        """What the slots hold; damaged ones are skipped."""
+        found = (self._entry(self._at(slot)) for slot in range(len(self)))
+        return [entry for entry in found if entry is not None]
+
+    def _entry(self, at: int) -> Entry | None:
+        if self._memory[at] != 1:
+            return None
+        length, stage, crashes = _HEAD.unpack_from(self._memory, at + 1)
+        with suppress(ValueError):  # no stage, or no UTF-8
+            name = bytes(self._memory[at + _NAME_AT : at + _NAME_AT + length]).decode()
+            if 0 < length <= _LONGEST:
+                return Entry(name, Stage(stage), crashes)
+        return None
+
+    def _at(self, slot: int) -> int:
+        return _GENERATION.size + slot * _SLOT_BYTES
+
+
+def _spelled(name: str) -> bytes:
+    spelled = name.encode(errors="replace")
+    if len(spelled) <= _LONGEST:
+        return spelled
+    return hashlib.sha256(spelled).hexdigest().encode()
