@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from dragoman_producer.client import TranslationClient
     from dragoman_producer.errors import (
         AlreadyCompleted,
+        BrokenKey,
         BrokerRefused,
         BrokerUnreachable,
         ClientClosed,
         DragomanError,
         IdTaken,
         JobTooLarge,
+        ReplaysUsedUp,
         ResultTimeout,
         SomeNotSubmitted,
         StoreRefused,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlreadyCompleted",
+    "BrokenKey",
     "BrokerRefused",
     "BrokerUnreachable",
     "ClientClosed",
@@ -46,6 +49,7 @@ __all__ = [
     "JobHandle",
     "JobStatus",
     "JobTooLarge",
+    "ReplaysUsedUp",
     "ResultTimeout",
     "SettingsError",
     "SomeNotSubmitted",

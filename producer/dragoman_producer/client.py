@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable
 from types import TracebackType
 from typing import Any, Final, Self
 
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed, JobTooLarge
-from dragoman_producer.handle import JobHandle
+from dragoman_producer.handle import JobHandle, check_document_id, check_job_id
 from dragoman_producer.publisher import Publisher, RecordTooLarge
 from dragoman_producer.refusal import Refusal, record_refusal
 from dragoman_producer.state import Expected, JobState
@@ -79,16 +79,33 @@ class TranslationClient:
         """Publish one job and return once Kafka has acknowledged it.
 
         Submitting the same job twice is harmless: there is one result. ``again`` runs a failed,
-        cancelled or expired job once more. ``traceparent`` (W3C) travels as a header.
+        cancelled or expired job once more. ``traceparent`` (W3C) travels as a header. A
+        cancellation of the job's document no longer holds.
 
-        Raises SubmitFailed for what is wrong with this job (JobTooLarge, IdTaken,
-        AlreadyCompleted), Unreachable, BrokerRefused and StoreRefused. After an Unreachable the
-        job may have arrived all the same; submit it again.
+        Raises SubmitFailed for what is wrong with this job (JobTooLarge, IdTaken, BrokenKey,
+        AlreadyCompleted, ReplaysUsedUp), Unreachable, BrokerRefused and StoreRefused. After an
+        Unreachable the job may have arrived all the same; submit it again.
         """
+        return await self._submit(job, set(), again=again, traceparent=traceparent)
+
+    async def _submit(
+        self,
+        job: TranslationJob,
+        reopened: set[str],
+        *,
+        again: bool,
+        traceparent: str | None = None,
+    ) -> JobHandle:
+        """``reopened``: documents that this submission has reopened, to which it adds."""
         self._check_open()
         value = encode_job(job)
         expected = Expected(job.job_id, open_record(value).fingerprint)
-        created = await self._store.stub(job.job_id)
+        document_id = job.document.document_id if job.document else None
+        if document_id in reopened:
+            document_id = None
+        elif document_id is not None:
+            reopened.add(document_id)
+        created = await self._store.stub(job.job_id, document_id)
         if not created:
             state = await self._store.state(job.job_id)
             expected = resubmitted(expected, state, again=again)
@@ -113,20 +130,31 @@ class TranslationClient:
         Jobs are drawn as they are needed, so the source may be endless. A job that is refused
         stops no other: its handle is left out, and after the last job SomeNotSubmitted holds each
         refusal. What keeps every job from being published (Unreachable, ...) is raised at once.
+
+        An earlier cancellation of a document no longer holds; one that comes while the jobs are
+        being submitted does.
         """
-        async for handle in submit_each(self.submit, jobs, again=again, in_flight=in_flight):
+        reopened: set[str] = set()
+
+        def submit(job: TranslationJob, *, again: bool) -> Awaitable[JobHandle]:
+            return self._submit(job, reopened, again=again)
+
+        async for handle in submit_each(submit, jobs, again=again, in_flight=in_flight):
             yield handle
 
     # --- reading --------------------------------------------------------------------------------
 
     def job(self, job_id: str) -> JobHandle:
-        """The handle of any job, whoever submitted it. Reads nothing yet."""
-        return JobHandle(Expected(job_id), self)
+        """The handle of any job, whoever submitted it. Reads nothing yet. Raises ValueError."""
+        return JobHandle(Expected(check_job_id(job_id)), self)
 
     async def cancel(self, *, document_id: str) -> None:
-        """Cancel all jobs of a document: those under way are aborted, those to come not run."""
+        """Cancel all jobs of a document: those under way are aborted, those to come not run.
+
+        It holds until a job of the document is submitted or replayed again. Raises ValueError.
+        """
         self._check_open()
-        await self._store.cancel_document(document_id)
+        await self._store.cancel_document(check_document_id(document_id))
 
     async def state(self, job_id: str) -> JobState | None:
         """For handles: what the job's key says now. Concurrent calls share a round trip."""

@@ -13,11 +13,15 @@ Reply = TypeVar("Reply")
 class Coalescer(Generic[Request, Reply]):
     """Joins calls that arrive while a flush is under way into the next one.
 
-    ``flush`` answers a batch in its order; what it raises, every caller of the batch gets.
+    ``flush`` answers a batch in its order; what it raises, every caller of the batch gets, and an
+    exception in place of a reply only that one's caller.
     """
 
     def __init__(
-        self, flush: Callable[[Sequence[Request]], Awaitable[Sequence[Reply]]], *, at_most: int
+        self,
+        flush: Callable[[Sequence[Request]], Awaitable[Sequence[Reply | Exception]]],
+        *,
+        at_most: int,
     ) -> None:
         self._flush = flush
         self._at_most = at_most
@@ -61,8 +65,16 @@ class Coalescer(Generic[Request, Reply]):
                 future.set_exception(error)
         else:
             for (_, future), reply in zip(batch, replies, strict=True):
-                if not future.done():
-                    future.set_result(reply)
+                _settle(future, reply)
+
+
+def _settle(future: asyncio.Future[Reply], reply: Reply | Exception) -> None:
+    if future.done():
+        return
+    if isinstance(reply, Exception):
+        future.set_exception(reply)
+    else:
+        future.set_result(reply)
 
 
 def _open(batch: list[tuple[Request, asyncio.Future[Reply]]]) -> Iterable[asyncio.Future[Reply]]:

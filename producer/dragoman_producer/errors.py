@@ -7,11 +7,13 @@
     ├── BrokerRefused              Kafka answered, but refused: no such topic, no right to write
     ├── StoreRefused               Redis answered, but refused: out of memory, for example
     │   └── WrongStore             redis.url does not fit it: user, password, database, kind
-    ├── Unreadable                 a job's key holds what this version does not understand
     ├── ClientClosed               the client was closed while something waited on it
     ├── SubmitFailed               this job was not published; others are unharmed
     │   ├── JobTooLarge            the record is over the limit of the contract or the broker's own
     │   ├── IdTaken                another payload owns the id (also raised by status and result)
+    │   ├── BrokenKey              its Redis key is not one of ours (also by status and result)
+    │   ├── Unreadable             its key is of a newer version (also by status and result)
+    │   ├── ReplaysUsedUp          ``again`` on a job whose replay number can grow no more
     │   └── AlreadyCompleted       ``again`` on a job that has its translation
     ├── SomeNotSubmitted           end of submit_many: each refused job with its SubmitFailed
     ├── ResultTimeout              no terminal state yet; the job goes on
@@ -55,16 +57,6 @@ class WrongStore(StoreRefused):
     """Redis is not what ``redis.url`` says, or does not let its user do what a client does."""
 
 
-class Unreadable(DragomanError):
-    """A job's key holds what this version does not understand; a newer client may."""
-
-    def __init__(self, job_id: str, what: str) -> None:
-        super().__init__(
-            f"job {job_id}: cannot read its {what}; is this client older than the worker?"
-        )
-        self.job_id = job_id
-
-
 class ClientClosed(DragomanError):
     """The client was closed while something still waited on it."""
 
@@ -76,6 +68,13 @@ class SubmitFailed(DragomanError):
         super().__init__(f"job {job_id}: {why}")
         self.job_id = job_id
         self.why = why
+
+
+class Unreadable(SubmitFailed):
+    """A job's key holds what this version does not understand; a newer client may."""
+
+    def __init__(self, job_id: str, what: str) -> None:
+        super().__init__(job_id, f"cannot read its {what}; is this client older than the worker?")
 
 
 class JobTooLarge(SubmitFailed):
@@ -99,6 +98,28 @@ class IdTaken(SubmitFailed):
 
     def __init__(self, job_id: str) -> None:
         super().__init__(job_id, "another job with another payload owns this id; use a new id")
+
+
+class BrokenKey(SubmitFailed):
+    """The job's Redis key holds what no Dragoman writes: another type, or no text."""
+
+    def __init__(self, job_id: str, key: str, what: str) -> None:
+        super().__init__(
+            job_id,
+            f"the Redis key {key} {what}: another program wrote it; use a new id, delete the key, "
+            "or set redis.key_prefix",
+        )
+        self.key = key
+
+
+class ReplaysUsedUp(SubmitFailed):
+    """The replay number of the job's key is the largest there is."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(
+            job_id,
+            "its replay number is the largest there is, so it cannot run again; use a new id",
+        )
 
 
 class AlreadyCompleted(SubmitFailed):
@@ -136,5 +157,5 @@ class TranslationRejected(DragomanError):
     def __init__(self, result: TranslationResult) -> None:
         self.result = result
         self.code = result.error.code if result.error else result.status
-        why = f"{self.code}: {result.error.message}" if result.error else self.code
+        why = f"{self.code}: {result.error.message}" if result.error else "no text is stored"
         super().__init__(f"job {result.job_id} is {result.status}: {why}")

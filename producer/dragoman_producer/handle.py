@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import re
+from typing import Final, Protocol
 
 from dragoman_producer.errors import TranslationRejected
 from dragoman_producer.state import Expected, JobState
+from dragoman_schemas.jobs import DOCUMENT_ID_PATTERN, JOB_ID_PATTERN
 from dragoman_schemas.results import JobStatus, TranslationResult
+
+_JOB_ID: Final = re.compile(JOB_ID_PATTERN)
+_DOCUMENT_ID: Final = re.compile(DOCUMENT_ID_PATTERN)
 
 
 class Jobs(Protocol):
@@ -26,6 +31,20 @@ class Jobs(Protocol):
     async def cancel_job(self, job_id: str) -> JobStatus:
         """Cancel a job and answer the status it has then; idempotent."""
         ...
+
+
+def check_job_id(job_id: str) -> str:
+    """The id, if a job can have it. Raises ValueError."""
+    if not _JOB_ID.match(job_id):
+        raise ValueError(f"{job_id[:40]!r} is not a job id: 1-128 of A-Z a-z 0-9 . _ : -")
+    return job_id
+
+
+def check_document_id(document_id: str) -> str:
+    """The id, if a document can have it. Raises ValueError."""
+    if not _DOCUMENT_ID.match(document_id):
+        raise ValueError(f"{document_id[:40]!r} is not a document id: 1-110 of A-Z a-z 0-9 . _ : -")
+    return document_id
 
 
 class JobHandle:
@@ -81,7 +100,8 @@ class JobHandle:
         """
         result = await self.result(timeout_s)
         texts = [item.text for item in result.translations if item.text is not None]
-        if result.status != JobStatus.COMPLETED.value or len(texts) != len(result.translations):
+        complete = bool(texts) and len(texts) == len(result.translations)
+        if result.status != JobStatus.COMPLETED.value or not complete:
             raise TranslationRejected(result)
         return texts
 

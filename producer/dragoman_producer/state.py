@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from dragoman_producer.errors import IdTaken, Unreadable
 from dragoman_schemas.results import TERMINAL_STATUSES, JobStatus, TranslationResult
 from dragoman_schemas.wire import decode_result
@@ -54,10 +56,17 @@ class Expected:
         if state.result:
             try:
                 return decode_result(state.result)
-            except ValueError as error:
-                raise Unreadable(self.job_id, f"result: {error}") from None
+            except ValidationError as error:
+                raise Unreadable(self.job_id, f"result ({_first_problem(error)})") from None
         return TranslationResult.model_validate({"job_id": self.job_id, "status": status.value})
 
     def _check_owner(self, state: JobState) -> None:
         if self.fingerprint and state.fingerprint and state.fingerprint != self.fingerprint:
             raise IdTaken(self.job_id)
+
+
+def _first_problem(error: ValidationError) -> str:
+    """One problem in one line, without what it quotes: a result holds a user's text."""
+    problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = ".".join(str(step)[:40] for step in problem["loc"])
+    return f"{place}: {problem['msg'][:200]}" if place else problem["msg"][:200]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+from redis.exceptions import ResponseError
 
 from dragoman_producer.coalesce import Coalescer
+from dragoman_producer.errors import BrokenKey, DragomanError, Unreadable
 from dragoman_producer.redis_link import RedisLink
 from dragoman_producer.state import JobState
 from dragoman_schemas import names, scripts
@@ -27,6 +30,8 @@ _WAIT_FOR_EVENTS_MS: Final = 1000
 _BEFORE_ALL_EVENTS: Final = "0-0"
 
 Arguments = Sequence[str | bytes]
+Answer = TypeVar("Answer")
+_Stub = tuple[str, str | None]
 
 
 class JobStore:
@@ -39,8 +44,8 @@ class JobStore:
         self._keys = names.Keys(settings.key_prefix)
         self._live_ttl_ms = settings.live_ttl_s * 1000
         self._link = RedisLink(settings, connect_timeout_s=connect_timeout_s)
-        self._stubs = Coalescer(self._write_stubs, at_most=_CALLS_A_PIPELINE)
-        self._states = Coalescer(self.read, at_most=_CALLS_A_PIPELINE)
+        self._stubs = Coalescer[_Stub, bool](self._write_stubs, at_most=_CALLS_A_PIPELINE)
+        self._states = Coalescer[str, JobState | None](self.read, at_most=_CALLS_A_PIPELINE)
 
     async def close(self) -> None:
         """End calls under way and every connection."""
@@ -50,16 +55,23 @@ class JobStore:
 
     # --- one job --------------------------------------------------------------------------------
 
-    async def stub(self, job_id: str) -> bool:
-        """Announce a job as queued; False if the id has a key already, which is left alone."""
-        return await self._stubs.ask(job_id)
+    async def stub(self, job_id: str, reopens: str | None = None) -> bool:
+        """Announce a job as queued; False if the id has a key already, which is left alone.
+
+        ``reopens`` is the document of a new submission: its cancellation no longer holds. Raises
+        BrokenKey.
+        """
+        return await self._stubs.ask((job_id, reopens))
 
     async def state(self, job_id: str) -> JobState | None:
-        """What the job's key says now; None without a key."""
+        """What the job's key says now; None without a key. Raises BrokenKey."""
         return await self._states.ask(job_id)
 
     async def cancel(self, job_id: str) -> JobStatus:
-        """Cancel a job, telling the workers if it runs; the status that stands then."""
+        """Cancel a job, telling the workers if it runs; the status that stands then.
+
+        Raises BrokenKey and Unreadable.
+        """
         now = now_rfc3339()
         result = TranslationResult.model_validate(
             {"job_id": job_id, "status": "cancelled", "timing": {"finished_at": now}}
@@ -67,11 +79,13 @@ class JobStore:
         arguments = scripts.cancel_args(
             now=now, live_ttl_ms=self._live_ttl_ms, result=encode_result(result)
         )
-        (reply,) = await self._call(scripts.CANCEL, [(job_id, arguments)])
-        answer = scripts.parse_cancel(reply)
+        answer = await self._call_one(scripts.CANCEL, job_id, arguments, scripts.parse_cancel)
         if answer.effect is scripts.CancelEffect.REQUESTED:
             await self._tell_workers({"job_id": job_id})
-        return JobStatus(answer.status)
+        try:
+            return JobStatus(answer.status)
+        except ValueError:
+            raise Unreadable(job_id, f"status {answer.status[:40]!r}") from None
 
     async def fail(self, result: TranslationResult, *, ttl_ms: int) -> bool:
         """End a job that no worker will ever see; False if it has another end or owner by now."""
@@ -84,8 +98,10 @@ class JobStore:
             fingerprint=result.fingerprint or "",
             deliveries=0,
         )
-        (reply,) = await self._call(scripts.FINISH, [(result.job_id, arguments)])
-        written = scripts.parse_finish(reply).written
+        answer = await self._call_one(
+            scripts.FINISH, result.job_id, arguments, scripts.parse_finish
+        )
+        written = answer.written
         if written:
             await self._announce(result)
         return written
@@ -100,10 +116,17 @@ class JobStore:
 
     # --- many jobs ------------------------------------------------------------------------------
 
-    async def read(self, job_ids: Sequence[str]) -> list[JobState | None]:
-        """The states of several jobs, in their order, by one pipeline a server."""
+    async def read(self, job_ids: Sequence[str]) -> list[JobState | DragomanError | None]:
+        """The states of several jobs, in their order, by one pipeline a server.
+
+        A key that is not one of ours is a BrokenKey in place of its state.
+        """
         calls = [[("HMGET", self._keys.job(job_id), *_FIELDS)] for job_id in job_ids]
-        return [_state(self._link.checked(reply)) for (reply,) in await self._link.send(*calls)]
+        replies = await self._link.send(*calls)
+        return [
+            self._parsed(job_id, reply, _state)
+            for job_id, (reply,) in zip(job_ids, replies, strict=True)
+        ]
 
     async def newest_event(self) -> str:
         """The id of the newest event, or one before all events."""
@@ -122,20 +145,49 @@ class JobStore:
 
     # --- inside ---------------------------------------------------------------------------------
 
-    async def _write_stubs(self, job_ids: Sequence[str]) -> list[bool]:
+    async def _write_stubs(self, stubs: Sequence[_Stub]) -> list[bool | DragomanError]:
         arguments = scripts.stub_args(queued_at=now_rfc3339(), live_ttl_ms=self._live_ttl_ms)
-        replies = await self._call(scripts.STUB, [(job_id, arguments) for job_id in job_ids])
-        return [scripts.parse_stub(reply).written for reply in replies]
-
-    async def _call(
-        self, script: scripts.Script, calls: Sequence[tuple[str, Arguments]]
-    ) -> list[Any]:
-        """Run a script on several jobs by one pipeline a server."""
-        evalsha = [
-            [("EVALSHA", script.sha1, 1, self._keys.job(job_id), *arguments)]
-            for job_id, arguments in calls
+        reopened = {document_id for _, document_id in stubs if document_id is not None}
+        cancels = [[("DEL", self._keys.document_cancel(name))] for name in sorted(reopened)]
+        written = [self._evalsha(scripts.STUB, job_id, arguments) for job_id, _ in stubs]
+        replies = await self._link.send(*cancels, *written)
+        for (reply,) in replies[: len(cancels)]:
+            self._link.checked(reply)
+        return [
+            self._parsed(job_id, reply, lambda reply: scripts.parse_stub(reply).written)
+            for (job_id, _), (reply,) in zip(stubs, replies[len(cancels) :], strict=True)
         ]
-        return [self._link.checked(reply) for (reply,) in await self._link.send(*evalsha)]
+
+    async def _call_one(
+        self,
+        script: scripts.Script,
+        job_id: str,
+        arguments: Arguments,
+        parse: Callable[[Any], Answer],
+    ) -> Answer:
+        """Run a script on one job. Raises BrokenKey."""
+        ((reply,),) = await self._link.send(self._evalsha(script, job_id, arguments))
+        answer = self._parsed(job_id, reply, parse)
+        if isinstance(answer, DragomanError):
+            raise answer
+        return answer
+
+    def _evalsha(
+        self, script: scripts.Script, job_id: str, arguments: Arguments
+    ) -> Sequence[Command]:
+        return [("EVALSHA", script.sha1, 1, self._keys.job(job_id), *arguments)]
+
+    def _parsed(
+        self, job_id: str, reply: Any, parse: Callable[[Any], Answer]
+    ) -> Answer | DragomanError:
+        """What a reply says of one job; a key that is not one of ours spoils no other's reply."""
+        if isinstance(reply, ResponseError) and "WRONGTYPE" in str(reply):
+            return BrokenKey(job_id, self._keys.job(job_id), "is not a hash")
+        try:
+            return parse(self._link.checked(reply))
+        except ValueError as error:  # bytes that are not UTF-8 too
+            what = f"holds a field that is not readable ({type(error).__name__})"
+            return BrokenKey(job_id, self._keys.job(job_id), what)
 
     async def _tell_workers(self, what: dict[str, str]) -> None:
         await self._link.ask(*_xadd(self._keys.cancels, names.CANCELS_MAXLEN, what))
@@ -171,4 +223,5 @@ def _state(fields: Sequence[bytes | None]) -> JobState | None:
 
 
 def _text(value: bytes | str | None) -> str:
-    return value.decode() if isinstance(value, bytes) else value or ""
+    """Hints may be anybody's: what is not UTF-8 names no job."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value or ""

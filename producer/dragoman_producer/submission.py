@@ -6,10 +6,16 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable
 from dataclasses import replace
 from typing import Final, Protocol
 
-from dragoman_producer.errors import AlreadyCompleted, SomeNotSubmitted, SubmitFailed
+from dragoman_producer.errors import (
+    AlreadyCompleted,
+    ReplaysUsedUp,
+    SomeNotSubmitted,
+    SubmitFailed,
+)
 from dragoman_producer.handle import JobHandle
 from dragoman_producer.state import Expected, JobState
 from dragoman_producer.window import in_order
+from dragoman_schemas.fingerprint import MAX_SAFE_INTEGER
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import JobStatus
 
@@ -23,13 +29,18 @@ class Submit(Protocol):
 
 
 def resubmitted(expected: Expected, state: JobState | None, *, again: bool) -> Expected:
-    """What to wait for when the id has a key already. Raises IdTaken and AlreadyCompleted."""
+    """What to wait for when the id has a key already.
+
+    Raises IdTaken, AlreadyCompleted and ReplaysUsedUp.
+    """
     status = expected.status_in(state)
     if state is None or not again:
         return replace(expected, already=status)
     if status is JobStatus.COMPLETED:
         raise AlreadyCompleted(expected.job_id)
     if status in _REOPENABLE:
+        if state.replays >= MAX_SAFE_INTEGER:
+            raise ReplaysUsedUp(expected.job_id)
         return replace(expected, replay=state.replays + 1)
     return replace(expected, already=status)
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from dragoman_producer.errors import ClientClosed, JobTooLarge, ResultTimeout
-from dragoman_producer.handle import JobHandle
+from dragoman_producer.handle import JobHandle, check_document_id, check_job_id
 from dragoman_producer.state import Expected, JobState
 from dragoman_producer.submission import resubmitted, submit_each
 from dragoman_schemas import names
@@ -102,6 +102,8 @@ class InMemoryClient:
             expected = resubmitted(expected, self._keys[job.job_id].state, again=again)
         if len(value) > names.MAX_RECORD_BYTES:
             raise self._too_large(job, len(value))
+        if job.document is not None:
+            self._cancelled_documents.discard(job.document.document_id)
         self.submitted.append(job)
         kept = self._keys.setdefault(job.job_id, _Kept(JobState(JobStatus.QUEUED)))
         if kept.state.status not in TERMINAL_STATUSES or expected.replay > kept.state.replays:
@@ -123,12 +125,12 @@ class InMemoryClient:
 
     def job(self, job_id: str) -> JobHandle:
         """See TranslationClient.job."""
-        return JobHandle(Expected(job_id), self)
+        return JobHandle(Expected(check_job_id(job_id)), self)
 
     async def cancel(self, *, document_id: str) -> None:
         """See TranslationClient.cancel."""
         self._check_open()
-        self._cancelled_documents.add(document_id)
+        self._cancelled_documents.add(check_document_id(document_id))
 
     async def state(self, job_id: str) -> JobState | None:
         """For handles: what the job's key would say."""

@@ -34,8 +34,8 @@ _PAUSE_AFTER_OUTAGE_S: Final = 0.5
 class Keys(Protocol):
     """What the watch reads; each method may raise Unreachable and StoreRefused."""
 
-    async def read(self, job_ids: Sequence[str]) -> list[JobState | None]:
-        """The states of several jobs, in their order."""
+    async def read(self, job_ids: Sequence[str]) -> Sequence[JobState | DragomanError | None]:
+        """The states of several jobs, in their order; an error for a key that is not readable."""
         ...
 
     async def state(self, job_id: str) -> JobState | None:
@@ -67,11 +67,13 @@ class _Waiter:
         self.look_again_at = now + self.pause_s
         self.pause_s = min(self.pause_s * 1.5, _LAST_LOOK_AGAIN_S)
 
-    def judge(self, state: JobState | None) -> None:
-        """End the wait if the state is the end waited for, or shows another owner."""
+    def judge(self, state: JobState | DragomanError | None) -> None:
+        """End the wait if the state is the end waited for, not readable, or another owner's."""
         if self.ended.done():
             return
         try:
+            if isinstance(state, DragomanError):
+                raise state
             result = self.expected.end_in(state)
         except DragomanError as error:
             self.ended.set_exception(error)

@@ -6,13 +6,23 @@ Each is a module here. Nothing heavy is loaded before a command runs, so that --
 from __future__ import annotations
 
 import logging
+import os
 import sys
+from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dragoman_producer.cli import audit, dead_letters, results, submit, topics
-from dragoman_producer.cli.terminal import ALL_WELL, FAILED, INTERRUPTED, WRONG_USAGE, say
+from dragoman_producer.cli.terminal import (
+    ALL_WELL,
+    FAILED,
+    INTERRUPTED,
+    WRONG_USAGE,
+    flushed,
+    say,
+)
 
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -20,8 +30,7 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 def dragoman() -> int:
     """Run the `dragoman` command; the status it ends with."""
     logging.disable(logging.CRITICAL)  # what libraries log about a refused connection is said once
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    _prepare_streams()
     try:
         status: int = _commands()(prog_name="dragoman", standalone_mode=False) or ALL_WELL
     except KeyboardInterrupt:
@@ -30,10 +39,22 @@ def dragoman() -> int:
         status = FAILED
     except _USAGE_ERROR as error:
         status = _wrong_usage(error)
+    except OSError as error:
+        say(f"dragoman: {error.filename or 'standard output'}: {error.strerror or error}")
+        status = FAILED
     except Exception as error:  # noqa: BLE001 - a traceback tells the person at the shell nothing
         say(f"dragoman: a fault of the program, please report it: {type(error).__name__}: {error}")
         status = FAILED
-    return status
+    return status if flushed() else max(status, FAILED)
+
+
+def _prepare_streams() -> None:
+    """A stream that the caller has closed is None, and one in another encoding fails late."""
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - until the process exits
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 def _commands() -> typer.Typer:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 _UNKNOWN = "unknown"
+_UNREADABLE = "unreadable"
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Job ids.")]
 
@@ -59,7 +60,7 @@ def result(
             return _not_ended(job_id, found, as_json=as_json)
         return show(found, as_json=as_json)
 
-    run(_each(job_ids, one, told, Connection(config, kafka, redis)))
+    run(_each(job_ids, one, told, Connection(config, kafka, redis), as_json=as_json))
 
 
 def status(
@@ -79,7 +80,7 @@ def status(
         _put_status(job_id, found or _UNKNOWN, as_json=as_json)
         return ALL_WELL
 
-    run(_each(job_ids, one, told, Connection(config, kafka, redis)))
+    run(_each(job_ids, one, told, Connection(config, kafka, redis), as_json=as_json))
 
 
 def cancel(
@@ -110,18 +111,18 @@ def cancel(
             say(f"job {job_id} was unknown until now: one that comes later will not be run")
         return ALL_WELL if now in {"cancelled", "running"} else PARTLY
 
-    run(_each(job_ids or [], one, told, Connection(config, kafka, redis)))
+    run(_each(job_ids or [], one, told, Connection(config, kafka, redis), as_json=as_json))
 
 
 def show(found: TranslationResult, *, as_json: bool) -> int:
     """Print one result; the status it stands for. Of several items, a line each."""
     if as_json:
         put_json(found.model_dump(mode="json", by_alias=True))
-    elif found.status == "completed":
+    elif found.status == "completed" and found.translations:
         put("\n".join(item.text or "" for item in found.translations))
     else:
         error = found.error
-        why = f"{error.code}: {error.message}" if error else "no translation"
+        why = f"{error.code}: {error.message}" if error else "no text is stored"
         say(f"job {found.job_id} is {found.status}: {why}; --json shows all that is known")
     return ALL_WELL if found.status == "completed" else FAILED
 
@@ -143,20 +144,58 @@ def _not_ended(job_id: str, found: JobStatus | None, *, as_json: bool) -> int:
     return PARTLY
 
 
+def show_error(job_id: str, error: Exception, *, as_json: bool) -> int:
+    """Print what keeps one job from being reported; the status it stands for."""
+    say(f"dragoman: {error}")
+    if as_json:
+        put_json({"job_id": job_id, "status": _UNREADABLE, "error": str(error)})
+    return FAILED
+
+
+def _check_ids(job_ids: list[str]) -> None:
+    from dragoman_producer.handle import check_job_id
+
+    try:
+        for job_id in job_ids:
+            check_job_id(job_id)
+    except ValueError as error:
+        say(f"dragoman: {error}")
+        raise typer.Exit(WRONG_USAGE) from None
+
+
 async def _each(
     job_ids: list[str],
     one: Callable[[JobHandle], Awaitable[Found]],
     told: Callable[[str, Found], int],
     connection: Connection,
+    *,
+    as_json: bool,
 ) -> int:
-    """Ask for all jobs at once and tell of each in the order of the arguments; the worst status."""
+    """Ask for all jobs at once and tell of each in the order of the arguments; the worst status.
+
+    A job that cannot be read or cancelled keeps no other from being reported.
+    """
     from dragoman_producer.client import TranslationClient  # keeps --help fast
+    from dragoman_producer.errors import SubmitFailed
+
+    _check_ids(job_ids)
+
+    def tell(job_id: str, found: Found | SubmitFailed) -> int:
+        if isinstance(found, SubmitFailed):
+            return show_error(job_id, found, as_json=as_json)
+        return told(job_id, found)
+
+    async def attempt(handle: JobHandle) -> Found | SubmitFailed:
+        try:
+            return await one(handle)
+        except SubmitFailed as error:
+            return error
 
     async with TranslationClient(settings=connection.settings()) as client:
-        asked = [asyncio.ensure_future(one(client.job(job_id))) for job_id in job_ids]
+        asked = [asyncio.ensure_future(attempt(client.job(job_id))) for job_id in job_ids]
         try:
             statuses = [
-                told(job_id, await found) for job_id, found in zip(job_ids, asked, strict=True)
+                tell(job_id, await found) for job_id, found in zip(job_ids, asked, strict=True)
             ]
         finally:
             for unfinished in asked:
@@ -168,8 +207,12 @@ async def _each(
 async def _cancel_document(document_id: str, connection: Connection, *, as_json: bool) -> int:
     from dragoman_producer.client import TranslationClient  # keeps --help fast
 
-    async with TranslationClient(settings=connection.settings()) as client:
-        await client.cancel(document_id=document_id)
+    try:
+        async with TranslationClient(settings=connection.settings()) as client:
+            await client.cancel(document_id=document_id)
+    except ValueError as error:
+        say(f"dragoman cancel: --document: {error}")
+        return WRONG_USAGE
     if as_json:
         put_json({"document_id": document_id, "status": "cancelled"})
     else:

@@ -157,6 +157,8 @@ def _stdin() -> str:
     """All of stdin; the newline that ends it is no part of the text."""
     from dragoman_producer.cli.inputs import WrongInput  # keeps --help fast
 
+    if sys.stdin is None:
+        raise WrongInput("stdin is closed: give TEXT, FILE.jsonl, or `-` with text on stdin")
     try:
         return sys.stdin.buffer.read().decode().removesuffix("\n")
     except UnicodeDecodeError as error:
@@ -212,7 +214,8 @@ def _status(submission: _Submission) -> int:
 
 async def _await_results(submission: _Submission) -> int:
     """Print results in the order of the jobs; as JSON, as they end."""
-    from dragoman_producer.cli.results import show  # keeps --help fast
+    from dragoman_producer.cli.results import show, show_error  # keeps --help fast
+    from dragoman_producer.errors import SubmitFailed
 
     waits = [asyncio.ensure_future(handle.result()) for handle in submission.handles]
     ordered = asyncio.as_completed(waits) if submission.as_json else waits
@@ -220,7 +223,11 @@ async def _await_results(submission: _Submission) -> int:
     try:
         with progress("translated", len(waits)) as advance:
             for waiting in ordered:
-                status = max(status, show(await waiting, as_json=submission.as_json))
+                try:
+                    shown = show(await waiting, as_json=submission.as_json)
+                except SubmitFailed as error:
+                    shown = show_error(error.job_id, error, as_json=submission.as_json)
+                status = max(status, shown)
                 advance()
     finally:
         for unfinished in waits:

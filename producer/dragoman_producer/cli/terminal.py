@@ -44,7 +44,6 @@ def run(work: Coroutine[Any, Any, int], interrupted: Callable[[], str] = lambda:
 
     try:
         status = asyncio.run(work)
-        sys.stdout.flush()
     except (SettingsError, WrongStore) as error:
         say(f"dragoman: {error}")
         status = WRONG_USAGE
@@ -55,10 +54,24 @@ def run(work: Coroutine[Any, Any, int], interrupted: Callable[[], str] = lambda:
         say(f"dragoman: interrupted{interrupted()}")
         status = INTERRUPTED
     except BrokenPipeError:
-        # Whoever read stdout has gone; nothing more can be said there, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        flushed()
         status = FAILED
     raise typer.Exit(status)
+
+
+def flushed() -> bool:
+    """Whether stdout took all that was printed; if not, nothing more is printed, not even at exit.
+
+    A reader that has gone is no error to report; a full disk is.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            say(f"dragoman: standard output: {error.strerror}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
 
 
 @contextmanager

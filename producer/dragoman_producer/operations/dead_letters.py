@@ -98,10 +98,11 @@ class _Replaying:
     ) -> None:
         self._wanted = wanted
         self._options = options
-        self._planner = ReplayPlanner()
+        self._planner = ReplayPlanner(settings.kafka.topic_names)
         self._keys = JobKeys(settings)
         self._publisher = Publisher(settings.kafka, connect_timeout_s=settings.connect_timeout_s)
         self._pace = _Pace(options.rate)
+        self._reopened: set[str] = set()
         self.sum = ReplaySum()
 
     async def close(self) -> None:
@@ -155,6 +156,7 @@ class _Replaying:
             return decision
         if not self._options.dry_run:
             await self._pace.turn()
+            await self._reopen(decision.document_id)
             try:
                 # A record may have no key, and its copy has none then; aiokafka takes that.
                 key = cast("bytes", decision.key)
@@ -164,6 +166,12 @@ class _Replaying:
             except RecordTooLarge:
                 return Skip.TOO_LARGE
         return decision.number
+
+    async def _reopen(self, document_id: str | None) -> None:
+        """Let a cancelled document's jobs run; once, for it may be cancelled meanwhile."""
+        if document_id is not None and document_id not in self._reopened:
+            self._reopened.add(document_id)
+            await self._keys.reopen(document_id)
 
 
 class _Pace:

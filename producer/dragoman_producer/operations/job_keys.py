@@ -54,22 +54,36 @@ class JobKeys:
     async def read(self, job_ids: Sequence[str]) -> list[JobKey | None]:
         """The keys in the order of the ids; None without a key, by one pipeline a server.
 
-        Raises StoreUnreachable and StoreRefused. A key of another type is another owner's.
+        Raises StoreUnreachable and StoreRefused. A key of another type, or that
+        holds what no Dragoman writes, is another owner's.
         """
 
         calls = [[("HMGET", self._keys.job(job_id), *_FIELDS)] for job_id in job_ids]
         replies = await self._link.send(*calls) if calls else []
         return [self._job_key(reply) for (reply,) in replies]
 
+    async def reopen(self, document_id: str) -> None:
+        """Remove the cancellation of a document. Raises StoreUnreachable and StoreRefused."""
+        await self._link.ask("DEL", self._keys.document_cancel(document_id))
+
     def _job_key(self, reply: Any) -> JobKey | None:
         if isinstance(reply, ResponseError) and str(reply).startswith("WRONGTYPE"):
             return JobKey("", _FOREIGN_OWNER)
-        status, fingerprint, replays, finished_at = self._link.checked(reply)
-        if status is None:
+        fields = self._link.checked(reply)
+        if fields[0] is None:
             return None
-        return JobKey(
-            status=status.decode(),
-            fingerprint=fingerprint.decode() if fingerprint else None,
-            replays=int(replays or 0),
-            finished_at=finished_at.decode() if finished_at else None,
-        )
+        try:
+            return _parsed(*fields)
+        except ValueError:  # no text, or no number
+            return JobKey("", _FOREIGN_OWNER)
+
+
+def _parsed(
+    status: bytes, fingerprint: bytes | None, replays: bytes | None, finished_at: bytes | None
+) -> JobKey:
+    return JobKey(
+        status=status.decode(),
+        fingerprint=fingerprint.decode() if fingerprint else None,
+        replays=int(replays or 0),
+        finished_at=finished_at.decode() if finished_at else None,
+    )

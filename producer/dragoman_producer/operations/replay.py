@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,11 +15,13 @@ from dragoman_producer.operations.digests import DigestTable, digest_of
 from dragoman_producer.operations.job_keys import JobKey
 from dragoman_producer.operations.letters import DeadLetter, Headers
 from dragoman_schemas import names
-from dragoman_schemas.jobs import Rfc3339
+from dragoman_schemas.fingerprint import MAX_SAFE_INTEGER
+from dragoman_schemas.jobs import DocumentId, Rfc3339
 from dragoman_schemas.wire import UnreadableRecord, open_record
 
 _SEEN: Final = 1
 _TIME: Final[TypeAdapter[datetime]] = TypeAdapter(Rfc3339)
+_DOCUMENT_ID: Final[TypeAdapter[str]] = TypeAdapter(DocumentId)
 
 
 class Skip(StrEnum):
@@ -33,7 +36,9 @@ class Skip(StrEnum):
     UNREADABLE = "unreadable"
     HEADERS_ONLY = "headers_only"
     NO_ORIGIN = "no_origin"
+    OTHER_TOPIC = "other_topic"
     TOO_LARGE = "too_large"
+    NUMBER_USED_UP = "number_used_up"
 
 
 SAID_OF_SKIP: Final = {
@@ -46,7 +51,11 @@ SAID_OF_SKIP: Final = {
     Skip.UNREADABLE: "it has no readable job id, so no worker could ever name its end",
     Skip.HEADERS_ONLY: "the record was too large to be kept: only its headers are here",
     Skip.NO_ORIGIN: "it does not say which topic it came from",
+    Skip.OTHER_TOPIC: "its topic is not in kafka.topics; name it there to replay it",
     Skip.TOO_LARGE: "the broker takes no record of its size",
+    Skip.NUMBER_USED_UP: (
+        "its job's replay number is the largest there is; submit the text under a new id"
+    ),
 }
 NO_LOSS: Final = frozenset({Skip.DUPLICATE, Skip.SAME_JOB})
 """Skips after which nothing is left out: the job itself is replayed, or told of, once."""
@@ -60,6 +69,7 @@ class Candidate:
     topic: str
     job_id: str
     fingerprint: str
+    document_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +82,24 @@ class Replay:
     value: bytes
     headers: Headers
     number: int
+    document_id: str | None = None
+    """Document whose cancellation no longer holds."""
 
 
 class ReplayPlanner:
-    """Decides letter by letter; remembers what it has seen in some 50 bytes a letter."""
+    """Decides letter by letter; remembers what it has seen in some 50 bytes a letter.
 
-    def __init__(self) -> None:
+    ``topics`` are those of the jobs: a letter's headers must not choose another one to write to.
+    """
+
+    def __init__(self, topics: Collection[str]) -> None:
+        self._topics = topics
         self._places = DigestTable()
         self._jobs = DigestTable()
 
     def examine(self, letter: DeadLetter, *, named: bool) -> Candidate | Skip:
         """What the letter alone says. ``named``: it was asked for by its id or place."""
-        origin = letter.origin
-        if origin is not None and self._places.add(digest_of(origin), _SEEN):
+        if self._is_seen(letter):
             return Skip.DUPLICATE
         if letter.is_headers_only:
             return Skip.HEADERS_ONLY
@@ -95,9 +110,14 @@ class ReplayPlanner:
         if letter.is_conflict and not named:
             return Skip.CONFLICT
         topic = letter.header(names.HEADER_ORIGINAL_TOPIC)
-        if not topic:
-            return Skip.NO_ORIGIN
-        return Candidate(letter, topic, envelope.job_id, envelope.fingerprint)
+        if topic is None or topic not in self._topics:
+            return Skip.OTHER_TOPIC if topic else Skip.NO_ORIGIN
+        document_id = document_of(envelope.fields)
+        return Candidate(letter, topic, envelope.job_id, envelope.fingerprint, document_id)
+
+    def _is_seen(self, letter: DeadLetter) -> bool:
+        origin = letter.origin
+        return origin is not None and bool(self._places.add(digest_of(origin), _SEEN))
 
     def decide(self, candidate: Candidate, key: JobKey | None, now: datetime) -> Replay | Skip:
         """What to publish, by the job's key. Without one the result's TTL is over: it runs anew.
@@ -112,6 +132,8 @@ class ReplayPlanner:
                 return Skip.ID_TAKEN if candidate.letter.is_conflict else Skip.SUPERSEDED
             if key.status != "failed":
                 return Skip.SUPERSEDED
+            if key.replays >= MAX_SAFE_INTEGER:
+                return Skip.NUMBER_USED_UP
         if self._jobs.add(digest_of(candidate.job_id), _SEEN):
             return Skip.SAME_JOB
         return _replay(candidate, (key.replays if key else 0) + 1, now)
@@ -127,7 +149,18 @@ def _replay(candidate: Candidate, number: int, now: datetime) -> Replay:
         value=without_past_deadline(letter.value or b"", now),
         headers=(*kept, (names.HEADER_REPLAY, str(number).encode())),
         number=number,
+        document_id=candidate.document_id,
     )
+
+
+def document_of(fields: Mapping[str, object]) -> str | None:
+    """Id of the job's document; None without a valid one."""
+    document = fields.get("document")
+    found = document.get("document_id") if isinstance(document, dict) else None
+    try:
+        return _DOCUMENT_ID.validate_python(found)
+    except ValidationError:
+        return None
 
 
 def without_past_deadline(value: bytes, now: datetime) -> bytes:

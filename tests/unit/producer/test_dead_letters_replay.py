@@ -56,7 +56,7 @@ def key(status: str = "failed", fingerprint: str | None = FINGERPRINT, replays: 
 
 
 def decided(found: DeadLetter, state: JobKey | None, *, named: bool = False) -> Replay | Skip:
-    planner = ReplayPlanner()
+    planner = ReplayPlanner({"jobs"})
     candidate = planner.examine(found, named=named)
     if isinstance(candidate, Skip):
         return candidate
@@ -107,7 +107,7 @@ def test_a_job_whose_key_is_past_its_ttl_runs_as_replay_one() -> None:
 
 
 def test_a_record_is_replayed_once_however_many_letters_it_and_its_job_have() -> None:
-    planner = ReplayPlanner()
+    planner = ReplayPlanner({"jobs"})
     first = planner.examine(letter(), named=False)
     assert planner.examine(letter(), named=False) is Skip.DUPLICATE
     second = planner.examine(letter(origin="jobs/0/8"), named=False)
