@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman_schemas.connections import SettingsError
+from dragoman_schemas.secrets import masked_setting
 from dragoman_worker.command_line import Config, Set, fail, not_installed, say, settings_or_exit
 
 if TYPE_CHECKING:
@@ -169,7 +170,8 @@ def _run(work: Callable[[], Awaitable[int]], out: Path) -> None:
         fail(1, _file_error(error, out))
     except KeyboardInterrupt:
         say(f"stopped; {out / 'rows.jsonl'} keeps what was measured, and this goes on from there:")
-        sys.stderr.write(f"  {shlex.join(['dragoman-worker', *sys.argv[1:]])}\n")
+        shown = map(masked_setting, sys.argv[1:])
+        sys.stderr.write(f"  {shlex.join(['dragoman-worker', *shown])}\n")
         raise SystemExit(130) from None
     raise SystemExit(status)
 

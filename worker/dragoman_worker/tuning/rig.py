@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from dragoman_schemas.secrets import without_secrets
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.engine_process import EngineProcess, Ready, Refused
 from dragoman_worker.tuning.figures import figures_of, spread
@@ -203,7 +204,7 @@ class Rig:
         """What an engine's figures depend on."""
         wanted = {"engine", "limits", "retry"}
         settings = self._engine_settings(point).model_dump(mode="json", include=wanted)
-        return {**settings, "around": self._around}
+        return {**without_secrets(settings), "around": self._around}
 
     # --- a point ----------------------------------------------------------------------------------
 
@@ -264,7 +265,7 @@ class Rig:
         return {
             "stage": point.stage,
             "drive": asdict(point.drive),
-            "options": {name: value for name, value in given.items() if value is not None},
+            "options": without_secrets({k: v for k, v in given.items() if v is not None}),
             "replicas": point.engines,
             "round": point.round,
         }

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 import tomlkit
+from pydantic_core import to_jsonable_python
 from tomlkit.items import Table
 
 from dragoman_schemas.connections import ENV_PREFIX
+from dragoman_schemas.secrets import without_secrets
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.tune import Findings
 
 _Into = TypeVar("_Into", tomlkit.TOMLDocument, Table)
 
 NAME: Final = "settings.toml"
-_SECRETS: Final = (("kafka", "sasl_plain_password"), ("kafka", "ssl_password"), ("redis", "url"))
 
 
 def write(place: Path, settings: WorkerSettings, found: Findings) -> None:
-    """Replace the file at once; it holds no password."""
+    """Replace the file at once; it holds no secret."""
     made = place.with_suffix(".part")
     made.write_text(text(settings, found), encoding="utf-8")
     made.replace(place)
@@ -29,18 +30,19 @@ def write(place: Path, settings: WorkerSettings, found: Findings) -> None:
 
 def text(settings: WorkerSettings, found: Findings) -> str:
     """TOML that `--config` takes: the settings given, with the chosen ones in their place."""
-    tree: dict[str, Any] = settings.model_dump(mode="json", exclude_unset=True)
-    tree.pop("worker_id", None)  # of this machine, perhaps of this process
-    kept_back = [name for group, leaf in _SECRETS if (name := _taken_out(tree, group, leaf))]
+    given = settings.model_dump(exclude_unset=True)
+    given.pop("worker_id", None)  # of this machine, perhaps of this process
+    kept_back: list[str] = []
+    tree = to_jsonable_python(without_secrets(given, kept_back.append))
     engine = tree.setdefault("engine", {})
-    options = {**settings.engine.options, **found.options}
+    options = {**engine.get("options", {}), **found.options}
     engine |= {
         "kind": settings.engine.kind,
         "replicas": _replicas(settings, found),
         "options": options,
     }
     head = [f"# Written by `dragoman-worker tune`; {_sample(found)}"]
-    head += [f"# {name}: give it by the environment, {_variable(name)}" for name in kept_back]
+    head += [f"# Left out, a secret: {name}; {_where_from(name)}" for name in kept_back]
     return "\n".join(head) + "\n\n" + document(tree, _reasons(found))
 
 
@@ -70,17 +72,12 @@ def _replicas(settings: WorkerSettings, found: Findings) -> int | str:
     return found.replicas if found.chose_replicas else settings.engine.replicas
 
 
-def _taken_out(tree: dict[str, Any], group: str, leaf: str) -> str | None:
-    """The secret's name, if there was one; a URL without a password is none."""
-    value = tree.get(group, {}).get(leaf)
-    if value is None or (leaf == "url" and "@" not in urlsplit(value).netloc and "@" not in value):
-        return None
-    del tree[group][leaf]
-    return f"{group}.{leaf}"
-
-
-def _variable(name: str) -> str:
-    return ENV_PREFIX + name.replace(".", "__").upper()
+def _where_from(name: str) -> str:
+    """Where a secret came from, and by which environment variable to give it."""
+    variable = ENV_PREFIX + name.replace(".", "__").upper()
+    if any(variable == given.upper() for given in os.environ):
+        return f"it came from the environment, {variable}, which has to be set there too"
+    return f"it came from --config or --set; give it by the environment, {variable}"
 
 
 def _sample(found: Findings) -> str:

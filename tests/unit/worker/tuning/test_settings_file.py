@@ -1,4 +1,4 @@
-"""Does `--config` take the file that tune writes, with all that was given and no password?"""
+"""Does `--config` take the file that tune writes, with all that was given and no secret?"""
 
 from __future__ import annotations
 
@@ -93,18 +93,50 @@ def test_where_the_chosen_settings_did_no_better_the_given_ones_are_kept(tmp_pat
     assert again.engine == settings.engine
 
 
-def test_no_password_reaches_the_file(tmp_path: Path) -> None:
-    secret = {
-        "kafka.sasl_plain_password": "hush-kafka",
-        "kafka.ssl_password": "hush-key",
-        "redis.url": "redis://:hush-redis@127.0.0.1:6379/0",
-    }
-    settings = load_settings(WorkerSettings, None, {**GIVEN, **secret})
-    reloaded(settings, found(), tmp_path)
+SECRETS: dict[str, Any] = {
+    "kafka.sasl_plain_password": "hush-kafka",
+    "kafka.ssl_password": "hush-key",
+    "redis.url": "redis://:hush-redis@127.0.0.1:6379/0",
+    "engine.options.hf_token": "hush-token",
+    "engine.options.additional_config": {"s3": {"secretAccessKey": "hush-s3", "region": "eu"}},
+    "engine.options.kv_transfer_config": {"peers": ["http://user:hush-peer@host/"]},
+}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://:hush@127.0.0.1/0",
+        "redis+sentinel://127.0.0.1/main?sentinel_username=me&sentinel_password=hush",
+        "rediss://127.0.0.1/0?ssl_certfile=a.pem&ssl_keyfile=a.key&ssl_password=hush",
+        "unix://me:hush@/run/redis.sock",
+    ],
+)
+def test_no_secret_reaches_the_file_and_each_is_named(tmp_path: Path, url: str) -> None:
+    settings = load_settings(WorkerSettings, None, {**GIVEN, **SECRETS, "redis.url": url})
+    again = reloaded(settings, found(), tmp_path)
     text = (tmp_path / "settings.toml").read_text()
     assert "hush" not in text
-    assert "DRAGOMAN_REDIS__URL" in text
-    assert "DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD" in text
+    for name in ("redis.url", "kafka.sasl_plain_password", "engine.options.hf_token"):
+        assert f"# Left out, a secret: {name}; it came from --config or --set" in text
+    assert "DRAGOMAN_ENGINE__OPTIONS__HF_TOKEN" in text
+    assert again.engine.options["additional_config"] == {"s3": {"region": "eu"}}
+    assert again.engine.options["max_model_len"] == 2048
+
+
+def test_a_secret_of_the_environment_is_named_with_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_ENGINE__OPTIONS__HF_TOKEN", "hush")
+    settings = load_settings(WorkerSettings, None, GIVEN)
+    assert "hush" in settings.engine.options.values()
+    settings_file.write(tmp_path / "settings.toml", settings, found())
+    text = (tmp_path / "settings.toml").read_text()
+    assert "hush" not in text
+    assert "it came from the environment, DRAGOMAN_ENGINE__OPTIONS__HF_TOKEN" in text
+    given_again = load_settings(WorkerSettings, tmp_path / "settings.toml")
+    assert "hush" in given_again.engine.options.values()
+    assert given_again.engine.options["max_num_seqs"] == 512
 
 
 def test_a_url_without_a_password_stays(tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""Recognises secrets in settings, so that none reaches a written file or a log.
+
+A value is a secret by its type (``SecretStr``), by its name (a password, a token, a key to a
+service), or by its form (a URL with credentials, a private key, a token of a known service). Paths,
+numbers and switches are none: ``ssl_keyfile`` and ``max_num_batched_tokens`` stay.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import SecretStr
+
+MASK: Final = "***"
+
+_NAMES: Final = re.compile(
+    r"(^|_)(pass(word|wd|phrase)?|pwd|secret|token|credentials?|authorization|bearer|signature|sig"
+    r"|(api|access|private|secret|account|shared|encryption)_?key)(_(id|value|string))?$"
+)
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_FORMS: Final = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY|\bhf_[A-Za-z0-9]{16,}|\bsk-[A-Za-z0-9_-]{16,}"
+    r"|\b(AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[a-z]_[A-Za-z0-9]{16,}|\beyJ[\w-]{10,}\.[\w-]{10,}\."
+    r"|^(Bearer|Basic) \S+$"
+)
+
+
+def is_secret(name: str, value: object) -> bool:
+    """Whether the value of that name must not be written down."""
+    if isinstance(value, SecretStr):
+        return True
+    if not isinstance(value, str) or not value:
+        return False
+    words = _CAMEL.sub("_", name).lower().replace("-", "_")
+    if _NAMES.search(words) and value.lower() not in {"true", "false", "none"}:
+        return True
+    return bool(_FORMS.search(value)) or _is_url_with_credentials(value)
+
+
+def without_secrets(
+    tree: Mapping[str, Any], left_out: Callable[[str], None] = lambda _: None, *, prefix: str = ""
+) -> dict[str, Any]:
+    """The tree without its secrets, at any depth; ``left_out`` is told the dotted name of each.
+
+    A list that holds a secret is left out as a whole.
+    """
+    kept: dict[str, Any] = {}
+    for name, value in tree.items():
+        dotted = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            kept[name] = without_secrets(value, left_out, prefix=f"{dotted}.")
+        elif _holds_secret(str(name), value):
+            left_out(dotted)
+        else:
+            kept[name] = value
+    return kept
+
+
+def masked_setting(pair: str) -> str:
+    """``NAME=VALUE`` as it may be shown: with ``***`` for a secret."""
+    if pair.startswith("--set="):
+        return f"--set={masked_setting(pair.removeprefix('--set='))}"
+    name, _, text = pair.partition("=")
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
+    return f"{name}={MASK}" if _holds_secret(name.rpartition(".")[2], value) else pair
+
+
+def _holds_secret(name: str, value: object) -> bool:
+    if isinstance(value, Mapping):
+        return any(_holds_secret(str(inner), part) for inner, part in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(_holds_secret(name, part) for part in value)
+    return is_secret(name, value)
+
+
+def _is_url_with_credentials(value: str) -> bool:
+    if "://" not in value:
+        return False
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return True  # not understood, so perhaps one with a password
+    # A password with an unescaped `/` ends the host early, so `@` counts wherever it stands.
+    return "@" in value.partition("?")[0] or any(
+        is_secret(name, given) for name, given in parse_qsl(parts.query)
+    )
