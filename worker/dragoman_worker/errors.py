@@ -14,6 +14,7 @@ that adding a failure touches this file alone::
     │   ├── Conflict             reject   conflict
     │   ├── QualityFailed        reject   quality_failed
     │   ├── EngineFailed         reject   engine_failed: it would fail again, or attempts ran out
+    │   │   ├── CutOff           reject   engine_failed: and a replay would be cut off again
     │   │   └── EngineStumbled   retry    engine_failed: may well succeed if asked again
     │   ├── Poisoned             reject   poisoned
     │   ├── DeadlineExceeded     expire   deadline_exceeded
@@ -127,6 +128,15 @@ class EngineFailed(JobError):
 
     code = FailureCode.ENGINE_FAILED
     stage = "engine"
+
+
+class CutOff(EngineFailed):
+    """The answer reached the most tokens that job, worker and model allow together."""
+
+    @property
+    def retryable(self) -> bool:
+        """Never: the same bytes have the same bound."""
+        return False
 
 
 class EngineStumbled(EngineFailed):

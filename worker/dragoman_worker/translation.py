@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from dragoman_schemas.jobs import TranslationJob
-from dragoman_worker.errors import EngineDead, EngineFailed, EngineStumbled, Halt, JobError
+from dragoman_worker.errors import CutOff, EngineDead, EngineStumbled, Halt, JobError
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.permits import Draining, Permit, Permits
 from dragoman_worker.plan import Plan, Unit
@@ -147,7 +147,7 @@ class Translator:
                 return text.strip()
             error = EngineStumbled("the engine wrote nothing")
         elif generation.finish_reason == "length" and not _may_grow(unit):
-            raise EngineFailed(
+            raise CutOff(
                 f"the translation was cut off at {unit.decoding.max_tokens} tokens, and neither "
                 "sampling.max_tokens, limits.max_tokens nor the model's context allows more"
             )

@@ -163,9 +163,21 @@ async def test_a_cut_off_translation_gets_a_larger_budget() -> None:
 async def test_a_larger_budget_stays_within_the_context_and_the_policy() -> None:
     core = Core(engine=ScriptedEngine(max_model_len=100), max_tokens=90)
     core.engine.script("one", *[Says("O", "length")] * 3)
-    await run(core, "one")
+    failure = (await run(core, "one")).first_failure()
     budgets = [request.decoding.max_tokens for request in core.engine.requests]
     assert budgets == [66, 90], "a third attempt could be no longer than the second"
+    assert failure is not None
+    assert (failure.code, failure.retryable) == (FailureCode.ENGINE_FAILED, False)
+
+
+async def test_a_text_cut_off_at_the_jobs_own_limit_is_not_retryable() -> None:
+    core = Core()
+    core.engine.script("one", *[Says("O", "length")] * 3)
+    failure = (await run(core, "one", sampling={"max_tokens": 5})).first_failure()
+    assert [request.decoding.max_tokens for request in core.engine.requests] == [5]
+    assert failure is not None
+    assert "sampling.max_tokens" in failure.message
+    assert not failure.retryable
 
 
 @pytest.mark.parametrize("stumble", [Says("ONE ONE ONE", "repetition"), Says("")])
