@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from dragoman_demo.child import ChildFailed, end
+from dragoman_schemas.installation import how_to_install
 
 _START_S = 20.0
 _STOP_S = 5.0
@@ -145,7 +146,7 @@ class _MockCluster:
 def _library() -> Path:
     spec = importlib.util.find_spec("confluent_kafka")
     if spec is None or spec.origin is None:
-        raise ChildFailed("confluent-kafka is not installed: pip install 'dragoman[demo]'")
+        raise ChildFailed(f"confluent-kafka is not installed; {how_to_install('demo')}")
     package = Path(spec.origin).parent
     # Where wheels keep what they bundle: on Linux beside the package, on macOS inside it.
     for folder in (package.with_name("confluent_kafka.libs"), package / ".dylibs"):

