@@ -36,7 +36,10 @@ def main(arguments: list[str]) -> int:
     """Run the storms."""
     unwind_on_sigterm()
     options = _parser().parse_args(arguments)
-    only = tuple(part.strip() for part in options.only.split(",") if part.strip())
+    only, mix = (
+        tuple(part.strip() for part in words.split(",") if part.strip())
+        for words in (options.only, options.mix)
+    )
     options.out.mkdir(parents=True, exist_ok=True)
     table = options.table or options.out / "table.jsonl"
     system = Dragoman(package_path=options.package_path)
@@ -59,7 +62,7 @@ def main(arguments: list[str]) -> int:
                     only=only,
                     spared=("w0",) if options.minutes else (),
                     replay=options.replay,
-                    odd=not options.plain,
+                    mix=mix,
                     loud=options.loud,
                     folder=options.out / f"seed-{seed}",
                 ),
@@ -92,9 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", default="", help=f"these actions alone, by commas: {', '.join(Action)}"
     )
-    parser.add_argument(
-        "--plain", action="store_true", help="without odd records and poisonous jobs"
-    )
+    parser.add_argument("--mix", default="odd,poison", help="what is mixed in; '' for nothing")
     parser.add_argument("--replay", type=Path, help="a timeline whose blows are repeated")
     parser.add_argument("--package-path", type=Path, help="put before the workers' packages")
     parser.add_argument("--out", type=Path, default=Path(".cache/chaos"), help="timelines, logs")

@@ -28,6 +28,7 @@ LANES, ADMISSION = "unit/worker/test_lanes.py", "unit/worker/test_admission.py"
 BOTTLENECK = "unit/worker/test_bottleneck.py"
 SCRIPTS, STORE = "contract/test_scripts.py", "contract/test_store.py"
 CRASHES, LETTERS = "contract/test_crash_points.py", "chaos/test_dead_letter_faults.py"
+WAITS, CLOSED = "unit/worker/test_worker_waits.py", "unit/worker/test_engine_closed.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
 SUPERVISOR, WATCHDOG = "unit/worker/test_supervisor.py", "unit/worker/test_watchdog.py"
 
@@ -639,5 +640,104 @@ MUTANTS = (
         "                self._between = min(self._items, len(self._turns))\n",
         "                self._between = 0\n",
         PERMITS,
+    ),
+    # --- waits, ends and an engine that dies meanwhile --------------------------------------------
+    Mutant(
+        "the time of a claim is not clamped",
+        f"{SCHEMAS}/wire.py",
+        "divmod(min(max(0, ms), _LATEST_MS), 1000)",
+        "divmod(ms, 1000)",
+        WAITS,
+    ),
+    Mutant(
+        "a cancel still comes while the end is being written",
+        f"{CORE}/executor.py",
+        "                execution.held.leave_scope()\n",
+        "                pass\n",
+        WAITS,
+    ),
+    Mutant(
+        "a job is let in as the engine dies",
+        f"{CORE}/translation.py",
+        "            if self._permits.closed:  # between",
+        "            if False:  # between",
+        CLOSED,
+    ),
+    Mutant(
+        "a suspect is let in as the engine dies",
+        f"{CORE}/executor.py",
+        "            if self._permits.closed:\n                raise Draining\n",
+        "",
+        CLOSED,
+    ),
+    Mutant(
+        "a job that was claimed as the engine died keeps its claim",
+        f"{CORE}/executor.py",
+        "if self._permits.closed or not self._owned(execution.delivery):",
+        "if not self._owned(execution.delivery):",
+        CLOSED,
+    ),
+    Mutant(
+        "a halt still lets jobs in",
+        f"{CORE}/worker.py",
+        "        self._permits.close()\n",
+        "",
+        WAITS,
+    ),
+    Mutant(
+        "a full worker polls in a busy loop",
+        f"{CORE}/worker.py",
+        "        if room.jobs == 0:\n            await self._change_within(0.25)\n",
+        "",
+        WAITS,
+    ),
+    Mutant(
+        "a drain stops polling",
+        f"{CORE}/worker.py",
+        "                await self._source.poll(Room(0))\n",
+        "",
+        WAITS,
+    ),
+    Mutant(
+        "a stop waits for Redis without end",
+        f"{CORE}/worker.py",
+        "asyncio.timeout(RELEASE_WITHIN_S)",
+        "asyncio.timeout(None)",
+        WAITS,
+    ),
+    Mutant(
+        "an outage is asked after every 500 s",
+        f"{CORE}/retry.py",
+        "max_s: float = 5.0) -> T:",
+        "max_s: float = 500.0) -> T:",
+        WAITS,
+    ),
+    Mutant(
+        "a generation is asked for again after 500 s",
+        f"{CORE}/retry.py",
+        "    max_s: float = 5.0\n",
+        "    max_s: float = 500.0\n",
+        WAITS,
+    ),
+    Mutant(
+        "a replica comes back after 500 s",
+        f"{CORE}/supervisor/backoff.py",
+        "    max_s: float = 30.0\n",
+        "    max_s: float = 500.0\n",
+        WAITS,
+    ),
+    Mutant(
+        "a consumer comes back after 500 s",
+        f"{CORE}/kafka/resyncs.py",
+        "LONGEST_BACKOFF_S: Final = 10.0",
+        "LONGEST_BACKOFF_S: Final = 500.0",
+        WAITS,
+    ),
+    Mutant(
+        "a rebuild keeps the old fetch",
+        f"{CORE}/kafka/source.py",
+        "member, self._member = self._member, None\n        await self._fetching.abandon()\n",
+        "member, self._member = self._member, None\n",
+        SOURCE,
     ),
 )

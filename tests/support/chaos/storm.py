@@ -61,8 +61,8 @@ class Options:
     """Each blow waits until those before have been mended; the load ends after the last."""
     replay: Path | None = None
     """A timeline whose blows are repeated, in place of the seed's plan."""
-    odd: bool = False
-    """Whether odd records and two poisonous jobs are mixed in."""
+    mix: tuple[str, ...] = ()
+    """What is mixed in beside the usual: `odd` records, two `poison`ous jobs."""
     loud: bool = False
     folder: Path | None = None
     """Where timeline and logs stay; a temporary one otherwise."""
@@ -70,7 +70,7 @@ class Options:
     def load(self, kinds: frozenset[str]) -> Load:
         """The records; one poisonous job in the middle, one shortly before the end."""
         poison = frozenset(round(self.jobs * part) for part in _POISON_AT)
-        chosen = kinds if self.odd else kinds - MIXED_IN
+        chosen = kinds - (MIXED_IN - frozenset(self.mix))
         return Load(self.seed, f"s{self.seed}", chosen, poison)
 
     def strokes(self) -> list[Stroke]:

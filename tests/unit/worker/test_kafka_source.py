@@ -542,6 +542,17 @@ async def test_a_fetch_that_was_cancelled_inside_the_client_replaces_it(bench: B
     assert len(await bench.offsets()) == 20
 
 
+async def test_a_fetch_of_the_old_consumer_that_never_ends_holds_the_new_one_not_up(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "POLL_MS", 5)
+    bench.consumer.held_back = asyncio.Event()
+    assert await bench.offsets() == []
+    bench.source.rebuild("a test asks for it")
+    await bench.rebuilt()
+    assert len(await bench.offsets()) == 20
+
+
 async def test_what_is_finished_is_committed_before_the_old_consumer_goes(bench: Bench) -> None:
     old = bench.consumer
     for delivery in await bench.source.poll(Room(4)):
