@@ -156,7 +156,7 @@ class FakeConsumer:
 
     @property
     def _client(self) -> Any:
-        return SimpleNamespace(close=self.stop)
+        return SimpleNamespace(close=self.stop, send=None)
 
     @property
     def _subscription(self) -> Any:

@@ -252,6 +252,8 @@ class Executor:
 
 def _read(delivery: Delivery) -> tuple[Envelope, int, str | None]:
     """All that is read of a record before it is claimed. Raises UnreadableRecord."""
+    if delivery.unreadable is not None:
+        raise UnreadableRecord(f"the record cannot be read: {delivery.unreadable}")
     envelope = open_record(delivery.value)
     return envelope, replay_of(delivery.headers), _document_id(envelope)
 

@@ -30,6 +30,8 @@ class Delivery:
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
     timestamp_ms: int
+    unreadable: str | None = None
+    """Why the record did not arrive as it was written; None for nearly every one."""
 
     @property
     def place(self) -> str:

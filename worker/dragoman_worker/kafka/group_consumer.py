@@ -15,6 +15,7 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 
 from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.kafka.connection import client_options, quietly
+from dragoman_worker.kafka.responses import ReadableResponses
 
 FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
 FETCH_MAX_WAIT_MS: Final = 500
@@ -54,6 +55,8 @@ def build_consumer(
         fetch_max_bytes=FETCH_MAX_BYTES,
         max_partition_fetch_bytes=FETCH_MAX_BYTES // 4,
     )
+    client = consumer._client
+    client.send = ReadableResponses(client.send, budget=FETCH_MAX_BYTES)
     consumer.subscribe(list(settings.topic_names), listener=listener)
     return consumer
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
+from dragoman_worker.kafka.unreadable import unmarked
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.offsets import PartitionOffsets
 from dragoman_worker.ports import Delivery
@@ -45,16 +46,7 @@ class Partitions:
     def begun(self, batches: Mapping[TopicPartition, Iterable[Any]]) -> list[Delivery]:
         """Register fetched records; those that were delivered before are left out."""
         return [
-            Delivery(
-                topic=partition.topic,
-                partition=partition.partition,
-                offset=record.offset,
-                epoch=offsets.epoch,
-                key=record.key,
-                value=record.value,
-                headers=tuple(record.headers),
-                timestamp_ms=record.timestamp,
-            )
+            _delivery(record, partition, offsets.epoch)
             for partition, records in batches.items()
             if (offsets := self._offsets.get(partition)) is not None
             for record in records
@@ -73,3 +65,18 @@ class Partitions:
         """Whether completing the delivery would still count."""
         offsets = self._offsets.get(TopicPartition(delivery.topic, delivery.partition))
         return offsets is not None and offsets.epoch == delivery.epoch
+
+
+def _delivery(record: Any, partition: TopicPartition, epoch: int) -> Delivery:
+    headers, unreadable = unmarked(record.headers)
+    return Delivery(
+        topic=partition.topic,
+        partition=partition.partition,
+        offset=record.offset,
+        epoch=epoch,
+        key=record.key,
+        value=record.value,
+        headers=headers,
+        timestamp_ms=record.timestamp,
+        unreadable=unreadable,
+    )

@@ -1,0 +1,111 @@
+"""Record batches of Kafka's message format 2: header, record boundaries, and new batches.
+
+Formats 0 and 1 are left to aiokafka: no broker since Kafka 0.11 writes them to a topic of its own.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from aiokafka.record.util import calc_crc32c
+
+HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_OVERHEAD: Final = 12
+"""Bytes of base offset and length; the length does not count them."""
+_LENGTH: Final = struct.Struct(">i")
+_CODEC_BITS: Final = 0x07
+_CONTROL: Final = 0x20
+_CRC: Final = struct.Struct(">I")
+_CRC_AT: Final = 17
+_CRC_FROM: Final = 21
+
+
+class Malformed(Exception):
+    """The bytes of a batch do not hold the records that its header promises."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHeader:
+    """What is known of a batch without its records."""
+
+    base_offset: int
+    leader_epoch: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    first_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int
+
+    @property
+    def codec(self) -> int:
+        """The compression type; 0 is none."""
+        return self.attributes & _CODEC_BITS
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the batch is a transaction marker."""
+        return bool(self.attributes & _CONTROL)
+
+    def batch(self, records: bytes, *, last_offset: int, count: int) -> bytes:
+        """An uncompressed batch with these records."""
+        attributes = self.attributes & ~_CODEC_BITS
+        times = (self.first_timestamp, self.max_timestamp)
+        producer = (self.producer_id, self.producer_epoch, self.base_sequence)
+        length = HEADER.size - _OVERHEAD + len(records)
+        epoch = self.leader_epoch
+        fields = (self.base_offset, length, epoch, 2, 0, attributes, last_offset)
+        head = bytearray(HEADER.pack(*fields, *times, *producer, count))
+        crc = calc_crc32c(b"".join((head[_CRC_FROM:], records)))
+        _CRC.pack_into(head, _CRC_AT, crc)
+        return b"".join((head, records))
+
+
+def spans(message_set: bytes) -> Iterator[tuple[int, int]]:
+    """Start and end of each whole batch; a broker cuts the last one off where its limit is."""
+    start, size, unpack = 0, len(message_set), _LENGTH.unpack_from
+    while start + HEADER.size <= size:
+        end = start + _OVERHEAD + unpack(message_set, start + 8)[0]
+        if not start + HEADER.size <= end <= size:
+            return
+        yield start, end
+        start = end
+
+
+def header(batch: memoryview) -> BatchHeader | None:
+    """The header of a batch; None for one of an older format or with a wrong checksum."""
+    base, _, leader_epoch, magic, crc, *others = HEADER.unpack_from(batch)
+    if magic != 2 or crc != calc_crc32c(batch[_CRC_FROM:].tobytes()):
+        return None
+    return BatchHeader(base, leader_epoch, crc, *others)
+
+
+def varint(data: memoryview, at: int) -> tuple[int, int]:
+    """A zigzag number and where the next one begins."""
+    result, shift = 0, 0
+    while shift < 70:
+        if at >= len(data):
+            break
+        byte = data[at]
+        at += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (result >> 1) ^ -(result & 1), at
+        shift += 7
+    raise Malformed("a number has no end")
+
+
+def encoded_varint(number: int) -> bytes:
+    """The opposite of `varint`."""
+    zigzag, encoded = (number << 1) ^ (number >> 63), bytearray()
+    while zigzag > 0x7F:
+        encoded.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    encoded.append(zigzag)
+    return bytes(encoded)
