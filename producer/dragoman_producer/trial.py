@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -12,9 +13,9 @@ def main() -> None:
     The trial brings a broker, a Redis and a model, which have no place in a light client.
     """
     if find_spec("dragoman_demo") is None:
-        # To stderr, with status 1.
-        raise SystemExit(
+        sys.stderr.write(
             "dragoman-demo: the trial and its model are part of the repository, not of this "
-            "package; clone it and run: make demo"
+            "package; in a clone of the repository, run `make demo`\n"
         )
+        raise SystemExit(2)
     import_module("dragoman_demo.__main__").main()

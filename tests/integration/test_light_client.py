@@ -82,21 +82,47 @@ def test_every_public_name_is_there(light: Path, tmp_path: Path) -> None:
     assert _run(light / "python", "-c", code, cwd=tmp_path) == "True\n"
 
 
-def test_the_commands_answer_for_themselves(light: Path, tmp_path: Path) -> None:
+def test_the_client_answers_for_itself(light: Path, tmp_path: Path) -> None:
     assert "submit" in _run(light / "dragoman", "--help", cwd=tmp_path)
-    for command, status in (("dragoman-demo", 1), ("dragoman-worker", 2)):
-        arguments = ["run", "--set", "engine.kind=echo"] if command == "dragoman-worker" else []
-        done = subprocess.run(
-            [light / command, *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert (done.returncode, done.stdout) == (status, "")
-        assert done.stderr.startswith(command)
-        assert done.stderr.count("\n") == 1
+    assert "why" in _run(light / "dragoman-worker", "--help", cwd=tmp_path)
+
+
+_ECHO = ("--set", "engine.kind=echo")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("dragoman-demo",),
+        ("dragoman-demo", "serve", "--engine", "echo"),
+        ("dragoman-worker", "run", *_ECHO),
+        ("dragoman-worker", "check", *_ECHO),
+        ("dragoman-worker", "why"),
+        ("dragoman-worker", "tune", *_ECHO),
+        ("dragoman-worker", "bench", *_ECHO),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_needs_more_names_it_in_one_sentence(
+    light: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    done = subprocess.run(
+        [light / command[0], *command[1:]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"{command[0]}: ")
+    assert done.stderr.count("\n") == 1
+    advice = "run `make demo`" if command[0] == "dragoman-demo" else "`pip install '.[echo]'`"
+    assert f"in a clone of the repository, {advice}" in done.stderr
+
+
+def test_the_profiles_are_listed_without_an_extra(light: Path, tmp_path: Path) -> None:
+    assert "demo" in _run(light / "dragoman-worker", "profiles", "--json", cwd=tmp_path)
 
 
 def test_a_foreign_application_with_schemas_of_its_own_submits_and_reads(

@@ -58,8 +58,6 @@ def run(config: Config = None, set_: Set = None) -> None:
             )
         except SettingsError as error:
             _fail(2, str(error))
-        except ModuleNotFoundError as error:
-            _fail(2, not_installed(error))
         if end.status:
             _say(end.message)
         leave(end.status)
@@ -229,6 +227,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, _interrupt)
     try:
         app()
+    except ModuleNotFoundError as error:  # every command needs an extra, the client has none
+        _fail(2, not_installed(error))
     except KeyboardInterrupt:
         raise SystemExit(130) from None
 

@@ -12,7 +12,7 @@ import typer
 
 from dragoman_schemas.connections import SettingsError
 from dragoman_schemas.secrets import masked_setting
-from dragoman_worker.command_line import Config, Set, fail, not_installed, say, settings_or_exit
+from dragoman_worker.command_line import Config, Set, fail, say, settings_or_exit
 
 if TYPE_CHECKING:
     from dragoman_worker.tuning.session import Request
@@ -164,8 +164,6 @@ def _run(work: Callable[[], Awaitable[int]], out: Path) -> None:
         fail(2, str(error))
     except (WorkerError, CannotMeasure) as error:
         fail(1, str(error))
-    except ModuleNotFoundError as error:
-        fail(2, not_installed(error))
     except OSError as error:
         fail(1, _file_error(error, out))
     except KeyboardInterrupt:
