@@ -14,6 +14,7 @@ import redis
 
 from support.engine_fixtures import echo_engine, tiny_model, vllm_engine  # noqa: F401
 from support.kafka_broker import KafkaBroker, KafkaUnavailable, kafka_jars
+from support.light_client import make_light_client
 from support.redis_server import RedisServer
 from support.service_report import ServiceReport
 from support.side_by_side import SideBySide
@@ -108,6 +109,12 @@ def _immortal(client: redis.Redis) -> list[str]:
         for key in client.scan_iter()
         if client.ttl(key) == -1 and client.type(key) != b"stream"
     ]
+
+
+@pytest.fixture(scope="session")
+def light(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bin folder of the client's own environment: our wheel and client.lock, no torch."""
+    return make_light_client(tmp_path_factory.mktemp("light"))
 
 
 @pytest.fixture(scope="session")

