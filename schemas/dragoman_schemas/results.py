@@ -33,6 +33,17 @@ TERMINAL_STATUSES: Final = frozenset(
 )
 
 TerminalStatus = Literal["completed", "failed", "cancelled", "expired"]
+
+
+def as_terminal(status: str | None) -> TerminalStatus | None:
+    """The status if it is a terminal one, else None."""
+    match status:
+        case "completed" | "failed" | "cancelled" | "expired":
+            return status
+        case _:
+            return None
+
+
 QualityVerdict = Literal["ok", "warn", "fail", "unchecked"]
 
 

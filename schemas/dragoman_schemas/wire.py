@@ -19,7 +19,7 @@ from dragoman_schemas.fingerprint import MAX_SAFE_INTEGER, fingerprint_of_normal
 from dragoman_schemas.jobs import JOB_ID_PATTERN, SCHEMA_VERSION, TranslationJob
 from dragoman_schemas.names import HEADER_REPLAY, MAX_RECORD_BYTES
 from dragoman_schemas.problems import failure_code, sentence
-from dragoman_schemas.results import TranslationResult
+from dragoman_schemas.results import TerminalStatus, TranslationResult
 
 _JOB_ID: Final = re.compile(JOB_ID_PATTERN)
 _POSITIVE_INTEGER: Final = re.compile(rb"[1-9][0-9]{0,15}")
@@ -95,6 +95,22 @@ def encode_result(result: TranslationResult) -> bytes:
 def decode_result(value: bytes | str) -> TranslationResult:
     """A stored or streamed result; unknown members are ignored. Raises ValueError."""
     return TranslationResult.model_validate_json(value)
+
+
+def stored_result(
+    job_id: str, status: TerminalStatus, value: bytes | str | None
+) -> TranslationResult:
+    """The result that stands in a terminal key; a minimal one if the field cannot be read.
+
+    A canceller may have written the status alone, or a result of another job or status.
+    """
+    try:
+        found = decode_result(value or b"")
+    except ValueError:
+        found = None
+    if found is None or (found.job_id, found.status) != (job_id, status):
+        return TranslationResult(job_id=job_id, status=status)
+    return found
 
 
 def replay_of(headers: Iterable[tuple[str, bytes | None]]) -> int:

@@ -19,7 +19,9 @@ from dragoman_schemas.results import cancelled_result
 from dragoman_schemas.scripts import (
     CancelAnswer,
     CancelEffect,
+    ConfirmAnswer,
     FinishAnswer,
+    Quarantine,
     ReleaseAnswer,
     Script,
     StubAnswer,
@@ -40,6 +42,7 @@ STUBBED_AT = "2029-12-31T23:59:59.000Z"
 CANCELLED_AT = "2030-01-01T00:00:30.000Z"
 FINISHED_AT = "2030-01-01T00:01:00.000Z"
 RESULT = b'{"job_id":"a1","status":"completed"}'
+NONE, COHORT, BY_ITSELF = Quarantine
 ENDED_UNWELL = ["failed", "cancelled", "expired"]
 TERMINAL = ["completed", *ENDED_UNWELL]
 
@@ -71,7 +74,7 @@ class Job:
         place: str = PLACE,
         now: str = "2030-01-01T00:00:05.000Z",
         replay: int = 0,
-        alone: bool = False,
+        quarantine: Quarantine = Quarantine.NONE,
         want_result: bool = False,
         poison_after: int = 4,
     ) -> TakeAnswer:
@@ -84,7 +87,7 @@ class Job:
             queued_at=RECORDED_AT,
             replay=replay,
             poison_after=poison_after,
-            alone=alone,
+            quarantine=quarantine,
             want_result=want_result,
         )
         return scripts.parse_take(self.call(scripts.TAKE, args))
@@ -117,6 +120,9 @@ class Job:
         )
         return scripts.parse_finish(self.call(scripts.FINISH, args))
 
+    def confirm(self) -> ConfirmAnswer:
+        return scripts.parse_confirm(self.call(scripts.CONFIRM, scripts.confirm_args()))
+
     def cancel(self, now: str = CANCELLED_AT) -> CancelAnswer:
         result = encode_result(cancelled_result("a1", now))
         args = scripts.cancel_args(now=now, live_ttl_ms=LIVE_TTL_MS, result=result)
@@ -139,10 +145,11 @@ class Job:
     def ttl_ms(self) -> int:
         return int(self._client.pttl(self.key))
 
-    def crashed(self, times: int, *, place: str = PLACE) -> None:
+    def crashed(self, times: int, *, place: str = PLACE, poison_after: int = 4) -> None:
         """So many workers took the record at ``place`` and were never heard of again."""
         for _ in range(times):
-            assert self.take(place=place, alone=True).verdict is Verdict.RUN
+            answer = self.take(place=place, quarantine=BY_ITSELF, poison_after=poison_after)
+            assert answer.verdict is Verdict.RUN
 
     def ended(self, status: str) -> None:
         """The job ran once and ended so."""
@@ -296,22 +303,39 @@ class TestTakeOfASuspect:
         job.crashed(1)
         assert job.take().verdict is Verdict.RUN
 
-    @pytest.mark.parametrize("crashes", [2, 3])
-    def test_must_be_alone_after_more(self, job: Job, crashes: int) -> None:
-        job.crashed(crashes)
-        assert job.unchanged_by(job.take)
-        assert job.take().verdict is Verdict.SUSPECT
-        answer = job.take(alone=True)
-        assert (answer.verdict, answer.deliveries) == (Verdict.RUN, crashes + 1)
+    @pytest.mark.parametrize(
+        ("crashes", "too_little", "enough"),
+        [
+            (2, [NONE], [COHORT, BY_ITSELF]),
+            (3, [NONE, COHORT], [BY_ITSELF]),
+            (4, [NONE, COHORT], [BY_ITSELF]),
+        ],
+    )
+    def test_runs_in_a_cohort_after_two_and_by_itself_after_more(
+        self, job: Job, crashes: int, too_little: list[Quarantine], enough: list[Quarantine]
+    ) -> None:
+        job.crashed(crashes, poison_after=9)
+        for quarantine in too_little:
+            ask = functools.partial(job.take, quarantine=quarantine, poison_after=9)
+            assert job.unchanged_by(ask)
+            answer = ask()
+            assert (answer.verdict, answer.suspicions) == (Verdict.SUSPECT, crashes)
+            assert Quarantine.wanted(answer.suspicions) is enough[0]
+        for runs, quarantine in enumerate(enough, start=1):
+            answer = job.take("n", quarantine=quarantine, poison_after=9)
+            assert (answer.verdict, answer.deliveries) == (Verdict.RUN, crashes + runs)
+            job.release("n")
 
-    @pytest.mark.parametrize("alone", [False, True])
+    @pytest.mark.parametrize("quarantine", Quarantine)
     @pytest.mark.parametrize("crashes", [4, 5])
-    def test_is_poison_after_the_limit(self, job: Job, crashes: int, alone: bool) -> None:
-        for _ in range(crashes):
-            job.take(alone=True, poison_after=9)
-        assert job.unchanged_by(lambda: job.take(alone=alone))
-        answer = job.take(alone=alone)
+    def test_is_poison_after_the_limit(
+        self, job: Job, crashes: int, quarantine: Quarantine
+    ) -> None:
+        job.crashed(crashes, poison_after=9)
+        assert job.unchanged_by(lambda: job.take(quarantine=quarantine))
+        answer = job.take(quarantine=quarantine)
         assert (answer.verdict, answer.deliveries) == (Verdict.POISONED, crashes)
+        assert answer.suspicions == crashes
 
     def test_is_poison_after_the_limit_that_is_asked_for(self, job: Job) -> None:
         job.crashed(1)
@@ -555,7 +579,7 @@ class TestFinish:
         job.ended(status)
         assert job.unchanged_by(lambda: job.finish(other, result=b"{}"))
         answer = job.finish(other, result=b"{}")
-        assert answer == FinishAnswer(written=False, status=status, replays=0)
+        assert answer == FinishAnswer(written=False, status=status, replays=0, result=RESULT)
         assert near(job.ttl_ms, JOB_TTL_MS)
 
     def test_of_an_older_generation_changes_nothing(self, job: Job) -> None:
@@ -572,7 +596,51 @@ class TestFinish:
     def test_cannot_end_a_job_of_another_owner(self, job: Job) -> None:
         job.take()
         assert job.unchanged_by(lambda: job.finish(fingerprint=OTHER_FINGERPRINT))
-        assert not job.finish(fingerprint=OTHER_FINGERPRINT).written
+        answer = job.finish(fingerprint=OTHER_FINGERPRINT)
+        assert answer == FinishAnswer(written=False, status="running", replays=0, owned=False)
+
+    @pytest.mark.parametrize("status", TERMINAL)
+    def test_is_not_told_the_result_of_another_owner(self, job: Job, status: str) -> None:
+        job.ended(status)
+        assert job.unchanged_by(lambda: job.finish(fingerprint=OTHER_FINGERPRINT))
+        answer = job.finish(fingerprint=OTHER_FINGERPRINT)
+        assert answer == FinishAnswer(written=False, status=status, replays=0, owned=False)
+
+    def test_tells_that_no_result_stands_where_a_canceller_wrote_none(
+        self, job: Job, client: Any
+    ) -> None:
+        job.take()
+        client.hset(job.key, "status", "cancelled")
+        answer = job.finish()
+        assert answer == FinishAnswer(written=False, status="cancelled", replays=0)
+
+
+class TestConfirm:
+    @pytest.mark.parametrize("status", TERMINAL)
+    def test_changes_nothing_of_an_ended_job(self, job: Job, status: str) -> None:
+        job.ended(status)
+        assert job.unchanged_by(job.confirm)
+        assert job.confirm() == ConfirmAnswer(written=True, status=status)
+        assert near(job.ttl_ms, JOB_TTL_MS)
+
+    def test_without_a_key_makes_none(self, job: Job) -> None:
+        assert job.confirm() == ConfirmAnswer(written=False, status=None)
+        assert job.fields == {}
+
+
+class TestFieldsThatAnotherProgramWrote:
+    """What is no count counts as 0, and text that is no UTF-8 is told as far as it can be."""
+
+    @pytest.mark.parametrize("value", ["", "seven", "-3", "1.5e400", "nan", "-nan", b"\xff", "0x"])
+    def test_no_field_stops_a_take_or_a_finish(self, job: Job, client: Any, value: Any) -> None:
+        fields = ("deliveries", "replays", "queued_at", "started_at", "finished_at", "result")
+        client.hset(job.key, mapping=dict.fromkeys(fields, value) | {"status": "running"})
+        client.pexpire(job.key, LIVE_TTL_MS)
+        answer = job.take("n")
+        assert answer.verdict is Verdict.RUN
+        assert answer.deliveries >= 1
+        assert job.finish(replays=answer.replays, deliveries=answer.deliveries).written
+        assert job.take().verdict is Verdict.DONE
 
 
 class TestCancel:
@@ -659,7 +727,8 @@ class TestBothOrders:
         job.take("a")
         job.take("b")
         assert job.finish(first).written
-        assert job.finish(second) == FinishAnswer(written=False, status=first, replays=0)
+        stands = FinishAnswer(written=False, status=first, replays=0, result=RESULT)
+        assert job.finish(second) == stands
 
     def test_stub_then_take_and_take_then_stub_are_the_same_job(self, job: Job) -> None:
         job.stub()
@@ -708,7 +777,7 @@ class TestAtOnce:
     def test_of_many_replays_of_one_number_none_is_lost_or_reopens_twice(self, job: Job) -> None:
         job.ended("failed")
         takes = [
-            functools.partial(job.take, f"r{n}", replay=1, alone=True, poison_after=99)
+            functools.partial(job.take, f"r{n}", replay=1, quarantine=BY_ITSELF, poison_after=99)
             for n in range(32)
         ]
         answers = self.all_at_once(takes)
@@ -729,6 +798,7 @@ def test_a_key_has_a_ttl_after_every_script_in_every_state(job: Job, client: Any
         yield lambda: job.take("a")
         yield lambda: job.release("a")
         yield lambda: job.finish("failed")
+        yield job.confirm
         yield job.cancel
         yield lambda: job.take("b", replay=1)
 

@@ -54,7 +54,7 @@ def test_every_argument_is_told_in_the_script_and_on_the_page(script: scripts.Sc
     header = script.text[: script.text.index("\n\n")]
     used = {int(number) for number in re.findall(r"ARGV\[(\d+)\]", script.text)}
     told = {int(number) for number in re.findall(r"-- ARGV\[(\d+)\]", header)}
-    assert used == told == set(range(1, max(used) + 1))
+    assert used == told == set(range(1, max(used, default=0) + 1))
     assert "KEYS[1]" in header
     assert "Reply" in header
     chapter = PAGE.split(f"\n## {script.name}: ")[1].split("\n## ")[0]

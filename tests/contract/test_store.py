@@ -17,6 +17,7 @@ from dragoman_schemas.results import (
     TranslationResult,
     cancelled_result,
 )
+from dragoman_schemas.scripts import Quarantine
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unavailable, Unreachable
@@ -205,7 +206,7 @@ def client(pair: tuple[Store, Client]) -> Client:
 
 async def ended(store: Store, status: TerminalStatus, **changes: Any) -> TranslationResult:
     written = result(status)
-    assert await store.finish(await taken(store, **changes), written)
+    assert await store.finish(await taken(store, **changes), written) == written
     return written
 
 
@@ -288,25 +289,25 @@ async def test_a_cancel_in_time_is_done_and_a_late_one_is_the_worker_s(
 
 
 @pytest.mark.parametrize(
-    ("crashes", "alone", "verdict"),
+    ("crashes", "verdicts"),
     [
-        (1, False, "run"),
-        (2, False, "suspect"),
-        (2, True, "run"),
-        (3, False, "suspect"),
-        (3, True, "run"),
-        (4, False, "poisoned"),
-        (4, True, "poisoned"),
+        (1, ["run", "run", "run"]),
+        (2, ["suspect", "run", "run"]),
+        (3, ["suspect", "suspect", "run"]),
+        (4, ["poisoned", "poisoned", "poisoned"]),
     ],
 )
+@pytest.mark.parametrize("quarantine", Quarantine)
 async def test_takes_that_crashes_left_make_a_record_suspect_and_then_poison(
-    crashes: int, alone: bool, verdict: str, store: Store, client: Client
+    quarantine: Quarantine, crashes: int, verdicts: list[str], store: Store, client: Client
 ) -> None:
     for _ in range(crashes):
-        await taken(store, alone=True)
+        await taken(store, quarantine=Quarantine.BY_ITSELF)
     before = await client.fields("a1")
-    assert (await store.take(request(alone=alone))).verdict == verdict
-    if verdict != "run":
+    reply = await store.take(request(quarantine=quarantine))
+    assert reply.verdict == verdicts[quarantine]
+    assert reply.suspicions == (0 if reply.verdict == "run" else crashes)
+    if reply.verdict != "run":
         assert await client.fields("a1") == before
 
 
@@ -380,26 +381,47 @@ async def test_the_first_terminal_state_wins(
 ) -> None:
     one, other = await taken(store), await taken(store)
     written = result(first, "first")
-    assert await store.finish(one, written)
-    assert not await store.finish(other, result(second, "second"))
+    assert await store.finish(one, written) is written
+    assert await store.finish(other, result(second, "second")) == written
     assert (await store.take(request())).result == written
 
 
 async def test_a_key_past_its_ttl_does_not_stop_a_finish(store: Store, client: Client) -> None:
-    assert await store.finish(Take("a1", FINGERPRINT, "n", ttl_s=60), result())
+    written = result()
+    assert await store.finish(Take("a1", FINGERPRINT, "n", ttl_s=60), written) is written
     assert await status_of(client) == "completed"
 
 
-async def test_a_finish_does_not_touch_another_payload_s_job(store: Store, client: Client) -> None:
-    await taken(store)
+@pytest.mark.parametrize("status", ["running", "completed", "failed"])
+async def test_a_finish_does_not_touch_another_payload_s_job_and_is_a_conflict(
+    status: str, store: Store, client: Client
+) -> None:
+    """An id whose key ran out while the job was in flight, and which was used again."""
+    if status == "running":
+        await taken(store)
+    else:
+        await ended(store, cast("TerminalStatus", status))
+    before = await client.fields("a1")
     stranger = Take("a1", OTHER, "n", ttl_s=60)
-    assert not await store.finish(stranger, result(fingerprint=OTHER))
-    assert await status_of(client) == "running"
+    with pytest.raises(Conflict, match="belongs to another payload"):
+        await store.finish(stranger, result(fingerprint=OTHER))
+    assert await client.fields("a1") == before
 
 
-async def test_an_event_follows_every_finish_and_announcement(store: Store, client: Client) -> None:
+async def test_confirming_changes_nothing(store: Store, client: Client) -> None:
+    await store.confirm("nobody")
+    assert await client.fields("nobody") is None
     await ended(store, "failed")
-    await store.announce(result("failed"))
+    before = await client.fields("a1")
+    await store.confirm("a1")
+    assert await client.fields("a1") == before
+
+
+async def test_an_event_follows_every_announcement(store: Store, client: Client) -> None:
+    await ended(store, "failed")
+    assert await client.events() == []
+    for _ in range(2):
+        await store.announce(result("failed"))
     assert await client.events() == [("a1", "failed")] * 2
 
 
@@ -408,7 +430,8 @@ async def test_a_document_s_progress_counts_each_index_once(store: Store, client
         document = DocumentRef(document_id="d1", index=index, total=3)
         told = result(cast("TerminalStatus", status), job_id=f"d1.{index}", document=document)
         await store.finish(await taken(store, job_id=f"d1.{index}"), told)
-        await store.announce(told)
+        for _ in range(2):
+            await store.announce(told)
     assert await client.progress("d1") == (3, 2)
 
 
@@ -442,14 +465,14 @@ async def test_a_finish_of_an_older_run_does_not_end_a_replay(store: Store, clie
     old = await taken(store)
     await ended(store, "failed")
     new = await taken(store, replay=1)
-    assert not await store.finish(old, result("completed", "old"))
+    assert await store.finish(old, result("completed", "old")) is None
     assert await status_of(client) == "running"
     assert await store.finish(new, result("completed", "new"))
 
 
 async def test_a_replay_of_a_poisoned_job_starts_without_suspicion(store: Store) -> None:
     for _ in range(4):
-        await taken(store, alone=True)
+        await taken(store, quarantine=Quarantine.BY_ITSELF)
     assert (await store.take(request())).verdict == "poisoned"
     assert await store.finish(Take("a1", FINGERPRINT, "n", ttl_s=60), result("failed"))
     assert (await store.take(request(replay=1))).verdict == "run"
@@ -509,10 +532,11 @@ async def test_each_of_many_concurrent_calls_gets_its_own_answer(
 
 async def test_of_many_that_finish_one_job_exactly_one_wins(store: Store) -> None:
     take = await taken(store)
-    won = await asyncio.gather(
-        *(store.finish(take, result(text=f"text {number}")) for number in range(50))
-    )
-    assert sum(won) == 1
+    written = [result(text=f"text {number}") for number in range(50)]
+    stands = await asyncio.gather(*(store.finish(take, one) for one in written))
+    (winner,) = {one.translations[0].text for one in stands if one is not None}
+    assert [one.translations[0].text for one in stands if one in written].count(winner) == 50
+    assert sum(one is mine for one, mine in zip(stands, written, strict=True)) == 1
 
 
 # --- only a real server can do this ---------------------------------------------------------------
@@ -568,6 +592,90 @@ async def test_a_key_that_is_no_job_belongs_to_somebody_else(redis_server: Redis
         await admin.set(KEYS.job("a1"), "not ours", ex=60)
         with pytest.raises(Conflict, match="holds something that is no job"):
             await store.take(request())
+
+
+@pytest.mark.redis
+async def test_a_key_that_became_something_else_is_a_conflict_and_holds_no_claim(
+    redis_server: RedisServer,
+) -> None:
+    async with (
+        redis_store(redis_server.url, durability="wait:1") as store,
+        redis.asyncio.Redis.from_url(redis_server.url) as admin,
+    ):
+        take = await taken(store)
+        await admin.set(KEYS.job("a1"), "not ours", ex=60)
+        with pytest.raises(Conflict, match="holds something that is no job"):
+            await store.finish(take, result())
+        with pytest.raises(Conflict, match="holds something that is no job"):
+            await store.confirm("a1")
+        await store.release(take)
+        assert await admin.get(KEYS.job("a1")) == b"not ours"
+
+
+@pytest.mark.redis
+async def test_one_bad_key_costs_the_calls_beside_it_nothing(redis_server: RedisServer) -> None:
+    async with (
+        redis_store(redis_server.url) as store,
+        redis.asyncio.Redis.from_url(redis_server.url) as admin,
+    ):
+        await admin.set(KEYS.job("text"), "not ours", ex=60)
+        garbage: dict[Any, Any] = dict.fromkeys(
+            ("status", "queued_at", "started_at", "deliveries", "replays", "result"), b"\xff\xfe"
+        )
+        await admin.hset(KEYS.job("bytes"), mapping=garbage)
+        calls = [store.take(request(job_id)) for job_id in ("a1", "text", "bytes", "a2")]
+        replies = await asyncio.gather(*calls, return_exceptions=True)
+        verdicts = [getattr(reply, "verdict", type(reply).__name__) for reply in replies]
+        assert verdicts == ["run", "Conflict", "run", "run"]
+
+
+@pytest.mark.redis
+async def test_a_hint_s_key_of_another_type_costs_no_job(redis_server: RedisServer) -> None:
+    async with (
+        redis_store(redis_server.url) as store,
+        redis.asyncio.Redis.from_url(redis_server.url) as admin,
+    ):
+        await admin.delete(KEYS.events)
+        await admin.set(KEYS.events, "not ours", ex=60)
+        await admin.hset(KEYS.document_ended("d1"), "a", "hash")
+        await admin.expire(KEYS.document_ended("d1"), 60)
+        document = DocumentRef(document_id="d1", index=0, total=1)
+        for _ in range(2):
+            await store.announce(result(document=document))
+        await admin.delete(KEYS.events)
+        await store.announce(result())
+        assert await admin.xlen(KEYS.events) == 1
+
+
+UNDECODABLE = {
+    "absent": None,
+    "empty": b"",
+    "no JSON": b"{",
+    "no UTF-8": b"\xff\xfe",
+    "of another job": b'{"job_id":"a2","status":"cancelled"}',
+    "of another status": b'{"job_id":"a1","status":"completed"}',
+    "of a document that is none": b'{"job_id":"a1","status":"cancelled","document":{"index":7}}',
+}
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("value", UNDECODABLE.values(), ids=UNDECODABLE.keys())
+async def test_a_stored_result_that_cannot_be_decoded_counts_as_its_status(
+    redis_server: RedisServer, value: bytes | None
+) -> None:
+    """A canceller in another language may write the status alone."""
+    minimal = TranslationResult(job_id="a1", status="cancelled")
+    async with (
+        redis_store(redis_server.url) as store,
+        redis.asyncio.Redis.from_url(redis_server.url) as admin,
+    ):
+        take = await taken(store)
+        fields: dict[Any, Any] = {"status": "cancelled", "finished_at": "yesterday"}
+        await admin.hset(KEYS.job("a1"), mapping=fields | ({"result": value} if value else {}))
+        reply = await store.take(request())
+        assert (reply.verdict, reply.status) == ("done", "cancelled")
+        assert reply.result == (minimal if value else None)
+        assert await store.finish(take, result()) == minimal
 
 
 @pytest.mark.redis

@@ -151,7 +151,7 @@ async def test_a_server_that_loads_its_data_is_waited_for(redis_installed: str) 
             told: set[str] = set()
             while not starting.done():
                 try:
-                    await store.stored("before")
+                    await store.take(request("before"))
                 except Unavailable as error:
                     told.add(str(error))
                 await asyncio.sleep(0.01)
@@ -178,7 +178,8 @@ async def test_a_lost_reply_is_repeated_and_the_end_is_written_once(own_redis: R
             before = admin.hgetall(KEYS.job("a1"))
             assert before[b"status"] == b"completed"  # it had been written all the same
             again = result(text="a text that came later")
-            assert await until_served(lambda: store.finish(take_of(wanted, reply), again)) is False
+            stands = await until_served(lambda: store.finish(take_of(wanted, reply), again))
+            assert stands == ended
             assert admin.hgetall(KEYS.job("a1")) == before
             called = admin.info("commandstats")
             assert called["cmdstat_evalsha"]["calls"] == 2
@@ -232,7 +233,7 @@ async def test_a_hung_server_holds_up_no_more_than_was_asked_and_then_serves_all
         given_up = [asyncio.create_task(store.take(request(f"g{number}"))) for number in range(500)]
         load = asyncio.create_task(settle_all(store, jobs, at_once=500))
         with pytest.raises(Unavailable):
-            await store.stored("anything")
+            await store.take(request("anything"))
         for task in given_up:
             task.cancel()
         outcomes = await asyncio.gather(*given_up, return_exceptions=True)
@@ -252,9 +253,9 @@ async def test_storms_of_cancelled_calls_give_nobody_another_s_reply(store: Redi
     await settle_all(store, jobs)
 
     async def read(job_id: str) -> tuple[str, Any]:
-        stored = await store.stored(job_id)
-        assert stored is not None
-        return job_id, stored.translations[0].text
+        reply = await store.take(request(job_id))
+        assert reply.result is not None
+        return job_id, reply.result.translations[0].text
 
     answered = 0
     for _ in range(30):

@@ -29,6 +29,8 @@ BOTTLENECK = "unit/worker/test_bottleneck.py"
 SCRIPTS, STORE = "contract/test_scripts.py", "contract/test_store.py"
 CRASHES, LETTERS = "contract/test_crash_points.py", "chaos/test_dead_letter_faults.py"
 WAITS, CLOSED = "unit/worker/test_worker_waits.py", "unit/worker/test_engine_closed.py"
+QUARANTINE, SETTLING = "unit/worker/test_quarantine.py", "unit/worker/test_settling.py"
+DURABILITY = "contract/test_durability.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
 SUPERVISOR, WATCHDOG = "unit/worker/test_supervisor.py", "unit/worker/test_watchdog.py"
 
@@ -36,32 +38,34 @@ MUTANTS = (
     Mutant(
         "complete before write (test 2)",
         f"{CORE}/worker.py",
-        "        match outcome:\n            case Completed(result, take):\n",
-        "        self._source.complete(delivery)\n"
-        "        match outcome:\n            case Completed(result, take):\n",
+        "            stands = await self._settler.settle(delivery, outcome)\n"
+        "            self._source.complete(delivery)\n",
+        "            self._source.complete(delivery)\n"
+        "            stands = await self._settler.settle(delivery, outcome)\n",
         WORKER,
     ),
     Mutant(
         "finish before dead letter",
-        f"{CORE}/worker.py",
-        "        failure, result, take = outcome.failure, outcome.result, outcome.take\n",
-        "        failure, result, take = outcome.failure, outcome.result, outcome.take\n"
-        "        if result is not None and take is not None:\n"
-        "            await until_available(lambda: self._store.finish(take, result))\n",
+        f"{CORE}/settling.py",
+        "        await self._dead_letter(delivery, outcome)\n        if outcome.result is None",
+        "        if outcome.result is not None and outcome.take is not None:\n"
+        "            await self._finish(outcome.take, outcome.result)\n"
+        "        await self._dead_letter(delivery, outcome)\n"
+        "        if outcome.result is None",
         WORKER,
     ),
     Mutant(
         "result told before it is written",
-        f"{CORE}/worker.py",
-        "                if take is None:\n",
-        "                await self._publish(result)\n                if take is None:\n",
+        f"{CORE}/settling.py",
+        "        try:\n            if take is not None:\n",
+        "        await self._tell(result)\n        try:\n            if take is not None:\n",
         WORKER,
     ),
     Mutant(
         "released is completed",
         f"{CORE}/worker.py",
-        "place=delivery.place, reason=reason)\n                return\n",
-        "place=delivery.place, reason=reason)\n",
+        "        if isinstance(outcome, Released):\n",
+        "        if isinstance(outcome, Released):\n            self._source.complete(delivery)\n",
         WORKER,
     ),
     Mutant(
@@ -228,16 +232,18 @@ MUTANTS = (
     Mutant(
         "run without asking who owns the partition",
         f"{CORE}/executor.py",
+        "                await self._translator.admit(execution.plan)\n"
         "            if not self._owned(execution.delivery):\n"
         '                return Released("partition revoked")\n',
-        "",
+        "                await self._translator.admit(execution.plan)\n",
         EXECUTOR,
     ),
     Mutant(
         "a suspect runs in company",
         f"{CORE}/executor.py",
-        "        async with self._permits.alone(execution.envelope.job_id):\n    ",
-        "        if True:\n    ",
+        "        async with self._permits.quarantine(execution.envelope.job_id, by_itself"
+        "=by_itself):\n",
+        "        if True:\n",
         EXECUTOR,
     ),
     Mutant(
@@ -350,46 +356,47 @@ MUTANTS = (
     ),
     Mutant(
         "completed though saving failed (test 2, taskiq)",
-        f"{CORE}/worker.py",
-        "        if await until_available(lambda: self._store.finish(take, result)):\n",
+        f"{CORE}/settling.py",
+        "        stands = await until_available(lambda: self._store.finish(take, result))\n",
         "        try:\n"
-        "            written = await self._store.finish(take, result)\n"
+        "            stands = await self._store.finish(take, result)\n"
         "        except Exception:\n"
-        "            written = True\n"
-        "        if written:\n",
+        "            stands = result\n",
         WORKER,
     ),
     # --- settling ---------------------------------------------------------------------------------
     Mutant(
         "a failure told before it is written",
-        f"{CORE}/worker.py",
-        "        if result is not None and take is not None:\n"
-        "            await self._publish(await self._finish(take, result))\n",
-        "        if result is not None and take is not None:\n"
-        "            await self._publish(result)\n"
-        "            await self._finish(take, result)\n",
+        f"{CORE}/settling.py",
+        "        await self._dead_letter(delivery, outcome)\n"
+        "        if outcome.result is None or outcome.take is None:\n"
+        "            return None\n",
+        "        await self._dead_letter(delivery, outcome)\n"
+        "        if outcome.result is None or outcome.take is None:\n"
+        "            return None\n"
+        "        await self._tell(outcome.result)\n",
         f"{WORKER} {CRASHES}",
     ),
     Mutant(
         "done announces nothing",
-        f"{CORE}/worker.py",
-        "                    await until_available(lambda: self._store.announce(result))\n",
-        "",
+        f"{CORE}/settling.py",
+        "                stands = result\n",
+        "                return result\n",
         f"{WORKER} {CRASHES}",
     ),
     Mutant(
         "ours is told though another end stands",
-        f"{CORE}/worker.py",
-        "        return stands\n",
+        f"{CORE}/settling.py",
+        "        return of_document(stands, result.document)\n",
         "        return result\n",
         "unit/worker/test_first_end_wins.py",
     ),
     Mutant(
         "nothing follows a finish",
-        f"{CORE}/stores/redis.py",
-        "commands = [finish, *self._what_follows(result)]",
-        "commands = [finish]",
-        STORE,
+        f"{CORE}/settling.py",
+        "        await until_available(lambda: self._store.announce(stands))\n",
+        "",
+        WORKER,
     ),
     Mutant(
         "a dead letter leaves before it is acknowledged",
@@ -402,7 +409,7 @@ MUTANTS = (
     Mutant(
         "finish does not ask which replay it ends",
         f"{SCHEMAS}/scripts/finish.lua",
-        "replays ~= tonumber(ARGV[2]) or ",
+        " or (redis.call('EXISTS', key) == 1 and replays ~= tonumber(ARGV[2]))",
         "",
         SCRIPTS,
     ),
@@ -416,8 +423,8 @@ MUTANTS = (
     Mutant(
         "the second end wins",
         f"{SCHEMAS}/scripts/finish.lua",
-        "(terminal or replays",
-        "(replays",
+        "if terminal or foreign or",
+        "if foreign or",
         SCRIPTS,
     ),
     Mutant(
@@ -739,5 +746,127 @@ MUTANTS = (
         "member, self._member = self._member, None\n        await self._fetching.abandon()\n",
         "member, self._member = self._member, None\n",
         SOURCE,
+    ),
+    Mutant(
+        "one cohort is as large as all suspects",
+        f"{CORE}/quarantine.py",
+        "    return max(SMALLEST_COHORT, isqrt(suspects))",
+        "    return max(SMALLEST_COHORT, suspects)",
+        QUARANTINE,
+    ),
+    Mutant(
+        "suspects run one by one again",
+        f"{CORE}/quarantine.py",
+        "    return max(SMALLEST_COHORT, isqrt(suspects))",
+        "    return 1",
+        QUARANTINE,
+    ),
+    Mutant(
+        "who leaves a cohort makes room in it",
+        f"{CORE}/quarantine.py",
+        "        self._inside.remove(member)\n",
+        "        self._inside.remove(member)\n"
+        "        self._cohort = self._cohort and self._cohort - 1\n",
+        QUARANTINE,
+    ),
+    Mutant(
+        "a cohort takes in one who must be by itself",
+        f"{CORE}/quarantine.py",
+        "[member for member in self._ready() if not member.by_itself]",
+        "list(self._ready())",
+        QUARANTINE,
+    ),
+    Mutant(
+        "a member that leaves while it waits is kept",
+        f"{CORE}/quarantine.py",
+        "            del self._waiting[member]\n            return False\n",
+        "            return False\n",
+        QUARANTINE,
+    ),
+    Mutant(
+        "a member of a cohort that died again stays in it",
+        f"{CORE}/executor.py",
+        "        by_itself = wanted is Quarantine.BY_ITSELF\n",
+        "        by_itself = False\n",
+        EXECUTOR,
+    ),
+    Mutant(
+        "a suspect of a lost partition is claimed",
+        f"{CORE}/executor.py",
+        "            if not self._owned(execution.delivery):\n"
+        '                return Released("partition revoked")\n'
+        "            reply = await self._take(execution, wanted)\n",
+        "            reply = await self._take(execution, wanted)\n",
+        EXECUTOR,
+    ),
+    Mutant(
+        "a job that hangs in quarantine is asked again",
+        f"{CORE}/translation.py",
+        "            if self._permits.in_quarantine(plan.job.job_id):\n",
+        "            if False:\n",
+        EXECUTOR,
+    ),
+    Mutant(
+        "three deaths are good enough for a cohort",
+        f"{SCHEMAS}/scripts/take.lua",
+        "math.min(math.max(suspicions - 1, 0), 2)",
+        "math.min(math.max(suspicions - 1, 0), 1)",
+        SCRIPTS,
+    ),
+    Mutant(
+        "a refused finish passes for a confirmation",
+        f"{SCHEMAS}/scripts/finish.lua",
+        "  if status then redis.call('HSET', key, 'status', status) end\n",
+        "",
+        DURABILITY,
+    ),
+    Mutant(
+        "an end that another wrote is not confirmed",
+        f"{CORE}/stores/redis.py",
+        "            await self._call(job_id, [command], confirmed=True)\n",
+        "            await self._call(job_id, [command])\n",
+        DURABILITY,
+    ),
+    Mutant(
+        "done moves the offset unconfirmed",
+        f"{CORE}/settling.py",
+        "                await until_available(lambda: self._store.confirm(result.job_id))\n",
+        "",
+        SETTLING,
+    ),
+    Mutant(
+        "a payload that lost its id ends without a letter",
+        f"{CORE}/settling.py",
+        "            await self._dead_letter(delivery, Rejected(conflict, job_id=result.job_id))\n",
+        "            del conflict\n",
+        SETTLING,
+    ),
+    Mutant(
+        "duplicates are told what was refused",
+        f"{CORE}/worker.py",
+        "            self._in_hand.leave(held, stands)",
+        '            self._in_hand.leave(held, getattr(outcome, "result", None))',
+        SETTLING,
+    ),
+    Mutant(
+        "another payload's result is told",
+        f"{SCHEMAS}/scripts/finish.lua",
+        "local result = terminal and not foreign and",
+        "local result = terminal and",
+        SCRIPTS,
+    ),
+    Mutant(
+        "a result that cannot be decoded stops the job",
+        f"{SCHEMAS}/wire.py",
+        "    except ValueError:\n        found = None\n",
+        "    except KeyError:\n        found = None\n",
+        STORE,
+    ),
+    Mutant(
+        "a count that is none stops a take",
+        f"{SCHEMAS}/scripts/take.lua",
+        "  if not number or number ~= number or number < 0 then return 0 end\n",
+        "",
+        SCRIPTS,
     ),
 )

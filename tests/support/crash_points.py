@@ -31,7 +31,7 @@ from dragoman_worker.kafka.source import KafkaSource
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
 
-When = Literal["before", "after", "inside", "reply lost"]
+When = Literal["before", "after", "reply lost"]
 
 SEAMS: Final[Mapping[str, tuple[type, str]]] = {
     "poll": (KafkaSource, "poll"),
@@ -52,7 +52,6 @@ SEAMS: Final[Mapping[str, tuple[type, str]]] = {
 class Point:
     """Die `before` or `after` the `passage`-th call of a seam.
 
-    `inside` (finish alone): its state is written, and nothing of what follows it.
     `reply lost` kills nobody: the first `passage` calls take effect and then fail as an outage.
     """
 
@@ -91,8 +90,6 @@ def _arm(point: Point) -> None:
     if point.when == "reply lost":
         setattr(owner, name, _losing(original, point.passage))
         return
-    if point.when == "inside":
-        _nothing_follows()
     passages = itertools.count(1)
 
     def passing(answer: object) -> None:
@@ -137,9 +134,3 @@ def _losing(original: Any, times: int) -> Any:
         return answer
 
     return awaited
-
-
-def _nothing_follows() -> None:
-    if not callable(RedisStore._what_follows):
-        raise TypeError("what follows a finish is no longer one method of the store")
-    setattr(RedisStore, "_what_follows", lambda _self, _result: [])  # noqa: B010  typed so

@@ -54,11 +54,16 @@ class TracedStore(MemoryStore):
         await super().release(take)
         self._diary.done("release")
 
-    async def finish(self, take: Take, result: TranslationResult) -> bool:
+    async def finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
         self._diary.begin("finish")
-        ours = await super().finish(take, result)
+        stands = await super().finish(take, result)
         self._diary.done("finish")
-        return ours
+        return stands
+
+    async def confirm(self, job_id: str) -> None:
+        self._diary.begin("confirm")
+        await super().confirm(job_id)
+        self._diary.done("confirm")
 
     async def announce(self, result: TranslationResult) -> None:
         self._diary.begin("announce")

@@ -29,7 +29,7 @@ that adding a failure touches this file alone::
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 
@@ -109,8 +109,14 @@ class TooLong(JobError):
     code = FailureCode.TOO_LONG
 
 
+REUSED: Final = (
+    "job_id: its key ran out while the job was in flight, and it belongs to another payload by "
+    "now; give every job an id of its own, and keep redis.live_ttl_s above the longest run"
+)
+
+
 class Conflict(JobError):
-    """The id belongs to another payload."""
+    """The id belongs to another payload, or its key holds no job."""
 
     code = FailureCode.CONFLICT
     stage = "take"

@@ -11,6 +11,7 @@ from os import urandom
 from typing import Final
 
 from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.scripts import Quarantine
 from dragoman_schemas.wire import (
     Envelope,
     InvalidRecord,
@@ -145,7 +146,7 @@ class Executor:
                 execution.failure = errors.Poisoned(why)
                 return self._reporter.rejected(execution)
             case "suspect":
-                return await self._alone(execution)
+                return await self._quarantined(execution, reply)
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -166,7 +167,9 @@ class Executor:
         except BaseException as error:  # noqa: BLE001  see _defect
             execution.failure = _defect(error, job_id=execution.envelope.job_id)
 
-    async def _take(self, execution: Execution, *, alone: bool = False) -> TakeReply:
+    async def _take(
+        self, execution: Execution, quarantine: Quarantine = Quarantine.NONE
+    ) -> TakeReply:
         envelope, delivery = execution.envelope, execution.delivery
         execution.opening.done()
         take = Take(
@@ -184,7 +187,7 @@ class Executor:
             replay=execution.replay,
             queued_at=rfc3339(delivery.timestamp_ms),
             document_id=execution.document.document_id if execution.document else None,
-            alone=alone,
+            quarantine=quarantine,
         )
         self._metrics.permit_seconds.observe(execution.held.enter(Step.TAKE))
         execution.held.take = take  # before the call: a lost reply may hide a claim to release
@@ -207,15 +210,22 @@ class Executor:
             execution.held.take = None
         return Released("not to be done here")
 
-    async def _alone(self, execution: Execution) -> Outcome:
-        """A job that was in hand when processes died runs with nobody else in the engine."""
+    async def _quarantined(self, execution: Execution, reply: TakeReply) -> Outcome:
+        """Run a suspect in a cohort of suspects, or by itself if a cohort died with it too."""
         if execution.plan is not None:
             self._translator.dismiss(execution.plan)
+        wanted = Quarantine.wanted(reply.suspicions)
+        by_itself = wanted is Quarantine.BY_ITSELF
         execution.held.enter(Step.PERMIT)
-        async with self._permits.alone(execution.envelope.job_id):
+        async with self._permits.quarantine(execution.envelope.job_id, by_itself=by_itself):
             if self._permits.closed:
                 raise Draining
-            return await self._answer(execution, await self._take(execution, alone=True))
+            if not self._owned(execution.delivery):
+                return Released("partition revoked")
+            reply = await self._take(execution, wanted)
+            if reply.verdict != "suspect":
+                return await self._answer(execution, reply)
+        return await self._quarantined(execution, reply)
 
     async def _translate(self, execution: Execution) -> Outcome:
         if self._permits.closed or not self._owned(execution.delivery):

@@ -8,7 +8,7 @@ that slept begins where the others are now: it has saved up no credit, and it ow
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -57,23 +57,17 @@ class Turns(Generic[Entry]):
         there.lines.setdefault(line, deque()).append(entry)
         self._waiting += 1
 
-    def first(self) -> Turn[Entry] | None:
-        """Who is next, if anybody waits."""
-        best, name = None, ""
-        for lane, there in self._lanes.items():
-            if there.lines and (best is None or there.begins < best.begins):
-                best, name = there, lane
-        if best is None:
-            return None
-        line, entries = next(iter(best.lines.items()))
-        return Turn(name, line, entries[0])
-
-    def first_of(self, line: str) -> Turn[Entry] | None:
-        """Who would be next if nobody but `line` were there."""
-        for lane, there in self._lanes.items():
-            if (entries := there.lines.get(line)) is not None:
-                return Turn(lane, line, entries[0])
-        return None
+    def first(self, among: Container[str] | None = None) -> Turn[Entry] | None:
+        """Who is next, if anybody waits: of all lines, or of those `among` them."""
+        best: Turn[Entry] | None = None
+        begins = 0.0
+        for name, there in self._lanes.items():
+            if not there.lines or (best is not None and there.begins >= begins):
+                continue
+            line = _first_line(there.lines, among)
+            if line is not None:
+                best, begins = Turn(name, line, there.lines[line][0]), there.begins
+        return best
 
     def serve(self, turn: Turn[Entry], cost: float) -> None:
         """Let who is next go on: its lane is charged, and its line goes to the lane's end."""
@@ -118,6 +112,12 @@ class Turns(Generic[Entry]):
 
     def __len__(self) -> int:
         return self._waiting
+
+
+def _first_line(lines: Iterable[str], among: Container[str] | None) -> str | None:
+    if among is None:
+        return next(iter(lines), None)
+    return next((line for line in lines if line in among), None)
 
 
 class _Bound:

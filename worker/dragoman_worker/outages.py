@@ -65,11 +65,11 @@ class WatchedStore(Store):
     async def release(self, take: Take) -> None:
         await self._outages.watch(STORE, lambda: self._store.release(take))
 
-    async def finish(self, take: Take, result: TranslationResult) -> bool:
+    async def finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
         return await self._outages.watch(STORE, lambda: self._store.finish(take, result))
 
-    async def stored(self, job_id: str) -> TranslationResult | None:
-        return await self._outages.watch(STORE, lambda: self._store.stored(job_id))
+    async def confirm(self, job_id: str) -> None:
+        await self._outages.watch(STORE, lambda: self._store.confirm(job_id))
 
     async def announce(self, result: TranslationResult) -> None:
         await self._outages.watch(STORE, lambda: self._store.announce(result))

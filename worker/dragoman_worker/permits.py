@@ -8,12 +8,12 @@ turns by weight and by tokens: what they share is the engine's work, which long 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from dragoman_worker.lanes import Turn, Turns
+from dragoman_worker.quarantine import Quarantine
 
 
 class Draining(Exception):
@@ -48,10 +48,9 @@ class Permits:
         self._granted = 0
         self._held: dict[int, int] = {}
         self._turns: Turns[_Waiter] = Turns(weights)
-        self._alone: str | None = None
-        self._solitude: deque[tuple[str, asyncio.Future[None]]] = deque()
+        self._quarantine = Quarantine()
         self._between = 0
-        """How many may still enter before the next one that wants to be alone."""
+        """How many may still enter before the next turn of the quarantine."""
         self._draining = False
         self._closed = False
 
@@ -88,8 +87,14 @@ class Permits:
     @property
     def tokens_hold_back(self) -> bool:
         """Whether items wait although there is room for more of them: their tokens do not fit."""
-        free = len(self._held) < self._items and self._alone is None and not self._solitude
+        free = len(self._held) < self._items and not self.quarantined
         return free and bool(self._turns) and not self._closed
+
+    @property
+    def quarantined(self) -> int:
+        """Suspects in quarantine, waiting and running; while there are any, the engine may be
+        kept empty on purpose."""
+        return self._quarantine.waiting + self._quarantine.inside
 
     @property
     def waiting(self) -> int:
@@ -130,28 +135,28 @@ class Permits:
         self._grant()
 
     @asynccontextmanager
-    async def alone(self, line: str) -> AsyncIterator[None]:
-        """Inside, only items of `line` are in the engine: nobody else is there or enters.
+    async def quarantine(self, line: str, *, by_itself: bool) -> AsyncIterator[None]:
+        """Inside, only this suspect's cohort is in the engine, or only `line` if `by_itself`.
 
-        Between two such turns those enter who wait, at most an engine full of them: hundreds of
+        Between two turns those enter who wait, at most an engine full of them: hundreds of
         suspects, which a crash of a busy worker makes, would else keep all others out for long.
         Raises Draining when the worker stops before it is this line's turn.
         """
         if self._draining:
             raise Draining
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._solitude.append((line, turn))
+        member = self._quarantine.join(line, by_itself=by_itself)
         self._grant()
         try:
-            await turn
+            await member.admitted
             yield
         finally:
-            if self._alone == line and _granted(turn):
-                self._alone = None
+            if self._quarantine.leave(member):
                 self._between = min(self._items, len(self._turns))
-            else:
-                self._solitude = deque(wait for wait in self._solitude if wait[1] is not turn)
             self._grant()
+
+    def in_quarantine(self, line: str) -> bool:
+        """Whether the line is in the engine by a turn of the quarantine."""
+        return line in self._quarantine.lines
 
     def drain(self) -> None:
         """Turn away jobs that have not started; those that have may finish their items."""
@@ -162,9 +167,7 @@ class Permits:
                 self._turns.leave(turn.lane, turn.line, waiter)
                 if not waiter.granted.done():
                     waiter.granted.set_exception(Draining())
-        for _, alone in self._solitude:
-            if not alone.done():
-                alone.set_exception(Draining())
+        self._quarantine.turn_away(Draining)
         self._grant()  # whoever was turned away may have stood in another's way
 
     def close(self) -> None:
@@ -183,10 +186,11 @@ class Permits:
     def _fits(self, line: str, tokens: int) -> bool:
         if self._closed:
             return False
-        if self._alone is not None and line != self._alone:
-            return False
-        if self._alone is None and self._solitude and not self._between:
-            return False  # let the engine run empty for the one who must be alone
+        if self._quarantine.inside:
+            if line not in self._quarantine.lines:
+                return False
+        elif self._quarantine.waiting and not self._between:
+            return False  # let the engine run empty for the suspects
         if len(self._held) == 0:
             return True  # whatever its size: it would never fit otherwise
         return len(self._held) < self._items and self._held_tokens + tokens <= self._tokens
@@ -200,9 +204,9 @@ class Permits:
         return permit
 
     def _grant(self) -> None:
-        if not self._turns and not self._solitude:
+        if not self._turns and not self._quarantine.waiting:
             return
-        self._grant_solitude()
+        self._admit_suspects()
         while len(self._held) < self._items and (turn := self._next_turn()) is not None:
             waiter = turn.entry
             gone = waiter.granted.done()
@@ -210,20 +214,17 @@ class Permits:
             if not gone:
                 waiter.granted.set_result(self._take(turn.line, waiter.tokens))
 
-    def _grant_solitude(self) -> None:
+    def _admit_suspects(self) -> None:
         if self._closed:
             return
-        while self._solitude and self._solitude[0][1].done():
-            self._solitude.popleft()  # cancelled, and its task has not run since
-        empty = len(self._held) == 0 and not (self._between and self._turns)
-        if self._alone is None and empty and self._solitude:
-            self._alone, turn = self._solitude.popleft()
-            turn.set_result(None)
+        if len(self._held) == 0 and not (self._between and self._turns):
+            self._quarantine.begin_turn()
+        self._quarantine.fill_cohort()
 
     def _next_turn(self) -> Turn[_Waiter] | None:
-        if self._alone is not None:
-            turn = self._turns.first_of(self._alone)
-        elif self._solitude and not self._between:
+        if self._quarantine.inside:
+            turn = self._turns.first(among=self._quarantine.lines)
+        elif self._quarantine.waiting and not self._between:
             turn = None
         else:
             turn = self._turns.first()
@@ -238,7 +239,3 @@ class Permits:
             return
         self._turns.leave(lane, line, waiter)
         self._grant()
-
-
-def _granted(turn: asyncio.Future[None]) -> bool:
-    return turn.done() and not turn.cancelled() and turn.exception() is None

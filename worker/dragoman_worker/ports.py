@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from dragoman_schemas.results import EngineInfo, JobStatus, TranslationResult
+from dragoman_schemas.scripts import Quarantine
 from dragoman_worker.errors import EngineDead
 from dragoman_worker.lanes import Room
 from dragoman_worker.outcome import Take
@@ -101,7 +102,7 @@ class TakeRequest:
     replay: int
     queued_at: str
     document_id: str | None = None
-    alone: bool = False
+    quarantine: Quarantine = Quarantine.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,8 @@ class TakeReply:
     status: JobStatus | None = None
     result: TranslationResult | None = None
     document_cancelled: bool = False
+    suspicions: int = 0
+    """With `suspect` and `poisoned`: claims of this record that crashes left behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +133,31 @@ class Store(Protocol):
     """The jobs' keys. Every method is idempotent; raises Unavailable if Redis cannot answer."""
 
     async def take(self, request: TakeRequest) -> TakeReply:
-        """Claim the job, or learn why not."""
+        """Claim the job, or learn why not. Raises Conflict if the key holds no job."""
         ...
 
     async def release(self, take: Take) -> None:
         """Give the claim up; the job is `queued` again when no other claim is left."""
         ...
 
-    async def finish(self, take: Take, result: TranslationResult) -> bool:
-        """Write the terminal state and tell whether it was ours that was written.
+    async def finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
+        """Write the terminal state and return the result that stands, as durable as asked.
 
-        False: another terminal state stands already, or a later replay runs. Both settle the job.
-        What follows (bitmaps of a document, the event) is sent right behind it.
+        That is `result` itself if it was written, another one if a terminal state stood already,
+        None if a later replay runs. All three settle the job. Raises Conflict if the key belongs
+        to another payload by now, or holds no job.
         """
         ...
 
-    async def stored(self, job_id: str) -> TranslationResult | None:
-        """The result that stands, None if there is none."""
+    async def confirm(self, job_id: str) -> None:
+        """Return once the state that stands is as durable as asked, whoever wrote it.
+
+        Raises Conflict if the key holds no job.
+        """
         ...
 
     async def announce(self, result: TranslationResult) -> None:
-        """Repeat what follows a finish, without one: bitmaps and event."""
+        """Write the hints that follow a finish, or repeat them: bitmaps and event."""
         ...
 
     def cancels(self) -> AsyncIterator[CancelNotice]:

@@ -13,11 +13,11 @@ from dragoman_schemas.results import (
     ErrorInfo,
     ItemError,
     ItemResult,
-    JobStatus,
     TerminalStatus,
     Timing,
     TranslationResult,
     Usage,
+    as_terminal,
 )
 from dragoman_schemas.wire import Envelope, now_rfc3339
 from dragoman_worker import errors
@@ -121,18 +121,14 @@ class Reporter:
         return Rejected(failure, result, execution.held.take, job_id=envelope.job_id)
 
     def stored(self, execution: Execution) -> TranslationResult:
-        """The result that stands in the store, or as much of it as what follows a finish needs.
-
-        A client that cancels a job in time knows neither its document nor its fingerprint.
-        """
+        """The result that stands in the store, or as much of it as what follows a finish needs."""
         reply = execution.reply
         if reply is not None and reply.result is not None:
-            found = reply.result
-            return found if found.document else _of_document(found, execution.document)
-        status = reply.status if reply and reply.status else JobStatus.COMPLETED
+            return of_document(reply.result, execution.document)
+        status = as_terminal(reply.status) if reply is not None else None
         return TranslationResult(
             job_id=execution.envelope.job_id,
-            status=_terminal(status),
+            status=status or "completed",
             document=execution.document,
         )
 
@@ -174,20 +170,14 @@ def _items(execution: Execution, unfinished: JobError) -> list[ItemResult]:
     ]
 
 
-def _of_document(result: TranslationResult, document: DocumentRef | None) -> TranslationResult:
-    return result.model_copy(update={"document": document}) if document else result
+def of_document(result: TranslationResult, document: DocumentRef | None) -> TranslationResult:
+    """The result with its place in a document, which a client that cancels in time does not know.
 
-
-def _terminal(status: JobStatus) -> TerminalStatus:
-    match status:
-        case JobStatus.FAILED:
-            return "failed"
-        case JobStatus.CANCELLED:
-            return "cancelled"
-        case JobStatus.EXPIRED:
-            return "expired"
-        case _:
-            return "completed"
+    Without it the document's progress would never be complete.
+    """
+    if result.document is not None or document is None:
+        return result
+    return result.model_copy(update={"document": document})
 
 
 def _error_info(failure: JobError) -> ErrorInfo:

@@ -8,7 +8,14 @@ from dataclasses import replace
 from typing import Final
 
 from dragoman_schemas.jobs import TranslationJob
-from dragoman_worker.errors import CutOff, EngineDead, EngineStumbled, Halt, JobError
+from dragoman_worker.errors import (
+    CutOff,
+    EngineDead,
+    EngineFailed,
+    EngineStumbled,
+    Halt,
+    JobError,
+)
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.permits import Draining, Permit, Permits
 from dragoman_worker.plan import Plan, Unit
@@ -128,9 +135,11 @@ class Translator:
             self._permits.close()  # before ours is given back, and to whom would it go
             raise
         except TimeoutError:
-            raise EngineStumbled(
-                f"no answer within {self._attempt_timeout_s:g} s (retry.attempt_timeout_s)"
-            ) from None
+            why = f"no answer within {self._attempt_timeout_s:g} s (retry.attempt_timeout_s)"
+            if self._permits.in_quarantine(plan.job.job_id):
+                # Asked again, it would keep everybody else out for as long once more.
+                raise EngineFailed(f"{why}, in quarantine after crashes") from None
+            raise EngineStumbled(why) from None
         if generation.completion_tokens:
             seconds = (time.perf_counter() - started) / generation.completion_tokens
             self._metrics.decode_seconds_per_token.observe(seconds)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from enum import StrEnum
-from typing import Final, assert_never
+from typing import Final
 
-from dragoman_schemas.results import TranslationResult
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import EngineDead, WorkerError
 from dragoman_worker.executor import Executor
@@ -15,10 +14,11 @@ from dragoman_worker.in_hand import InHand, Step
 from dragoman_worker.lanes import Hand, Room
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.outcome import Completed, Outcome, Rejected, Released, Take
+from dragoman_worker.outcome import Released, Take
 from dragoman_worker.permits import Permits
 from dragoman_worker.ports import DeadLetters, Delivery, Results, Source, Store
 from dragoman_worker.retry import until_available
+from dragoman_worker.settling import Settler
 
 RELEASE_WITHIN_S: Final = 2.0
 """Longest wait of a stopping worker for Redis; what is not released looks like a crash."""
@@ -54,8 +54,9 @@ class Worker:
         self._source = source
         self._executor = executor
         self._store = store
-        self._dead_letters = dead_letters
-        self._results = results
+        self._settler = Settler(
+            store=store, dead_letters=dead_letters, results=results, metrics=metrics
+        )
         self._in_hand = in_hand
         self._permits = permits
         self._hand = hand
@@ -161,74 +162,15 @@ class Worker:
         outcome, held = await self._executor.execute(delivery)
         if held is not None:
             held.enter(Step.SETTLE)
-        await self._settle(delivery, outcome)
+        stands = None
+        if isinstance(outcome, Released):
+            self._log.debug("released", place=delivery.place, reason=outcome.reason)
+        else:
+            stands = await self._settler.settle(delivery, outcome)
+            self._source.complete(delivery)
         if held is not None:
             self._metrics.settle_seconds.observe(held.enter(Step.SETTLE))
-            self._in_hand.leave(held, _shared(outcome))
-
-    async def _settle(self, delivery: Delivery, outcome: Outcome) -> None:
-        """The one legal order (contract, section 5). A crash between two steps repeats the rest."""
-        match outcome:
-            case Completed(result, take):
-                if take is None:
-                    await until_available(lambda: self._store.announce(result))
-                    await self._publish(result)
-                else:
-                    await self._publish(await self._finish(take, result))
-            case Rejected():
-                await self._reject(delivery, outcome)
-            case Released(reason, _):
-                self._log.debug("released", place=delivery.place, reason=reason)
-                return
-            case _:
-                assert_never(outcome)
-        self._source.complete(delivery)
-
-    async def _reject(self, delivery: Delivery, outcome: Rejected) -> None:
-        failure, result, take = outcome.failure, outcome.result, outcome.take
-        await until_available(
-            lambda: self._dead_letters.publish(
-                delivery,
-                code=failure.code.value,
-                message=failure.message,
-                job_id=outcome.job_id,
-                attempts=outcome.attempts,
-                deliveries=outcome.deliveries,
-                first_seen=outcome.first_seen,
-            )
-        )
-        self._metrics.dead_letters.labels(failure.code.value).inc()
-        self._log.warning(
-            "rejected", job_id=outcome.job_id, place=delivery.place, code=failure.code.value
-        )
-        if result is not None and take is not None:
-            await self._publish(await self._finish(take, result))
-
-    async def _finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
-        """Write the end of the job, and give the result that stands: ours, or one before it."""
-        if await until_available(lambda: self._store.finish(take, result)):
-            self._count(result)
-            return result
-        stands = await until_available(lambda: self._store.stored(take.job_id))
-        if stands is not None and _same_end(stands, result):  # its first reply was lost
-            self._count(result)
-        return stands
-
-    async def _publish(self, result: TranslationResult | None) -> None:
-        results = self._results
-        if results is not None and result is not None:
-            await until_available(lambda: results.publish(result))
-
-    def _count(self, result: TranslationResult) -> None:
-        metrics, timing = self._metrics, result.timing
-        metrics.jobs_by_status[result.status].inc()
-        for item in result.translations:
-            metrics.items_by_verdict[item.quality].inc()
-        metrics.prompt_tokens.inc(result.usage.prompt_tokens)
-        metrics.completion_tokens.inc(result.usage.completion_tokens)
-        metrics.queue_seconds.observe(timing.queue_ms / 1000)
-        metrics.engine_seconds.observe(timing.engine_ms / 1000)
-        metrics.total_seconds.observe(timing.total_ms / 1000)
+            self._in_hand.leave(held, stands)
 
     # --- cancels and the end ----------------------------------------------------------------------
 
@@ -281,18 +223,3 @@ class Worker:
 
 def _size(delivery: Delivery) -> int:
     return len(delivery.value or b"")
-
-
-def _shared(outcome: Outcome) -> TranslationResult | None:
-    """What an exact duplicate may be told; None if it has to be worked on itself."""
-    match outcome:
-        case Completed(result, _) | Rejected(_, result):
-            return result
-        case Released():
-            return None
-        case _:
-            assert_never(outcome)
-
-
-def _same_end(one: TranslationResult, other: TranslationResult) -> bool:
-    return (one.worker_id, one.timing.finished_at) == (other.worker_id, other.timing.finished_at)

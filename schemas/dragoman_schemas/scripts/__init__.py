@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from hashlib import sha1
 from importlib.resources import files
 from typing import Final
@@ -32,8 +32,12 @@ STUB: Final = _load("stub")
 TAKE: Final = _load("take")
 RELEASE: Final = _load("release")
 FINISH: Final = _load("finish")
+CONFIRM: Final = _load("confirm")
 CANCEL: Final = _load("cancel")
-SCRIPTS: Final = (STUB, TAKE, RELEASE, FINISH, CANCEL)
+SCRIPTS: Final = (STUB, TAKE, RELEASE, FINISH, CONFIRM, CANCEL)
+
+SUSPECT_AFTER: Final = 2
+"""Other outstanding takes of the same record that make it a suspect."""
 
 
 class Verdict(StrEnum):
@@ -45,6 +49,24 @@ class Verdict(StrEnum):
     CANCEL = "cancel"
     SUSPECT = "suspect"
     POISONED = "poisoned"
+
+
+class Quarantine(IntEnum):
+    """How few others are in the engine with a job that is claimed.
+
+    ``COHORT``: other suspects only, up to the square root of their number. ``BY_ITSELF``: nobody.
+    """
+
+    NONE = 0
+    COHORT = 1
+    BY_ITSELF = 2
+
+    @classmethod
+    def wanted(cls, suspicions: int) -> Quarantine:
+        """The quarantine in which a record of so many suspicions may run."""
+        if suspicions < SUSPECT_AFTER:
+            return cls.NONE
+        return cls.COHORT if suspicions == SUSPECT_AFTER else cls.BY_ITSELF
 
 
 class CancelEffect(StrEnum):
@@ -68,6 +90,7 @@ class TakeAnswer:
     """The verdict, and what the key holds after it; ``replays`` is what ``finish`` must be given.
 
     Times are None where the key holds none. ``result`` is there with ``done``, if it was wanted.
+    ``suspicions``, with ``suspect`` and ``poisoned``: the other outstanding takes of the record.
     """
 
     verdict: Verdict
@@ -77,6 +100,7 @@ class TakeAnswer:
     started_at: str | None
     status: str | None
     result: bytes | None
+    suspicions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +113,25 @@ class ReleaseAnswer:
 
 @dataclass(frozen=True, slots=True)
 class FinishAnswer:
-    """``written``: this terminal state is the one that stands; else ``status`` tells which does.
+    """``written``: this terminal state is the one that stands; else ``status`` names the other.
 
-    Not written and a status that is not terminal: a replay, or another job of this id, took over.
+    ``owned`` is false if the key belongs to another payload. Not written, owned and not terminal:
+    a replay took over. ``result`` is the one that stands in an owned terminal key.
     """
 
     written: bool
     status: str | None
     replays: int
+    owned: bool = True
+    result: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmAnswer:
+    """``written``: the key has a status, which was written once more. ``status``: what stands."""
+
+    written: bool
+    status: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +157,7 @@ def take_args(
     queued_at: str,
     replay: int = 0,
     poison_after: int = 4,
-    alone: bool = False,
+    quarantine: Quarantine = Quarantine.NONE,
     want_result: bool = False,
 ) -> list[str | bytes]:
     """Arguments of TAKE; ``place`` is ``topic/partition/offset``, times in RFC 3339."""
@@ -134,7 +169,7 @@ def take_args(
         str(live_ttl_ms),
         str(replay),
         str(poison_after),
-        "1" if alone else "0",
+        str(int(quarantine)),
         queued_at,
         "1" if want_result else "0",
     ]
@@ -171,6 +206,11 @@ def finish_args(
     ]
 
 
+def confirm_args() -> list[str | bytes]:
+    """Arguments of CONFIRM: none."""
+    return []
+
+
 def cancel_args(*, now: str, live_ttl_ms: int, result: bytes) -> list[str | bytes]:
     """Arguments of CANCEL; ``result`` is the minimal result of a job that never ran."""
     return [now, str(live_ttl_ms), result]
@@ -187,7 +227,7 @@ def parse_stub(reply: Reply) -> StubAnswer:
 
 def parse_take(reply: Reply) -> TakeAnswer:
     """The reply of TAKE."""
-    verdict, deliveries, replays, queued_at, started_at, status, result = reply
+    verdict, deliveries, replays, queued_at, started_at, status, result, suspicions = reply
     return TakeAnswer(
         verdict=Verdict(_text(verdict)),
         deliveries=int(deliveries),
@@ -196,6 +236,7 @@ def parse_take(reply: Reply) -> TakeAnswer:
         started_at=_text(started_at) or None,
         status=_text(status) or None,
         result=_bytes(result) or None,
+        suspicions=int(suspicions),
     )
 
 
@@ -206,7 +247,15 @@ def parse_release(reply: Reply) -> ReleaseAnswer:
 
 def parse_finish(reply: Reply) -> FinishAnswer:
     """The reply of FINISH."""
-    return FinishAnswer(reply[0] == 1, _text(reply[1]) or None, int(reply[2]))
+    written, status, replays, owned, result = reply
+    return FinishAnswer(
+        written == 1, _text(status) or None, int(replays), owned == 1, _bytes(result) or None
+    )
+
+
+def parse_confirm(reply: Reply) -> ConfirmAnswer:
+    """The reply of CONFIRM."""
+    return ConfirmAnswer(reply[0] == 1, _text(reply[1]) or None)
 
 
 def parse_cancel(reply: Reply) -> CancelAnswer:
@@ -215,7 +264,8 @@ def parse_cancel(reply: Reply) -> CancelAnswer:
 
 
 def _text(value: bytes | str | int) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
+    """Fields that another program wrote may be no UTF-8: that spoils no reply."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def _bytes(value: bytes | str | int) -> bytes:

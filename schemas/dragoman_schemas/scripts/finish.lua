@@ -11,24 +11,37 @@
 -- ARGV[8]  queued_at, '' if not known
 -- ARGV[9]  started_at, '' if the job was never started
 --
--- Reply    {written, status, replays}: written is 1 if there was no key, or one that is not
---          terminal, is at the same replay and is not owned by another fingerprint; else 0 and
---          nothing was changed. status and replays are what stands now: a status that is not
---          terminal means that a replay, or another job of this id, has taken over.
+-- Reply    {written, status, replays, owned, result}: written is 1 if there was no key, or one that
+--          is not terminal, is at the same replay and is not owned by another fingerprint; else 0
+--          and nothing was changed. status and replays are what stands now. owned is 0 if the key
+--          belongs to another fingerprint: the id was used again, and this record is a conflict.
+--          Else, not written and a status that is not terminal: a replay has taken the job over.
+--          result is the one that stands, if it was not written, is terminal and owned; else ''.
+--          What stands is written once more as it is, so that a WAIT behind the script covers it.
+
+-- A field that holds no count is one that we did not write: it counts as 0 and stops nothing.
+local function count(text)
+  local number = tonumber(text or '0')
+  if not number or number ~= number or number < 0 then return 0 end
+  return math.min(math.floor(number), 9007199254740991)
+end
 
 local key = KEYS[1]
 local held = redis.call('HMGET', key, 'status', 'replays', 'fingerprint', 'deliveries')
-local status, replays, owner = held[1], tonumber(held[2] or '0'), held[3]
+local status, replays, owner = held[1], count(held[2]), held[3]
 local terminal = status == 'completed' or status == 'failed' or status == 'cancelled'
   or status == 'expired'
 
-if redis.call('EXISTS', key) == 1
-  and (terminal or replays ~= tonumber(ARGV[2]) or (owner and owner ~= ARGV[6])) then
-  return {0, status or '', replays}
+local foreign = owner and owner ~= ARGV[6]
+
+if terminal or foreign or (redis.call('EXISTS', key) == 1 and replays ~= tonumber(ARGV[2])) then
+  if status then redis.call('HSET', key, 'status', status) end
+  local result = terminal and not foreign and redis.call('HGET', key, 'result')
+  return {0, status or '', replays, foreign and 0 or 1, result or ''}
 end
 
 -- Redis compares and stores numbers as text: the larger count, whoever knew it.
-local deliveries = math.max(tonumber(held[4] or '0'), tonumber(ARGV[7]))
+local deliveries = math.max(count(held[4]), tonumber(ARGV[7]))
 redis.call('HSET', key, 'status', ARGV[1], 'replays', ARGV[2], 'result', ARGV[3],
   'finished_at', ARGV[4], 'fingerprint', ARGV[6], 'deliveries', string.format('%.0f', deliveries))
 if ARGV[8] ~= '' then redis.call('HSET', key, 'queued_at', ARGV[8]) end
@@ -38,4 +51,4 @@ for _, field in ipairs(redis.call('HKEYS', key)) do
   if string.sub(field, 1, 5) == 'take:' then redis.call('HDEL', key, field) end
 end
 redis.call('PEXPIRE', key, ARGV[5])
-return {1, ARGV[1], tonumber(ARGV[2])}
+return {1, ARGV[1], tonumber(ARGV[2]), 1, ''}

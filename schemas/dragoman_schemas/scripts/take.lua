@@ -8,30 +8,40 @@
 -- ARGV[5]  live TTL in ms
 -- ARGV[6]  replay asked for: the number of the header dragoman-replay, 0 without one
 -- ARGV[7]  poison_after: so many outstanding takes of the same place are poison
--- ARGV[8]  1 if the job would be alone in its engine, else 0
+-- ARGV[8]  quarantine: 0 none, 1 in a cohort of suspects, 2 by itself in its engine
 -- ARGV[9]  queued_at: the record's timestamp, used if the key has none
 -- ARGV[10] 1 if a stored result is wanted with `done`, else 0
 --
--- Reply    {verdict, deliveries, replays, queued_at, started_at, status, result}
+-- Reply    {verdict, deliveries, replays, queued_at, started_at, status, result, suspicions}
 --          verdict is run, done, conflict, cancel, suspect or poisoned; only run changes the key.
 --          The others are what the key holds after it; '' (0 for numbers) is what it does not hold.
 --          `replays` is what finish must be given. `result` is '' unless verdict is done and it
---          was wanted.
+--          was wanted. `suspicions` are the other outstanding takes of the same place with suspect
+--          and poisoned, else 0: with suspect, 2 asks for a cohort and more for a run by itself.
+
+-- A field that holds no count is one that we did not write: it counts as 0 and stops nothing.
+local function count(text)
+  local number = tonumber(text or '0')
+  if not number or number ~= number or number < 0 then return 0 end
+  return math.min(math.floor(number), 9007199254740991)
+end
 
 local key, nonce, fingerprint, place, now = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local suspicions = 0
 local replay = tonumber(ARGV[6])
 local own = 'take:' .. nonce
 
-local held = redis.call('HMGET', key, 'status', 'fingerprint', 'replays', 'cancel_requested_at')
-local status, owner, replays, cancelled = held[1], held[2], tonumber(held[3] or '0'), held[4]
+local held = redis.call('HMGET', key, 'status', 'fingerprint', 'replays', 'cancel_requested_at',
+  'deliveries')
+local status, owner, replays, cancelled = held[1], held[2], count(held[3]), held[4]
 local terminal = status == 'completed' or status == 'failed' or status == 'cancelled'
   or status == 'expired'
 local reopens = terminal and status ~= 'completed' and replay > replays
 
 local function answer(verdict, result)
   local kept = redis.call('HMGET', key, 'deliveries', 'replays', 'queued_at', 'started_at', 'status')
-  return {verdict, tonumber(kept[1] or '0'), tonumber(kept[2] or '0'), kept[3] or '',
-    kept[4] or '', kept[5] or '', result or ''}
+  return {verdict, count(kept[1]), count(kept[2]), kept[3] or '', kept[4] or '', kept[5] or '',
+    result or '', suspicions}
 end
 
 -- Before `done`: a payload that was never run must not be told that it is.
@@ -42,7 +52,7 @@ end
 if cancelled and not reopens then return answer('cancel') end
 if not reopens and redis.call('HEXISTS', key, own) == 1 then return answer('run') end
 
-local takes, suspicions = {}, 0
+local takes = {}
 for _, field in ipairs(redis.call('HKEYS', key)) do
   if string.sub(field, 1, 5) == 'take:' then
     takes[#takes + 1] = field
@@ -51,13 +61,15 @@ for _, field in ipairs(redis.call('HKEYS', key)) do
 end
 if not reopens then
   if suspicions >= tonumber(ARGV[7]) then return answer('poisoned') end
-  if suspicions >= 2 and ARGV[8] ~= '1' then return answer('suspect') end
+  local quarantine = math.min(math.max(suspicions - 1, 0), 2)
+  if tonumber(ARGV[8]) < quarantine then return answer('suspect') end
 end
 
 -- The first write is an HSET: if Redis refuses writes (memory, replicas), it refuses this one, and
 -- nothing has been changed.
 redis.call('HSET', key, 'status', 'running', own, place, 'fingerprint', fingerprint,
-  'replays', string.format('%.0f', math.max(replays, replay)))
+  'replays', string.format('%.0f', math.max(replays, replay)),
+  'deliveries', string.format('%.0f', count(held[5]) + 1))
 if reopens then
   redis.call('HDEL', key, 'result', 'finished_at', 'cancel_requested_at')
   for _, field in ipairs(takes) do
@@ -70,6 +82,6 @@ else
   redis.call('HSETNX', key, 'started_at', now)
 end
 redis.call('HSETNX', key, 'queued_at', ARGV[9])
-redis.call('HINCRBY', key, 'deliveries', 1)
 redis.call('PEXPIRE', key, ARGV[5])
+suspicions = 0  -- as a repetition answers
 return answer('run')

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from dragoman_schemas.results import JobStatus, TranslationResult
+from dragoman_schemas.scripts import Quarantine
 from dragoman_schemas.wire import decode_result, encode_result, open_record
 from dragoman_worker.errors import EngineDead, EngineFailed, UnknownProfile
 from dragoman_worker.lanes import Room
 from dragoman_worker.outcome import Completed, Outcome, Rejected, Released
+from dragoman_worker.permits import Permits
 from dragoman_worker.ports import CancelNotice, Delivery, TakeReply, TakeRequest
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
@@ -74,7 +76,7 @@ async def taken_before(core: Core, value: bytes, places: list[str]) -> None:
                 place=place,
                 replay=0,
                 queued_at="2030-01-01T00:00:00.000Z",
-                alone=True,
+                quarantine=Quarantine.BY_ITSELF,
             )
         )
 
@@ -184,9 +186,10 @@ async def test_a_record_that_was_in_hand_at_too_many_deaths_is_poisoned() -> Non
     assert (core.state().status, core.state().takes) == (JobStatus.FAILED, {})
 
 
-async def test_a_suspect_runs_with_nobody_else_in_the_engine() -> None:
+@pytest.mark.parametrize("crashes", [2, 3])
+async def test_a_suspect_runs_with_nobody_else_in_the_engine(crashes: int) -> None:
     core = Core()
-    await taken_before(core, record("s1", "suspect text"), ["dragoman.jobs/0/0"] * 2)
+    await taken_before(core, record("s1", "suspect text"), ["dragoman.jobs/0/0"] * crashes)
     _, executor, _ = core.build()
     released = core.engine.hold("suspect text")
     suspect = await deliver(core, record("s1", "suspect text"))
@@ -201,6 +204,90 @@ async def test_a_suspect_runs_with_nobody_else_in_the_engine() -> None:
     for outcome, _ in await asyncio.gather(first, second):
         assert completed(outcome).status == "completed"
     assert core.engine.most_inside == 1
+
+
+async def test_suspects_of_two_deaths_run_together_and_of_three_by_themselves() -> None:
+    core = Core(permits=Permits(items=30, tokens=100_000))
+    deaths = [2] * 20 + [3] * 2
+    names = [f"s{number}" for number in range(len(deaths))]
+    for offset, (name, times) in enumerate(zip(names, deaths, strict=True)):
+        await taken_before(core, record(name, name), [f"dragoman.jobs/0/{offset}"] * times)
+    turns = [names[:16], names[16:20], ["s20"], ["s21"]]
+    released = [core.engine.hold(*turn) for turn in turns]
+    _, executor, _ = core.build()
+    take, answers = core.store.take, asyncio.Event()
+
+    async def taking(request: TakeRequest) -> TakeReply:
+        await answers.wait()  # as Redis answers together what travels together
+        return await take(request)
+
+    core.store.take = taking  # type: ignore[method-assign]
+    tasks = [
+        asyncio.create_task(executor.execute(await deliver(core, record(name, name))))
+        for name in names
+    ]
+    await eventually(
+        lambda: core.permits.held_items == len(names), timeout_s=TIMEOUT_S, what="all claim"
+    )
+    answers.set()
+    for turn, event in zip(turns, released, strict=True):
+        await core.inside(*turn)
+        event.set()
+    for outcome, _ in await asyncio.gather(*tasks):
+        assert completed(outcome).status == "completed"
+
+
+async def test_a_member_that_died_with_another_worker_meanwhile_leaves_its_cohort() -> None:
+    core = Core()
+    value = record("s1", "suspect text")
+    await taken_before(core, value, ["dragoman.jobs/0/0"] * 2)
+    levels: list[Quarantine] = []
+    take = core.store.take
+
+    async def taking(request: TakeRequest) -> TakeReply:
+        levels.append(request.quarantine)
+        if request.quarantine is Quarantine.COHORT:
+            await take(replace(request, nonce="elsewhere"))
+        return await take(request)
+
+    core.store.take = taking  # type: ignore[method-assign]  # what another worker does meanwhile
+    assert completed(await execute(core, value)).status == "completed"
+    assert levels == [Quarantine.NONE, Quarantine.COHORT, Quarantine.BY_ITSELF]
+
+
+async def test_a_suspect_whose_partition_went_while_it_waited_is_not_claimed() -> None:
+    core = Core()
+    value = record("s1", "suspect text")
+    await taken_before(core, value, ["dragoman.jobs/0/0"] * 2)
+    inside = await core.permits.acquire("other", 1)
+    _, executor, _ = core.build()
+    task = asyncio.create_task(executor.execute(await deliver(core, value)))
+    await eventually(lambda: core.permits.quarantined, timeout_s=TIMEOUT_S, what="a suspect")
+    core.source.assign()
+    core.permits.release(inside)
+    outcome, _ = await task
+    assert isinstance(outcome, Released)
+    assert len(core.state("s1").takes) == 2
+
+
+async def test_a_deadline_that_passes_in_quarantine_ends_the_job() -> None:
+    core = Core()
+    soon = (datetime.now(UTC) + timedelta(milliseconds=200)).isoformat()
+    value = record("s1", "suspect text", deadline=soon)
+    await taken_before(core, value, ["dragoman.jobs/0/0"] * 2)
+    core.engine.hold("suspect text")
+    assert completed(await execute(core, value)).status == "expired"
+
+
+async def test_a_job_that_hangs_in_quarantine_is_not_asked_again_and_lets_others_in() -> None:
+    core = Core(attempt_timeout_s=0.05)
+    value = record("s1", "suspect text")
+    await taken_before(core, value, ["dragoman.jobs/0/0"] * 2)
+    core.engine.hold("suspect text")
+    outcome = rejected(await execute(core, value), "engine_failed")
+    assert "retry.attempt_timeout_s" in outcome.failure.message
+    assert outcome.attempts == 1
+    assert completed(await execute(core, record("b1", "bystander"))).status == "completed"
 
 
 async def test_takes_of_another_record_make_nobody_suspect() -> None:

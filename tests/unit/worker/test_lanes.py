@@ -131,14 +131,17 @@ def test_who_leaves_is_not_served_and_leaves_but_once() -> None:
     assert (turns.first(), len(turns)) == (None, 0)
 
 
-def test_a_line_can_be_asked_for_by_its_name_in_whatever_lane() -> None:
+def test_the_first_of_some_lines_is_found_by_the_order_of_all() -> None:
     turns: Turns[int] = Turns({"a": 5, "b": 1})
-    turns.join("a", "x", 1)
-    turns.join("b", "y", 2)
-    found = turns.first_of("y")
-    assert found is not None
-    assert (found.lane, found.entry) == ("b", 2)
-    assert turns.first_of("z") is None
+    for number, place in enumerate(["ax", "by", "av", "bw", "ay"]):
+        turns.join(place[0], place[1], number)
+    entries = []
+    while (turn := turns.first(among={"y", "w", "v"})) is not None:
+        entries.append(turn.entry)
+        turns.serve(turn, 1)
+    assert entries == [2, 1, 4, 3]
+    assert turns.first(among={"z"}) is None
+    assert len(turns) == 1
 
 
 # --- the hand -------------------------------------------------------------------------------------

@@ -198,7 +198,7 @@ async def test_once_closed_nobody_enters_be_he_started_or_alone() -> None:
     started = line_up(permits, "a", 1)
 
     async def suspect() -> None:
-        async with permits.alone("s"):
+        async with permits.quarantine("s", by_itself=True):
             raise AssertionError("nobody may be in a dead engine")
 
     alone = asyncio.create_task(suspect())
@@ -221,7 +221,7 @@ async def test_alone_waits_for_an_empty_engine_and_keeps_it_for_itself() -> None
     entered, leave = asyncio.Event(), asyncio.Event()
 
     async def suspect() -> None:
-        async with permits.alone("s"):
+        async with permits.quarantine("s", by_itself=True):
             entered.set()
             permits.release(await permits.acquire("s", 1))
             await leave.wait()
@@ -247,7 +247,7 @@ async def test_two_that_want_to_be_alone_are_so_one_after_the_other() -> None:
 
     async def suspect(line: str) -> None:
         nonlocal most
-        async with permits.alone(line):
+        async with permits.quarantine(line, by_itself=True):
             inside.append(line)
             most = max(most, len(inside))
             permit = await permits.acquire(line, 1)
@@ -272,10 +272,10 @@ async def test_between_two_that_want_to_be_alone_those_get_in_who_wait() -> None
         permits.release(permit)
 
     async def suspect(line: str) -> None:
-        async with permits.alone(line):
+        async with permits.quarantine(line, by_itself=True):
             await one(line)
 
-    async with permits.alone("s0"):
+    async with permits.quarantine("s0", by_itself=True):
         tasks = [asyncio.create_task(suspect(f"s{number}")) for number in range(1, 4)]
         tasks += [asyncio.create_task(one(f"o{number}")) for number in range(5)]
         await settle()
@@ -289,7 +289,7 @@ async def test_one_that_waits_to_be_alone_and_is_cancelled_blocks_nobody() -> No
     inside = await permits.acquire("a", 1)
 
     async def suspect() -> None:
-        async with permits.alone("s"):
+        async with permits.quarantine("s", by_itself=True):
             raise AssertionError("it was cancelled before its turn")
 
     task = asyncio.create_task(suspect())
@@ -308,7 +308,7 @@ async def test_one_cancelled_in_the_moment_of_its_solitude_gives_it_up() -> None
     inside = await permits.acquire("a", 1)
 
     async def suspect() -> None:
-        async with permits.alone("s"):
+        async with permits.quarantine("s", by_itself=True):
             raise AssertionError("it was cancelled in the turn in which it was let in")
 
     task = asyncio.create_task(suspect())
@@ -360,7 +360,7 @@ async def test_whatever_is_cancelled_nothing_leaks_and_nobody_waits_for_ever(see
     assert (permits.held_items, permits.held_tokens, permits.waiting) == (0, 0, 0)
     assert storm.inside == []
     assert [task.exception() for task in tasks if not task.cancelled() and task.exception()] == []
-    async with permits.alone("z"):
+    async with permits.quarantine("z", by_itself=True):
         permits.release(await permits.acquire("z", 1))
 
 
@@ -385,7 +385,7 @@ class _Storm:
             self.permits.release(permit)
 
     async def solitude(self, line: str) -> None:
-        async with self.permits.alone(line):
+        async with self.permits.quarantine(line, by_itself=True):
             assert self.alone is None
             assert self.inside == []
             self.alone = line

@@ -24,7 +24,7 @@ async def test_a_completed_job_is_written_told_and_only_then_committed() -> None
     core, diary = traced()
     core.source.append(record())
     await core.run_all()
-    assert diary.steps == ["take", "announce", "finish", "result", "complete"]
+    assert diary.steps == ["take", "finish", "announce", "result", "complete"]
     assert core.texts() == ["ONE TWO"]
     assert [result.status for result in core.results.results] == ["completed"]
 
@@ -34,7 +34,7 @@ async def test_a_failed_job_s_dead_letter_comes_first() -> None:
     core.engine.script("one two", EngineFailed("never"))
     core.source.append(record(), headers=[("traceparent", b"t")])
     await core.run_all()
-    assert diary.steps == ["take", "dead-letter", "announce", "finish", "result", "complete"]
+    assert diary.steps == ["take", "dead-letter", "finish", "announce", "result", "complete"]
     [letter] = core.dead_letters.letters
     assert (letter.code, letter.message, letter.job_id) == ("engine_failed", "never", "a1")
     assert (letter.attempts, letter.deliveries) == (1, 1)
@@ -75,7 +75,7 @@ async def test_a_job_that_had_ended_is_told_again_and_committed() -> None:
     core.restart()
     core.source.append(record())
     await core.run_all()
-    assert diary.steps == ["take", "announce", "result", "complete"]
+    assert diary.steps == ["take", "confirm", "announce", "result", "complete"]
     assert len(core.engine.requests) == 1
 
 

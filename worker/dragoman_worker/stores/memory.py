@@ -16,16 +16,17 @@ from dragoman_schemas.results import (
     TERMINAL_STATUSES,
     JobStatus,
     TranslationResult,
+    as_terminal,
     cancelled_result,
 )
-from dragoman_schemas.scripts import CancelEffect
+from dragoman_schemas.scripts import CancelEffect, Quarantine
 from dragoman_schemas.wire import now_rfc3339
+from dragoman_worker.errors import REUSED, Conflict
 from dragoman_worker.outcome import Take
 from dragoman_worker.ports import CancelNotice, TakeReply, TakeRequest, Verdict
 
 LIVE_TTL_S: Final = 7 * 86_400
-SUSPECT_AFTER: Final = 2
-"""So many outstanding takes of one record, and it runs with nobody else in the engine."""
+_COUNTED: Final = frozenset({"suspect", "poisoned"})
 
 
 @dataclass(slots=True)
@@ -99,19 +100,21 @@ class MemoryStore:
         if not state.takes and state.status is JobStatus.RUNNING:
             state.status = JobStatus.QUEUED
 
-    async def finish(self, take: Take, result: TranslationResult) -> bool:
-        """Write the terminal state, and what follows it."""
+    async def finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
+        """Write the terminal state and return the one that stands."""
         state = self.state(take.job_id)
-        ours = state is None or _open_to(state, take)
-        if ours:
+        if state is None or _open_to(state, take):
             self._end(state or JobState(), take, result)
-        await self.announce(result)
-        return ours
+            return result
+        if _owned_by_another(state, take.fingerprint):
+            raise Conflict(REUSED)
+        status = as_terminal(state.status)
+        if status is None:
+            return None
+        return state.result or TranslationResult(job_id=take.job_id, status=status)
 
-    async def stored(self, job_id: str) -> TranslationResult | None:
-        """The result that stands."""
-        state = self.state(job_id)
-        return None if state is None else state.result
+    async def confirm(self, job_id: str) -> None:
+        """Nothing here outlives the process."""
 
     async def announce(self, result: TranslationResult) -> None:
         """Repeat what follows a finish."""
@@ -198,12 +201,10 @@ class MemoryStore:
     def _suspicion(self, state: JobState, request: TakeRequest) -> Verdict:
         if request.nonce in state.takes:
             return "run"
-        suspicions = list(state.takes.values()).count(request.place)
+        suspicions = _suspicions(state, request)
         if suspicions >= self._poison_after:
             return "poisoned"
-        if suspicions >= SUSPECT_AFTER and not request.alone:
-            return "suspect"
-        return "run"
+        return "suspect" if request.quarantine < Quarantine.wanted(suspicions) else "run"
 
     def _claim(self, state: JobState, request: TakeRequest) -> JobState:
         reopens = _reopens(state, request)
@@ -251,6 +252,7 @@ class MemoryStore:
             status=state.status if known else None,
             result=state.result if verdict == "done" and self._want_results else None,
             document_cancelled=request.document_id in self._cancelled_documents,
+            suspicions=_suspicions(state, request) if verdict in _COUNTED else 0,
         )
 
     def _live(self) -> float:
@@ -259,6 +261,12 @@ class MemoryStore:
     def _notify(self, notice: CancelNotice) -> None:
         for listener in self._listeners:
             listener.put_nowait(notice)
+
+
+def _suspicions(state: JobState, request: TakeRequest) -> int:
+    return sum(
+        place == request.place for nonce, place in state.takes.items() if nonce != request.nonce
+    )
 
 
 def _reopens(state: JobState, request: TakeRequest) -> bool:

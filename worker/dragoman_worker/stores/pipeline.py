@@ -88,6 +88,11 @@ class Pipeline:
         """Calls that have not been sent yet: at most one for each caller that still waits."""
         return len(self._waiting)
 
+    @property
+    def confirms(self) -> bool:
+        """Whether there is a confirmation to ask for."""
+        return self._confirmation is not None
+
     def start(self) -> None:
         """Start the lanes."""
         self._lanes = [

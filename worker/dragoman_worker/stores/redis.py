@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, Final
 
 from redis.exceptions import RedisError, ResponseError
@@ -13,8 +14,9 @@ from dragoman_schemas.connections import RedisSettings, SettingsError
 from dragoman_schemas.redis_access import open_servers
 from dragoman_schemas.redis_access.calls import Call, Command, lasting
 from dragoman_schemas.redis_access.redis_py import ERRORS, Misfit
-from dragoman_schemas.results import JobStatus, TranslationResult
-from dragoman_schemas.wire import decode_result, encode_result, now_rfc3339
+from dragoman_schemas.results import JobStatus, TranslationResult, as_terminal
+from dragoman_schemas.wire import encode_result, now_rfc3339, stored_result
+from dragoman_worker import errors
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unreachable
 from dragoman_worker.log import logger
@@ -32,6 +34,7 @@ from dragoman_worker.stores.pipeline import Pipeline
 
 CANCELS_BLOCK_MS: Final = 2_000
 _BETWEEN_TRIES_S: Final = 1.0
+_WRONG_TYPE: Final = "WRONGTYPE"
 
 
 class RedisStore:
@@ -45,6 +48,8 @@ class RedisStore:
         self._want_results = want_results
         self._servers = open_servers(settings.address, RedisConnection, ERRORS)
         self._pipeline = Pipeline(self._servers, confirmation_for(settings.durability))
+        self._hint_refused = False
+        """Whether it was logged: one key of another type refuses the hints of every job."""
 
     async def start(self, within: Deadline) -> None:
         """Connect, load the scripts and look at the servers' settings.
@@ -125,21 +130,13 @@ class RedisStore:
             queued_at=request.queued_at,
             replay=request.replay,
             poison_after=self._poison_after,
-            alone=request.alone,
+            quarantine=request.quarantine,
             want_result=self._want_results,
         )
         commands = [self._script(scripts.TAKE, request.job_id, arguments)]
         if request.document_id is not None:
             commands.append(("EXISTS", self._keys.document_cancel(request.document_id)))
-        try:
-            replies = await self._pipeline.call(commands)
-        except ResponseError as error:
-            if "WRONGTYPE" not in str(error):
-                raise
-            raise Conflict(
-                f"the key {self._keys.job(request.job_id)} holds something that is no job; "
-                "delete it, or give another redis.key_prefix"
-            ) from None
+        replies = await self._call(request.job_id, commands)
         answer = scripts.parse_take(replies[0])
         return TakeReply(
             verdict=answer.verdict.value,
@@ -147,18 +144,20 @@ class RedisStore:
             replays=answer.replays,
             queued_at=answer.queued_at,
             started_at=answer.started_at,
-            status=None if answer.status is None else JobStatus(answer.status),
-            result=None if answer.result is None else decode_result(answer.result),
+            status=_status(answer.status),
+            result=_stands(request.job_id, answer.status, answer.result) if answer.result else None,
             document_cancelled=len(replies) > 1 and replies[1] == 1,
+            suspicions=answer.suspicions,
         )
 
     async def release(self, take: Take) -> None:
         """Give the claim up."""
         arguments = scripts.release_args(nonce=take.nonce)
-        await self._pipeline.call([self._script(scripts.RELEASE, take.job_id, arguments)])
+        with suppress(Conflict):  # what holds no job holds no claim of ours
+            await self._call(take.job_id, [self._script(scripts.RELEASE, take.job_id, arguments)])
 
-    async def finish(self, take: Take, result: TranslationResult) -> bool:
-        """Write the terminal state; what follows goes along in the same round trip."""
+    async def finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
+        """Write the terminal state and return the one that stands."""
         arguments = scripts.finish_args(
             status=result.status,
             replays=take.replay,
@@ -170,19 +169,31 @@ class RedisStore:
             queued_at=result.timing.queued_at,
             started_at=result.timing.started_at,
         )
-        finish = self._script(scripts.FINISH, take.job_id, arguments)
-        commands = [finish, *self._what_follows(result)]
-        replies = await self._pipeline.call(commands, confirmed=True)
-        return scripts.parse_finish(replies[0]).written
+        command = self._script(scripts.FINISH, take.job_id, arguments)
+        replies = await self._call(take.job_id, [command], confirmed=True)
+        answer = scripts.parse_finish(replies[0])
+        if answer.written:
+            return result
+        if not answer.owned:
+            raise Conflict(errors.REUSED)
+        return _stands(take.job_id, answer.status, answer.result)
 
-    async def stored(self, job_id: str) -> TranslationResult | None:
-        """The result that stands."""
-        replies = await self._pipeline.call([("HGET", self._keys.job(job_id), names.FIELD_RESULT)])
-        return None if replies[0] is None else decode_result(replies[0])
+    async def confirm(self, job_id: str) -> None:
+        """Return once what stands is as durable as asked; costs nothing where nothing is asked."""
+        if self._pipeline.confirms:
+            command = self._script(scripts.CONFIRM, job_id, scripts.confirm_args())
+            await self._call(job_id, [command], confirmed=True)
 
     async def announce(self, result: TranslationResult) -> None:
-        """Repeat what follows a finish."""
-        await self._pipeline.call(self._what_follows(result))
+        """Write what follows a finish. A key of another type costs its hint, never the job."""
+        try:
+            await self._pipeline.call(self._what_follows(result))
+        except ResponseError as error:
+            if _WRONG_TYPE not in str(error):
+                raise
+            if not self._hint_refused:
+                self._hint_refused = True
+                logger().warning("hint_refused", job_id=result.job_id, error=str(error)[:200])
 
     async def cancels(self) -> AsyncIterator[CancelNotice]:
         """Cancellations as they come, from now on."""
@@ -214,6 +225,19 @@ class RedisStore:
 
     # --- commands ---------------------------------------------------------------------------------
 
+    async def _call(
+        self, job_id: str, commands: list[Command], *, confirmed: bool = False
+    ) -> list[Any]:
+        try:
+            return await self._pipeline.call(commands, confirmed=confirmed)
+        except ResponseError as error:
+            if _WRONG_TYPE not in str(error):
+                raise
+            raise Conflict(
+                f"the key {self._keys.job(job_id)} holds something that is no job; "
+                "delete it, or give another redis.key_prefix"
+            ) from None
+
     def _script(self, script: scripts.Script, job_id: str, arguments: list[Any]) -> Command:
         return ("EVALSHA", script.sha1, 1, self._keys.job(job_id), *arguments)
 
@@ -241,6 +265,20 @@ class RedisStore:
             commands.append(("SETBIT", bitmap, document.index, 1))
             commands.append(("PEXPIRE", bitmap, self._live_ttl_ms))
         return [*commands, event]
+
+
+def _status(text: str | None) -> JobStatus | None:
+    """None also for a status that another program invented."""
+    try:
+        return None if text is None else JobStatus(text)
+    except ValueError:
+        return None
+
+
+def _stands(job_id: str, status: str | None, value: bytes | None) -> TranslationResult | None:
+    """The result of a terminal key, whatever its field holds; None if the job has not ended."""
+    terminal = as_terminal(status)
+    return None if terminal is None else stored_result(job_id, terminal, value)
 
 
 def _notice(fields: dict[bytes, bytes]) -> CancelNotice | None:

@@ -1,0 +1,12 @@
+-- confirm: a worker makes sure of an end that another program wrote.
+--
+-- KEYS[1]  the job's hash
+--
+-- Reply    {written, status}: written is 1 if the key has a status: it was written once more as it
+--          is, so that a WAIT or WAITAOF behind the script covers every earlier write of the key;
+--          else 0 and nothing was changed. status is what stands now.
+
+local status = redis.call('HGET', KEYS[1], 'status')
+if not status then return {0, ''} end
+redis.call('HSET', KEYS[1], 'status', status)
+return {1, status}

@@ -1,0 +1,127 @@
+"""What follows the end of a job tells the result that stands, and rests on what is durable."""
+
+from __future__ import annotations
+
+from dragoman_schemas.results import JobStatus
+from dragoman_schemas.wire import open_record
+from dragoman_worker.errors import Conflict, EngineFailed, Unavailable
+from dragoman_worker.stores.memory import JobState, MemoryStore
+from support.core import Core, record
+from support.store_calls import request, result, take_of
+from support.traced import traced
+
+DOCUMENT = {"document_id": "d1", "index": 3, "total": 9}
+
+
+async def test_event_bitmaps_results_and_duplicates_are_told_the_result_that_stands() -> None:
+    """Another worker failed the job first; ours completes it, and is refused."""
+    ours = Core(worker_id="ours")
+    theirs = Core(worker_id="theirs", store=ours.store)
+    theirs.engine.script("one two", EngineFailed("never"))
+    released = ours.engine.hold("one two")
+    for _ in range(3):  # two exact duplicates wait for the first
+        ours.source.append(record(document=DOCUMENT))
+    theirs.source.append(record(document=DOCUMENT))
+    async with ours.working():
+        await ours.inside("one two")
+        await theirs.run_all()
+        ours.store.events.clear()
+        released.set()
+        await ours.all_completed()
+    assert ours.state().status is JobStatus.FAILED
+    assert ours.store.events == [("a1", "failed")] * 3
+    assert ours.store.documents["d1"].completed == set()
+    assert ours.results.results == [ours.state().result] * 3
+    assert len(ours.engine.requests) == 1
+
+
+async def test_an_id_that_ran_out_and_was_used_again_is_a_conflict() -> None:
+    """The record ends as a dead letter; the other job's result is told by its own record alone."""
+    now = [1_000.0]
+    core = Core(store=MemoryStore(live_ttl_s=60, clock=lambda: now[0]))
+    released = core.engine.hold("one two")
+    core.source.append(record(document=DOCUMENT))
+    async with core.working():
+        await core.inside("one two")
+        now[0] += 61
+        wanted = request(fingerprint="0" * 64, place="dragoman.jobs/7/7")
+        other = take_of(wanted, await core.store.take(wanted))
+        await core.store.finish(other, result(text="OTHER", fingerprint="0" * 64))
+        core.store.events.clear()
+        released.set()
+        await core.all_completed()
+    assert [letter.code for letter in core.dead_letters.letters] == ["conflict"]
+    assert core.texts() == ["OTHER"]
+    assert (core.store.events, core.store.documents, core.results.results) == ([], {}, [])
+
+
+async def test_a_failed_job_whose_id_was_used_again_has_its_one_dead_letter() -> None:
+    now = [1_000.0]
+    core = Core(store=MemoryStore(live_ttl_s=60, clock=lambda: now[0]))
+    held = core.engine.hold("one two")
+    core.source.append(record())
+    async with core.working():
+        await core.inside("one two")
+        core.engine.script("one two", EngineFailed("never"))
+        now[0] += 61
+        await core.store.take(request(fingerprint="0" * 64))
+        core.engine.script("one two", EngineFailed("never"))
+        held.set()
+        await core.all_completed()
+    assert len(core.dead_letters.letters) == 1
+    assert core.state().status is JobStatus.RUNNING
+    assert core.store.events == []
+
+
+async def test_a_run_that_a_replay_has_overtaken_tells_nothing() -> None:
+    core = Core()
+    released = core.engine.hold("one two")
+    core.source.append(record())
+    async with core.working():
+        await core.inside("one two")
+        fingerprint = open_record(record()).fingerprint
+        await core.store.take(request(fingerprint=fingerprint, replay=1, place="other/0/0"))
+        released.set()
+        await core.all_completed()
+    assert core.state().status is JobStatus.RUNNING
+    assert (core.store.events, core.results.results, core.dead_letters.letters) == ([], [], [])
+
+
+async def test_an_end_that_another_wrote_is_confirmed_before_the_offset_moves() -> None:
+    """A client's cancel, or another worker's finish, may be in one server's memory only."""
+    core, diary = traced()
+    core.store.stub("a1")
+    core.store.cancel("a1")
+    diary.fail("confirm", *[Unavailable("too few servers confirmed")] * 3)
+    core.source.append(record())
+    await core.run_all()
+    assert diary.steps == ["take", "confirm", "announce", "result", "complete"]
+    assert not diary.failures["confirm"]
+
+
+async def test_a_done_job_whose_key_became_something_else_is_a_conflict() -> None:
+    core, diary = traced()
+    core.source.append(record())
+    await core.run_all()
+    core.restart()
+    diary.fail("confirm", Conflict("the key holds something that is no job"))
+    core.source.append(record())
+    await core.run_all()
+    assert [letter.code for letter in core.dead_letters.letters] == ["conflict"]
+
+
+async def test_a_terminal_key_without_a_result_counts_as_its_status() -> None:
+    """A canceller in another language wrote the status alone."""
+    core = Core()
+    released = core.engine.hold("one two")
+    core.source.append(record(document=DOCUMENT))
+    async with core.working():
+        await core.inside("one two")
+        state: JobState = core.state()
+        state.status, state.result = JobStatus.CANCELLED, None
+        released.set()
+        await core.all_completed()
+    [told] = core.results.results
+    assert (told.status, told.translations) == ("cancelled", [])
+    assert core.store.documents["d1"].ended == {3}
+    assert core.store.documents["d1"].completed == set()
