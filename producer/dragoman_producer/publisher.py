@@ -18,7 +18,7 @@ from dragoman_producer.broker import connection_options, end_within, unreachable
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed
 from dragoman_schemas.connections import KafkaSettings
 
-Headers = Sequence[tuple[str, bytes]]
+Headers = Sequence[tuple[str, bytes | None]]
 
 _ATTEMPTS: Final = 3
 _MAX_REQUEST_BYTES: Final = 2_000_000

@@ -28,7 +28,8 @@ from dragoman_producer.operations.letters import letter_of
 from dragoman_producer.operations.reading import Span, TopicReader, count_of, spans_of, topic_reader
 from dragoman_producer.operations.topics import PartitionState, missing_topics, show_topics
 from dragoman_schemas.connections import DragomanSettings
-from dragoman_schemas.wire import UnreadableRecord, open_record, replay_of
+from dragoman_schemas.kafka_batches.unreadable import unmarked
+from dragoman_schemas.wire import Envelope, UnreadableRecord, open_record, replay_of
 
 Meter = Callable[[str, int, int], None]
 
@@ -184,9 +185,9 @@ def _missing(settings: DragomanSettings, states: Sequence[PartitionState]) -> li
 def _audited(record: ConsumerRecord, settled_before: int) -> AuditedRecord:
     place = f"{record.topic}/{record.partition}/{record.offset}"
     settled = record.offset < settled_before
-    try:
-        envelope = open_record(record.value)
-    except UnreadableRecord:
+    headers, unreadable = unmarked(tuple(record.headers))
+    envelope = None if unreadable else _envelope(record.value)  # as for the worker
+    if envelope is None:
         return AuditedRecord(place, record.timestamp, settled)
     return AuditedRecord(
         place=place,
@@ -194,9 +195,16 @@ def _audited(record: ConsumerRecord, settled_before: int) -> AuditedRecord:
         settled=settled,
         job_id=envelope.job_id,
         fingerprint=envelope.fingerprint,
-        replay=replay_of(record.headers),
+        replay=replay_of(headers),
         ttl_s=_ttl_s(envelope.fields.get("ttl_s")),
     )
+
+
+def _envelope(value: bytes | None) -> Envelope | None:
+    try:
+        return open_record(value)
+    except UnreadableRecord:
+        return None
 
 
 def _ttl_s(given: object) -> int:

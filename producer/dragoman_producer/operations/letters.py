@@ -13,8 +13,9 @@ from dragoman_producer.operations.topics import show_topics
 from dragoman_schemas import names
 from dragoman_schemas.connections import DragomanSettings
 from dragoman_schemas.failures import FailureCode
+from dragoman_schemas.kafka_batches.unreadable import unmarked
 
-Headers = tuple[tuple[str, bytes], ...]
+Headers = tuple[tuple[str, bytes | None], ...]
 
 ADDED_HEADERS: Final = frozenset(
     {
@@ -146,12 +147,13 @@ async def stream_letters(
 
 
 def letter_of(record: ConsumerRecord) -> DeadLetter:
-    """The dead letter that a record of the topic is."""
+    """The dead letter that a record of the topic is, as far as it can be read."""
+    headers, _ = unmarked(tuple(record.headers))
     return DeadLetter(
         partition=record.partition,
         offset=record.offset,
         timestamp_ms=record.timestamp,
         key=record.key,
         value=record.value,
-        headers=tuple(record.headers),
+        headers=headers,
     )

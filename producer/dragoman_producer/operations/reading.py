@@ -15,12 +15,14 @@ from dragoman_producer.broker import connection_options, end_within, unreachable
 from dragoman_producer.errors import BrokerRefused
 from dragoman_producer.operations.topics import PartitionState
 from dragoman_schemas.connections import DragomanSettings
+from dragoman_schemas.kafka_batches.responses import ReadableResponses
 
 Records = list[ConsumerRecord]
 
 _RECORDS_A_BATCH: Final = 2000
 _POLL_MS: Final = 500
 _STALLED_AFTER: Final = 3
+_FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,11 @@ async def topic_reader(settings: DragomanSettings) -> AsyncIterator[TopicReader]
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         isolation_level="read_committed",  # as the workers read
+        fetch_max_bytes=_FETCH_MAX_BYTES,
+        max_partition_fetch_bytes=_FETCH_MAX_BYTES // 4,
     )
+    client = consumer._client  # noqa: SLF001  where answers pass before aiokafka parses them
+    client.send = ReadableResponses(client.send, budget=_FETCH_MAX_BYTES)
     timeout_s = settings.connect_timeout_s
     try:
         async with asyncio.timeout(timeout_s):

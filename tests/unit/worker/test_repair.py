@@ -11,8 +11,8 @@ from aiokafka.record.memory_records import MemoryRecords
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.kafka.repair import MAX_PLACES, PIECE, Repair, is_sound
-from dragoman_worker.kafka.unreadable import unmarked
+from dragoman_schemas.kafka_batches.repair import MAX_PLACES, PIECE, Repair, is_sound
+from dragoman_schemas.kafka_batches.unreadable import unmarked
 from support.raw_batches import CODECS, Header, batch, number, record
 
 MIB = 1 << 20

@@ -14,8 +14,9 @@ from aiokafka.client import ConnectionGroup
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from dragoman_schemas.connections import KafkaSettings
+from dragoman_schemas.kafka_batches.responses import ReadableResponses
 from dragoman_worker.kafka.connection import client_options, quietly
-from dragoman_worker.kafka.responses import ReadableResponses
+from dragoman_worker.log import logger, where
 
 FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
 FETCH_MAX_WAIT_MS: Final = 500
@@ -56,9 +57,13 @@ def build_consumer(
         max_partition_fetch_bytes=FETCH_MAX_BYTES // 4,
     )
     client = consumer._client
-    client.send = ReadableResponses(client.send, budget=FETCH_MAX_BYTES)
+    client.send = ReadableResponses(client.send, budget=FETCH_MAX_BYTES, on_defect=_report_defect)
     consumer.subscribe(list(settings.topic_names), listener=listener)
     return consumer
+
+
+def _report_defect(offset: int, error: Exception) -> None:
+    logger().error("batch_unreadable", offset=offset, where=where(error))
 
 
 def dead_tasks(consumer: Any) -> list[str]:

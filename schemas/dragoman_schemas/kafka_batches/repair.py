@@ -7,16 +7,24 @@ replaced by one that holds its offsets and says why, so that none is skipped or 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any, Final
 
 from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.record.memory_records import MemoryRecords
 
-from dragoman_worker.kafka.batches import HEADER, BatchHeader, Malformed, header, spans
-from dragoman_worker.kafka.expansion import CODECS, Expander, NotExpanded
-from dragoman_worker.kafka.records import Record, offset_of, placeholder, read_record, starts
-from dragoman_worker.log import logger, where
+from dragoman_schemas.kafka_batches.batches import HEADER, BatchHeader, Malformed, header, spans
+from dragoman_schemas.kafka_batches.expansion import CODECS, Expander, NotExpanded
+from dragoman_schemas.kafka_batches.records import (
+    Record,
+    offset_of,
+    placeholder,
+    read_record,
+    starts,
+)
 
+OnDefect = Callable[[int, Exception], None]
+"""Reports a defect of ours at the batch of that first offset; it must not log the message."""
 MAX_EXPANDED: Final = 64 * 1024 * 1024
 MAX_RECORDS: Final = 1 << 20
 """No job fits into 64 bytes: with more records than these no batch of 64 MiB holds only jobs."""
@@ -65,9 +73,10 @@ class Repair:
     to any size. The first batch is always expanded.
     """
 
-    def __init__(self, *, budget: int) -> None:
+    def __init__(self, *, budget: int, on_defect: OnDefect = lambda _offset, _error: None) -> None:
         self._expander = Expander(MAX_EXPANDED)
         self._left = budget
+        self._on_defect = on_defect
 
     def readable(self, message_set: bytes) -> bytes:
         """What to give to aiokafka in its place."""
@@ -92,8 +101,8 @@ class Repair:
         except Malformed as error:
             why = f"its batch is damaged: {error}"
         except Exception as error:  # noqa: BLE001  a defect of ours must not stop the partition
-            logger().error("batch_unreadable", offset=head.base_offset, where=where(error))
-            why = "a defect of the worker: its log has the place"
+            self._on_defect(head.base_offset, error)
+            why = "a defect of this program: its log has the place"
         return _batch(head, [], _places(head, 0, why))
 
     def _records(self, head: BatchHeader, payload: memoryview) -> list[bytes]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from dragoman_worker.kafka.repair import Repair, is_sound
+from dragoman_schemas.kafka_batches.repair import OnDefect, Repair, is_sound
 
 _FETCH: Final = 1
 """The key of the request in Kafka's protocol."""
@@ -20,9 +20,16 @@ class ReadableResponses:
     What one answer expands to is bounded by `budget`, and the answers are repaired in turn.
     """
 
-    def __init__(self, send: Callable[..., Awaitable[Any]], *, budget: int) -> None:
+    def __init__(
+        self,
+        send: Callable[..., Awaitable[Any]],
+        *,
+        budget: int,
+        on_defect: OnDefect = lambda _offset, _error: None,
+    ) -> None:
         self._send = send
         self._budget = budget
+        self._on_defect = on_defect
         self._turn = asyncio.Lock()
 
     async def __call__(self, *arguments: Any, **options: Any) -> Any:
@@ -43,7 +50,7 @@ class ReadableResponses:
 
     def _repaired(self, response: Any) -> None:
         if not _sound(response):
-            repair = Repair(budget=self._budget)
+            repair = Repair(budget=self._budget, on_defect=self._on_defect)
             response.topics = [
                 (topic, [(*part[:-1], repair.readable(part[-1] or b"")) for part in parts])
                 for topic, parts in response.topics

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dragoman_worker.kafka.batches import Malformed, encoded_varint, varint
-from dragoman_worker.kafka.unreadable import MARK
+from dragoman_schemas.kafka_batches.batches import Malformed, encoded_varint, varint
+from dragoman_schemas.kafka_batches.unreadable import MARK
 
 BAD_HEADERS: Final = "it has header names that are not UTF-8, which are left out"
 _Header = tuple[bytes, bytes | None]
