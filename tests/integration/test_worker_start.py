@@ -76,6 +76,7 @@ def test_what_cannot_be_reached_ends_with_1_within_the_bound_and_is_named(
         assert worker.wait(timeout_s=30) == 1
         assert (nobody if missing != "topic" else "no-such-topic") in last_line(worker)
         assert "waiting_for_" in worker.output
+        assert all(json.loads(line) for line in worker.output.splitlines() if line)
 
 
 @pytest.mark.parametrize("level", ["aof", "wait:0x", "wait:1"])

@@ -18,9 +18,8 @@ from typing import Annotated, Any
 import typer
 
 from dragoman_schemas.connections import SettingsError
-from dragoman_worker.command_line import Config, Set, not_installed, read_settings
+from dragoman_worker.command_line import Config, Set, not_installed, read_settings, report_end
 from dragoman_worker.command_line import fail as _fail
-from dragoman_worker.command_line import say as _say
 from dragoman_worker.command_line import settings_or_exit as _settings
 from dragoman_worker.tuning.commands import bench, tune
 from dragoman_worker.tuning.why_command import why
@@ -39,7 +38,7 @@ def run(config: Config = None, set_: Set = None) -> None:
     """Work until SIGTERM or Ctrl-C; a second one stops at once."""
     from dragoman_worker.lifecycle import signals_held
     from dragoman_worker.replicas import share_out, this_machine
-    from dragoman_worker.supervisor import leave, supervise
+    from dragoman_worker.supervisor import End, NoFolder, leave, supervise
 
     # A signal now would end us with no regard to the replica that is about to start.
     with signals_held():
@@ -57,9 +56,11 @@ def run(config: Config = None, set_: Set = None) -> None:
                 why=reason,
             )
         except SettingsError as error:
-            _fail(2, str(error))
+            end = End(2, str(error))
+        except NoFolder as error:
+            end = End(1, str(error))
         if end.status:
-            _say(end.message)
+            report_end(settings, end.status, end.message)
         leave(end.status)
 
 
@@ -121,8 +122,10 @@ def _work(settings: Any, seat: Any) -> None:
     from dragoman_worker import log
     from dragoman_worker.app import App
     from dragoman_worker.errors import Unreachable, WorkerError
+    from dragoman_worker.full_disk import full_disk
 
     log.configure(settings.log, worker_id=settings.worker_id, replica=seat.number)
+    log.adopt_interpreter()
     try:
         _loop_runner()(App(settings, seat).run())
     except WorkerError as error:
@@ -132,8 +135,8 @@ def _work(settings: Any, seat: Any) -> None:
     except (SettingsError, ModuleNotFoundError):
         raise
     except Exception as error:  # noqa: BLE001  the text of a job must not reach the log
-        told = f"a defect of the worker: {log.where(error)}; nothing unfinished was committed"
-        seat.tether.failed("failed", told)
+        defect = f"a defect of the worker: {log.where(error)}; nothing unfinished was committed"
+        seat.tether.failed("failed", full_disk(error) or defect)
         raise SystemExit(1) from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -58,6 +59,25 @@ def not_installed(error: ModuleNotFoundError) -> str:
         f"{error.name} is not installed here; {how_to_install('echo')} without a GPU, or "
         "`pip install '.[worker]'` with vLLM"
     )
+
+
+def report_end(settings: WorkerSettings, status: int, reason: str) -> None:
+    """Say in one line why `run` ends, in the log's format.
+
+    Without structlog, which may be what is missing.
+    """
+    if settings.log.format == "text":
+        say(reason)
+        return
+    line = {
+        "event": "run_failed",
+        "level": "critical",
+        "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+        "worker": settings.worker_id,
+        "status": status,
+        "reason": reason,
+    }
+    sys.stderr.write(f"{json.dumps(line)}\n")
 
 
 def fail(status: int, message: str) -> NoReturn:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -88,6 +91,40 @@ def _adopt_standard_logging(shared: list[Processor], render: Processor) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+
+
+def adopt_interpreter() -> None:
+    """Log what Python itself would print to stderr: warnings, and errors that nobody caught."""
+    logging.captureWarnings(True)
+
+    def crashed(kind: type[BaseException], error: BaseException, _: object) -> None:
+        logger().critical("crashed", error=kind.__name__, stack=_places(error))
+
+    def thread_crashed(how: threading.ExceptHookArgs) -> None:
+        name = how.thread.name if how.thread else None
+        error = how.exc_value or how.exc_type()
+        logger().critical("crashed", thread=name, where=where(error), stack=_places(error))
+
+    def ignored(how: sys.UnraisableHookArgs) -> None:
+        logger().error("error_ignored", where=where(how.exc_value or how.exc_type()))
+
+    sys.excepthook, threading.excepthook, sys.unraisablehook = crashed, thread_crashed, ignored
+
+
+def stacks() -> dict[str, list[str]]:
+    """Where each thread is, by its name: places in the code, no values."""
+    frames = sys._current_frames()  # noqa: SLF001  the documented way
+    threads = ((thread.name, frames.get(thread.ident or 0)) for thread in threading.enumerate())
+    return {name: _lines(traceback.walk_stack(frame)) for name, frame in threads if frame}
+
+
+def _places(error: BaseException) -> list[str]:
+    return _lines(traceback.walk_tb(error.__traceback__))
+
+
+def _lines(frames: Iterable[tuple[FrameType, int]]) -> list[str]:
+    found = ((frame.f_code, line) for frame, line in frames)
+    return [f"{code.co_qualname} {code.co_filename}:{line}" for code, line in found]
 
 
 def logger() -> FilteringBoundLogger:

@@ -7,7 +7,6 @@ process that was stopped (SIGSTOP), suspended or starved has not been stuck for 
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import os
 import sys
 import threading
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_worker.errors import Halt
-from dragoman_worker.log import logger
+from dragoman_worker.log import logger, stacks
 from dragoman_worker.metrics import Metrics
 
 TICK_S: Final = 1.0
@@ -26,6 +25,7 @@ ENDS_S: Final = 300.0
 """Without a sign of life for so long the replica ends itself."""
 HALT_WITHIN_S: Final = 60.0
 """A halt that takes longer hangs itself: releasing and leaving the group are bounded below it."""
+_LOG_WITHIN_S: Final = 5.0
 LOOP_BLOCKED_S: Final = 120.0
 """A loop that has run nothing for so long answers no probe either; sessions are long lost."""
 
@@ -106,7 +106,7 @@ class Watchdog:
 class LoopGuard:
     """A thread that ends the process when its event loop, or the end of the worker, hangs.
 
-    Only a thread can: nothing else runs while the loop is blocked. It dumps the stacks of all
+    Only a thread can: nothing else runs while the loop is blocked. It logs the stacks of all
     threads (places in the code, no values) and exits with status 1.
     """
 
@@ -119,7 +119,7 @@ class LoopGuard:
         halt_within_s: float = HALT_WITHIN_S,
     ) -> None:
         self._clock = clock
-        self._end = end or _dump_and_exit
+        self._end = end or _log_and_exit
         self._blocked_s = blocked_s
         self._halt_within_s = halt_within_s
         self._beats = 0
@@ -178,8 +178,11 @@ async def watching(watchdog: Watchdog, guard: LoopGuard, metrics: Metrics) -> No
             metrics.watchdog_failing.labels(name).set(not well)
 
 
-def _dump_and_exit(why: str) -> None:
-    sys.stderr.write(f"watchdog: {why}; ending\n")
-    faulthandler.dump_traceback(file=sys.stderr, all_threads=True)
+def _log_and_exit(why: str) -> None:
+    """Exit in any case, though nobody reads stderr and the log cannot be written."""
+    end = threading.Timer(_LOG_WITHIN_S, os._exit, (1,))
+    end.daemon = True
+    end.start()
+    logger().critical("watchdog_ended", reason=why, stacks=stacks())
     sys.stderr.flush()
     os._exit(1)

@@ -96,7 +96,7 @@ def test_every_metric_is_documented_with_its_labels_and_no_other() -> None:
 def _logged_events() -> set[str]:
     """The first argument of every call of a logger's method in the worker."""
     levels = {"debug", "info", "warning", "error", "critical"}
-    events: set[str] = set()
+    events = {"run_failed"}  # written without a logger: structlog may be what is missing
     for path in _WORKER.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):

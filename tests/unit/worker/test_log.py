@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from typing import Any, Literal
 
 import pytest
 
 from dragoman_worker import log
+from dragoman_worker.command_line import report_end
 from dragoman_worker.log import Seldom, where
-from dragoman_worker.settings import LogSettings
+from dragoman_worker.settings import EngineSettings, LogSettings, WorkerSettings
 from support.own_log import own_log
 
 QUOTED = "the text of a document"
@@ -112,3 +117,64 @@ def test_a_flood_of_a_library_is_one_line_in_our_form(
     told = [json.loads(text) for text in capsys.readouterr().err.splitlines()]
     assert [each["event"] for each in told] == ["Unable connect to node with id 0", "another"]
     assert {each["worker"] for each in told} == {"w1"}
+
+
+# --- all of stderr is the log ---------------------------------------------------------------------
+
+
+def lines_of(program: str) -> list[dict[str, Any]]:
+    """What a program writes to stderr, each line of which must be JSON."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CONFIGURED + program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return [json.loads(line) for line in done.stderr.splitlines()]
+
+
+_CONFIGURED = """
+import threading, warnings
+from dragoman_worker import log
+from dragoman_worker.settings import LogSettings
+log.configure(LogSettings(), worker_id="w")
+log.adopt_interpreter()
+def quoting(): raise ValueError("the text of a document")
+"""
+
+
+def test_what_python_itself_prints_goes_through_the_log_without_a_text() -> None:
+    program = """
+thread = threading.Thread(target=quoting, name="beside")
+thread.start()
+thread.join()
+warnings.warn("be warned")
+class Odd:
+    def __del__(self): quoting()
+Odd()
+quoting()
+"""
+    told = lines_of(program)
+    assert told[0]["event"] == "crashed"
+    assert len(told) == 4
+    assert QUOTED not in json.dumps(told)
+    assert any("quoting" in place for place in told[-1]["stack"])
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_the_last_line_is_in_the_log_s_format(
+    form: Literal["json", "text"], capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = WorkerSettings(
+        engine=EngineSettings(kind="echo"), log=LogSettings(format=form), worker_id="w"
+    )
+    report_end(settings, 1, "nobody at 127.0.0.1:1")
+    said = capsys.readouterr().err
+    if form == "text":
+        assert said == "dragoman-worker: nobody at 127.0.0.1:1\n"
+    else:
+        line = json.loads(said)
+        assert (line["status"], line["reason"]) == (1, "nobody at 127.0.0.1:1")
+        assert (line["level"], line["worker"]) == ("critical", "w")

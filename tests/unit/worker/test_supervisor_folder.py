@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_worker.supervisor.folder import run_folder
+from dragoman_worker.supervisor.folder import NoFolder, run_folder
 
 _HOLD = "from dragoman_worker.supervisor.folder import run_folder as f\n"
 _HOLD += "with f() as folder:\n (folder / '0.sock').touch(); print(folder, flush=True); input()"
@@ -76,3 +77,19 @@ def test_a_long_way_to_temporary_files_is_not_taken(
     monkeypatch.setattr(tempfile, "tempdir", str(far))
     with run_folder() as folder:
         assert len(str(folder / "10.sock")) <= 103
+
+
+def test_without_a_temporary_directory_the_way_out_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    with pytest.raises(NoFolder, match=r"No usable.*TMPDIR"), run_folder():
+        raise AssertionError
+
+
+def test_an_error_of_what_runs_in_the_folder_is_its_own() -> None:
+    with pytest.raises(PermissionError), run_folder():
+        raise PermissionError

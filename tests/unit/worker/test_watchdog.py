@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Hashable
@@ -129,7 +130,9 @@ def test_the_guard_of_a_blocked_loop_tells_where_it_hangs_and_exits() -> None:
     """In a process of its own: it does not survive."""
     program = (
         "import time, threading\n"
-        "from dragoman_worker import watchdog\n"
+        "from dragoman_worker import log, watchdog\n"
+        "from dragoman_worker.settings import LogSettings\n"
+        "log.configure(LogSettings(), worker_id='w')\n"
         "guard = watchdog.LoopGuard(blocked_s=0.5)\n"
         "guard.start()\n"
         "def where_it_hangs(text): time.sleep(30)\n"
@@ -139,7 +142,8 @@ def test_the_guard_of_a_blocked_loop_tells_where_it_hangs_and_exits() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=25, check=False
     )
     assert done.returncode == 1
-    assert "where_it_hangs" in done.stderr
+    told = json.loads(done.stderr)  # one line
+    assert any("where_it_hangs" in place for place in told["stacks"]["MainThread"])
     assert "a letter" not in done.stderr
 
 

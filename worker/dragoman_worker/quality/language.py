@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, Final, Protocol, cast
 
 import langcodes
+from py3langid import modelio
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from dragoman_text.spans import has_letters
@@ -109,9 +112,22 @@ class LanguageDetector:
     def _loaded(self) -> _Identifier:
         identifier = self._identifier
         if identifier is None:
-            made: Any = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-            identifier = self._identifier = cast("_Identifier", made)
+            identifier = self._identifier = _read_model()
         return identifier
+
+
+def _read_model() -> _Identifier:
+    """py3langid's own model, unpacked in memory (68 MB, for 3 s) instead of a temporary file.
+
+    A container's temporary directory is often smaller than that.
+    """
+    unpacking = getattr(modelio, "tempfile", None)
+    modelio.tempfile = SimpleNamespace(TemporaryFile=lambda **_: io.BytesIO())
+    try:
+        made: Any = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    finally:
+        modelio.tempfile = unpacking
+    return cast("_Identifier", made)
 
 
 def _weights(ranked: list[tuple[str, float]], letters: str) -> dict[str, float]:

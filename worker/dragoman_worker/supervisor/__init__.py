@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 from dragoman_worker.supervisor.backoff import Backoff
 from dragoman_worker.supervisor.crashes import Crashes
-from dragoman_worker.supervisor.folder import run_folder
+from dragoman_worker.supervisor.end import End
+from dragoman_worker.supervisor.folder import NoFolder, run_folder
 from dragoman_worker.supervisor.nursery import Command, Nursery
 
 if TYPE_CHECKING:
     from dragoman_worker.settings import WorkerSettings
-    from dragoman_worker.supervisor.house import End
 
-__all__ = ["leave", "supervise"]
+__all__ = ["End", "NoFolder", "leave", "supervise"]
 
 
 def supervise(
@@ -37,7 +37,7 @@ def supervise(
 
     `settings.engine.replicas` is a number here; `why` tells the log what chose it.
     `end_memberships` starts the process that ends the group memberships of dead replicas.
-    Raises SettingsError where the HTTP port cannot be had.
+    Raises SettingsError where the HTTP port cannot be had, and NoFolder.
     """
     with run_folder() as folder, Nursery(command, folder, end_memberships) as nursery:
         crashes = Crashes(folder)
@@ -47,6 +47,7 @@ def supervise(
         from dragoman_worker.supervisor.house import House  # noqa: PLC0415
 
         log.configure(settings.log, worker_id=settings.worker_id)
+        log.adopt_interpreter()
         if not crashes.published:
             log.logger().warning("journal_unavailable", folder=str(folder))
         if why:

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,12 +22,31 @@ _YOUNG_S: Final = 60.0
 """A folder that is not locked may be one that is about to be."""
 
 
+class NoFolder(Exception):
+    """No temporary directory can be written; the message says what to do."""
+
+
 @contextmanager
 def run_folder() -> Iterator[Path]:
     """A folder that is ours alone; a run that was killed leaves its own to the next one to start.
 
     A lock tells the two apart: the kernel lets go of it with the process, however that ends.
+    Raises NoFolder.
     """
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(_made())
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise NoFolder(
+                f"no folder for the replicas' sockets can be made in the temporary directory "
+                f"({why}): free some space there, or give another in TMPDIR"
+            ) from None
+        yield folder
+
+
+@contextmanager
+def _made() -> Iterator[Path]:
     usual = tempfile.gettempdir()
     place = Path(usual if len(usual) <= _LONGEST else "/tmp")  # noqa: S108  the name is random
     for left in place.glob(f"{_PREFIX}*"):

@@ -18,7 +18,8 @@ from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.supervisor.asking import PROBE_S, Answer, ask_all, ask_for_one
 from dragoman_worker.supervisor.backoff import Backoff
 from dragoman_worker.supervisor.crashes import Crashes
-from dragoman_worker.supervisor.keeper import End, Keeper, Shared
+from dragoman_worker.supervisor.end import End
+from dragoman_worker.supervisor.keeper import Keeper, Shared
 from dragoman_worker.supervisor.merging import merged
 from dragoman_worker.supervisor.metrics import ReplicaMetrics
 from dragoman_worker.supervisor.nursery import Nursery, Replica
@@ -29,8 +30,6 @@ STARTING_S: Final = 5.0
 """How long a stopped replica may take that has no jobs yet."""
 ABORTING_S: Final = 1.2
 """How long replicas may give back their claims after the second signal: all is over in 2 s."""
-
-__all__ = ["End", "House"]
 
 
 class House:

@@ -6,13 +6,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from dragoman_worker.journal import Entry
 from dragoman_worker.log import logger
 from dragoman_worker.supervisor.asking import ASK_S, ask
 from dragoman_worker.supervisor.backoff import Backoff
 from dragoman_worker.supervisor.crashes import Crashes
+from dragoman_worker.supervisor.end import End
 from dragoman_worker.supervisor.nursery import Nursery, Replica
 from dragoman_worker.watchdog import ENDS_S, HALT_WITHIN_S
 
@@ -24,14 +25,6 @@ UNWELL_S: Final = ENDS_S + 2 * HALT_WITHIN_S
 `HALT_WITHIN_S`. Killed before, it would leave claims behind, and its jobs would become suspects."""
 BURY_S: Final = 0.3
 """A stopping supervisor waits no longer for orphans that it has killed."""
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """How `run` ends: its exit status, and why in one line if that is not 0."""
-
-    status: Literal[0, 1, 2]
-    message: str = ""
 
 
 @dataclass(slots=True)

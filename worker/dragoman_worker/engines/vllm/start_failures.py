@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from dragoman_schemas.connections import SettingsError
 from dragoman_worker.errors import Halt
+from dragoman_worker.full_disk import NO_SPACE, full_disk, told
 
 _LONGEST_LINE: Final = 500
 
@@ -25,6 +26,8 @@ def start_failure(error: BaseException, reason: str | None, model: str) -> Setti
     for pattern, explain in _KNOWN:
         if found := re.search(pattern, text):
             return SettingsError(explain(found))
+    if (full := full_disk(error)) or NO_SPACE in text:
+        return Halt(full or told())
     if reason is None and isinstance(error, OSError):
         return SettingsError(
             f"engine.model: {model} is no folder here, and could not be fetched: {one_line(text)}"
