@@ -684,6 +684,13 @@ MUTANTS = (
         "unit/worker/test_opening.py",
     ),
     Mutant(
+        "a suspect is opened beside jobs in the engine",
+        f"{CORE}/executor.py",
+        "self._permits.alone(opening.name) if opening.suspect else",
+        "",
+        "unit/worker/test_opening.py",
+    ),
+    Mutant(
         "a record that kills is opened for ever",
         f"{CORE}/opening.py",
         "        if suspect.crashes >= self._poison_after and stage",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from os import urandom
@@ -28,7 +29,7 @@ from dragoman_worker.in_hand import InHand, JobInHand, Step
 from dragoman_worker.journal import Stage
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.opening import Openings
+from dragoman_worker.opening import Opening, Openings
 from dragoman_worker.outcome import Completed, Outcome, Rejected, Released, Take
 from dragoman_worker.permits import Draining, Permits
 from dragoman_worker.plan import Plan
@@ -38,6 +39,9 @@ from dragoman_worker.retry import until_available
 from dragoman_worker.translation import Translator
 
 DEFAULT_TTL_S: Final = 86_400
+_AT_ONCE: Final = nullcontext()
+_Found = tuple[Envelope, int, str | None]
+"""A record's envelope, its replay, and the id of its document."""
 _CLAIMED: Final = frozenset({"run", "cancel", "poisoned"})
 _NO_DEFECT: Final = (Halt, asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 _DECODE_ERRORS: Final = {
@@ -76,16 +80,10 @@ class Executor:
         Raises Halt alone. Cancelled, it leaves its take outstanding for the drain to release.
         """
         opening = self._openings.of(delivery)
-        try:
-            async with opening.at(Stage.READING):
-                envelope, replay, document_id = _read(delivery)
-        except UnreadableRecord as error:
-            opening.done()
-            return Rejected(errors.InvalidJob(str(error))), None
-        except errors.Poisoned as failure:
-            return Rejected(failure), None
-        except BaseException as error:  # noqa: BLE001  see _defect
-            return Rejected(_defect(error, place=delivery.place)), None
+        found = await self._read(delivery, opening)
+        if not isinstance(found, tuple):
+            return found, None
+        envelope, replay, document_id = found
         key = (envelope.job_id, envelope.fingerprint, replay)
         while (twin := self._in_hand.find(key)) is not None:
             result = await asyncio.shield(twin.settled)
@@ -103,6 +101,21 @@ class Executor:
             if execution.plan is not None:
                 self._translator.dismiss(execution.plan)
 
+    async def _read(self, delivery: Delivery, opening: Opening) -> _Found | Outcome:
+        """What must be known of a record before it can be claimed, or the outcome without that."""
+        try:
+            async with self._nobody_else(opening), opening.at(Stage.READING):
+                return _fields(delivery)
+        except UnreadableRecord as error:
+            opening.done()
+            return Rejected(errors.InvalidJob(str(error)))
+        except errors.Poisoned as failure:
+            return Rejected(failure)
+        except Draining:
+            return Released("draining")
+        except BaseException as error:  # noqa: BLE001  see _defect
+            return Rejected(_defect(error, place=delivery.place))
+
     async def _refused(self, execution: Execution) -> Outcome:
         """The end of a job that met a defect of ours, under its id wherever it can be claimed."""
         try:
@@ -117,10 +130,14 @@ class Executor:
             execution.failure = _defect(error, job_id=execution.envelope.job_id)
             return self._reporter.defective(execution)
 
+    def _nobody_else(self, opening: Opening) -> AbstractAsyncContextManager[None]:
+        """Inside, a suspect has the engine empty: a crash would leave the claims of all in it."""
+        return self._permits.alone(opening.name) if opening.suspect else _AT_ONCE
+
     async def _run(self, execution: Execution) -> Outcome:
-        await self._decode(execution)
-        self._metrics.decode_seconds.observe(execution.held.enter(Step.PERMIT))
         try:
+            await self._decode(execution)
+            self._metrics.decode_seconds.observe(execution.held.enter(Step.PERMIT))
             if execution.plan is not None:
                 await self._translator.admit(execution.plan)
             if not self._owned(execution.delivery):
@@ -156,7 +173,7 @@ class Executor:
         delivery = execution.delivery
         size = len(delivery.value or b"")
         try:
-            async with execution.opening.at(Stage.PLANNING):
+            async with self._nobody_else(execution.opening), execution.opening.at(Stage.PLANNING):
                 execution.job = decode_job(execution.envelope, size=size)
                 if not _past_deadline(execution.job):
                     execution.plan = self._translator.plan(execution.job, lane=delivery.topic)
@@ -165,6 +182,8 @@ class Executor:
             execution.failure = kind(str(error))
         except JobError as error:
             execution.failure = error
+        except Draining:
+            raise
         except BaseException as error:  # noqa: BLE001  see _defect
             execution.failure = _defect(error, job_id=execution.envelope.job_id)
 
@@ -261,7 +280,7 @@ class Executor:
                 execution.held.leave_scope()
 
 
-def _read(delivery: Delivery) -> tuple[Envelope, int, str | None]:
+def _fields(delivery: Delivery) -> _Found:
     """All that is read of a record before it is claimed. Raises UnreadableRecord."""
     if delivery.unreadable is not None:
         raise UnreadableRecord(f"the record cannot be read: {delivery.unreadable}")

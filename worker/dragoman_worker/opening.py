@@ -91,6 +91,10 @@ class Openings:
         self._exclusive = False
         self._wake()
 
+    def suspects(self, name: str) -> bool:
+        """Whether the record was being opened when a process died."""
+        return name in self.crashes
+
     def opened(self, name: str) -> None:
         """The record was opened to its end: the crash that it was opened in was not its doing."""
         suspect = self.crashes.get(name)
@@ -152,6 +156,11 @@ class Opening:
         """A context manager for one stage. Raises Poisoned on entry."""
         self._stage = stage
         return self
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it was being opened when a process died, and is to be opened by itself."""
+        return self._openings.suspects(self.name)
 
     def done(self) -> None:
         """Nothing of the record is opened any more: the claim is next."""

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_schemas.wire import open_record
 from dragoman_worker.errors import Poisoned
 from dragoman_worker.journal import JOURNAL_SLOTS, Entry, Slots, Stage
 from dragoman_worker.opening import Openings, journaled
-from dragoman_worker.outcome import Completed, Outcome, Rejected
+from dragoman_worker.outcome import Completed, Outcome, Rejected, Released
 from dragoman_worker.ports import Delivery
 from dragoman_worker.supervisor.crashes import Crashes
 from dragoman_worker.tether import Seat
@@ -233,6 +234,33 @@ async def test_a_suspect_that_opens_well_is_run_like_any_other() -> None:
     core = Core()
     outcome = await outcome_of(core, record(), Entry("dragoman.jobs/0/0@5", Stage.PLANNING, 3))
     assert isinstance(outcome, Completed)
+
+
+async def test_a_suspect_is_opened_with_nobody_in_the_engine() -> None:
+    """Their claims would be left behind, and four such crashes would make them poisoned."""
+    core = Core()
+    held = core.engine.hold("in the engine")
+    _, executor, _ = core.build()
+    executor._openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
+    values = [record("a1", "in the engine"), record("a2", "odd")]
+    records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
+    for value in values:
+        core.source.append(value)
+    first = asyncio.create_task(executor.execute(records[0]))
+    await core.inside("in the engine")
+    suspected = asyncio.create_task(executor.execute(records[1]))
+    await turns()
+    assert core.in_hand.find(("a2", open_record(values[1]).fingerprint, 0)) is None, "not read yet"
+    held.set()
+    outcomes = await asyncio.wait_for(asyncio.gather(first, suspected), 10)
+    assert [type(outcome) for outcome, _ in outcomes] == [Completed, Completed]
+
+
+async def test_a_suspect_that_waits_when_the_worker_drains_is_released() -> None:
+    core = Core()
+    core.permits.drain()
+    outcome = await outcome_of(core, record(), Entry("dragoman.jobs/0/0@5", Stage.READING))
+    assert isinstance(outcome, Released)
 
 
 # --- in a replica ---------------------------------------------------------------------------------
