@@ -686,8 +686,8 @@ MUTANTS = (
     Mutant(
         "a suspect is opened beside jobs in the engine",
         f"{CORE}/executor.py",
-        "self._permits.alone(opening.name) if opening.suspect else",
-        "",
+        "        return self._permits.quarantine(opening.name",
+        "        return _AT_ONCE or self._permits.quarantine(opening.name",
         "unit/worker/test_opening.py",
     ),
     Mutant(

@@ -132,7 +132,9 @@ class Executor:
 
     def _nobody_else(self, opening: Opening) -> AbstractAsyncContextManager[None]:
         """Inside, a suspect has the engine empty: a crash would leave the claims of all in it."""
-        return self._permits.alone(opening.name) if opening.suspect else _AT_ONCE
+        if not opening.suspect:
+            return _AT_ONCE
+        return self._permits.quarantine(opening.name, by_itself=True)
 
     async def _run(self, execution: Execution) -> Outcome:
         try:
