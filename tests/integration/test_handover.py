@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import psutil
 import pytest
 import redis
 from aiokafka import ConsumerRebalanceListener
+from confluent_kafka.admin import AdminClient
 
 from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.kafka import group_consumer
@@ -118,6 +120,36 @@ def test_the_jobs_of_a_killed_replica_are_done_by_its_sibling(
         victim = replicas(pair)[0]
         topic: str = new_worker.topic  # type: ignore[attr-defined]
         kill_one_with_jobs_in_flight(kafka, client, [pair], topic, "one of the pair", victim)
+
+
+def members(kafka: KafkaBroker, topic: str) -> set[str]:
+    """The member ids of the workers' group."""
+    group = f"{topic}-group"
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    described = admin.describe_consumer_groups([group])[group].result(timeout=30)
+    return {member.member_id for member in described.members}
+
+
+def test_a_worker_that_stands_still_for_half_the_default_session_keeps_its_membership(
+    kafka: KafkaBroker, redis_server: RedisServer, new_worker: Callable[..., WorkerProcess]
+) -> None:
+    del redis_server
+    session_s = KafkaSettings().session_timeout_s
+    worker = new_worker("still", **{"kafka.session_timeout_s": session_s}).ready(READY_S)
+    topic: str = new_worker.topic  # type: ignore[attr-defined]
+    before = members(kafka, topic)
+    [replica] = replicas(worker)
+    replica.suspend()
+    stands_still_until = time.monotonic() + session_s / 2
+    wait_until(lambda: time.monotonic() > stands_still_until, timeout_s=60, what="half a session")
+    replica.resume()
+    seen = worker.metric("dragoman_commits_total")
+    publish(kafka.bootstrap, topic, [{"job_id": "after", "text": "Hello.", "target_lang": "de"}])
+    worker.wait_for(
+        lambda: worker.metric("dragoman_commits_total") > seen, timeout_s=60, what="a commit"
+    )
+    assert members(kafka, topic) == before
+    assert len(before) == 1
 
 
 async def test_ending_the_membership_of_an_unknown_member_is_no_failure(kafka: KafkaBroker) -> None:

@@ -552,8 +552,8 @@ MUTANTS = (
     Mutant(
         "only the first group membership is reported",
         f"{CORE}/kafka/source.py",
-        'if member_id not in ("", reported):',
-        "if member_id and not reported:",
+        'member_id not in ("", self._reported):',
+        "member_id and not self._reported:",
         SOURCE,
     ),
     Mutant(

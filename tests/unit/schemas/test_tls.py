@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import ssl
 import subprocess
@@ -129,6 +130,19 @@ async def test_a_pair_that_is_half_written_leaves_the_old_one_in_use(
         assert await who(context, port) == "ann"
         shutil.copy(pair.key, files.key)
         assert await who(context, port) == "bob"
+
+
+async def test_files_that_could_not_be_used_are_tried_again_though_nothing_seems_to_have_changed(
+    files: Files, authority: Authority
+) -> None:
+    context = kafka_context(files.settings())
+    pair = authority.issue("bob")
+    shutil.copy(pair.certificate, files.certificate)
+    async with server(authority) as port:
+        for key, user in ((b"?" * pair.key.stat().st_size, "ann"), (pair.key.read_bytes(), "bob")):
+            files.key.write_bytes(key)
+            os.utime(files.key, (0, 0))  # two writes within one tick of the file system's clock
+            assert await who(context, port) == user
 
 
 async def test_links_that_are_swapped_count_as_a_change(

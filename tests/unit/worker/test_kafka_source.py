@@ -868,6 +868,20 @@ async def test_a_membership_is_reported_before_its_first_assignment(
     await bench.source.close()
 
 
+async def test_a_membership_is_reported_before_anything_that_follows_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(monkeypatch)
+
+    async def joined_at_once() -> None:
+        bench.consumer.member_id = "m1"
+
+    monkeypatch.setattr(bench.consumer, "start", joined_at_once)
+    await bench.source.start(Deadline.after(30))
+    assert bench.joined == [Membership("dragoman", "m1")]
+    await bench.source.close()
+
+
 async def test_the_membership_of_a_new_consumer_is_reported_and_each_only_once(
     bench: Bench,
 ) -> None:

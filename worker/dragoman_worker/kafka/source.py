@@ -30,8 +30,11 @@ REBUILDS_BEFORE_HALT: Final = 6
 """Consumers in a row that never polled well; waiting for a broker that is away is not counted."""
 JOIN_WITHIN_S: Final = 90.0
 """Longer than a rebalance may take."""
-LOOK_FOR_MEMBER_ID_S: Final = 0.1
-"""aiokafka announces no member id, and has one seconds before the first assignment."""
+JOINING_LOOK_S: Final = 0.02
+"""aiokafka announces no member id, and may have one long before the first assignment. A process
+that is killed before it has reported its id holds up the group until the session times out."""
+JOINED_LOOK_S: Final = 0.25
+"""A member gets another id only after it was expelled."""
 
 
 class KafkaSource:
@@ -62,6 +65,7 @@ class KafkaSource:
         self._fetching = Fetching(self._partitions)
         self._room = Room(1)
         self._joined = joined
+        self._reported = ""
         self._reporting: asyncio.Task[None] | None = None
         self._rebuilding: asyncio.Task[None] | None = None
         self._rebuilds_in_a_row = 0
@@ -74,9 +78,9 @@ class KafkaSource:
 
     async def start(self, within: Deadline) -> None:
         """Join the group. Raises Unreachable, and Halt if we are not allowed to."""
-        if self._joined is not None:
-            self._reporting = asyncio.create_task(self._report(self._joined), name="membership")
+        self._reporting = asyncio.create_task(self._report_forever(), name="membership")
         await connected(self._new_member, self._settings, within)
+        self._report()  # at once: what follows a start may hold the event loop
         self._committer.start()
 
     async def close(self) -> None:
@@ -91,15 +95,18 @@ class KafkaSource:
         if self._reporting is not None:
             self._reporting.cancel()
 
-    async def _report(self, joined: Callable[[Membership], None]) -> None:
-        """Report every new member id until cancelled. The last one stands while there is none."""
-        reported = ""
+    async def _report_forever(self) -> None:
         while True:
-            member_id = self._member.member_id if self._member is not None else ""
-            if member_id not in ("", reported):
-                joined(Membership(self._settings.group_id, member_id))
-                reported = member_id
-            await asyncio.sleep(LOOK_FOR_MEMBER_ID_S)
+            self._report()
+            known = self._member is not None and self._member.member_id
+            await asyncio.sleep(JOINED_LOOK_S if known else JOINING_LOOK_S)
+
+    def _report(self) -> None:
+        """Report a new member id. The last one stands while there is none."""
+        member_id = self._member.member_id if self._member is not None else ""
+        if self._joined is not None and member_id not in ("", self._reported):
+            self._joined(Membership(self._settings.group_id, member_id))
+            self._reported = member_id
 
     def _new_member(self) -> Member:
         # Its callbacks run, and commit, before its start has returned.

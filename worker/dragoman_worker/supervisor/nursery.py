@@ -147,11 +147,11 @@ class Nursery:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._memberships.close()
         for replica in list(self._living.values()):
             replica.kill()
             with suppress(ChildProcessError):
                 replica.end(os.waitstatus_to_exitcode(os.waitpid(replica.pid, 0)[1]))
+        self._memberships.close()  # last: the end of a replica may have started it
 
     def socket(self, number: int) -> Path:
         """Where replica `number` serves its pages."""
