@@ -48,6 +48,7 @@ class Feed(StrEnum):
     FETCH = "fetch"
     LOOP = "loop"
     STORE = "store"
+    QUARANTINE = "quarantine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ class Moment:
     loop_busy: float
     loop_late_s: float
     gpu_busy: float | None
+    quarantined: int = 0
+    """Suspects for which the engine is kept empty of all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,7 @@ class Load:
     full_batch: float
     devices: float
     gpu_busy: float | None = None
+    quarantined: float = 0.0
 
     @property
     def seqs(self) -> float:
@@ -145,6 +149,8 @@ def _engine_limit(load: Load) -> Cause:
 
 def feed_limit(load: Load) -> Feed:
     """Of a feed that is too slow, the slowest part."""
+    if load.quarantined >= 1:
+        return Feed.QUARANTINE
     if load.loop_busy >= LOOP_BUSY:
         return Feed.LOOP
     if load.stalled >= 1 or load.storing >= 0.5 * max(1.0, load.in_hand):
@@ -202,6 +208,7 @@ class Window:
             full_batch=limits.full_batch,
             devices=limits.devices,
             gpu_busy=fmean(busy) if busy else None,
+            quarantined=fmean(moment.quarantined for moment in moments),
         )
 
 
@@ -222,7 +229,7 @@ def together(loads: Sequence[Load]) -> Load:
         *("queued", "in_hand", "storing", "stalled", "held", "items", "most_items"),
         *("tokens", "running", "waiting"),
         *("preemptions_per_s", "items_per_s", "max_num_seqs", "kv_cache_tokens"),
-        *("full_batch", "devices"),
+        *("full_batch", "devices", "quarantined"),
     }
     values: dict[str, float | None] = {}
     for field in fields(Load):

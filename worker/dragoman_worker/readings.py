@@ -116,6 +116,7 @@ class Reading:
             loop_busy=self._loop.busy,
             loop_late_s=self._loop.late_s,
             gpu_busy=_mean([gpu.busy for gpu in self._gpus]),
+            quarantined=permits.quarantined,
         )
 
     def _since_before(self, readings: EngineReadings) -> tuple[int, int]:

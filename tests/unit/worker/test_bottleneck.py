@@ -210,3 +210,10 @@ def test_every_load_has_one_cause(
     told = load(seen)
     assert bottleneck(told) in Cause
     assert bottleneck(together([told])) is bottleneck(told)
+
+
+def test_an_engine_kept_empty_for_suspects_is_called_quarantine_and_nothing_else() -> None:
+    """Else a crash would be taken for a slow broker, and the busy loop for its cause."""
+    shown = load(moment(16, 0, 0.02, quarantined=300, loop_busy=0.9, stalled=1_000))
+    assert bottleneck(shown) is Cause.FEED
+    assert feed_limit(shown) is Feed.QUARANTINE

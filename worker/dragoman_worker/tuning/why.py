@@ -188,6 +188,14 @@ def _store(load: Load) -> tuple[str, str]:
     )
 
 
+def _quarantine(load: Load) -> tuple[str, str]:
+    sentence = (
+        f"{_count(load.quarantined)} jobs that were in the engine when processes died run in small "
+        f"cohorts, all others kept out, {_count(load.queued)} are queued, and {_runs(load)}."
+    )
+    return sentence, "It passes. Look at the log for what ended the processes before."
+
+
 def _sequences(load: Load) -> tuple[str, str]:
     ours = load.most_items < load.max_num_seqs
     bound = "limits.items_in_engine" if ours else "engine.options.max_num_seqs"
@@ -260,7 +268,12 @@ _CAUSES: Final = {
     Cause.ENGINE_CPU: _engine_cpu,
     Cause.COMPUTE: _compute,
 }
-_FEEDS: Final = {Feed.FETCH: _fetch, Feed.LOOP: _loop, Feed.STORE: _store}
+_FEEDS: Final = {
+    Feed.FETCH: _fetch,
+    Feed.LOOP: _loop,
+    Feed.STORE: _store,
+    Feed.QUARANTINE: _quarantine,
+}
 
 
 def _runs(load: Load) -> str:
