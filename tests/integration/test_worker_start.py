@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import redis
 
+from dragoman_schemas.connections import KafkaSettings
 from support.foreign import ended, publish
 from support.kafka_broker import KafkaBroker
 from support.ports import free_ports
@@ -89,6 +90,7 @@ def test_durability_is_what_it_says(
     level: str,
 ) -> None:
     name = topic()
+    kafka.create_topic(f"{name}-dead")
     worker = WorkerProcess(
         tmp_path,
         kafka=kafka.bootstrap,
@@ -158,6 +160,7 @@ def test_check_finds_now_what_would_fail_later(
         "kafka",
         f"topic {name}",
         f"topic {name}-dead",
+        f"group {KafkaSettings().group_id}",
         "engine",
     }
     status, findings = checked(name, **{**at, "engine.profile": "nope", "connect_timeout_s": "2"})

@@ -150,10 +150,14 @@ def check(
     config: Config = None,
     set_: Set = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    engine: Annotated[
+        bool, typer.Option("--engine/--no-engine", help="Whether to start the engine too.")
+    ] = True,
 ) -> None:
-    """Try everything now that would fail later: settings, model, broker, Redis, topics."""
+    """Try everything now that would fail later: settings, model, broker, Redis, every right."""
     settings = _settings(config, set_)
-    raise typer.Exit(1 if _loop_runner()(_check(settings, as_json=as_json)) else 0)
+    bad = _loop_runner()(_check(settings, as_json=as_json, engine=engine))
+    raise typer.Exit(1 if bad else 0)
 
 
 @app.command()
@@ -205,13 +209,13 @@ def _list_profiles(*, as_json: bool) -> None:
     Console().print(table)
 
 
-async def _check(settings: Any, *, as_json: bool) -> bool:
+async def _check(settings: Any, *, as_json: bool, engine: bool) -> bool:
     from dragoman_worker import log
     from dragoman_worker.check import findings
 
     log.configure(settings.log, worker_id=settings.worker_id)
     bad = False
-    async for finding in findings(settings):
+    async for finding in findings(settings, engine=engine):
         bad = bad or finding.status == "bad"
         if as_json:
             line = {"check": finding.name, "status": finding.status, "detail": finding.detail}

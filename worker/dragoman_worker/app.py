@@ -24,7 +24,8 @@ from dragoman_worker.in_hand import InHand
 from dragoman_worker.kafka.contact import Contact
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
 from dragoman_worker.kafka.source import KafkaSource
-from dragoman_worker.kafka.topics import topics_exist
+from dragoman_worker.kafka.topic_watch import TopicWatch
+from dragoman_worker.kafka.topics import topics_ready
 from dragoman_worker.lanes import Hand
 from dragoman_worker.lifecycle import stop_signals, supervised_signals
 from dragoman_worker.log import logger
@@ -81,6 +82,7 @@ class App:
         self._phase = "Redis"
         self._worker: Worker | None = None
         self._contact: Contact | None = None
+        self._topics = TopicWatch(settings.kafka)
         self._guard = LoopGuard()
         self._watchdog: Watchdog | None = None
         self._stopping = asyncio.Event()
@@ -151,10 +153,11 @@ class App:
         await store.start(within)
         self._reached.add("Redis")
         self._phase = "Kafka"
+        # First: it names every missing right, where a producer would name none.
+        await topics_ready(settings.kafka, within)
         publisher = KafkaPublisher(settings.kafka, client_id=settings.worker_id)
         stack.push_async_callback(publisher.close)
         await publisher.start(within)
-        await topics_exist(settings.kafka, settings.kafka.topic_names, within)
         self._reached.add("Kafka")
         self._phase = "language model"
         # Half a second, which the first job would wait for if it came after the engine's start.
@@ -225,6 +228,7 @@ class App:
         await source.start(Deadline.after(settings.connect_timeout_s))
         self._contact = Contact(settings.kafka.bootstrap_servers, source.answered)
         _beside(stack, worker, "contact", self._contact.watch())
+        _beside(stack, worker, "topics", self._topics.watch())
         most = admission.most_items
         reading = Reading(self._metrics, source, permits, in_hand, engine, most_items=most)
         _beside(stack, worker, "readings", reading.forever(self._ready))
@@ -304,7 +308,8 @@ class App:
             "Redis": "Redis" in self._reached and not self._outages.of(STORE),
             "Kafka": "Kafka" in self._reached
             and not (self._contact and self._contact.away)
-            and not self._outages.of(DEAD_LETTERS, RESULTS),
+            and (bool(self._topics.refused) or not self._outages.of(DEAD_LETTERS, RESULTS)),
+            **{f"topic {name}: {why}": False for name, why in self._topics.refused.items()},
             "engine": self._engine_ready,
             "consumer group": self._worker is not None,
             "not draining": not self._stopping.is_set()

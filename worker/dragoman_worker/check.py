@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Literal
@@ -14,11 +15,14 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
 from dragoman_worker.errors import Halt, JobError
 from dragoman_worker.kafka.connection import client_options, connected, quietly
+from dragoman_worker.kafka.rights import TopicRights, may_read_group, topic_rights
+from dragoman_worker.kafka.topics import needed_topics, problem_of
 from dragoman_worker.prompts import get_profile
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
 
 CONNECT_TIMEOUT_S = 10.0
+ASK_WITHIN_S = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +75,31 @@ async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:
         yield Finding("kafka", "bad", str(error))
         return
     try:
-        existing = set(await admin.list_topics())  # asking for a missing one could create it
-        yield Finding("kafka", "ok", servers)
-        for topic in _topics(settings):
-            yield await _topic(admin, topic, exists=topic in existing)
-    except (KafkaError, OSError) as error:
+        async with asyncio.timeout(ASK_WITHIN_S):
+            yield Finding("kafka", "ok", servers)
+            for rights in await topic_rights(admin, needed_topics(settings.kafka)):
+                yield _topic(rights, settings)
+            yield await _group(admin, settings)
+    except (KafkaError, OSError) as error:  # a TimeoutError is one
         yield Finding("kafka", "bad", f"{servers} does not list its topics: {type(error).__name__}")
     finally:
         await quietly(admin.close)
 
 
-async def _topic(admin: AIOKafkaAdminClient, topic: str, *, exists: bool) -> Finding:
-    if not exists:
-        return Finding(
-            f"topic {topic}", "bad", "it does not exist; make it by `dragoman topics create`"
-        )
-    try:
-        described = await admin.describe_topics([topic])
-    except (KafkaError, OSError) as error:
-        return Finding(f"topic {topic}", "bad", type(error).__name__)
-    partitions = len(described[0]["partitions"])
-    if partitions == 1:
-        return Finding(f"topic {topic}", "warn", "one partition keeps all but one worker idle")
-    return Finding(f"topic {topic}", "ok", f"{partitions} partitions")
+def _topic(rights: TopicRights, settings: WorkerSettings) -> Finding:
+    name = f"topic {rights.name}"
+    if (problem := problem_of(rights, settings.kafka)) is not None:
+        return Finding(name, "bad", problem)
+    if rights.partitions == 1:
+        return Finding(name, "warn", "one partition keeps all but one worker idle")
+    return Finding(name, "ok", f"{rights.partitions} partitions")
+
+
+async def _group(admin: AIOKafkaAdminClient, settings: WorkerSettings) -> Finding:
+    name = f"group {settings.kafka.group_id}"
+    if await may_read_group(admin, settings.kafka.group_id):
+        return Finding(name, "ok", "may be joined")
+    return Finding(name, "bad", "this user may not join it; grant READ on the group")
 
 
 async def _engine(settings: WorkerSettings) -> Finding:
@@ -113,12 +119,6 @@ async def _engine(settings: WorkerSettings) -> Finding:
         f"{limits.max_num_batched_tokens} batched tokens, context {limits.max_model_len}, "
         f"{limits.kv_cache_tokens} tokens of KV cache",
     )
-
-
-def _topics(settings: WorkerSettings) -> list[str]:
-    kafka = settings.kafka
-    extra = [kafka.results_topic] if kafka.results_topic else []
-    return [*kafka.topic_names, kafka.dead_letter_topic, *extra]
 
 
 def _patience(settings: WorkerSettings) -> float:

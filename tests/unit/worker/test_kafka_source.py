@@ -617,6 +617,24 @@ async def test_a_commit_that_is_not_allowed_halts(bench: Bench) -> None:
         await bench.offsets()
 
 
+async def test_a_commit_on_a_connection_that_just_broke_is_due_again(bench: Bench) -> None:
+    [delivery] = await bench.source.poll(Room(1))
+    bench.source.complete(delivery)
+    bench.consumer.commit_failures.append(RuntimeError("the handler is closed"))  # uvloop's
+    await bench.source.commit()
+    assert not bench.consumer.commits
+    await bench.source.commit()
+    assert bench.consumer.commits
+
+
+async def test_a_committer_that_has_ended_ends_the_worker(bench: Bench) -> None:
+    (task,) = (each for each in asyncio.all_tasks() if each.get_name() == "committer")
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    with pytest.raises(Halt, match="commits"):
+        await bench.offsets()
+
+
 async def test_a_new_consumer_that_is_not_allowed_halts(bench: Bench) -> None:
     bench.next_ones.append(FakeConsumer())
     bench.next_ones[0].start_failure = GroupAuthorizationFailedError("dragoman")

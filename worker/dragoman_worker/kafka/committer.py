@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Final
 
 from aiokafka import TopicPartition
-from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
+from aiokafka.errors import CommitFailedError, IllegalStateError
 
 from dragoman_worker.kafka.connection import forbidden
 from dragoman_worker.kafka.member import Member
 from dragoman_worker.kafka.partitions import Partitions
-from dragoman_worker.log import logger
+from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.offsets import PartitionOffsets
 
@@ -89,13 +89,18 @@ class Committer:
                 await member.consumer.commit(marks)
         except (CommitFailedError, IllegalStateError):
             return "rebalanced"
-        except (KafkaError, TimeoutError, OSError) as error:
-            self.broker_away = not isinstance(error, KafkaError) or error.retriable
+        except Exception as error:  # noqa: BLE001  uvloop: RuntimeError of a broken connection
+            self.broker_away = isinstance(error, OSError) or getattr(error, "retriable", False)
             if forbidden(error):
                 self.refused = error
-            self._log.warning("commit_failed", error=type(error).__name__)
+            self._log.warning("commit_failed", error=type(error).__name__, where=where(error))
             return "failed"
         return "ok"
+
+    @property
+    def ended(self) -> bool:
+        """Whether nobody commits any more, although nobody said so."""
+        return self._task is not None and self._task.done()
 
     def due(self) -> _Due:
         """The watermarks that the broker has not acknowledged."""
@@ -119,4 +124,8 @@ class Committer:
     async def _commit_forever(self) -> None:
         while True:
             await asyncio.sleep(COMMIT_EVERY_S)
-            await self.commit()
+            try:
+                await self.commit()
+            except Exception as error:  # noqa: BLE001  without commits nothing would move for good
+                self._metrics.commits.labels("failed").inc()
+                self._log.error("commit_broke", where=where(error))

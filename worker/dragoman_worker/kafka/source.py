@@ -125,6 +125,8 @@ class KafkaSource:
         """New deliveries; see the port. Bounded even while no broker answers."""
         if self._committer.refused is not None:
             raise not_allowed(self._committer.refused)
+        if self._committer.ended:
+            raise Halt("the task that commits has ended")
         self._room = room
         if room.jobs and self._fetching.ready:
             return self._given_out(room)

@@ -1,9 +1,8 @@
-"""Are the topics there that we read? Asked at the start, or a wrong name would go unseen."""
+"""Waits at the start for the topics and the rights that a worker needs."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
 from typing import Any, Final
 
 from aiokafka.admin import AIOKafkaAdminClient
@@ -13,38 +12,64 @@ from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unreachable
 from dragoman_worker.kafka.connection import client_options, connected, quietly
+from dragoman_worker.kafka.rights import TopicRights, may_read_group, topic_rights
 from dragoman_worker.log import logger
 
 _BETWEEN_LOOKS_S: Final = 1.0
 _BETWEEN_WARNINGS: Final = 10
 
 
-async def topics_exist(settings: KafkaSettings, topics: Collection[str], within: Deadline) -> None:
-    """Return once all are there; somebody may be about to make them. Raises Unreachable."""
+async def topics_ready(settings: KafkaSettings, within: Deadline) -> None:
+    """Return once nothing is missing; somebody may be about to grant it. Raises Unreachable."""
     admin = await connected(
         lambda: AIOKafkaAdminClient(**client_options(settings)), settings, within
     )
     try:
         looks = 0
-        while missing := await _missing(admin, topics):
-            names = ", ".join(missing)
+        while missing := await _missing(admin, settings):
             if within.at_most(_BETWEEN_LOOKS_S) < _BETWEEN_LOOKS_S:
-                raise Unreachable(
-                    f"kafka.topics: there is no topic {names} on Kafka at "
-                    f"{settings.bootstrap_servers}; "
-                    "make it by `dragoman topics create`"
-                )
+                servers = settings.bootstrap_servers
+                raise Unreachable(f"Kafka at {servers}: {'; '.join(missing)}")
             if looks % _BETWEEN_WARNINGS == 0:
-                logger().warning("waiting_for_topic", topics=names, left_s=round(within.left_s))
+                logger().warning("waiting_for_topic", missing=missing, left_s=round(within.left_s))
             looks += 1
             await asyncio.sleep(_BETWEEN_LOOKS_S)
     finally:
         await quietly(admin.close)
 
 
-async def _missing(admin: Any, topics: Collection[str]) -> list[str]:
+async def _missing(admin: Any, settings: KafkaSettings) -> list[str]:
     try:
-        existing = set(await admin.list_topics())  # asking for one by name could create it
-    except (KafkaError, OSError):
-        existing = set()
-    return sorted(set(topics) - existing)
+        missing = [
+            f"topic {rights.name}: {problem}"
+            for rights in await topic_rights(admin, needed_topics(settings))
+            if (problem := problem_of(rights, settings)) is not None
+        ]
+        return missing + await group_problems(admin, settings)
+    except (KafkaError, OSError) as error:
+        return [f"it does not report its topics ({type(error).__name__})"]
+
+
+def written_topics(settings: KafkaSettings) -> list[str]:
+    """The topics that a worker writes to."""
+    results = [settings.results_topic] if settings.results_topic else []
+    return [settings.dead_letter_topic, *results]
+
+
+def needed_topics(settings: KafkaSettings) -> list[str]:
+    """All topics of a worker, each once."""
+    return list(dict.fromkeys((*settings.topic_names, *written_topics(settings))))
+
+
+def problem_of(rights: TopicRights, settings: KafkaSettings) -> str | None:
+    """What keeps a worker from using the topic."""
+    needs = ["READ"] if rights.name in settings.topic_names else []
+    needs += ["WRITE"] if rights.name in written_topics(settings) else []
+    return next(filter(None, map(rights.problem, needs)), None)
+
+
+async def group_problems(admin: Any, settings: KafkaSettings) -> list[str]:
+    """What keeps a worker from joining its group: one sentence, or none. Raises KafkaError."""
+    if await may_read_group(admin, settings.group_id):
+        return []
+    return [f"group {settings.group_id}: this user may not join it; grant READ on the group"]
