@@ -686,8 +686,8 @@ MUTANTS = (
     Mutant(
         "a suspect is opened beside jobs in the engine",
         f"{CORE}/executor.py",
-        "        return self._permits.quarantine(opening.name",
-        "        return _AT_ONCE or self._permits.quarantine(opening.name",
+        "return self._by_itself(opening) if opening.suspect else _AT_ONCE",
+        "return _AT_ONCE",
         "unit/worker/test_opening.py",
     ),
     Mutant(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from os import urandom
@@ -40,6 +40,7 @@ from dragoman_worker.translation import Translator
 
 DEFAULT_TTL_S: Final = 86_400
 _AT_ONCE: Final = nullcontext()
+_LOOK_FOR_CLAIMS_S: Final = 0.01
 _Found = tuple[Envelope, int, str | None]
 """A record's envelope, its replay, and the id of its document."""
 _CLAIMED: Final = frozenset({"run", "cancel", "poisoned"})
@@ -131,10 +132,16 @@ class Executor:
             return self._reporter.defective(execution)
 
     def _nobody_else(self, opening: Opening) -> AbstractAsyncContextManager[None]:
-        """Inside, a suspect has the engine empty: a crash would leave the claims of all in it."""
-        if not opening.suspect:
-            return _AT_ONCE
-        return self._permits.quarantine(opening.name, by_itself=True)
+        """Inside, a suspect is by itself: a crash would leave the claims of all others behind."""
+        return self._by_itself(opening) if opening.suspect else _AT_ONCE
+
+    @asynccontextmanager
+    async def _by_itself(self, opening: Opening) -> AsyncIterator[None]:
+        """Nobody is in the engine, and what has left it is settled: no claim is outstanding."""
+        async with self._permits.quarantine(opening.name, by_itself=True):
+            while next(self._in_hand.takes(), None) is not None:  # noqa: ASYNC110  seldom, and short
+                await asyncio.sleep(_LOOK_FOR_CLAIMS_S)
+            yield
 
     async def _run(self, execution: Execution) -> Outcome:
         try:

@@ -252,8 +252,30 @@ async def test_a_suspect_is_opened_with_nobody_in_the_engine() -> None:
     await turns()
     assert core.in_hand.find(("a2", open_record(values[1]).fingerprint, 0)) is None, "not read yet"
     held.set()
-    outcomes = await asyncio.wait_for(asyncio.gather(first, suspected), 10)
-    assert [type(outcome) for outcome, _ in outcomes] == [Completed, Completed]
+    _, settled = await asyncio.wait_for(first, 10)
+    assert settled is not None
+    core.in_hand.leave(settled, None)
+    outcome, _ = await asyncio.wait_for(suspected, 10)
+    assert isinstance(outcome, Completed)
+
+
+async def test_a_suspect_is_opened_once_every_claim_is_settled() -> None:
+    """A job that has left the engine keeps its claim until its end is written."""
+    core = Core()
+    _, executor, _ = core.build()
+    executor._openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
+    values = [record("a1"), record("a2")]
+    records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
+    for value in values:
+        core.source.append(value)
+    _, unsettled = await executor.execute(records[0])
+    assert unsettled is not None
+    suspected = asyncio.create_task(executor.execute(records[1]))
+    await turns()
+    assert core.in_hand.find(("a2", open_record(values[1]).fingerprint, 0)) is None, "not read yet"
+    core.in_hand.leave(unsettled, None)
+    outcome, _ = await asyncio.wait_for(suspected, 10)
+    assert isinstance(outcome, Completed)
 
 
 async def test_a_suspect_that_waits_when_the_worker_drains_is_released() -> None:
