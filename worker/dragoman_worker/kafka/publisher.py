@@ -24,6 +24,7 @@ from dragoman_schemas.wire import encode_result, now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka.connection import client_options, connected, quietly
+from dragoman_worker.kafka.partitioning import partition_for
 from dragoman_worker.ports import Delivery
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -65,6 +66,7 @@ class KafkaPublisher:
             client_id=self._client_id,
             acks="all",
             enable_idempotence=True,
+            partitioner=partition_for,
             max_request_size=MAX_REQUEST_BYTES + MAX_MESSAGE_BYTES,
             request_timeout_ms=30_000,
         )
