@@ -31,6 +31,8 @@ CRASHES, LETTERS = "contract/test_crash_points.py", "chaos/test_dead_letter_faul
 WAITS, CLOSED = "unit/worker/test_worker_waits.py", "unit/worker/test_engine_closed.py"
 QUARANTINE, SETTLING = "unit/worker/test_quarantine.py", "unit/worker/test_settling.py"
 DURABILITY = "contract/test_durability.py"
+OPENING, JOURNAL = "unit/worker/test_opening.py", "unit/worker/test_journal.py"
+KEEPER, REPAIR = "unit/worker/test_supervisor_keeper.py", "unit/worker/test_repair.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
 SUPERVISOR, WATCHDOG = "unit/worker/test_supervisor.py", "unit/worker/test_watchdog.py"
 
@@ -938,5 +940,112 @@ MUTANTS = (
         "  if not number or number ~= number or number < 0 then return 0 end\n",
         "",
         SCRIPTS,
+    ),
+    # --- before the claim, and restarts -----------------------------------------------------------
+    Mutant(
+        "what is being opened is not journaled",
+        f"{CORE}/opening.py",
+        "            self._journal.put(slot, Entry(name, stage))\n",
+        "            pass\n",
+        OPENING,
+    ),
+    Mutant(
+        "what kills while it is planned is not read either",
+        f"{CORE}/opening.py",
+        "suspect.crashes >= self._poison_after and stage >= suspect.stage:",
+        "suspect.crashes >= self._poison_after:",
+        OPENING,
+    ),
+    Mutant(
+        "a poisonous record is cleared as it ends",
+        f"{CORE}/opening.py",
+        "suspect is not None and suspect.crashes < self._poison_after:",
+        "suspect is not None:",
+        OPENING,
+    ),
+    Mutant(
+        "a slot counts while it is being filled",
+        f"{CORE}/journal.py",
+        "_spelled(entry.name)\n        self._memory[at] = 0\n",
+        "_spelled(entry.name)\n        self._memory[at] = 1\n",
+        JOURNAL,
+    ),
+    Mutant(
+        "a damaged slot hides all others",
+        f"{CORE}/journal.py",
+        "        with suppress(ValueError):  # no stage",
+        "        with suppress(KeyError):  # no stage",
+        JOURNAL,
+    ),
+    Mutant(
+        "a crash is counted again by the next one",
+        f"{CORE}/supervisor/crashes.py",
+        "            file.unlink()  # a successor",
+        "            # a successor",
+        JOURNAL,
+    ),
+    Mutant(
+        "a replica that was ready has recovered",
+        f"{CORE}/supervisor/keeper.py",
+        "        return replica.settled.is_set() or time",
+        "        return replica.ready.is_set() or time",
+        KEEPER,
+    ),
+    Mutant(
+        "to be ready shortens the wait",
+        f"{CORE}/supervisor/backoff.py",
+        "        self.failures = 0\n\n    def recovered",
+        "        self.failures = self.setbacks = 0\n\n    def recovered",
+        "unit/worker/test_supervisor_backoff.py",
+    ),
+    Mutant(
+        "a replica that answers 503 is killed like a silent one",
+        f"{CORE}/supervisor/keeper.py",
+        "UNWELL_S if answer.status else self._stuck_after_s",
+        "self._stuck_after_s",
+        KEEPER,
+    ),
+    Mutant(
+        "a start that hangs is waited for without end",
+        f"{CORE}/supervisor/keeper.py",
+        "            if waited_s >= self._start_within_s:\n",
+        "            if waited_s < 0:\n",
+        f"{KEEPER} {SUPERVISOR}",
+    ),
+    # --- batches, and ends that others wrote ------------------------------------------------------
+    Mutant(
+        "a batch may expand to a gibibyte",
+        f"{SCHEMAS}/kafka_batches/repair.py",
+        "Expander(MAX_EXPANDED)",
+        "Expander(16 * MAX_EXPANDED)",
+        REPAIR,
+    ),
+    Mutant(
+        "many small batches expand without a bound",
+        f"{SCHEMAS}/kafka_batches/repair.py",
+        "            if self._left <= 0:\n",
+        "            if self._left is None:\n",
+        REPAIR,
+    ),
+    Mutant(
+        "a record that lost header names passes for a whole one",
+        f"{SCHEMAS}/kafka_batches/records.py",
+        "    if len(kept) < len(headers):\n",
+        "    if len(kept) > len(headers):\n",
+        REPAIR,
+    ),
+    Mutant(
+        "a confirmation writes nothing that could be waited for",
+        f"{SCHEMAS}/scripts/confirm.lua",
+        "redis.call('HSET', KEYS[1], 'status', status)\n",
+        "",
+        "contract/test_durability.py",
+    ),
+    Mutant(
+        "the loop's longest stall is forgotten at once",
+        f"{CORE}/stalls.py",
+        "        return _longest(before, self._before)\n",
+        "        return self._longest\n",
+        "unit/worker/test_stalls.py",
     ),
 )

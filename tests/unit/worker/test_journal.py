@@ -85,6 +85,15 @@ def test_any_bytes_can_be_read(damage: bytes) -> None:
     assert slots.generation >= 0
 
 
+@given(damage=st.binary(min_size=4 + 10, max_size=300))
+def test_a_damaged_slot_hides_no_other(damage: bytes) -> None:
+    memory = bytearray(SIZE)
+    slots = Slots(memory)
+    slots.put(2, Entry("whole", Stage.READING))
+    memory[8 : 8 + 1 + len(damage)] = b"\x01" + damage  # a slot that counts, of whatever it holds
+    assert slots.entries()[-1] == Entry("whole", Stage.READING)
+
+
 @given(name=st.text(max_size=1_000))
 def test_a_name_of_any_length_has_a_slot_of_its_own(name: str) -> None:
     memory = bytearray(SIZE)

@@ -1,0 +1,63 @@
+"""Odd records cost their neighbours nothing; `make odd` and `make fuzz` run all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.kafka_broker import KafkaBroker
+from support.odd.cases import cases
+from support.odd.field import Field, Round
+from support.odd.kept import keep
+from support.odd.random_records import Draws
+from support.odd.table import told
+from support.redis_server import RedisServer
+
+pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos, pytest.mark.timeout(300)]
+# One of every group, and those that ended or held up the worker before.
+KINDS = (
+    "mail like items",
+    "protected overlaps",
+    "timestamp microseconds",
+    "timestamp the largest on rubbish",
+    "null header value on rubbish",
+    "null header value on an invalid job",
+    "header name not UTF-8",
+    "replay header 2^53-1",
+    "tombstone without key",
+    "one record of 400 MB in zstd",
+    "key: a result that is no JSON",
+    "key of type string",
+)
+ROUNDS = 4
+
+
+@pytest.fixture(scope="module")
+def field(
+    kafka: KafkaBroker, redis_installed: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Field]:
+    with (
+        RedisServer(binary=redis_installed) as server,
+        Field(kafka, server, tmp_path_factory.mktemp("odd")) as made,
+    ):
+        yield made
+
+
+def judged(row: Round) -> None:
+    row.judge(by_clock=False)
+    assert not row.problems, told(row)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_odd_record_ends_as_it_must_and_holds_nobody_up(field: Field, kind: str) -> None:
+    judged(field.run(kind, cases()[kind]()))
+
+
+def test_random_records_end_and_hold_nobody_up(field: Field, tmp_path: Path) -> None:
+    draws = Draws(seed=20)
+    for number in range(ROUNDS):
+        some = draws.cases(6)
+        keep(tmp_path / "round.json", some, seed=20)  # for --replay of run_fuzz.py
+        judged(field.run(f"round {number}", *some))
