@@ -18,12 +18,14 @@ from dragoman_worker.kafka.memory import MemoryDeadLetters, MemoryResults, Memor
 from dragoman_worker.lanes import Hand
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.permits import Permits
+from dragoman_worker.planned_tokens import PlannedTokens
 from dragoman_worker.planning import Planner
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.reporting import Identity, Reporter
 from dragoman_worker.retry import RetryPolicy
+from dragoman_worker.slices import Slices
 from dragoman_worker.stores.memory import JobState, MemoryStore
 from dragoman_worker.translation import Translator
 from dragoman_worker.worker import Worker
@@ -55,6 +57,8 @@ class Core:
     attempt_timeout_s: float = TIMEOUT_S
     max_tokens: int = 4_096
     exact_lengths: bool = False
+    plan_budget_s: float = TIMEOUT_S
+    max_planned_tokens: int = 400_000
     jobs_in_hand: int = 64
     bytes_in_hand: int = 1_000_000
     weights: dict[str, int] | None = None
@@ -66,17 +70,21 @@ class Core:
 
     def build(self) -> tuple[Translator, Executor, Worker]:
         """The core's three rooms, on these parts."""
+        slices, planned = Slices(), PlannedTokens(self.max_planned_tokens)
         planner = Planner(
             engine=self.engine,
             choose_profile=self.choose_profile,
             max_tokens=self.max_tokens,
             exact_lengths=self.exact_lengths,
             detector=self.detector,
+            budget_s=self.plan_budget_s,
         )
         translator = Translator(
             planner=planner,
             engine=self.engine,
             permits=self.permits,
+            planned=planned,
+            slices=slices,
             retry=self.retry,
             attempt_timeout_s=self.attempt_timeout_s,
             metrics=self.metrics,
@@ -84,6 +92,8 @@ class Core:
         executor = Executor(
             store=self.store,
             translator=translator,
+            slices=slices,
+            planned=planned,
             permits=self.permits,
             in_hand=self.in_hand,
             owned=self.source.owned,

@@ -32,48 +32,63 @@ def split_sentences(text: str, lang: str) -> list[str]:
 
 
 def pack(pieces: Iterable[str], fits: Fits, terms: Sequence[str] = ()) -> list[str]:
+    """All that `packed` yields."""
+    return list(packed(pieces, fits, terms))
+
+
+def packed(pieces: Iterable[str], fits: Fits, terms: Sequence[str] = ()) -> Iterator[str]:
     """Join consecutive pieces into the longest chunks that fit; joined they are the pieces.
 
     A piece that does not fit is split at clauses, then at blanks, never inside a protected span
     (``find_spans`` with ``terms``); what cannot be split comes back as it is, for the caller to
     judge. ``fits`` must hold for the parts of whatever it holds for.
     """
-    parts = [part for piece in pieces if piece for part in _fitting(piece, fits, terms)]
-    chunks, start = [], 0
+    parts = [piece for piece in pieces if piece]
+    start, guess = 0, 1
     while start < len(parts):
-        end = _longest_fit(parts, start, fits)
-        chunks.append("".join(parts[start:end]))
-        start = end
-    return chunks
+        end = _longest_fit(parts, start, guess, fits)
+        behind = start if end == start + 1 and not fits(parts[start]) else end
+        if (smaller := _split(parts, behind, fits, terms)) is not None:
+            parts[behind : behind + 1] = smaller
+            continue
+        yield "".join(parts[start:end])
+        start, guess = end, end - start
 
 
-def _fitting(piece: str, fits: Fits, terms: Sequence[str]) -> Iterator[str]:
-    if fits(piece):
-        yield piece
-        return
-    for clause in _cut(piece, _outside_spans(piece, _CLAUSE, terms)):
-        if fits(clause):
-            yield clause
-        else:
-            yield from _cut(clause, _outside_spans(clause, _BLANK, terms))
+def _split(parts: Sequence[str], place: int, fits: Fits, terms: Sequence[str]) -> list[str] | None:
+    """The clauses of a part that does not fit, or its words if it is one; None to leave it."""
+    if place == len(parts) or fits(parts[place]):
+        return None
+    part = parts[place]
+    for pattern in (_CLAUSE, _BLANK):
+        smaller = _cut(part, _outside_spans(part, pattern, terms))
+        if len(smaller) > 1:
+            return smaller
+    return None
 
 
-def _longest_fit(parts: Sequence[str], start: int, fits: Fits) -> int:
+def _longest_fit(parts: Sequence[str], start: int, guess: int, fits: Fits) -> int:
     """The largest end for which ``parts[start:end]`` fits, at least ``start + 1``.
 
-    Doubles, then halves the step: ``fits`` counts tokens, and a long text has many parts.
+    ``fits`` counts tokens, and a long text has many parts: so the search begins at the ``guess``,
+    as many parts as the last chunk has, and its steps double, then halve.
     """
 
     def whole(end: int) -> bool:
-        return fits("".join(parts[start:end]))
+        return end <= len(parts) and fits("".join(parts[start:end]))
 
-    step, good = 1, start + 1
-    while good + step <= len(parts) and whole(good + step):
-        good += step
-        step *= 2
+    step, good = 1, start + guess
+    if good == start + 1 or whole(good):
+        while whole(good + step):
+            good += step
+            step *= 2
+    else:
+        while good > start + 1 and not whole(good):
+            good = max(start + 1, good - step)
+            step *= 2
     while step > 1:
         step //= 2
-        if good + step <= len(parts) and whole(good + step):
+        if whole(good + step):
             good += step
     return good
 

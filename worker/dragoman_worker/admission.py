@@ -35,6 +35,7 @@ _RISE_OF_KV: Final = 0.08
 _LEAST_CUT: Final = 0.95
 _DEEPEST_CUT: Final = 0.5
 """What a preemption leaves of the tokens, by how many in the engine no longer run."""
+_PLANNED_OF_ENGINE: Final = 4
 _QUIET_TICKS: Final = 4
 """Without a preemption for so long before tokens rise again: vLLM tells of one when it resumes."""
 
@@ -152,6 +153,12 @@ class _Tokens:
         # One that runs alone, or is larger than all room, says nothing of the others.
         if fills > self.bound and 2 * seen.held_tokens >= self.bound:
             self.bound = math.floor(min(self._most, fills, self.bound + self._rise))
+
+
+def most_planned_tokens(limits: LimitsSettings, engine: EngineLimits) -> int:
+    """Tokens of planned requests that may wait: a few engines full, unless the settings say."""
+    in_engine = limits.tokens_in_engine or round(limits.engine_fill * engine.kv_cache_tokens)
+    return limits.max_planned_tokens or max(1, _PLANNED_OF_ENGINE * in_engine)
 
 
 async def steering(admission: Admission, permits: Permits, engine: Engine) -> None:

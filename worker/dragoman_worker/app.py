@@ -12,7 +12,7 @@ from typing import Any, Final, TypedDict
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.connections import SettingsError
-from dragoman_worker.admission import Admission, steering
+from dragoman_worker.admission import Admission, most_planned_tokens, steering
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
 from dragoman_worker.errors import UnknownProfile
@@ -41,9 +41,10 @@ from dragoman_worker.outages import (
     WatchedStore,
 )
 from dragoman_worker.permits import Permits
+from dragoman_worker.planned_tokens import PlannedTokens
 from dragoman_worker.planning import Planner
 from dragoman_worker.ports import Engine, EngineLimits
-from dragoman_worker.prompts import get_profile
+from dragoman_worker.prompts import get_profile, names
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.quality.language import LanguageDetector
@@ -51,6 +52,7 @@ from dragoman_worker.readings import Reading
 from dragoman_worker.reporting import Identity, Reporter
 from dragoman_worker.retry import RetryPolicy
 from dragoman_worker.settings import LimitsSettings, WorkerSettings
+from dragoman_worker.slices import Slices
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.tether import Seat
 from dragoman_worker.translation import Translator
@@ -160,8 +162,9 @@ class App:
         await publisher.start(within)
         self._reached.add("Kafka")
         self._phase = "language model"
-        # Half a second, which the first job would wait for if it came after the engine's start.
+        # Two seconds, which the first job would hold the loop for if they came after the start.
         await asyncio.to_thread(self._detector.load)
+        await asyncio.to_thread(names.load)
 
         self._phase = "engine"
         engine = open_engine(settings.engine, log_level=settings.log.level)
@@ -196,11 +199,15 @@ class App:
         weights = settings.kafka.topic_weights
         admission = Admission(settings.limits, engine.limits)
         permits = Permits(**asdict(admission.bounds), weights=weights)
-        in_hand, outages = InHand(), self._outages
+        in_hand, outages, slices = InHand(), self._outages, Slices()
+        planned = PlannedTokens(most_planned_tokens(settings.limits, engine.limits))
+        stack.callback(slices.close)
         watched = WatchedStore(store, outages)
         executor = Executor(
             store=watched,
-            translator=self._translator(engine, permits),
+            translator=self._translator(engine, permits, slices, planned),
+            slices=slices,
+            planned=planned,
             permits=permits,
             in_hand=in_hand,
             owned=source.owned,
@@ -240,7 +247,9 @@ class App:
         self._worker = worker
         return worker
 
-    def _translator(self, engine: Engine, permits: Permits) -> Translator:
+    def _translator(
+        self, engine: Engine, permits: Permits, slices: Slices, planned: PlannedTokens
+    ) -> Translator:
         settings = self._settings
         planner = Planner(
             engine=engine,
@@ -248,6 +257,7 @@ class App:
             max_tokens=settings.limits.max_tokens,
             exact_lengths=settings.engine.exact_lengths,
             detector=self._detector,
+            budget_s=settings.limits.plan_budget_s,
         )
         retry = RetryPolicy(
             attempts=settings.retry.attempts,
@@ -258,6 +268,8 @@ class App:
             planner=planner,
             engine=engine,
             permits=permits,
+            planned=planned,
+            slices=slices,
             retry=retry,
             attempt_timeout_s=settings.retry.attempt_timeout_s,
             metrics=self._metrics,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dragoman_schemas.jobs import Item, TranslationJob
@@ -33,6 +33,8 @@ class Unit:
     finish_reason: str | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    waits: bool = False
+    """Whether it was planned and has not had its first permit."""
 
     @property
     def tokens(self) -> int:
@@ -45,6 +47,8 @@ class PlannedItem:
     """One item of the job with its requests; none if it comes back unchanged or cannot be run."""
 
     item: Item
+    complete: bool = False
+    """Whether all its requests are known."""
     units: list[Unit] = field(default_factory=list)
     detected: str | None = None
     warnings: list[str] = field(default_factory=list)
@@ -53,7 +57,11 @@ class PlannedItem:
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """Everything a job needs from the engine, before anything has entered it."""
+    """What a job needs from the engine. Requests are planned one after another, as they may enter.
+
+    So a job of 512 items neither holds all its token ids at once nor has to be planned in full
+    before its first item enters.
+    """
 
     job: TranslationJob
     profile: Profile
@@ -61,6 +69,23 @@ class Plan:
     items: list[PlannedItem]
     first: Permit | None = None
     lane: str = ""
+    steering_chars: int = 0
+    """Characters of context, terms and instructions, which every request reads again."""
+    upcoming: Unit | None = None
+    """The first request, from its planning until the job runs."""
+    runs: bool = False
+    next_item: int = 0
+    """The item that is planned next, or whose pieces are."""
+    pieces: Iterator[Unit] | None = None
+    """The requests that are left of an item too long for one."""
+    spent_s: float = 0.0
+    """CPU time that planning has taken so far."""
+    step_began: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is nothing left to plan."""
+        return self.next_item == len(self.items)
 
     @property
     def units(self) -> list[Unit]:
@@ -121,6 +146,8 @@ def _joined(
 ) -> tuple[str | None, JobError | None]:
     if planned.error is not None:
         return None, planned.error
+    if not planned.complete:
+        return None, unfinished
     if not planned.units:
         return planned.item.text, None
     parts: list[str] = []

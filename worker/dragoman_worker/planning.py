@@ -1,18 +1,25 @@
-"""What must the engine be asked for a job? One request an item, or one a piece that fits."""
+"""The engine is asked once for an item, or once for each piece of it that fits."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Final
 
 from dragoman_schemas.jobs import Item, TranslationJob
-from dragoman_text.sentences import pack, split_sentences
+from dragoman_text.sentences import packed, split_sentences
 from dragoman_text.spans import is_translatable
 from dragoman_worker.errors import JobError, TooLong, UnknownGlossary
 from dragoman_worker.plan import Plan, PlannedItem, Unit
+from dragoman_worker.plan_costs import (
+    OverBudget,
+    item_steering_chars,
+    over_budget,
+    steering_chars,
+)
 from dragoman_worker.ports import Decoding, Engine
 from dragoman_worker.prompts.base import Profile, ProfileSampling, Segment
 from dragoman_worker.quality.language import LanguageDetector
@@ -38,79 +45,124 @@ class Planner:
         max_tokens: int,
         exact_lengths: bool,
         detector: LanguageDetector,
+        budget_s: float = math.inf,
     ) -> None:
         self._engine = engine
         self._choose_profile = choose_profile
         self._max_tokens = max_tokens
         self._exact_lengths = exact_lengths
         self._detector = detector
+        self._budget_s = budget_s
         self._advised = lru_cache(maxsize=1024)(_advised)  # one frozen value serves many jobs
 
-    def plan(self, job: TranslationJob) -> Plan:
-        """Render and tokenise every item. Raises the JobError that fails the whole job."""
+    def open(self, job: TranslationJob) -> Plan:
+        """A plan with nothing planned yet. Raises the JobError that fails the whole job."""
         profile = self._choose_profile(job.profile)
         if job.glossary_id is not None:
             raise UnknownGlossary(
                 f"glossary_id: there is no glossary {job.glossary_id!r}; "
                 "give the terms in `glossary`"
             )
-        plan = Plan(job, profile, job.target_lang, [])
-        plan.items.extend(self._plan_item(job, profile, item) for item in job.items)
+        items = [PlannedItem(item) for item in job.items]
+        return Plan(job, profile, job.target_lang, items, steering_chars=steering_chars(job))
+
+    def plan(self, job: TranslationJob) -> Plan:
+        """The whole plan at once. Raises the JobError that fails the whole job."""
+        plan = self.open(job)
+        while not plan.complete:
+            self.step(plan)
         return plan
 
-    def _plan_item(self, job: TranslationJob, profile: Profile, item: Item) -> PlannedItem:
-        planned = PlannedItem(item)
-        if not is_translatable(item.text):
-            return planned
-        source_lang = job.source_lang
-        if source_lang is None:
-            found = self._detector.detect(item.text, profile.languages)
-            source_lang = found.language if found else None
-            if found is not None and found.confidence >= LEAST_CONFIDENCE:
-                planned.detected = found.language
-        segment = _segment(job, item, source_lang)
+    def size(self, plan: Plan) -> int:
+        """How many characters the next step reads, at least."""
+        item = plan.items[plan.next_item].item
+        return plan.steering_chars + len(item.text) + item_steering_chars(item)
+
+    def step(self, plan: Plan) -> Unit | None:
+        """Plan the next request, or an item that needs none. In any thread, one step at a time.
+
+        What fails an item is kept with it. A job that takes more CPU time than its budget fails
+        with all items that are not planned by then.
+        """
+        planned = plan.items[plan.next_item]
+        plan.step_began = time.thread_time()
         try:
-            for unit, warnings in self._units(job, profile, segment):
-                planned.units.append(unit)
-                if warnings:
-                    planned.warnings = list(dict.fromkeys((*planned.warnings, *warnings)))
+            self._within_budget(plan)
+            unit = self._continue(plan, planned) if plan.pieces else self._begin(plan, planned)
+        except OverBudget as error:
+            _give_up(plan, error)
+            return None
         except JobError as error:  # the item's own: its neighbours go on
             planned.units.clear()
-            planned.error = error
-        if self._exact_lengths:
+            planned.error, plan.pieces, unit = error, None, None
+        finally:
+            plan.spent_s += time.thread_time() - plan.step_began
+        if plan.pieces is None:
+            self._complete(plan, planned)
+        return unit
+
+    def _complete(self, plan: Plan, planned: PlannedItem) -> None:
+        if self._exact_lengths and (planned.units or planned.error):
             planned.warnings.append("engine.exact_lengths is on: this is no translation")
-        return planned
+        planned.complete = True
+        plan.next_item += 1
 
-    def _units(
-        self, job: TranslationJob, profile: Profile, segment: Segment
-    ) -> Iterator[tuple[Unit, tuple[str, ...]]]:
-        """The item's requests: one, or one for each piece if it is too long for one."""
-        whole = self._unit(job, profile, segment)
-        if whole is not None and _few_sentences(segment, profile.max_source_sentences):
-            yield whole
-            return
-        for chunk in self._chunks(job, profile, segment):
+    def _within_budget(self, plan: Plan) -> None:
+        if plan.spent_s + time.thread_time() - plan.step_began > self._budget_s:
+            raise OverBudget(over_budget(plan.job, self._budget_s))
+
+    def _begin(self, plan: Plan, planned: PlannedItem) -> Unit | None:
+        """The item's request, the first of its pieces if it needs several, None if it needs none.
+
+        A long text is split by the next step.
+        """
+        item = planned.item
+        if not is_translatable(item.text):
+            return None
+        segment = _segment(plan.job, item, self._source_lang(plan, planned))
+        whole = self._unit(plan, segment)
+        if whole is not None and _few_sentences(segment, plan.profile.max_source_sentences):
+            return _kept(planned, *whole)
+        plan.pieces = self._pieces(plan, planned, segment)
+        return self._continue(plan, planned)
+
+    def _continue(self, plan: Plan, planned: PlannedItem) -> Unit | None:
+        unit = next(plan.pieces, None) if plan.pieces else None
+        if unit is None:
+            plan.pieces = None
+        return unit
+
+    def _source_lang(self, plan: Plan, planned: PlannedItem) -> str | None:
+        if plan.job.source_lang is not None:
+            return plan.job.source_lang
+        found = self._detector.detect(planned.item.text, plan.profile.languages)
+        if found is not None and found.confidence >= LEAST_CONFIDENCE:
+            planned.detected = found.language
+        return found.language if found else None
+
+    def _pieces(self, plan: Plan, planned: PlannedItem, segment: Segment) -> Iterator[Unit]:
+        for chunk in self._chunks(plan, segment):
             if not is_translatable(chunk):
-                yield Unit(chunk, (), Decoding(max_tokens=0), text=chunk), ()
+                planned.units.append(Unit(chunk, (), Decoding(max_tokens=0), text=chunk))
                 continue
-            piece = self._unit(job, profile, replace(segment, text=chunk))
+            piece = self._unit(plan, replace(segment, text=chunk))
             if piece is None:
-                raise self._too_long(profile, replace(segment, text=chunk))
-            yield piece
+                raise self._too_long(plan.profile, replace(segment, text=chunk))
+            yield _kept(planned, *piece)
 
-    def _chunks(self, job: TranslationJob, profile: Profile, segment: Segment) -> Iterator[str]:
+    def _chunks(self, plan: Plan, segment: Segment) -> Iterator[str]:
         def fits(chunk: str) -> bool:
-            return self._unit(job, profile, replace(segment, text=chunk)) is not None
+            return self._unit(plan, replace(segment, text=chunk)) is not None
 
         sentences = split_sentences(segment.text, segment.source_lang or "en")
-        most = profile.max_source_sentences or len(sentences)
+        most = plan.profile.max_source_sentences or len(sentences)
         for start in range(0, len(sentences), most):
-            yield from pack(sentences[start : start + most], fits, segment.do_not_translate)
+            yield from packed(sentences[start : start + most], fits, segment.do_not_translate)
 
-    def _unit(
-        self, job: TranslationJob, profile: Profile, segment: Segment
-    ) -> tuple[Unit, tuple[str, ...]] | None:
+    def _unit(self, plan: Plan, segment: Segment) -> tuple[Unit, tuple[str, ...]] | None:
         """One request, or None if the text is too long for one."""
+        self._within_budget(plan)
+        job, profile = plan.job, plan.profile
         core, before, after = _framed(segment.text)
         source_tokens = self._engine.count_tokens(core)
         if profile.max_source_tokens is not None and source_tokens > profile.max_source_tokens:
@@ -153,6 +205,21 @@ class Planner:
             f"context of {self._engine.limits.max_model_len}"
             + (f", and profile {profile.name} takes at most {most} at once" if most else "")
         )
+
+
+def _kept(planned: PlannedItem, unit: Unit, warnings: tuple[str, ...]) -> Unit:
+    planned.units.append(unit)
+    if warnings:
+        planned.warnings = list(dict.fromkeys((*planned.warnings, *warnings)))
+    return unit
+
+
+def _give_up(plan: Plan, error: OverBudget) -> None:
+    """Fail every item that is not planned in full, and plan nothing more."""
+    for planned in plan.items[plan.next_item :]:
+        planned.units.clear()
+        planned.error, planned.complete = error, True
+    plan.pieces, plan.next_item = None, len(plan.items)
 
 
 def _advised(advice: ProfileSampling, max_tokens: int, exact_length: bool) -> Decoding:

@@ -69,6 +69,8 @@ class LimitsSettings(Group):
     engine_fill: Annotated[float, Field(ge=1, le=4)] = 1.2
     tokens_in_engine: Annotated[int, Field(ge=1)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 4_096
+    max_planned_tokens: Annotated[int, Field(ge=1)] | None = None
+    plan_budget_s: Annotated[float, Field(gt=0)] = 10.0
 
 
 class RetrySettings(Group):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from dragoman_schemas.jobs import TranslationJob
@@ -19,9 +20,11 @@ from dragoman_worker.errors import (
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.permits import Draining, Permit, Permits
 from dragoman_worker.plan import Plan, Unit
+from dragoman_worker.planned_tokens import PlannedTokens
 from dragoman_worker.planning import Planner
 from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest
 from dragoman_worker.retry import RetryPolicy
+from dragoman_worker.slices import Slices
 
 _NOT_SUCCESS: Final = {
     "length": "the translation was cut off at {max_tokens} tokens",
@@ -40,6 +43,8 @@ class Translator:
         planner: Planner,
         engine: Engine,
         permits: Permits,
+        planned: PlannedTokens,
+        slices: Slices,
         retry: RetryPolicy,
         attempt_timeout_s: float,
         metrics: Metrics,
@@ -47,52 +52,84 @@ class Translator:
         self._planner = planner
         self._engine = engine
         self._permits = permits
+        self._planned = planned
+        self._slices = slices
         self._retry = retry
         self._attempt_timeout_s = attempt_timeout_s
         self._metrics = metrics
 
     def plan(self, job: TranslationJob, *, lane: str = "") -> Plan:
-        """Everything the job needs from the engine. Raises the JobError that fails all of it."""
-        plan = self._planner.plan(job)
+        """A plan with nothing planned yet. Raises the JobError that fails the whole job."""
+        plan = self._planner.open(job)
         plan.lane = lane
         return plan
 
+    async def prepare(self, plan: Plan) -> None:
+        """Plan the first request, if there is any."""
+        plan.upcoming = await self._step(plan)
+
     async def admit(self, plan: Plan) -> None:
-        """Wait for the first item's permit: just before the job may enter the engine.
+        """Wait for the first request's permit: just before the job may enter the engine.
 
         Raises Draining when the worker is stopping. Undone by `run` or `dismiss`.
         """
-        if pending := plan.pending:
-            plan.first = await self._enter(plan, pending[0], starts_job=True)
+        unit = plan.upcoming = plan.upcoming or await self._next(plan)
+        if unit is not None:
+            plan.first = await self._enter(plan, unit, starts_job=True)
             if self._permits.closed:  # between the grant and our turn
                 raise Draining
 
     def dismiss(self, plan: Plan) -> None:
-        """Give back the permit that `admit` took and nobody used. Idempotent."""
+        """Give back the permit that nobody used, and the room of what still waits. Idempotent."""
+        self._planned.forget(plan)
         if plan.first is not None:
             self._permits.release(plan.first)
             plan.first = None
 
     async def run(self, plan: Plan) -> None:
         """Fill every unit with its text or its error. Raises Halt; keeps what was done if cut."""
-        units = plan.pending
-        if len(units) == 1:  # the usual job: no task of its own
-            await self._translate(plan, units[0])
+        plan.runs = True
+        unit = plan.upcoming or await self._next(plan)
+        plan.upcoming = None
+        if unit is not None and plan.complete:  # the usual job: no task of its own
+            await self._translate(plan, unit)
             return
         try:
             async with asyncio.TaskGroup() as tasks:
-                for number, unit in enumerate(units):
-                    name = f"{plan.job.job_id}/{number}"
-                    tasks.create_task(self._translate(plan, unit), name=name)
+                while unit is not None:
+                    tasks.create_task(self._translate(plan, unit))
+                    unit = await self._next(plan)
         except ExceptionGroup as group:
             halts = (error for error in group.exceptions if isinstance(error, Halt))
             raise next(halts, group.exceptions[0]) from None
+
+    async def _next(self, plan: Plan) -> Unit | None:
+        """The next request, planned as soon as there is room for it; None at the end."""
+        if plan.complete:
+            return None
+        await self._planned.room(plan, runs=plan.runs)
+        try:
+            return await self._step(plan)
+        finally:
+            self._planned.go_on()
+
+    async def _step(self, plan: Plan) -> Unit | None:
+        """Plan until there is another request; None at the end."""
+        while not plan.complete:
+            size = self._planner.size(plan)
+            unit = await self._slices.run(size, partial(self._planner.step, plan))
+            if unit is not None:
+                unit.waits = True
+                self._planned.enter(plan, unit.tokens)
+                return unit
+        return None
 
     async def _translate(self, plan: Plan, unit: Unit) -> None:
         try:
             unit.text = await self._retry.run(lambda number: self._attempt(plan, unit, number))
         except JobError as error:
             unit.error = error
+        unit.prompt_ids = ()
 
     async def _attempt(self, plan: Plan, unit: Unit, number: int) -> str:
         permit, plan.first = plan.first, None
@@ -112,9 +149,15 @@ class Translator:
 
     async def _enter(self, plan: Plan, unit: Unit, *, starts_job: bool = False) -> Permit:
         came = time.perf_counter()
-        permit = await self._permits.acquire(
-            plan.job.job_id, unit.tokens, lane=plan.lane, starts_job=starts_job
-        )
+        tokens = unit.tokens
+        try:
+            permit = await self._permits.acquire(
+                plan.job.job_id, tokens, lane=plan.lane, starts_job=starts_job
+            )
+        finally:
+            if unit.waits:
+                unit.waits = False
+                self._planned.leave(plan, tokens)
         self._metrics.engine_wait_seconds.observe(time.perf_counter() - came)
         return permit
 

@@ -423,18 +423,21 @@ async def test_of_suspects_that_wait_to_be_alone_a_death_suspects_only_the_one_i
     names = [f"s{number}" for number in range(5)]
     for name in names:
         core.source.append(record(name, name))
-        core.engine.script(name, EngineDead("gone"))
-    for _ in range(3):  # all of them in the engine together, then alone one after the other
+    for in_company in (True, True, False):  # all in the engine together, then one after another
+        together = asyncio.Event()
+        for name in names:
+            core.engine.script(name, *([together] if in_company else []), EngineDead("gone"))
 
-        async def work() -> None:
+        async def work(company: bool, all_in: asyncio.Event) -> None:
             async with core.working():
+                if company:
+                    await core.inside(*names)
+                    all_in.set()
                 await core.ended()
 
         with pytest.raises(EngineDead):
-            await work()
+            await work(in_company, together)
         core.restart()
-        for name in names:
-            core.engine.script(name, EngineDead("gone"))
     assert sorted(len(core.state(name).takes) for name in names) == [2, 2, 2, 2, 3]
 
 

@@ -29,6 +29,12 @@ def tags(listing: str) -> frozenset[str]:
     return frozenset(listing.split())
 
 
+def load() -> None:
+    """Read the languages' names, more than a second: not on the event loop. Idempotent."""
+    english_name("pt-PT")
+    script_of("zh-TW")
+
+
 @lru_cache(maxsize=4096)
 def base_of(tag: str) -> str:
     """The language alone: ``de-AT`` -> ``de``, ``zh-Hant-HK`` -> ``zh``, ``cmn`` -> ``zh``."""

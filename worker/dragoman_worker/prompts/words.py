@@ -45,13 +45,21 @@ def occurs(term: str, text: str) -> bool:
     Scripts without spaces have no word ends to look for, so there any occurrence counts.
     """
     wanted = _known_term(term) if len(term) <= _LONGEST_KNOWN_TERM else _term(term)
-    return bool(wanted) and wanted in _copy(text)
+    copy, words = _copy(text)
+    word = wanted[1:-1]
+    if _MARK not in word:  # one word, which needs no search
+        return word in words
+    return wanted in copy
 
 
 @lru_cache(maxsize=4)
-def _copy(text: str) -> str:
-    """The text as terms are searched in it; every term of an item asks for the same one."""
-    return f"{_MARK}{_marked(text)}{_MARK}"
+def _copy(text: str) -> tuple[str, frozenset[str]]:
+    """The text as terms are searched in it, and its words; all terms of an item ask for the same.
+
+    There is no empty word: a blank term occurs nowhere.
+    """
+    copy = f"{_MARK}{_marked(text)}{_MARK}"
+    return copy, frozenset(copy.split(_MARK)) - {""}
 
 
 def _term(term: str) -> str:

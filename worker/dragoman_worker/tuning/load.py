@@ -17,11 +17,12 @@ from typing import Any, Final, Literal
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.jobs import TranslationJob
-from dragoman_worker.admission import Admission, steering
+from dragoman_worker.admission import Admission, most_planned_tokens, steering
 from dragoman_worker.errors import JobError
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.permits import Permits
 from dragoman_worker.plan import Plan
+from dragoman_worker.planned_tokens import PlannedTokens
 from dragoman_worker.planning import Planner
 from dragoman_worker.ports import Engine
 from dragoman_worker.prompts import get_profile
@@ -30,6 +31,7 @@ from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.retry import RetryPolicy
 from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.slices import Slices
 from dragoman_worker.translation import Translator
 from dragoman_worker.tuning.gpu_busy import GpuBusy
 
@@ -88,6 +90,7 @@ class Load:
         self._jobs = jobs
         self._detector = LanguageDetector()
         self._gpu = GpuBusy(engine.limits.devices)
+        self._slices = Slices()
         self._tasks: list[asyncio.Task[None]] = []
         self._window = Window()
         self._metrics = Metrics(CollectorRegistry())
@@ -264,6 +267,8 @@ class Load:
             planner=self._planner(),
             engine=self._engine,
             permits=permits,
+            planned=PlannedTokens(most_planned_tokens(self._settings.limits, self._engine.limits)),
+            slices=self._slices,
             retry=RetryPolicy(
                 attempts=retry.attempts, initial_s=retry.initial_s, max_s=retry.max_s
             ),

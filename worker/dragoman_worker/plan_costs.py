@@ -1,0 +1,79 @@
+"""What planning a job costs is told by its fields: what every request reads again weighs most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dragoman_schemas.jobs import Item, TranslationJob
+from dragoman_worker.errors import TooLong
+
+
+class OverBudget(TooLong):
+    """Planning the job took more CPU time than `limits.plan_budget_s`."""
+
+
+def steering_chars(job: TranslationJob) -> int:
+    """Characters beside the text that every request of a job reads."""
+    if job.context is None and job.glossary is None and job.do_not_translate is None:
+        return _chars(job.instructions or ())  # the usual job
+    glossary = job.glossary or {}
+    return (
+        len(job.context or "")
+        + _chars(glossary)
+        + _chars(glossary.values())
+        + _chars(job.do_not_translate or ())
+        + _chars(job.instructions or ())
+    )
+
+
+def item_steering_chars(item: Item) -> int:
+    """Characters beside its text that every request of an item reads."""
+    if item.context is None and item.protect is None:  # the usual item
+        return 0
+    return len(item.context or "") + _chars(item.protect or ())
+
+
+def over_budget(job: TranslationJob, budget_s: float) -> str:
+    """The sentence for the job's owner: which field costs most, and what to do about it."""
+    field, advice = _dearest(job)
+    return (
+        f"{field}: planning the job took more than {budget_s:g} s of CPU time "
+        f"(limits.plan_budget_s), most of it for this field; {advice}"
+    )
+
+
+def _dearest(job: TranslationJob) -> tuple[str, str]:
+    items, text = len(job.items), sum(len(item.text) for item in job.items)
+    read = items + text // 1_000  # about as many requests as there are, or texts that are searched
+    costs = {
+        "text": (text, f"split its {text} characters among several jobs"),
+        "context": (
+            items * len(job.context or "") + sum(len(item.context or "") for item in job.items),
+            f"it is read again for each of {items} items: shorten it, or give it to fewer of them",
+        ),
+        "glossary": (
+            read * _terms(job.glossary or ()),
+            "give the terms that this job's texts hold, or split the job",
+        ),
+        "do_not_translate": (
+            read * _terms(job.do_not_translate or ()),
+            "give the words that this job's texts hold, or split the job",
+        ),
+        "text.protect": (
+            sum((1 + len(item.text) // 1_000) * _terms(item.protect or ()) for item in job.items),
+            "give fewer of them to each item, or split the job",
+        ),
+    }
+    field = max(costs, key=lambda name: costs[name][0])
+    if field == "text" and items > text // 10:
+        return "text", f"split its {items} items among several jobs"
+    return field, costs[field][1]
+
+
+def _terms(terms: Iterable[str]) -> int:
+    """What looking for terms in a thousand characters costs, in characters read."""
+    return sum(20 + len(term) // 10 for term in terms)
+
+
+def _chars(texts: Iterable[str]) -> int:
+    return sum(map(len, texts))
