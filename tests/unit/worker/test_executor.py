@@ -267,7 +267,7 @@ async def test_a_suspect_whose_partition_went_while_it_waited_is_not_claimed() -
     core.permits.release(inside)
     outcome, _ = await task
     assert isinstance(outcome, Released)
-    assert len(core.state("s1").takes) == 2
+    assert (len(core.state("s1").takes), core.state("s1").deliveries) == (2, 2)
 
 
 async def test_a_deadline_that_passes_in_quarantine_ends_the_job() -> None:
