@@ -102,6 +102,7 @@ def test_a_foreign_application_with_schemas_of_its_own_submits_and_reads(
     app = tmp_path / "app.py"
     app.write_text(_FOREIGN_APP)
     name = topic()
+    kafka.create_topic(f"{name}-dead")
     with WorkerProcess(
         tmp_path, kafka=kafka.bootstrap, redis=redis_server.url, topic=name
     ) as worker:
