@@ -29,6 +29,8 @@ MAX_ITEMS: Final = 512
 MAX_TEXT_BYTES: Final = 128 * 1024
 MAX_CONTEXT_BYTES: Final = 8 * 1024
 MAX_METADATA_BYTES: Final = 8 * 1024
+MAX_DOCUMENT_JOBS: Final = 1_000_000
+"""Two bitmaps of 125 KB in Redis: the most that one record with a fresh document costs."""
 
 Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
 QualityLevel = Literal["off", "basic", "strict"]
@@ -187,7 +189,7 @@ class DocumentRef(WireModel):
 
     document_id: DocumentId
     index: Annotated[int, Field(ge=0)]
-    total: Annotated[int, Field(ge=1, le=10_000_000)]
+    total: Annotated[int, Field(ge=1, le=MAX_DOCUMENT_JOBS)]
     path: Annotated[str | None, Field(exclude_if=lambda path: path is None)] = None
 
     @model_validator(mode="after")

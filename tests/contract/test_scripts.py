@@ -438,6 +438,17 @@ class TestReplay:
         assert job.take(replay=1).verdict is Verdict.DONE
         assert job.take(replay=3).verdict is Verdict.RUN
 
+    def test_of_the_largest_number_runs_once_and_is_told_exactly(self, job: Job) -> None:
+        largest = 2**53 - 1
+        job.ended("failed")
+        for number in (largest - 1, largest):
+            answer = job.take(replay=number)
+            assert (answer.verdict, answer.replays) == (Verdict.RUN, number)
+            assert job.fields["replays"] == str(number)
+            assert job.finish("failed", replays=number - 1).written is False
+            assert job.finish("failed", replays=number).replays == number
+        assert job.take(replay=largest).verdict is Verdict.DONE
+
     def test_repeated_with_its_nonce_is_not_counted_again(self, job: Job) -> None:
         job.ended("failed")
         first = job.take("again", replay=1)

@@ -13,6 +13,7 @@ from os import urandom
 from typing import Final
 
 from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.names import HEADER_REPLAY
 from dragoman_schemas.scripts import Quarantine
 from dragoman_schemas.wire import (
     Envelope,
@@ -306,7 +307,15 @@ def _fields(delivery: Delivery) -> _Found:
     if delivery.unreadable is not None:
         raise UnreadableRecord(f"the record cannot be read: {delivery.unreadable}")
     envelope = open_record(delivery.value)
-    return envelope, replay_of(delivery.headers), _document_id(envelope)
+    return envelope, _replay(delivery), _document_id(envelope)
+
+
+def _replay(delivery: Delivery) -> int:
+    """The replay that is asked for, 0 for none; a header that asks for none of them is logged."""
+    replay = replay_of(delivery.headers)
+    if not replay and any(name == HEADER_REPLAY for name, _ in delivery.headers):
+        logger().warning("replay_ignored", place=delivery.place)
+    return replay
 
 
 def _cost(size: int) -> int:

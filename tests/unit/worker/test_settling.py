@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dragoman_schemas.results import JobStatus
 from dragoman_schemas.wire import open_record
 from dragoman_worker.errors import Conflict, EngineFailed, Unavailable
@@ -71,6 +73,27 @@ async def test_a_failed_job_whose_id_was_used_again_has_its_one_dead_letter() ->
     assert len(core.dead_letters.letters) == 1
     assert core.state().status is JobStatus.RUNNING
     assert core.store.events == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"document_id": "d1", "index": 9_999_999, "total": 10_000_000},
+        {"document_id": "d1", "index": 1_000_000, "total": 1_000_000},
+        {"document_id": "d1", "index": -1, "total": 1},
+        {"document_id": "d" * 111, "index": 0, "total": 1},
+        {"document_id": "d 1", "index": 0, "total": 1},
+        {"document_id": "d1", "index": 2**60, "total": 2**61},
+    ],
+    ids=repr,
+)
+async def test_a_place_in_a_document_beyond_the_bounds_sets_no_bit(document: object) -> None:
+    """Bit 9,999,999 of a fresh document keeps 2.5 MB in Redis for a week."""
+    core = Core()
+    core.source.append(record(document=document))
+    await core.run_all()
+    assert [letter.code for letter in core.dead_letters.letters] == ["invalid_job"]
+    assert core.store.documents == {}
 
 
 async def test_a_run_that_a_replay_has_overtaken_tells_nothing() -> None:
