@@ -141,6 +141,22 @@ def test_a_job_that_fails_again_is_replayed_by_the_next_number(installation: Ins
     ]
 
 
+def test_a_replay_lifts_the_cancellation_of_its_document_and_a_dry_run_does_not(
+    installation: Installation,
+) -> None:
+    page = {"document_id": "book", "index": 0, "total": 1}
+    failed(installation, a_job("page", "#!fatal\nHello.", document=page))
+    assert installation("cancel", "--document", "book").returncode == 0
+    mark = "dragoman:document:book:cancel"
+    assert installation("dead-letters", "replay", "page", "--dry-run").returncode == 0
+    assert installation.redis.exists(mark) == 1
+    assert installation("dead-letters", "replay", "page").returncode == 0
+    assert installation.redis.exists(mark) == 0
+    with installation.worker("mended", engine__echo__faults=False):
+        installation.settled()
+    assert job(installation.redis, "page")["status"] == "completed"
+
+
 def test_headers_are_kept_and_a_past_deadline_is_dropped(installation: Installation) -> None:
     # The key owns the payload; the deadline passes between the failure and its replay.
     value = a_job("late", "#!fatal\nHello.", deadline="2030-01-01T00:00:00Z")

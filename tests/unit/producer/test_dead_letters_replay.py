@@ -75,6 +75,9 @@ def test_the_copy_has_the_bytes_the_key_and_the_headers_and_one_number_above_the
 
 
 SKIPS = {
+    "number-used-up": (letter(), key(replays=2**53 - 1), Skip.NUMBER_USED_UP),
+    "other-topic": (letter(origin="payments/0/7"), key(), Skip.OTHER_TOPIC),
+    "no-topic": (letter(origin="/0/7"), key(), Skip.NO_ORIGIN),
     "completed": (letter(), key("completed"), Skip.COMPLETED),
     "runs": (letter(), key("running"), Skip.SUPERSEDED),
     "waits": (letter(), key("queued"), Skip.SUPERSEDED),
@@ -168,3 +171,26 @@ def test_the_filter_knows_codes_names_and_a_half_open_time() -> None:
     assert LetterFilter(since_ms=1_000, until_ms=1_001).wants(found)
     assert not LetterFilter(since_ms=1_001).wants(found)
     assert not LetterFilter(until_ms=1_000).wants(found)
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({"document_id": "book", "index": 0, "total": 1}, "book"),
+        ({"document_id": "no id"}, None),
+        ({"document_id": 7}, None),
+        ("book", None),
+        (None, None),
+    ],
+)
+def test_a_replay_names_the_document_that_it_reopens(document: object, expected: str) -> None:
+    value = {**JOB, "document": document}
+    replay = decided(letter(value), key())
+    assert isinstance(replay, Replay)
+    assert replay.document_id == expected
+
+
+def test_the_largest_number_is_reached_and_not_passed() -> None:
+    replay = decided(letter(), key(replays=2**53 - 2))
+    assert isinstance(replay, Replay)
+    assert replay_of(replay.headers) == replay.number == 2**53 - 1

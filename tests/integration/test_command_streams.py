@@ -1,0 +1,82 @@
+"""Without services, and with closed, full or narrow streams, a command says one sentence."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from typing import Final
+
+import pytest
+
+from support.processes import command
+
+COMMANDS: Final = [
+    ("topics", "create"),
+    ("topics", "show"),
+    ("audit",),
+    ("audit", "--json"),
+    ("dead-letters", "list"),
+    ("dead-letters", "show", "a"),
+    ("dead-letters", "replay", "--all"),
+    ("submit", "--to", "de", "Hello."),
+    ("result", "a"),
+    ("status", "a", "--json"),
+    ("cancel", "a"),
+    ("cancel", "--document", "a"),
+]
+NOWHERE: Final = {
+    "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1",
+    "DRAGOMAN_REDIS__URL": "redis://127.0.0.1:1/0",
+    "DRAGOMAN_CONNECT_TIMEOUT_S": "0.3",
+    "COLUMNS": "40",
+}
+
+
+def shell(line: str) -> tuple[int, str, str]:
+    """Status, stdout and stderr of a line of bash without services."""
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        env={**os.environ, **NOWHERE},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def dragoman(*arguments: str) -> str:
+    return shlex.join(command("dragoman", *arguments))
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_a_command_without_services_says_one_sentence_and_exits_with_one(
+    arguments: tuple[str, ...],
+) -> None:
+    status, out, errors = shell(dragoman(*arguments))
+    assert (status, out, errors.count("\n")) == (1, "", 1)
+    assert "could not be reached" in errors
+    assert "127.0.0.1:1" in errors
+
+
+def test_a_closed_stdin_is_named() -> None:
+    status, out, errors = shell(f"{dragoman('submit', '--to', 'de', '-')} <&-")
+    assert (status, out) == (2, "")
+    assert "stdin is closed" in errors
+
+
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-", "< /dev/null >&-"])
+def test_closed_streams_end_a_command_without_a_traceback(redirection: str) -> None:
+    status, _, errors = shell(f"{dragoman('status', 'a')} {redirection}")
+    assert status == 1
+    assert "Traceback" not in errors
+    assert "fault of the program" not in errors
+
+
+def test_a_reader_that_goes_and_a_full_disk_end_a_command_without_a_traceback() -> None:
+    _, _, errors = shell(f"{dragoman('--help')} | true")
+    assert errors == ""
+    status, _, errors = shell(f"{dragoman('--version')} > /dev/full")
+    assert (status, errors.count("\n")) == (1, 1)
+    assert "No space left" in errors
