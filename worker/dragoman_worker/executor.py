@@ -38,10 +38,12 @@ from dragoman_worker.planned_tokens import PlannedTokens
 from dragoman_worker.ports import Delivery, Store, TakeReply, TakeRequest
 from dragoman_worker.reporting import Execution, Reporter
 from dragoman_worker.retry import until_available
-from dragoman_worker.slices import Slices
+from dragoman_worker.slices import LARGE, Slices
 from dragoman_worker.translation import Translator
 
 DEFAULT_TTL_S: Final = 86_400
+FEW_ITEMS: Final = 32
+"""The result of more items is made beside the event loop; so many take a millisecond or two."""
 _AT_ONCE: Final = nullcontext()
 _LOOK_FOR_CLAIMS_S: Final = 0.01
 _Found = tuple[Envelope, int, str | None]
@@ -290,7 +292,14 @@ class Executor:
             execution.engine_s = time.perf_counter() - started
             return self._reporter.ended(execution, _why_ended(execution.held))
         execution.engine_s = time.perf_counter() - started
-        return self._reporter.finished(execution, plan)
+        return await self._finished(execution, plan)
+
+    async def _finished(self, execution: Execution, plan: Plan) -> Outcome:
+        if len(plan.items) <= FEW_ITEMS:
+            return self._reporter.finished(execution, plan)
+        # Jobs that were let in together end together: 40 results of 512 items take 0.3 s.
+        finished = partial(self._reporter.finished, execution, plan)
+        return await self._slices.run(LARGE + len(plan.items), finished)
 
     async def _run_plan(self, execution: Execution, plan: Plan) -> None:
         """In one scope for the deadline and for cancels: TimeoutError when either ends it."""
