@@ -22,13 +22,13 @@ from support.unwinding import unwind_on_sigterm
 _COLUMNS = (
     "seed", "records", "jobs", "seconds", "kills", "stops", "drains", "joins", "broker_blows",
     "moves", "redis_outages", "idle", "skipped", "failed", "own_deaths", "struck_in_flight",
-    "redeliveries", "duplicate_computations", "duplicate_letters", "lost", "wrong", "changed",
-    "beyond", "uncommitted", "immortal", "slow", "audit", "rest_s",
+    "redeliveries", "duplicate_computations", "duplicate_letters", "lost", "wrong", "condemned",
+    "changed", "beyond", "uncommitted", "immortal", "slow", "audit", "rest_s",
 )  # fmt: skip
 _SHORT = {
     "broker_blows": "broker", "redis_outages": "redis", "own_deaths": "died",
     "struck_in_flight": "struck", "redeliveries": "redel", "duplicate_computations": "dup",
-    "duplicate_letters": "dupdl", "uncommitted": "uncom",
+    "duplicate_letters": "dupdl", "condemned": "condem", "uncommitted": "uncom",
 }  # fmt: skip
 
 

@@ -14,6 +14,8 @@ from support.chaos.system import End
 Spot = tuple[int, int]
 """Partition and offset in the topic of the storm."""
 
+POISON_AFTER: Final = 4
+"""The default of `retry.poison_after`."""
 _WITH_LETTER: Final = frozenset({"failed"})
 
 
@@ -33,6 +35,9 @@ class Verdict:
     jobs: int = 0
     lost: int = 0
     wrong: int = 0
+    condemned: int = 0
+    """Harmless jobs that ended as `poisoned` since they were at work in as many deaths as that asks
+    for: a storm kills workers more often than `retry.poison_after` is made for."""
     duplicate_computations: int = 0
     letters: int = 0
     duplicate_letters: int = 0
@@ -148,7 +153,10 @@ class Ledger:
 
 
 def _judge_end(verdict: Verdict, job_id: str, sent: Sent, end: End) -> None:
-    if end.status not in sent.ends:
+    if sent.code != "poisoned" and end.code == "poisoned" and end.deliveries >= POISON_AFTER:
+        verdict.condemned += 1
+        verdict.problems.append(f"condemned: {job_id} ({sent.kind}), {end.deliveries} deliveries")
+    elif end.status not in sent.ends:
         verdict.note("wrong", f"{job_id} ({sent.kind}) is {end.status} {end.code}")
     elif sent.code is not None and end.code != sent.code:
         verdict.note("wrong", f"{job_id} ({sent.kind}) failed as {end.code}, not as {sent.code}")

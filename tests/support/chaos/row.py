@@ -50,6 +50,7 @@ class Row:
     duplicate_letters: int = 0
     lost: int = 0
     wrong: int = 0
+    condemned: int = 0
     changed: int = 0
     beyond: int = 0
     uncommitted: int = 0
@@ -104,6 +105,7 @@ class Row:
         self.duplicate_computations = verdict.duplicate_computations
         self.duplicate_letters = verdict.duplicate_letters
         self.lost, self.wrong = verdict.lost, verdict.wrong
+        self.condemned = verdict.condemned
         self.problems += verdict.problems
 
     def take_watch(self, seen: Seen) -> None:
