@@ -28,7 +28,10 @@ KINDS = (
     "replay header 2^53-1",
     "tombstone without key",
     "one record of 400 MB in zstd",
+    "40 jobs of 512 items with 8 KiB of context",
+    "key of 500 KB on rubbish",
     "key: a result that is no JSON",
+    "key: numbers that are none",
     "key of type string",
 )
 ROUNDS = 4

@@ -33,6 +33,7 @@ QUARANTINE, SETTLING = "unit/worker/test_quarantine.py", "unit/worker/test_settl
 DURABILITY = "contract/test_durability.py"
 OPENING, JOURNAL = "unit/worker/test_opening.py", "unit/worker/test_journal.py"
 KEEPER, REPAIR = "unit/worker/test_supervisor_keeper.py", "unit/worker/test_repair.py"
+PLANNED = "unit/worker/test_planned_tokens.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
 SUPERVISOR, WATCHDOG = "unit/worker/test_supervisor.py", "unit/worker/test_watchdog.py"
 
@@ -1047,5 +1048,55 @@ MUTANTS = (
         "        return _longest(before, self._before)\n",
         "        return self._longest\n",
         "unit/worker/test_stalls.py",
+    ),
+    # --- planning, and the hand-over --------------------------------------------------------------
+    Mutant(
+        "jobs plan without a bound",
+        f"{CORE}/planned_tokens.py",
+        "        free = self.held < self._most and not self._queue\n",
+        "        free = True\n",
+        PLANNED,
+    ),
+    Mutant(
+        "a job that runs waits for those that it keeps out",
+        f"{CORE}/planned_tokens.py",
+        "        if free or (runs and job not in self._waiting):\n",
+        "        if free:\n",
+        PLANNED,
+    ),
+    Mutant(
+        "who is cancelled as it may plan hands no turn on",
+        f"{CORE}/planned_tokens.py",
+        "            self._queue.pop(job, None)\n            self.go_on()\n",
+        "            self._queue.pop(job, None)\n",
+        PLANNED,
+    ),
+    Mutant(
+        "planning has no budget",
+        f"{CORE}/planning.py",
+        "        if plan.spent_s + time.thread_time() - plan.step_began > self._budget_s:\n",
+        "        if plan.spent_s < 0:\n",
+        "unit/worker/test_planning_in_steps.py",
+    ),
+    Mutant(
+        "large texts are planned on the event loop",
+        f"{CORE}/slices.py",
+        "        if size > LARGE:\n",
+        "        if size < 0:\n",
+        "unit/worker/test_odd_records.py",
+    ),
+    Mutant(
+        "small pieces run one after the other without a break",
+        f"{CORE}/slices.py",
+        "_ROUND_S: Final = 0.005\n",
+        "_ROUND_S: Final = 3600.0\n",
+        "unit/worker/test_odd_records.py",
+    ),
+    Mutant(
+        "the membership of a dead replica stays",
+        f"{CORE}/supervisor/nursery.py",
+        "            self._memberships.end(self._membership)\n",
+        "            pass\n",
+        SUPERVISOR,
     ),
 )

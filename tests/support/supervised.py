@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from dragoman_schemas.connections import load_settings
+from dragoman_schemas.connections import SettingsError, load_settings
 from dragoman_worker.lifecycle import signals_held
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.supervisor import leave, supervise
@@ -35,7 +35,10 @@ def main(folder: str, options: str) -> NoReturn:
     with signals_held():
         standby = [sys.executable, str(scripted_standby.__file__), folder]
         backoff = partial(Backoff, initial_s=0.05, max_s=1.0)
-        end = supervise(settings, command, backoff, end_memberships=standby)
+        try:
+            end = supervise(settings, command, backoff, end_memberships=standby)
+        except SettingsError as error:
+            sys.exit(f"{error}")
         sys.stdout.write(f"{end.status}: {end.message}\n")
         leave(end.status)
 
