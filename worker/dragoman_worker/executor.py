@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -147,11 +147,21 @@ class Executor:
 
     @asynccontextmanager
     async def _by_itself(self, opening: Opening) -> AsyncIterator[None]:
-        """Nobody is in the engine, and what has left it is settled: no claim is outstanding."""
+        """Nobody is in the engine, and every job that has been in it is settled.
+
+        A job with further items, or one that is asked again, keeps its claim while it waits for a
+        permit: it goes on. Claims of later jobs are not waited for, or a stream of jobs that need
+        no permit would never let the suspect begin; such a claim stands for milliseconds.
+        """
         async with self._permits.quarantine(opening.name, by_itself=True):
-            while next(self._in_hand.takes(), None) is not None:  # noqa: ASYNC110  seldom, and short
+            claims = {take.nonce: take.job_id for take in self._in_hand.takes()}
+            self._permits.let_finish(claims.values())
+            while self._permits.held_items or self._outstanding(claims):  # noqa: ASYNC110  seldom
                 await asyncio.sleep(_LOOK_FOR_CLAIMS_S)
             yield
+
+    def _outstanding(self, nonces: Container[str]) -> bool:
+        return any(take.nonce in nonces for take in self._in_hand.takes())
 
     async def _run(self, execution: Execution) -> Outcome:
         try:

@@ -8,7 +8,7 @@ turns by weight and by tokens: what they share is the engine's work, which long 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -154,9 +154,14 @@ class Permits:
                 self._between = min(self._items, len(self._turns))
             self._grant()
 
+    def let_finish(self, lines: Iterable[str]) -> None:
+        """Let jobs that run go on beside the suspect inside, which waits for their end."""
+        self._quarantine.let_finish(lines)
+        self._grant()
+
     def in_quarantine(self, line: str) -> bool:
         """Whether the line is in the engine by a turn of the quarantine."""
-        return line in self._quarantine.lines
+        return self._quarantine.holds(line)
 
     def drain(self) -> None:
         """Turn away jobs that have not started; those that have may finish their items."""

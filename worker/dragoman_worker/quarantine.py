@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from math import isqrt
 from typing import Final
@@ -35,6 +35,8 @@ class Quarantine:
         self._lines: Counter[str] = Counter()
         self._cohort: int | None = None
         """How many the turn under way has admitted, if it is a cohort's."""
+        self._finishing: frozenset[str] = frozenset()
+        """Lines of others that may enter during the turn under way."""
 
     @property
     def waiting(self) -> int:
@@ -48,8 +50,16 @@ class Quarantine:
 
     @property
     def lines(self) -> Container[str]:
-        """Lines of the suspects inside."""
-        return self._lines
+        """Lines that may enter during the turn under way."""
+        return self._finishing.union(self._lines) if self._finishing else self._lines
+
+    def holds(self, line: str) -> bool:
+        """Whether a suspect of this line is inside."""
+        return line in self._lines
+
+    def let_finish(self, lines: Iterable[str]) -> None:
+        """Until the turn under way ends, these lines may enter too."""
+        self._finishing = frozenset(lines)
 
     def join(self, line: str, *, by_itself: bool) -> Member:
         """Wait for a turn, behind those who wait already."""
@@ -69,6 +79,7 @@ class Quarantine:
         if self._inside:
             return False
         self._cohort = None
+        self._finishing = frozenset()
         return True
 
     def begin_turn(self) -> None:

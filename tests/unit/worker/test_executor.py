@@ -15,7 +15,7 @@ from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.scripts import Quarantine
 from dragoman_schemas.wire import decode_result, encode_result, open_record
 from dragoman_worker.errors import EngineDead, EngineFailed, UnknownProfile
-from dragoman_worker.in_hand import JobKey
+from dragoman_worker.in_hand import JobInHand, JobKey
 from dragoman_worker.lanes import Room
 from dragoman_worker.outcome import Completed, Outcome, Rejected, Released
 from dragoman_worker.permits import Permits
@@ -499,12 +499,19 @@ async def test_a_late_copy_of_an_older_run_finishes_as_the_replay_that_is_under_
 # --- duplicates in hand ---------------------------------------------------------------------------
 
 
-async def test_exact_duplicates_in_hand_cost_one_inference_and_share_its_outcome() -> None:
+async def test_exact_duplicates_in_hand_cost_one_inference_and_share_its_outcome(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     core = Core()
     _, executor, _ = core.build()
     looked_for: list[JobKey] = []
     find = core.in_hand.find
-    core.in_hand.find = lambda key: (looked_for.append(key), find(key))[1]  # type: ignore[method-assign]
+
+    def seen(key: JobKey) -> JobInHand | None:
+        looked_for.append(key)
+        return find(key)
+
+    monkeypatch.setattr(core.in_hand, "find", seen)
     released = core.engine.hold("one two")
     tasks = [
         asyncio.create_task(executor.execute(await deliver(core, record()))) for _ in range(100)

@@ -12,14 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_schemas.wire import open_record
-from dragoman_worker.errors import Poisoned
+from dragoman_worker.errors import EngineStumbled, Poisoned
 from dragoman_worker.journal import JOURNAL_SLOTS, Entry, Slots, Stage
 from dragoman_worker.opening import Openings, journaled
 from dragoman_worker.outcome import Completed, Outcome, Rejected, Released
+from dragoman_worker.permits import Permits
 from dragoman_worker.ports import Delivery
 from dragoman_worker.supervisor.crashes import Crashes
 from dragoman_worker.tether import Seat
 from support.core import Core, record
+from support.waiting import eventually
 
 SLOT = 320
 
@@ -274,6 +276,53 @@ async def test_a_suspect_is_opened_once_every_claim_is_settled() -> None:
     await turns()
     assert core.in_hand.find(("a2", open_record(values[1]).fingerprint, 0)) is None, "not read yet"
     core.in_hand.leave(unsettled, None)
+    outcome, _ = await asyncio.wait_for(suspected, 10)
+    assert isinstance(outcome, Completed)
+
+
+@pytest.mark.parametrize("text", [["one", "two", "three"], "asked again"])
+async def test_a_job_that_runs_goes_on_while_a_suspect_waits_for_its_end(text: Any) -> None:
+    """It holds its claim while its next item, or its next attempt, waits for a permit."""
+    core = Core(permits=Permits(items=1, tokens=100_000))
+    inside = "one" if isinstance(text, list) else text
+    held = asyncio.Event()
+    core.engine.script("one", held)
+    core.engine.script("asked again", held, EngineStumbled("not now"))
+    _, executor, worker = core.build()
+    executor._openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
+    values = [record("a1", text), record("a2"), record("a3")]
+    records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
+    for value in values:
+        core.source.append(value)
+    first = asyncio.create_task(worker._work(records[0]))
+    await core.inside(inside)
+    others = [asyncio.create_task(worker._work(each)) for each in records[1:]]
+    await turns()
+    held.set()
+    await asyncio.wait_for(asyncio.gather(first, *others), 10)
+    assert [state.status for state in map(core.state, ("a1", "a2", "a3"))] == ["completed"] * 3
+
+
+async def test_a_suspect_does_not_wait_for_claims_that_came_after_its_turn() -> None:
+    """Jobs that need no permit may come without end."""
+    core = Core()
+    _, executor, _ = core.build()
+    executor._openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/2@5", Stage.READING)))
+    values = [record("a1"), record("a2", " "), record("a3")]
+    records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
+    for value in values:
+        core.source.append(value)
+    _, before = await executor.execute(records[0])
+    assert before is not None
+    suspected = asyncio.create_task(executor.execute(records[2]))
+    await turns()
+    _, later = await executor.execute(records[1])
+    assert later is not None
+    assert later.take is not None
+    core.in_hand.leave(before, None)
+    key = ("a3", open_record(values[2]).fingerprint, 0)
+    await eventually(lambda: core.in_hand.find(key), timeout_s=10, what="the suspect is read")
+    core.in_hand.leave(later, None)
     outcome, _ = await asyncio.wait_for(suspected, 10)
     assert isinstance(outcome, Completed)
 
