@@ -694,6 +694,13 @@ MUTANTS = (
         "unit/worker/test_opening.py",
     ),
     Mutant(
+        "a suspect and a job that runs wait for each other",
+        f"{CORE}/executor.py",
+        "            self._permits.let_finish(claims.values())\n",
+        "",
+        "unit/worker/test_opening.py",
+    ),
+    Mutant(
         "a record that kills is opened for ever",
         f"{CORE}/opening.py",
         "        if suspect.crashes >= self._poison_after and stage",

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman_schemas.wire import open_record
@@ -164,6 +164,7 @@ async def test_counts_that_are_being_written_are_read_when_they_are_whole() -> N
     assert set(openings.crashes) == {"t/0/2@5"}
 
 
+@settings(deadline=None)
 @given(
     kinds=st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.booleans()), max_size=20),
     count=st.integers(1, 4),
