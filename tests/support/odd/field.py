@@ -26,7 +26,7 @@ from support.redis_server import RedisServer
 BYSTANDERS: Final = 140
 WITHIN_S: Final = 20.0
 LONGEST_STALL_S: Final = 0.1
-_START_S: Final = 90.0
+_START_S: Final = 180.0
 _TERMINAL: Final = frozenset({"completed", "failed", "cancelled", "expired"})
 _TOPIC: Final = {
     "message.timestamp.after.max.ms": str(2**63 - 1),
@@ -120,8 +120,12 @@ class Field:
 
     def __enter__(self) -> Self:
         self.worker.start()
-        self.worker.ready(timeout_s=_START_S)
-        self.run("warm-up", Case([OddRecord(job("warm-up"), "completed", job_id="warm-up")]))
+        try:
+            self.worker.ready(timeout_s=_START_S)
+            self.run("warm-up", Case([OddRecord(job("warm-up"), "completed", job_id="warm-up")]))
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
