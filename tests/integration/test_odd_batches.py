@@ -13,7 +13,7 @@ import redis
 
 from support.foreign import committed, ended, read_all
 from support.kafka_broker import KafkaBroker
-from support.raw_batches import batch, publish_raw, record
+from support.raw_batches import batch, crowded_record, publish_raw, record
 from support.redis_server import RedisServer
 from support.waiting import wait_until
 from support.worker_process import WorkerProcess
@@ -44,6 +44,8 @@ def odd_batches() -> list[tuple[bytes, int]]:
         (batch([bomb], codec="zstd"), 1),
         (batch([record(bytes(4 * MIB), delta=at) for at in range(20)], codec="zstd"), 20),
         (batch([record(bytes(60 * MIB), delta=0)], codec="zstd"), 1),
+        (batch([crowded_record(b"", delta=0, many=30 * MIB)], codec="zstd"), 1),
+        (batch([crowded_record(b"{", delta=0, many=400_000)]), 1),
         *((batch([a_record(f"by-{codec}")], codec=codec), 0) for codec in codecs),
         (batch([a_record("odd-name", headers=names), a_record("neighbour", 1)]), 1),
         (batch([a_record("odd-name-2", headers=names)], codec="lz4"), 1),

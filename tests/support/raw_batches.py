@@ -48,6 +48,13 @@ def record(
     return number(len(body)) + body
 
 
+def crowded_record(value: bytes, *, delta: int, many: int) -> bytes:
+    """A record of that many headers without a name or a value: two bytes each."""
+    body = b"\0" + number(0) + number(delta) + _field(None) + _field(value)
+    body += number(many) + (number(0) + number(-1)) * many
+    return number(len(body)) + body
+
+
 def batch(
     records: Sequence[bytes],
     *,
@@ -57,6 +64,7 @@ def batch(
     timestamp: int = 1_700_000_000_000,
     base_offset: int = 0,
     payload: bytes | None = None,
+    attributes: int = 0,
 ) -> bytes:
     """A batch of format 2; `count`, `last_delta` and `payload` (compressed) may lie."""
     kind, compress = CODECS[codec]
@@ -64,7 +72,7 @@ def batch(
     many = len(records) if count is None else count
     checked = struct.pack(
         ">hiqqqhii",
-        *(kind, many - 1 if last_delta is None else last_delta),
+        *(kind | attributes, many - 1 if last_delta is None else last_delta),
         *(timestamp, timestamp, -1, -1, -1, many),
     )
     checked += body

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from aiokafka.record.util import calc_crc32c
@@ -16,8 +16,8 @@ HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _OVERHEAD: Final = 12
 """Bytes of base offset and length; the length does not count them."""
 _LENGTH: Final = struct.Struct(">i")
-_CODEC_BITS: Final = 0x07
-_CONTROL: Final = 0x20
+CODEC_BITS: Final = 0x07
+CONTROL: Final = 0x20
 _CRC: Final = struct.Struct(">I")
 _CRC_AT: Final = 17
 _CRC_FROM: Final = 21
@@ -46,16 +46,24 @@ class BatchHeader:
     @property
     def codec(self) -> int:
         """The compression type; 0 is none."""
-        return self.attributes & _CODEC_BITS
+        return self.attributes & CODEC_BITS
 
     @property
     def is_control(self) -> bool:
         """Whether the batch is a transaction marker."""
-        return bool(self.attributes & _CONTROL)
+        return bool(self.attributes & CONTROL)
+
+    def emptied(self) -> bytes:
+        """A batch of the same offsets without records, which is no transaction marker.
+
+        Compaction empties a marker to keep its producer's state; aiokafka refuses such a one.
+        """
+        plain = replace(self, attributes=self.attributes & ~CONTROL)
+        return plain.batch(b"", last_offset=self.last_offset_delta, count=0)
 
     def batch(self, records: bytes, *, last_offset: int, count: int) -> bytes:
         """An uncompressed batch with these records."""
-        attributes = self.attributes & ~_CODEC_BITS
+        attributes = self.attributes & ~CODEC_BITS
         times = (self.first_timestamp, self.max_timestamp)
         producer = (self.producer_id, self.producer_epoch, self.base_sequence)
         length = HEADER.size - _OVERHEAD + len(records)
@@ -67,7 +75,7 @@ class BatchHeader:
         return b"".join((head, records))
 
 
-def spans(message_set: bytes) -> Iterator[tuple[int, int]]:
+def spans(message_set: bytes | memoryview) -> Iterator[tuple[int, int]]:
     """Start and end of each whole batch; a broker cuts the last one off where its limit is."""
     start, size, unpack = 0, len(message_set), _LENGTH.unpack_from
     while start + HEADER.size <= size:

@@ -13,10 +13,20 @@ from typing import Any, Final
 from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.record.memory_records import MemoryRecords
 
-from dragoman_schemas.kafka_batches.batches import HEADER, BatchHeader, Malformed, header, spans
+from dragoman_schemas.kafka_batches.batches import (
+    CODEC_BITS,
+    CONTROL,
+    HEADER,
+    BatchHeader,
+    Malformed,
+    header,
+    spans,
+)
 from dragoman_schemas.kafka_batches.expansion import CODECS, Expander, NotExpanded
 from dragoman_schemas.kafka_batches.records import (
+    MAX_HEADERS,
     Record,
+    is_crowded,
     offset_of,
     placeholder,
     read_record,
@@ -31,6 +41,8 @@ MAX_RECORDS: Final = 1 << 20
 MAX_PLACES: Final = 10_000
 """An unreadable batch of more offsets is one dead letter: a small batch may claim billions."""
 PIECE: Final = 1 << 20
+PARSED_AT_ONCE: Final = 1 << 16
+"""In more bytes than these, headers are counted before aiokafka's parser makes objects of them."""
 
 
 def is_sound(message_set: bytes) -> bool:
@@ -39,6 +51,8 @@ def is_sound(message_set: bytes) -> bool:
     aiokafka's own C code parses it, which costs a microsecond or two per record.
     """
     try:
+        if _needs_care(memoryview(message_set)):
+            return False
         records: Any = MemoryRecords(message_set)
         while records.has_next():
             if not _is_sound(records.next_batch()):
@@ -46,6 +60,21 @@ def is_sound(message_set: bytes) -> bool:
     except Exception:  # noqa: BLE001  the careful way finds out what it was
         return False
     return True
+
+
+def _needs_care(message_set: memoryview) -> bool:
+    """Whether aiokafka's parser must not see a batch: it would fail, or make too many objects."""
+    for start, end in spans(message_set):
+        *_, magic, _, attributes, _, _, _, _, _, _, count = HEADER.unpack_from(message_set, start)
+        if magic != 2:
+            continue
+        if attributes & CONTROL and not count:
+            return True
+        large = end - start > PARSED_AT_ONCE
+        records = message_set[start + HEADER.size : end]
+        if large and (attributes & CODEC_BITS or is_crowded(records)):
+            return True
+    return False
 
 
 def _is_sound(batch: Any) -> bool:
@@ -56,7 +85,15 @@ def _is_sound(batch: Any) -> bool:
     if batch.is_control_batch:
         return True
     first, last = batch.base_offset, batch.next_offset - 1
-    offsets = [record.offset for record in batch]
+    offsets: list[int] = []
+    for record in batch:
+        if len(record.headers) > MAX_HEADERS:
+            return False
+        offsets.append(record.offset)
+    return _are_in_place(offsets, first, last)
+
+
+def _are_in_place(offsets: list[int], first: int, last: int) -> bool:
     if len(offsets) == 1 and first == offsets[0] == last:
         return True
     if len(offsets) == last - first + 1:
@@ -91,8 +128,10 @@ class Repair:
 
     def _batch(self, batch: memoryview) -> list[bytes]:
         head = header(batch)
-        if head is None or head.is_control:
+        if head is None or (head.is_control and head.count):
             return [batch.tobytes()]
+        if head.is_control:
+            return [head.emptied()]
         try:
             return self._records(head, batch[HEADER.size :])
         except NotExpanded:
@@ -109,6 +148,8 @@ class Repair:
         data = self._expander.expand(head.codec, payload) if head.codec else payload
         if head.count > MAX_RECORDS:
             raise Malformed(f"it has more than {MAX_RECORDS} records")
+        if len(data) > PARSED_AT_ONCE and is_crowded(data):
+            return _repaired(head, data)
         pieces = _in_pieces(head, data)
         return pieces if all(map(is_sound, pieces)) else _repaired(head, data)
 
@@ -125,7 +166,7 @@ def _in_pieces(head: BatchHeader, data: memoryview) -> list[bytes]:
             continue
         last = head.last_offset_delta
         if at < len(data):
-            last = max(0, min(last, offset_of(data, at) - 1))
+            last = max(-1, min(last, offset_of(data, at) - 1))
         pieces.append(head.batch(data[begun:at].tobytes(), last_offset=last, count=count))
         begun, count = at, 1
     return pieces

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import resource
 import struct
 from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import PartitionRecords
 from aiokafka.record.memory_records import MemoryRecords
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_schemas.kafka_batches.records import MAX_HEADERS
 from dragoman_schemas.kafka_batches.repair import MAX_PLACES, PIECE, Repair, is_sound
 from dragoman_schemas.kafka_batches.unreadable import unmarked
-from support.raw_batches import CODECS, Header, batch, number, record
+from support.raw_batches import CODECS, Header, batch, crowded_record, number, record
 
 MIB = 1 << 20
 COMPRESSED = sorted(set(CODECS) - {"none"})
@@ -107,6 +111,48 @@ def test_a_large_batch_comes_in_pieces_and_keeps_its_offsets() -> None:
     assert [(each.offset, each.value[:1]) for each in read(pieces)] == [
         (100 + delta, bytes([delta])) for delta in range(5)
     ]
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+@pytest.mark.parametrize("many", [MAX_HEADERS + 1, 400_000])
+def test_a_record_of_too_many_headers_keeps_its_value_and_none_of_them(
+    codec: str, many: int
+) -> None:
+    crowded = crowded_record(b"job", delta=1, many=many)
+    most = crowded_record(b"three", delta=2, many=MAX_HEADERS)
+    message_set = batch([TWO[0], crowded, most], codec=codec)
+    assert not is_sound(message_set)
+    one, two, three = read(repaired(message_set))
+    assert (one.offset, one.value, why(one)) == (0, b"one", None)
+    assert (two.offset, two.value, len(two.headers)) == (1, b"job", 1)
+    assert str(MAX_HEADERS) in (why(two) or "")
+    assert (three.offset, three.value, len(three.headers)) == (2, b"three", MAX_HEADERS)
+
+
+def test_a_batch_that_expands_to_millions_of_headers_makes_no_object_of_any() -> None:
+    # parsed, these would take half a gigabyte, and a minute in which nothing else runs
+    crowded = [crowded_record(b"", delta=delta, many=8_000_000) for delta in range(2)]
+    message_set = batch(crowded, codec="zstd")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert len(read(repaired(message_set))) == 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150 * 1024
+
+
+def test_a_transaction_marker_that_compaction_emptied_only_moves_the_position() -> None:
+    marker = batch([], attributes=0x30, base_offset=3, count=0, last_delta=0)
+    assert not is_sound(marker)
+    after = batch([record(b"next", delta=0)], base_offset=4)
+    records = PartitionRecords(
+        TopicPartition("jobs", 0), MemoryRecords(repaired(marker + after)), [], 3, None, None, 1, 1
+    )
+    assert [each.offset for each in records] == [4]
+    assert records.next_fetch_offset == 5
+
+
+def test_a_repeated_first_offset_behind_a_large_record_loses_no_record() -> None:
+    records = [record(bytes(PIECE), delta=0), record(b"two", delta=0), record(b"three", delta=1)]
+    found = read(repaired(batch(records)))
+    assert [each.offset for each in found] == [0, 1, 2]
 
 
 def test_many_small_batches_expand_no_further_than_the_budget() -> None:
