@@ -21,6 +21,7 @@ _FORMS: Final = (
     "give redis://HOST:PORT/DB, unix:///PATH, redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB "
     "or redis+cluster://HOST:PORT,HOST:PORT, with rediss for redis where TLS is wanted"
 )
+_MISPLACED: Final = f"a host is missing or wrong (percent-encode passwords): {_FORMS}"
 _SCHEME: Final = re.compile(r"(redis|rediss)(?:\+(sentinel|cluster))?")
 _HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\[\]:/@,\s]+)(?::(\d{1,5}))?")
 _REDIS_PORT: Final = 6379
@@ -147,7 +148,7 @@ def _hosts(places: str, default_port: int) -> tuple[Host, ...]:
         found = _HOST.fullmatch(place.strip())
         if found is None or not 0 < (port := int(found[2] or default_port)) < 65_536:
             # not quoted: a password with an unescaped `@` or `/` ends up here
-            raise ValueError(f"a host is missing or wrong (percent-encode passwords): {_FORMS}")
+            raise ValueError(_MISPLACED)
         hosts.append((unquote(found[1]).strip("[]"), port))
     return tuple(hosts)
 
@@ -175,6 +176,8 @@ def _options(parts: SplitResult, *, tls: bool, sentinel: bool) -> dict[str, str]
     given = parse_qsl(parts.query, keep_blank_values=True)
     allowed = _OPTIONS | (_TLS_OPTIONS if tls else frozenset())
     allowed |= _SENTINEL_OPTIONS if sentinel else frozenset()
+    if "@" in parts.query and not parts.netloc.rpartition("@")[0]:
+        raise ValueError(_MISPLACED)  # not quoted: it is the rest of a password with a `?`
     for name, value in given:
         if name in _TLS_OPTIONS and not tls:
             raise ValueError(f"{name} is for TLS: begin with rediss")

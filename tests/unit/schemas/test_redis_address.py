@@ -96,7 +96,15 @@ def test_no_password_is_shown(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["redis://u:hid/den@h", "redis://u:hidden@h/x", "http://u:hidden@h", "redis://u:hid#@h"]
+    "url",
+    [
+        "redis://u:hid/den@h",
+        "redis://u:hidden@h/x",
+        "http://u:hidden@h",
+        "redis://u:hid#@h",
+        "redis://:x?hidden@h:6379/0",
+        "redis://u:x?hidden=y@h",
+    ],
 )
 def test_no_password_is_told_with_what_is_wrong(url: str) -> None:
     with pytest.raises(ValueError, match="give redis") as caught:
