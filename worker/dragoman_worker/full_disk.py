@@ -35,12 +35,28 @@ _ADVICE: Final = "free some space there or give another place, then start again"
 
 def _places() -> Iterator[tuple[Path, str]]:
     """Where a start writes, and the variable that moves it elsewhere."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     named = os.environ.get
-    yield Path(named("TMPDIR") or tempfile.gettempdir()), "temporary files, TMPDIR"
+    cache = Path(named("XDG_CACHE_HOME") or _home() / ".cache")
+    yield Path(named("TMPDIR") or _temporary()), "temporary files, TMPDIR"
     yield Path(named("HF_HOME") or cache / "huggingface"), "the model hub's cache, HF_HOME"
     yield Path(named("VLLM_CACHE_ROOT") or cache / "vllm"), "vLLM's cache, VLLM_CACHE_ROOT"
     yield Path("/dev/shm"), "shared memory of vLLM's processes"  # noqa: S108  only looked at
+
+
+def _home() -> Path:
+    """The home directory; a user that no one has listed has none."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")
+
+
+def _temporary() -> str:
+    """The temporary directory; where no candidate can be written to, Python names none."""
+    try:
+        return tempfile.gettempdir()
+    except OSError:
+        return "/tmp"  # noqa: S108  only looked at
 
 
 def _role(file: Path) -> str:

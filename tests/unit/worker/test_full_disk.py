@@ -64,6 +64,23 @@ def test_where_no_file_is_named_the_places_without_room_are(
     assert "not named" in (full_disk(no_space()) or "")
 
 
+def test_a_machine_without_a_usable_temporary_or_home_directory_gets_the_sentence_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none_usable() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("TMPDIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(tempfile, "gettempdir", none_usable)
+    monkeypatch.setattr(Path, "home", no_home)
+    assert "the disk is full" in (full_disk(no_space()) or "")
+    assert "the disk is full at /x" in (full_disk(no_space("/x")) or "")
+
+
 def test_an_engine_that_finds_no_room_says_so_and_not_that_there_is_no_model() -> None:
     for error, reason in (
         (no_space("/cache/x"), None),
