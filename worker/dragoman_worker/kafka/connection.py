@@ -14,6 +14,7 @@ from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     GroupAuthorizationFailedError,
     IllegalSaslStateError,
+    InvalidSessionTimeoutError,
     KafkaError,
     KafkaTimeoutError,
     KafkaUnavailableError,
@@ -83,6 +84,8 @@ async def connected(build: Callable[[], Any], settings: KafkaSettings, within: D
             await quietly(getattr(client, "stop", None) or client.close)  # the admin has no stop
             if forbidden(error):
                 raise not_allowed(error) from None
+            if isinstance(error, InvalidSessionTimeoutError):
+                raise _not_that_long(settings) from None
             await _check_security(settings)
             if within.at_most(_BETWEEN_TRIES_S) < _BETWEEN_TRIES_S:
                 raise Unreachable(
@@ -130,6 +133,14 @@ async def _check_security(settings: KafkaSettings) -> None:
             continue
         connection.close()
         return
+
+
+def _not_that_long(settings: KafkaSettings) -> SettingsError:
+    seconds = f"{settings.session_timeout_s:g} s"
+    return SettingsError(
+        f"kafka.session_timeout_s: the broker does not allow {seconds}; give a value "
+        "between its group.min.session.timeout.ms and group.max.session.timeout.ms"
+    )
 
 
 def forbidden(error: BaseException) -> bool:

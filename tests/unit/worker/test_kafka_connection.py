@@ -1,0 +1,26 @@
+"""The first contact with a broker ends in a sentence that names what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+from aiokafka.errors import InvalidSessionTimeoutError
+
+from dragoman_schemas.connections import KafkaSettings, SettingsError
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.kafka.connection import connected
+
+
+class Refused:
+    """A consumer whose session timeout the broker does not allow."""
+
+    async def start(self) -> None:
+        raise InvalidSessionTimeoutError
+
+    async def stop(self) -> None:
+        pass
+
+
+async def test_a_session_timeout_that_the_broker_refuses_is_named_at_once() -> None:
+    settings = KafkaSettings(session_timeout_s=12)
+    with pytest.raises(SettingsError, match=r"kafka\.session_timeout_s: .* 12 s"):
+        await connected(Refused, settings, Deadline.after(60))
