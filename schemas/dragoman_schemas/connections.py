@@ -202,6 +202,8 @@ def _nested(options: Mapping[str, Any]) -> dict[str, Any]:
         branch = tree
         for group in groups:
             branch = branch.setdefault(group, {})
+            if not isinstance(branch, dict):
+                raise SettingsError(f"{name}: {group} is given as one value too; give only one")
         branch[leaf] = value
     return tree
 

@@ -98,3 +98,8 @@ def test_an_environment_variable_that_is_no_json_names_itself(
     monkeypatch.setenv("DRAGOMAN_KAFKA", "{")
     with pytest.raises(SettingsError, match="DRAGOMAN_"):
         load_settings(DragomanSettings)
+
+
+def test_a_group_that_is_given_as_one_value_too_is_refused_by_name() -> None:
+    with pytest.raises(SettingsError, match=r"kafka\.group_id: kafka is given as one value too"):
+        load_settings(DragomanSettings, options={"kafka": 3, "kafka.group_id": "x"})
