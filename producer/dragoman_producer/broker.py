@@ -7,7 +7,14 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from dragoman_producer.errors import BrokerUnreachable
+from aiokafka import TopicPartition
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    TopicAuthorizationFailedError,
+)
+
+from dragoman_producer.errors import BrokerRefused, BrokerUnreachable
 from dragoman_schemas.connections import KafkaSettings
 from dragoman_schemas.tls import kafka_context
 
@@ -48,6 +55,53 @@ async def unreachable(settings: KafkaSettings, within_s: float, why: object) -> 
         f"Kafka at {servers} could not be reached within {within_s:g} s "
         f"({_first_line(why)}): {hint}"
     )
+
+
+def refused(settings: KafkaSettings, error: object, operation: str) -> BrokerRefused | None:
+    """What to raise where the broker withholds a right; None for every other error.
+
+    ``operation`` is the right that the request needed on its topics.
+    """
+    match error:
+        case GroupAuthorizationFailedError():
+            what = f"group {settings.group_id}: grant DESCRIBE on the group"
+        case TopicAuthorizationFailedError():
+            topics = ", ".join(_topics_of(error)) or "a topic"
+            what = f"topic {topics}: grant {operation} on the topic"
+        case ClusterAuthorizationFailedError():
+            what = f"the cluster: grant {operation}"
+        case _:
+            return None
+    return BrokerRefused(
+        f"Kafka at {settings.bootstrap_servers} gives this user no right to {what}"
+    )
+
+
+def hidden(settings: KafkaSettings, topic: str, operation: str) -> BrokerRefused:
+    """What to raise for a topic that the broker does not report."""
+    return BrokerRefused(f"Kafka at {settings.bootstrap_servers}: {hidden_topic(topic, operation)}")
+
+
+def hidden_topic(topic: str, operation: str) -> str:
+    """What is wrong with such a topic, and what to do."""
+    rights = operation if operation == "DESCRIBE" else f"{operation} and DESCRIBE"
+    return (
+        f"topic {topic} does not exist, or this user may not see it (Kafka does not say which): "
+        f"make it with `dragoman topics create`, or grant {rights} on the topic"
+    )
+
+
+def _topics_of(error: BaseException) -> list[str]:
+    """aiokafka's argument is a topic, a set of topics, or a partition of one."""
+    match error.args:
+        case (str(topic),):
+            return [topic]
+        case (TopicPartition(topic=topic),):
+            return [topic]
+        case (set(topics),):
+            return sorted(topics)
+        case _:
+            return []
 
 
 async def _some_port_open(servers: str) -> bool:

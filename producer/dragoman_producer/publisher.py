@@ -8,13 +8,14 @@ from typing import Final
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
     KafkaError,
     MessageSizeTooLargeError,
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
 )
 
-from dragoman_producer.broker import connection_options, end_within, unreachable
+from dragoman_producer.broker import connection_options, end_within, hidden, unreachable
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed
 from dragoman_schemas.connections import KafkaSettings
 
@@ -98,13 +99,13 @@ class Publisher:
             if self._closed:
                 raise ClientClosed("the client is closed")
             if self._producer is None:
-                self._producer = await self._start()
+                self._producer = await self._start(topic)
             if topic not in self._topics:
                 await self._check_topic(self._producer, topic)
                 self._topics.add(topic)
             return self._producer
 
-    async def _start(self) -> AIOKafkaProducer:
+    async def _start(self, topic: str) -> AIOKafkaProducer:
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         pause_s = 0.1
         while True:
@@ -112,6 +113,10 @@ class Publisher:
             try:
                 async with asyncio.timeout_at(deadline):
                     await producer.start()
+            except ClusterAuthorizationFailedError:
+                # Of InitProducerId: the user may write to no topic at all.
+                await _stop(producer, 1.0)
+                raise self._forbidden(topic) from None
             except (KafkaError, OSError, TimeoutError) as error:
                 await _stop(producer, 1.0)
                 if asyncio.get_running_loop().time() + pause_s >= deadline:
@@ -138,7 +143,7 @@ class Publisher:
             async with asyncio.timeout(self._timeout_s):
                 await producer.partitions_for(topic)
         except TopicAuthorizationFailedError:
-            raise self._forbidden(topic) from None
+            raise hidden(self._settings, topic, "WRITE") from None
         except (UnknownTopicOrPartitionError, TimeoutError):
             raise BrokerRefused(
                 f"Kafka at {self._settings.bootstrap_servers} has no topic {topic}: make it with "
@@ -147,8 +152,8 @@ class Publisher:
 
     def _forbidden(self, topic: str) -> BrokerRefused:
         return BrokerRefused(
-            f"Kafka at {self._settings.bootstrap_servers} does not let this user write to {topic}: "
-            "grant WRITE, or set kafka.topics"
+            f"Kafka at {self._settings.bootstrap_servers} does not let this user write to topic "
+            f"{topic}: grant WRITE on the topic"
         )
 
     async def _unacknowledged(self, why: object) -> BrokerUnreachable:

@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 import redis
 
-from support.foreign import ended, publish
+from dragoman_producer import BrokerRefused, TranslationClient
+from dragoman_schemas.connections import DragomanSettings
+from dragoman_schemas.jobs import TranslationJob
+from support.foreign import ended, publish, publish_with_headers, read_all
 from support.processes import command
 from support.redis_server import RedisServer
 from support.secure_broker import Right, SecureBroker
@@ -31,7 +34,25 @@ WRITE_JOBS = Right("topic", JOBS, "write")
 READ_DEAD = Right("topic", DEAD, "read")
 DESCRIBE_GROUP = Right("group", GROUP, "describe")
 OPERATOR = (READ_JOBS, READ_DEAD, WRITE_JOBS, DESCRIBE_GROUP)
+DESCRIBE_JOBS = Right("topic", JOBS, "describe")
+DESCRIBE_DEAD = Right("topic", DEAD, "describe")
+WRITE_OTHER = Right("topic", "other", "write")
+NEW_JOBS = "new-jobs"
+CREATE = Right("topic", NEW_JOBS, "create")
+DESCRIBE_NEW = Right("topic", NEW_JOBS, "describe")
+EVERY = {*WORKER, *OPERATOR, DESCRIBE_JOBS, DESCRIBE_DEAD, WRITE_OTHER, CREATE, DESCRIBE_NEW}
+LETTER = {"job_id": "dead-1", "text": "A text.", "target_lang": "de"}
+LETTER_HEADERS = [
+    ("x-original-topic", JOBS.encode()),
+    ("x-original-partition", b"0"),
+    ("x-original-offset", b"1000000"),
+    ("x-job-id", b"dead-1"),
+    ("x-error-code", b"engine_failed"),
+]
 SESSION_S = 60.0
+COMMAND_S = 60.0
+CONNECT_S = 300.0
+"""Longer than a command may take: a refusal must not wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +64,7 @@ class Place:
 
     def allow(self, *rights: Right) -> None:
         """Let the user do this and nothing else."""
-        every = {*WORKER, *OPERATOR, DESCRIBE_JOBS, DESCRIBE_DEAD}
-        self.broker.revoke("ann", every - set(rights))
+        self.broker.revoke("ann", EVERY - set(rights))
         if rights:
             self.broker.grant("ann", rights)
 
@@ -82,23 +102,36 @@ class Place:
 
     def client(self, *arguments: str) -> tuple[int, str]:
         """Exit status and stderr of `dragoman`."""
-        names = {**self.kafka(), "topics": JOBS, "dead_letter_topic": DEAD, "group_id": GROUP}
-        env = {f"DRAGOMAN_KAFKA__{name.upper()}": value for name, value in names.items()}
-        env |= {"DRAGOMAN_REDIS__URL": self.redis.url, "DRAGOMAN_CONNECT_TIMEOUT_S": "8"}
+        return self.client_of(JOBS, *arguments)
+
+    def client_of(self, topic: str, *arguments: str) -> tuple[int, str]:
+        """The same with another topic of jobs."""
+        env = {f"DRAGOMAN_KAFKA__{k.upper()}": v for k, v in self.client_settings(topic).items()}
+        env |= {"DRAGOMAN_REDIS__URL": self.redis.url, "DRAGOMAN_CONNECT_TIMEOUT_S": f"{CONNECT_S}"}
         argv = command("dragoman", *arguments)
         done = subprocess.run(
             argv,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=COMMAND_S,
             check=False,
             env={**os.environ, **env},
         )
         return done.returncode, done.stderr
 
+    def client_settings(self, topic: str = JOBS) -> dict[str, str]:
+        return {
+            **self.kafka(),
+            "topics": topic,
+            "dead_letter_topic": DEAD,
+            "group_id": GROUP,
+        }
 
-DESCRIBE_JOBS = Right("topic", JOBS, "describe")
-DESCRIBE_DEAD = Right("topic", DEAD, "describe")
+    def records(self, job_id: str) -> list[dict[str, str]]:
+        """The headers of each record of the job on the topic of jobs."""
+        found = read_all(self.broker.bootstrap, JOBS, 2)
+        values = [(json.loads(record.value or b"{}"), record.headers) for record in found]
+        return [headers for value, headers in values if value.get("job_id") == job_id]
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +142,8 @@ def secured(
     with SecureBroker(tmp_path_factory.mktemp("rights"), {"ann": "open-sesame"}) as broker:
         for name in (JOBS, DEAD, RESULTS):
             broker.create_topic(name, 2)
+        publish(broker.bootstrap, JOBS, [{"job_id": "kept-1", "text": "x", "target_lang": "de"}])
+        publish_with_headers(broker.bootstrap, DEAD, LETTER, LETTER_HEADERS)
         yield broker
 
 
@@ -204,3 +239,137 @@ def test_a_topic_that_refuses_later_is_told_and_nothing_is_lost(
         publish(place.broker.bootstrap, JOBS, [fine])
         worker.ready(SESSION_S)
         assert worker.metric("dragoman_replica_restarts_total") == 0
+
+
+# --- who has text -------------------------------------------------------------------------------
+
+
+def says_only(errors: str, *parts: str) -> bool:
+    """Whether one line holds all the parts, and nothing else is printed."""
+    (line,) = errors.splitlines()
+    return all(part in line for part in parts) and "speaks Kafka" not in line
+
+
+@pytest.mark.parametrize(
+    ("job_id", "rights", "says"),
+    [
+        ("sees-none", (), "grant WRITE on the topic"),
+        ("sees-jobs", (DESCRIBE_JOBS,), "grant WRITE on the topic"),
+        ("sees-other", (WRITE_OTHER,), "does not exist, or this user may not see it"),
+        ("sees-both", (WRITE_OTHER, DESCRIBE_JOBS), "grant WRITE on the topic"),
+    ],
+    ids=["DESCRIBE", "WRITE", "DESCRIBE, writes elsewhere", "WRITE, writes elsewhere"],
+)
+def test_a_submission_without_the_right_names_it_and_works_once_it_is_granted(
+    place: Place, job_id: str, rights: tuple[Right, ...], says: str
+) -> None:
+    place.allow(*rights)
+    submit = ("submit", "--to", "de", "--id", job_id, "A text.")
+    status, errors = place.client(*submit)
+    assert status == 1, errors
+    assert says_only(errors, f"topic {JOBS}", "grant WRITE", says), errors
+    assert place.records(job_id) == []
+    place.allow(WRITE_JOBS)
+    assert place.client(*submit) == (0, "")
+    assert len(place.records(job_id)) == 1
+
+
+async def test_a_client_that_runs_is_refused_while_the_right_is_gone_and_goes_on_after(
+    place: Place,
+) -> None:
+    settings = DragomanSettings.model_validate(
+        {"kafka": place.client_settings(), "redis": {"url": place.redis.url}}
+    )
+    place.allow(WRITE_JOBS)
+    async with TranslationClient(settings=settings) as client:
+        await client.submit(a_job("running-1"))
+        place.allow(DESCRIBE_JOBS)
+        with pytest.raises(BrokerRefused, match=f"topic {JOBS}: grant WRITE on the topic"):
+            await client.submit(a_job("running-2"))
+        place.allow(WRITE_JOBS)
+        await client.submit(a_job("running-2"))
+    assert len(place.records("running-1")) == len(place.records("running-2")) == 1
+
+
+def a_job(job_id: str) -> TranslationJob:
+    return TranslationJob(job_id=job_id, text="A text.", target_lang="de")
+
+
+# --- who looks after it -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rights", "missing", "says"),
+    [
+        (("topics", "show"), (DESCRIBE_JOBS, DESCRIBE_DEAD), DESCRIBE_GROUP, "grant DESCRIBE"),
+        (("audit",), (READ_JOBS, READ_DEAD), DESCRIBE_GROUP, "grant DESCRIBE"),
+        (("audit",), (DESCRIBE_JOBS, READ_DEAD, DESCRIBE_GROUP), READ_JOBS, "grant READ"),
+        (("audit",), (READ_JOBS, DESCRIBE_DEAD, DESCRIBE_GROUP), READ_DEAD, "grant READ"),
+        (("dead-letters", "list"), (READ_JOBS,), READ_DEAD, "may not see it"),
+        (("dead-letters", "list"), (DESCRIBE_DEAD,), READ_DEAD, "grant READ"),
+        (("dead-letters", "show", "dead-1"), (DESCRIBE_DEAD,), READ_DEAD, "grant READ"),
+        (
+            ("dead-letters", "replay", "--all", "--dry-run"),
+            (WRITE_JOBS,),
+            READ_DEAD,
+            "may not see it",
+        ),
+    ],
+    ids=[
+        *("show: DESCRIBE group", "audit: DESCRIBE group"),
+        *("audit: READ jobs", "audit: READ dead letters"),
+        *("list: DESCRIBE dead letters", "list: READ dead letters", "show: READ dead letters"),
+        "replay: DESCRIBE dead letters",
+    ],
+)
+def test_an_operator_who_lacks_a_right_is_told_which_and_granted_it_the_command_goes_on(
+    place: Place, arguments: tuple[str, ...], rights: tuple[Right, ...], missing: Right, says: str
+) -> None:
+    place.allow(*rights)
+    status, errors = place.client(*arguments)
+    assert status == 1, errors
+    assert says_only(errors, f"{missing.kind} {missing.name}", says), errors
+    place.broker.grant("ann", [missing])
+    _, errors = place.client(*arguments)
+    assert missing.name not in errors
+
+
+@pytest.mark.parametrize("arguments", [("topics", "show"), ("audit",)], ids=["show", "audit"])
+def test_topics_that_may_not_be_seen_are_not_said_to_be_missing(
+    place: Place, arguments: tuple[str, ...]
+) -> None:
+    place.allow()
+    status, errors = place.client(*arguments)
+    assert status == 1, errors
+    for name in (JOBS, DEAD):
+        assert f"topic {name} does not exist, or this user may not see it" in errors
+    assert "DESCRIBE on the topic" in errors
+
+
+def test_a_replay_without_the_right_to_write_publishes_nothing_and_works_once_it_is_granted(
+    place: Place,
+) -> None:
+    place.allow(READ_DEAD)
+    status, errors = place.client("dead-letters", "replay", "dead-1")
+    assert status == 1, errors
+    assert says_only(errors, f"topic {JOBS}", "grant WRITE on the topic"), errors
+    assert place.records("dead-1") == []
+    place.allow(READ_DEAD, WRITE_JOBS)
+    status, errors = place.client("dead-letters", "replay", "dead-1")
+    assert status == 0, errors
+    assert [headers["dragoman-replay"] for headers in place.records("dead-1")] == ["1"]
+
+
+def test_topics_are_made_once_the_right_to_create_them_is_granted(place: Place) -> None:
+    place.allow(READ_DEAD)
+    create = ("topics", "create", "--partitions", "2")
+    status, errors = place.client_of(NEW_JOBS, *create)
+    assert status == 1, errors
+    assert says_only(errors, f"topic {NEW_JOBS}", "grant CREATE on the topic"), errors
+    place.broker.grant("ann", [CREATE])
+    assert place.client_of(NEW_JOBS, *create) == (0, "")
+    status, errors = place.client_of(NEW_JOBS, *create)
+    assert status == 1, errors
+    assert says_only(errors, f"topic {NEW_JOBS} exists", "grant DESCRIBE on the topic"), errors
+    place.broker.grant("ann", [DESCRIBE_NEW])
+    assert place.client_of(NEW_JOBS, *create) == (0, "")

@@ -59,8 +59,10 @@ def audit(
 
 
 def _tell(report: AuditReport, *, as_json: bool) -> None:
+    from dragoman_producer.broker import hidden_topic  # keeps --help fast
+
     for name in report.missing_topics:
-        say(f"dragoman audit: there is no topic {name}; check kafka.topics")
+        say(f"dragoman audit: {hidden_topic(name, 'READ')}")
     for unread in report.deleted_unread:
         say(
             f"{unread.topic}/{unread.partition}: {unread.count:,} records from offset "

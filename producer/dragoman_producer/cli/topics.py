@@ -69,7 +69,8 @@ def show(
     """Print every partition: its offsets, and how far the workers' group is behind."""
 
     async def work() -> int:
-        from dragoman_producer.operations import topics  # keeps --help fast
+        from dragoman_producer.broker import hidden_topic  # keeps --help fast
+        from dragoman_producer.operations import topics
 
         settings = Connection(config, kafka, redis).settings()
         found = await topics.show_topics(settings)
@@ -79,9 +80,7 @@ def show(
             _tell_partition(partition, as_json=as_json)
         missing = topics.missing_topics(settings, found)
         for name in missing:
-            say(
-                f"dragoman topics show: there is no topic {name}; `dragoman topics create` makes it"
-            )
+            say(f"dragoman topics show: {hidden_topic(name, 'DESCRIBE')}")
         return FAILED if missing and not found else PARTLY if missing else ALL_WELL
 
     run(work())

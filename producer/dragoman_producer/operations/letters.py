@@ -9,7 +9,7 @@ from typing import Final
 from aiokafka import ConsumerRecord
 
 from dragoman_producer.operations.reading import count_of, spans_of, topic_reader
-from dragoman_producer.operations.topics import show_topics
+from dragoman_producer.operations.topics import topic_states
 from dragoman_schemas import names
 from dragoman_schemas.connections import DragomanSettings
 from dragoman_schemas.failures import FailureCode
@@ -132,7 +132,8 @@ async def stream_letters(
 
     Raises BrokerUnreachable and BrokerRefused.
     """
-    spans = spans_of(await show_topics(settings), settings.kafka.dead_letter_topic)
+    topic = settings.kafka.dead_letter_topic
+    spans = spans_of(await topic_states(settings, topic), topic)
     async with topic_reader(settings) as reader:
         if wanted.since_ms is not None:
             spans = await reader.since(spans, wanted.since_ms)

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
+from aiokafka.errors import KafkaError
 
-from dragoman_producer.broker import connection_options, end_within, unreachable
-from dragoman_producer.errors import BrokerRefused
+from dragoman_producer.broker import connection_options, end_within, refused, unreachable
 from dragoman_producer.operations.topics import PartitionState
 from dragoman_schemas.connections import DragomanSettings
 from dragoman_schemas.kafka_batches.responses import ReadableResponses
@@ -132,12 +131,9 @@ async def topic_reader(settings: DragomanSettings) -> AsyncIterator[TopicReader]
         async with asyncio.timeout(timeout_s):
             await consumer.start()
         yield TopicReader(consumer, settings)
-    except TopicAuthorizationFailedError as error:
-        raise BrokerRefused(
-            f"Kafka at {settings.kafka.bootstrap_servers} does not let this user read "
-            f"{', '.join(error.args[0]) if error.args else 'a topic'}: grant READ"
-        ) from None
     except (KafkaError, OSError, TimeoutError) as error:
+        if why := refused(settings.kafka, error, "READ"):
+            raise why from None
         raise await unreachable(settings.kafka, timeout_s, error) from None
     finally:
         await end_within(2.0, consumer.stop)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,13 +11,15 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
     GroupCoordinatorNotAvailableError,
     KafkaError,
     TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
     for_code,
 )
 
-from dragoman_producer.broker import connection_options, end_within, unreachable
+from dragoman_producer.broker import connection_options, end_within, hidden, refused, unreachable
 from dragoman_producer.errors import BrokerRefused
 from dragoman_schemas.connections import DragomanSettings
 
@@ -82,14 +84,26 @@ async def create_topics(settings: DragomanSettings, plan: TopicPlan) -> list[Top
         names = _names(settings)
         found = {topic["topic"]: topic for topic in await admin.describe_topics(names)}
     return [
-        TopicMade(
-            name=topic.name,
-            created=created.get(topic.name, False),
-            partitions=len(found[topic.name]["partitions"]) or topic.num_partitions,
-            wanted=topic.num_partitions,
-        )
+        _made(settings, topic, found[topic.name], created=created.get(topic.name, False))
         for topic in wanted
     ]
+
+
+def _made(
+    settings: DragomanSettings, topic: NewTopic, found: dict[str, Any], *, created: bool
+) -> TopicMade:
+    """Raises BrokerRefused where the user may not see a topic that was there before."""
+    if not created and for_code(found["error_code"]) is TopicAuthorizationFailedError:
+        raise BrokerRefused(
+            f"Kafka at {settings.kafka.bootstrap_servers}: topic {topic.name} exists, but this "
+            "user may not see it: grant DESCRIBE on the topic"
+        )
+    return TopicMade(
+        name=topic.name,
+        created=created,
+        partitions=len(found["partitions"]) or topic.num_partitions,
+        wanted=topic.num_partitions,
+    )
 
 
 async def show_topics(settings: DragomanSettings) -> list[PartitionState]:
@@ -97,16 +111,33 @@ async def show_topics(settings: DragomanSettings) -> list[PartitionState]:
 
     Raises BrokerUnreachable and BrokerRefused.
     """
+    return await _partition_states(settings, _names(settings), group=True)
+
+
+async def topic_states(settings: DragomanSettings, topic: str) -> list[PartitionState]:
+    """Every partition of one topic, without what the group has committed.
+
+    Raises BrokerUnreachable, and BrokerRefused where the topic is not there to be seen.
+    """
+    found = await _partition_states(settings, [topic], group=False)
+    if not found:
+        raise hidden(settings.kafka, topic, "READ")
+    return found
+
+
+async def _partition_states(
+    settings: DragomanSettings, topics: Sequence[str], *, group: bool
+) -> list[PartitionState]:
     async with _admin(settings) as admin, _consumer(settings) as consumer:
         existing = set(await admin.list_topics())
-        names = [name for name in _names(settings) if name in existing]
+        names = [name for name in topics if name in existing]
         described = await admin.describe_topics(names) if names else []
         partitions = [
             TopicPartition(topic["topic"], number)
             for topic in described
             for number in sorted(entry["partition"] for entry in topic["partitions"])
         ]
-        committed = await _committed(admin, settings, partitions)
+        committed = await _committed(admin, settings, partitions) if group else {}
         first = await consumer.beginning_offsets(partitions)
         following = await consumer.end_offsets(partitions)
     return [
@@ -169,16 +200,21 @@ async def _create(
         )
     timeout_ms = int(settings.connect_timeout_s * 1000)
     response: Any = await admin.create_topics(topics, timeout_ms=timeout_ms)
-    return {name: _outcome(name, error) for name, *error in response.topic_errors}
+    return {name: _outcome(settings, name, error) for name, *error in response.topic_errors}
 
 
-def _outcome(name: str, error: list[Any]) -> bool:
+def _outcome(settings: DragomanSettings, name: str, error: list[Any]) -> bool:
     """Whether the topic is new. ``error`` is a code and, from newer brokers, a message."""
     kind = for_code(error[0])
     if error[0] == 0:
         return True
     if kind is TopicAlreadyExistsError:
         return False
+    if kind in {TopicAuthorizationFailedError, ClusterAuthorizationFailedError}:
+        raise BrokerRefused(
+            f"Kafka at {settings.kafka.bootstrap_servers} does not let this user make topic "
+            f"{name}: grant CREATE on the topic or the cluster"
+        )
     why = error[1] if len(error) > 1 and error[1] else kind.__name__
     raise BrokerRefused(f"Kafka refused to make topic {name}: {why}")
 
@@ -232,6 +268,8 @@ async def _reached(settings: DragomanSettings, start: Any, stop: Any) -> AsyncIt
             await start()
         yield
     except (KafkaError, OSError, TimeoutError) as error:
+        if why := refused(settings.kafka, error, "DESCRIBE"):
+            raise why from None
         raise await unreachable(settings.kafka, timeout_s, error) from None
     finally:
         await end_within(2.0, stop)
