@@ -113,9 +113,13 @@ class Executor:
 
     async def _read(self, delivery: Delivery, opening: Opening) -> _Found | Outcome:
         """What must be known of a record before it can be claimed, or the outcome without that."""
+        cost = _cost(delivery)
+        if not self._slices.now(cost):
+            await self._slices.turn(cost)  # and not inside: who waits would count as being opened
         try:
             async with self._nobody_else(opening), opening.at(Stage.READING):
-                cost = _cost(len(delivery.value or b""))
+                if cost <= LARGE:
+                    return _fields(delivery)
                 return await self._slices.run(cost, partial(_fields, delivery))
         except UnreadableRecord as error:
             opening.done()
@@ -200,12 +204,15 @@ class Executor:
     async def _decode(self, execution: Execution) -> None:
         """Read the job and plan its first request; a failure is kept: it is taken all the same."""
         delivery = execution.delivery
-        size = len(delivery.value or b"")
-        await self._planned.room(execution)
+        if not self._planned.free:
+            await self._planned.room(execution)
+        decode = partial(decode_job, execution.envelope, size=len(delivery.value or b""))
         try:
+            if not self._slices.now(cost := _cost(delivery)):
+                await self._slices.turn(cost)
             async with self._nobody_else(execution.opening), execution.opening.at(Stage.PLANNING):
-                decode = partial(decode_job, execution.envelope, size=size)
-                job = execution.job = await self._slices.run(_cost(size), decode)
+                job = decode() if cost <= LARGE else await self._slices.run(cost, decode)
+                execution.job = job
                 if not _past_deadline(job):
                     execution.plan = self._translator.plan(job, lane=delivery.topic)
                     await self._translator.prepare(execution.plan)
@@ -337,9 +344,9 @@ def _replay(delivery: Delivery) -> int:
     return replay
 
 
-def _cost(size: int) -> int:
+def _cost(delivery: Delivery) -> int:
     """What opening a record costs, told as `Slices` tells it: a tenth of planning as much text."""
-    return size // 10
+    return len(delivery.value or b"") // 10
 
 
 def _defect(error: BaseException, **names: str) -> errors.Internal:

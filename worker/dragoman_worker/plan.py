@@ -80,7 +80,8 @@ class Plan:
     """The requests that are left of an item too long for one."""
     spent_s: float = 0.0
     """CPU time that planning has taken so far."""
-    step_began: float = 0.0
+    step_began: float | None = None
+    """The thread's CPU time when the step under way began, if it is measured."""
 
     @property
     def complete(self) -> bool:

@@ -26,10 +26,14 @@ class PlannedTokens:
         """The tokens from which on no more are planned."""
         return self._most
 
+    @property
+    def free(self) -> bool:
+        """Whether anybody may plan at once."""
+        return self.held < self._most and not self._queue
+
     async def room(self, job: Hashable, *, runs: bool = False) -> None:
         """Wait until `job` may plan its next request. Followed by `go_on` or `enter`."""
-        free = self.held < self._most and not self._queue
-        if free or (runs and job not in self._waiting):
+        if self.free or (runs and job not in self._waiting):
             return
         turn = self._queue[job] = asyncio.get_running_loop().create_future()
         try:
@@ -44,7 +48,8 @@ class PlannedTokens:
         requests, held = self._waiting.get(job, (0, 0))
         self._waiting[job] = (requests + 1, held + tokens)
         self.held += tokens
-        self.go_on()
+        if self._queue:
+            self.go_on()
 
     def leave(self, job: Hashable, tokens: int) -> None:
         """It waits no longer."""
@@ -52,7 +57,8 @@ class PlannedTokens:
         if requests > 1:
             self._waiting[job] = (requests - 1, held - tokens)
             self.held -= tokens
-            self.go_on()
+            if self._queue:
+                self.go_on()
         else:
             self.forget(job)
 
@@ -60,9 +66,10 @@ class PlannedTokens:
         """None of a job's requests waits any more. Idempotent."""
         _, held = self._waiting.pop(job, (0, 0))
         self.held -= held
-        if job in self._queue:
-            self._serve(job)
-        self.go_on()
+        if self._queue:
+            if job in self._queue:
+                self._serve(job)
+            self.go_on()
 
     def go_on(self) -> None:
         """Let the next job plan, if there is room. Also for who was let and planned nothing."""

@@ -78,16 +78,18 @@ class Planner:
         item = plan.items[plan.next_item].item
         return plan.steering_chars + len(item.text) + item_steering_chars(item)
 
-    def step(self, plan: Plan) -> Unit | None:
+    def step(self, plan: Plan, *, timed: bool = False) -> Unit | None:
         """Plan the next request, or an item that needs none. In any thread, one step at a time.
 
-        What fails an item is kept with it. A job that takes more CPU time than its budget fails
-        with all items that are not planned by then.
+        What fails an item is kept with it. A job whose `timed` steps take more CPU time than its
+        budget fails with all items that are not planned by then. Small steps need no clock: all
+        that a job can have of them take two seconds.
         """
         planned = plan.items[plan.next_item]
-        plan.step_began = time.thread_time()
+        plan.step_began = time.thread_time() if timed else None
         try:
-            self._within_budget(plan)
+            if timed:
+                self._within_budget(plan)
             unit = self._continue(plan, planned) if plan.pieces else self._begin(plan, planned)
         except OverBudget as error:
             _give_up(plan, error)
@@ -96,7 +98,8 @@ class Planner:
             planned.units.clear()
             planned.error, plan.pieces, unit = error, None, None
         finally:
-            plan.spent_s += time.thread_time() - plan.step_began
+            if plan.step_began is not None:
+                plan.spent_s += time.thread_time() - plan.step_began
         if plan.pieces is None:
             self._complete(plan, planned)
         return unit
@@ -108,7 +111,8 @@ class Planner:
         plan.next_item += 1
 
     def _within_budget(self, plan: Plan) -> None:
-        if plan.spent_s + time.thread_time() - plan.step_began > self._budget_s:
+        now = time.thread_time()
+        if plan.spent_s + now - (plan.step_began or now) > self._budget_s:
             raise OverBudget(over_budget(plan.job, self._budget_s))
 
     def _begin(self, plan: Plan, planned: PlannedItem) -> Unit | None:
@@ -161,7 +165,8 @@ class Planner:
 
     def _unit(self, plan: Plan, segment: Segment) -> tuple[Unit, tuple[str, ...]] | None:
         """One request, or None if the text is too long for one."""
-        self._within_budget(plan)
+        if plan.step_began is not None:
+            self._within_budget(plan)
         job, profile = plan.job, plan.profile
         core, before, after = _framed(segment.text)
         source_tokens = self._engine.count_tokens(core)

@@ -19,10 +19,12 @@ T = TypeVar("T")
 LARGE: Final = 2_000
 """Characters from which on a piece runs in the thread: some milliseconds of tokenising."""
 
-_ROUND_S: Final = 0.005
-"""After this much of a round of the loop the next pieces wait for the next round."""
-_A_ROUND: Final = 4
-"""Pieces that waited and run in one round."""
+_ROUND_S: Final = 0.01
+"""After this much CPU time of a round of the loop the next pieces wait for the next round. CPU
+time, because on a busy machine the clock goes on while nothing is done."""
+_LOOK_AFTER: Final = 4
+_MOST_WOKEN: Final = 64
+"""Pieces that waited and are woken for one round; those that find it spent wait once more."""
 
 
 class Slices:
@@ -30,21 +32,41 @@ class Slices:
 
     def __init__(self) -> None:
         self._began: float | None = None
-        """When the first piece of this round began."""
+        """When the first piece of this round began, by the thread's CPU time."""
+        self._pieces = 0
+        self._spent = False
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._again: list[asyncio.Future[None]] = []
+        """Those that found their round spent: the first ones of the next."""
+        self._woken = _MOST_WOKEN
+        """How many are woken for the next round: half as many after one that did not suffice."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="planning")
 
+    def now(self, size: int) -> bool:
+        """Whether a piece that costs what `size` characters cost may run on the loop at once.
+
+        Also before those that wait: they come first in each round, and a job that has begun goes
+        on with its next piece instead of waiting again.
+        """
+        if size > LARGE:
+            return False
+        if self._began is None:
+            self._begin_round()
+            return True
+        self._pieces += 1
+        if self._pieces % _LOOK_AFTER == 0:  # the clock costs as much as a small piece's tenth
+            self._spent = time.thread_time() - self._began > _ROUND_S
+        return not self._spent
+
+    async def turn(self, size: int) -> None:
+        """Wait until a piece may run: for the loop's next rounds, and not at all if it is large."""
+        if size <= LARGE and not self.now(size):
+            await self._turn()
+
     async def run(self, size: int, work: Callable[[], T]) -> T:
-        """Do `work`, which costs what `size` characters cost, without holding the loop."""
+        """Do `work` when its turn has come; in the thread if it is large."""
         if size > LARGE:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        if self._began is not None and (
-            self._waiting or time.perf_counter() - self._began > _ROUND_S
-        ):
-            await self._turn()
-        elif self._began is None:
-            self._began = time.perf_counter()
-            asyncio.get_running_loop().call_soon(self._next_round)
         return work()
 
     def close(self) -> None:
@@ -52,15 +74,29 @@ class Slices:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _turn(self) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        await turn
+        loop, stand = asyncio.get_running_loop(), self._waiting.append
+        spent = True
+        while spent:
+            turn: asyncio.Future[None] = loop.create_future()
+            stand(turn)
+            await turn
+            spent = not self.now(0)
+            stand = self._again.append
+
+    def _begin_round(self) -> None:
+        self._spent = False
+        self._began = time.thread_time()
+        asyncio.get_running_loop().call_soon(self._next_round)
 
     def _next_round(self) -> None:
-        self._began = time.perf_counter() if self._waiting else None
-        for _ in range(min(_A_ROUND, len(self._waiting))):
+        self._began = None
+        if not self._waiting and not self._again:
+            return
+        self._woken = max(1, self._woken // 2) if self._again else min(2 * self._woken, _MOST_WOKEN)
+        self._waiting.extendleft(reversed(self._again))
+        self._again.clear()
+        for _ in range(min(self._woken, len(self._waiting))):
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
-        if self._began is not None:
-            asyncio.get_running_loop().call_soon(self._next_round)
+        self._begin_round()

@@ -24,7 +24,7 @@ from dragoman_worker.planned_tokens import PlannedTokens
 from dragoman_worker.planning import Planner
 from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest
 from dragoman_worker.retry import RetryPolicy
-from dragoman_worker.slices import Slices
+from dragoman_worker.slices import LARGE, Slices
 
 _NOT_SUCCESS: Final = {
     "length": "the translation was cut off at {max_tokens} tokens",
@@ -65,8 +65,8 @@ class Translator:
         return plan
 
     async def prepare(self, plan: Plan) -> None:
-        """Plan the first request, if there is any."""
-        plan.upcoming = await self._step(plan)
+        """Plan the first request, if there is any; the caller has had a turn for its first step."""
+        plan.upcoming = self._at_once(plan) or await self._step(plan, has_turn=True)
 
     async def admit(self, plan: Plan) -> None:
         """Wait for the first request's permit: just before the job may enter the engine.
@@ -98,7 +98,7 @@ class Translator:
             async with asyncio.TaskGroup() as tasks:
                 while unit is not None:
                     tasks.create_task(self._translate(plan, unit))
-                    unit = await self._next(plan)
+                    unit = self._at_once(plan) or await self._next(plan)
         except ExceptionGroup as group:
             halts = (error for error in group.exceptions if isinstance(error, Halt))
             raise next(halts, group.exceptions[0]) from None
@@ -107,22 +107,44 @@ class Translator:
         """The next request, planned as soon as there is room for it; None at the end."""
         if plan.complete:
             return None
-        await self._planned.room(plan, runs=plan.runs)
+        if not self._planned.free:
+            await self._planned.room(plan, runs=plan.runs)
         try:
             return await self._step(plan)
         finally:
             self._planned.go_on()
 
-    async def _step(self, plan: Plan) -> Unit | None:
+    async def _step(self, plan: Plan, *, has_turn: bool = False) -> Unit | None:
         """Plan until there is another request; None at the end."""
         while not plan.complete:
             size = self._planner.size(plan)
-            unit = await self._slices.run(size, partial(self._planner.step, plan))
+            if has_turn or self._slices.now(size):
+                has_turn = False
+            else:
+                await self._slices.turn(size)
+            if size > LARGE:
+                unit = await self._slices.run(size, partial(self._planner.step, plan, timed=True))
+            else:
+                unit = self._planner.step(plan)
             if unit is not None:
-                unit.waits = True
-                self._planned.enter(plan, unit.tokens)
-                return unit
+                return self._waits(plan, unit)
         return None
+
+    def _at_once(self, plan: Plan) -> Unit | None:
+        """The next request if it is there without waiting: what most items are, so it is cheap."""
+        if (
+            plan.complete
+            or not self._planned.free
+            or not self._slices.now(self._planner.size(plan))
+        ):
+            return None
+        unit = self._planner.step(plan)
+        return None if unit is None else self._waits(plan, unit)
+
+    def _waits(self, plan: Plan, unit: Unit) -> Unit:
+        unit.waits = True
+        self._planned.enter(plan, unit.tokens)
+        return unit
 
     async def _translate(self, plan: Plan, unit: Unit) -> None:
         try:

@@ -27,10 +27,16 @@ async def test_only_what_may_soon_enter_is_planned() -> None:
     [
         ({"text": ["one two"] * 500, "context": "x" * 8_000}, "context"),
         ({"text": "one two. " * 10_000}, "text"),
-        ({"text": ["one two"] * 500, "glossary": {f"t{n}": "x" for n in range(200)}}, "glossary"),
-        ({"text": ["one"] * 500, "do_not_translate": [f"t{n}" for n in range(200)]}, "do_not_tra"),
         (
-            {"text": [{"text": "one", "protect": [f"t{n}" for n in range(200)]}] * 90},
+            {"text": ["one two"] * 500, "glossary": {f"term number {n}": "x" for n in range(200)}},
+            "glossary",
+        ),
+        (
+            {"text": ["one"] * 500, "do_not_translate": [f"term number {n}" for n in range(200)]},
+            "do_not_tra",
+        ),
+        (
+            {"text": [{"text": "one", "protect": [f"term number {n}" for n in range(200)]}] * 90},
             "text.protect",
         ),
     ],

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman_schemas.failures import FailureCode
@@ -70,6 +70,7 @@ async def test_what_needs_no_translation_comes_back_unchanged_without_the_engine
     assert core.permits.held_items == 0
 
 
+@settings(deadline=None)  # each example starts a loop of its own
 @given(before=st.text(" \t\n\u3000"), after=st.text(" \t\n\u3000"))
 def test_the_blanks_around_a_text_are_kept(before: str, after: str) -> None:
     async def check() -> None:
