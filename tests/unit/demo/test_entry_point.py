@@ -26,9 +26,9 @@ def _type_dragoman_demo(*arguments: str, only: list[Path]) -> subprocess.Complet
 def test_an_installed_client_without_the_trial_says_where_it_is() -> None:
     client = Path(dragoman_producer.__file__).parents[1]
     done = _type_dragoman_demo(only=[client])
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
-    assert "clone it and run: make demo" in done.stderr
+    assert "run `make demo`" in done.stderr
 
 
 def test_in_the_repository_it_is_the_trial() -> None:
