@@ -50,7 +50,8 @@ def test_a_wrong_setting_ends_with_2_and_names_itself(
     named: str,
 ) -> None:
     at: dict[str, Any] = {"kafka": kafka.bootstrap, "redis": redis_server.url}
-    with WorkerProcess(tmp_path, **at, topic=topic(), settings=settings) as worker:
+    given = {"kafka.dead_letter_topic": topic(), **settings}
+    with WorkerProcess(tmp_path, **at, topic=topic(), settings=given) as worker:
         assert worker.wait(timeout_s=90) == 2
         assert named in last_line(worker)
 
