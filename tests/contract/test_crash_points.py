@@ -386,7 +386,7 @@ def test_a_death_at_this_point_loses_nothing_and_repeats_only_the_rest(
     assert len(letters) == case.letters
     assert len({letter.headers["x-original-offset"] for letter in letters}) <= 1
     told = arena.told(stage)
-    # Of two exact duplicates that are read at once the second shares the first one's end.
+    # Two exact duplicates settle side by side: the death may come before one of them was published.
     least = case.told - 1 if case.kind == "twice" else case.told
     assert least <= len(told) <= case.told
     if case.kind == "conflict":

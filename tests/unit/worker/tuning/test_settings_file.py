@@ -1,4 +1,4 @@
-"""Does `--config` take the file that tune writes, with all that was given and no secret?"""
+"""The file that tune writes is one that `--config` takes, whole and without a secret."""
 
 from __future__ import annotations
 
