@@ -126,12 +126,14 @@ async def until_served(call: Callable[[], Awaitable[T]], pause_s: float = 0.02) 
 
 
 async def settle(store: Store, job_id: str) -> bool:
-    """One whole job: taken and finished with a text that only it has, which stands then."""
+    """One whole job: taken, finished with a text that only it has, and announced."""
     wanted = request(job_id)
     reply = await until_served(lambda: store.take(wanted))
     assert (reply.verdict, reply.deliveries) == ("run", 1)
     ended = result(job_id=job_id, text=f"text of {job_id}")
-    return await until_served(lambda: store.finish(take_of(wanted, reply), ended)) == ended
+    stands = await until_served(lambda: store.finish(take_of(wanted, reply), ended))
+    await until_served(lambda: store.announce(ended))
+    return stands == ended
 
 
 async def settle_all(store: Store, jobs: list[str], at_once: int = 32) -> None:
