@@ -66,7 +66,9 @@ def measure(system: str, rig: Rig, given: argparse.Namespace) -> dict[str, Any]:
         program(system, rig, topic, Path(folder), given.python) as process,
     ):
         scripts = 1 if system == ONE_WRITE else 2
-        first, last = between(rig, process.pid, scripts, scripts * given.jobs, given.timeout_s)
+        first, last = between(
+            rig, process.pid, scripts * given.skip, scripts * given.jobs, given.timeout_s
+        )
         row = {"system": system, "jobs": given.jobs, **charges(first, last, scripts)}
         row |= store(rig, given.jobs)
         if isinstance(process, WorkerProcess):
@@ -82,6 +84,7 @@ def measure(system: str, rig: Rig, given: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=40_000)
+    parser.add_argument("--skip", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--python", default="")

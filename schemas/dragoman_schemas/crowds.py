@@ -12,6 +12,9 @@ from typing import Final
 MOST_FIELDS: Final = 64
 """Of one object: more than any has, and room to name the first unknown ones."""
 
+SMALLEST_CROWD: Final = 6 * MOST_FIELDS
+"""Bytes below which no record holds too many members: the shortest is `"a":1,`."""
+
 MOST_ITEMS: Final = 512
 MOST_TERMS: Final = 200
 MOST_METADATA: Final = 64

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 from pydantic import ValidationError
 
-from dragoman_schemas.crowds import crowd
+from dragoman_schemas.crowds import SMALLEST_CROWD, crowd
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.fingerprint import MAX_SAFE_INTEGER, fingerprint_of_normal, normal
 from dragoman_schemas.jobs import JOB_ID_PATTERN, SCHEMA_VERSION, TranslationJob
@@ -72,7 +72,7 @@ def decode_job(envelope: Envelope, *, size: int) -> TranslationJob:
         message = f"the record is {size} bytes, at most {MAX_RECORD_BYTES} are allowed"
         raise InvalidRecord(FailureCode.INVALID_JOB, message)
     _check_schema(envelope.fields)
-    if (crowded := crowd(envelope.fields)) is not None:
+    if size >= SMALLEST_CROWD and (crowded := crowd(envelope.fields)) is not None:
         raise InvalidRecord(FailureCode.INVALID_JOB, crowded)
     try:
         return TranslationJob.model_validate(envelope.fields)

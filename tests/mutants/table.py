@@ -334,11 +334,11 @@ MUTANTS = (
         RETRY,
     ),
     Mutant(
-        "what a lambda returns is not awaited",
-        f"{CORE}/retry.py",
-        "    return await retrying(again)",
-        "    return await retrying(call)",
-        f"{RETRY} {WORKER}",
+        "an outage that another call ended is over for all",
+        f"{CORE}/outages.py",
+        "                self._away.add(server)  # another",
+        "                pass  # another",
+        "unit/worker/test_outages.py",
     ),
     # --- the rest of the six of test 2 --------------------------------------------------------
     Mutant(
@@ -360,7 +360,7 @@ MUTANTS = (
     Mutant(
         "completed though saving failed (test 2, taskiq)",
         f"{CORE}/settling.py",
-        "        stands = await until_available(lambda: self._store.finish(take, result))\n",
+        "        stands = await self._until_available(STORE, self._store.finish, take, result)\n",
         "        try:\n"
         "            stands = await self._store.finish(take, result)\n"
         "        except Exception:\n"
@@ -397,7 +397,7 @@ MUTANTS = (
     Mutant(
         "nothing follows a finish",
         f"{CORE}/settling.py",
-        "        await until_available(lambda: self._store.announce(stands))\n",
+        "        await self._until_available(STORE, self._store.announce, stands)\n",
         "",
         WORKER,
     ),
@@ -668,8 +668,8 @@ MUTANTS = (
     Mutant(
         "a slot counts before it is whole",
         f"{CORE}/journal.py",
-        "        self._memory[at] = 0\n        head",
-        "        self._memory[at] = 1\n        head",
+        "        memory[at] = 0\n        head",
+        "        memory[at] = 1\n        head",
         "unit/worker/test_journal.py",
     ),
     Mutant(
@@ -689,8 +689,8 @@ MUTANTS = (
     Mutant(
         "a suspect is opened beside jobs in the engine",
         f"{CORE}/executor.py",
-        "return self._by_itself(opening) if opening.suspect else _AT_ONCE",
-        "return _AT_ONCE",
+        "self._by_itself(opening) if opening.suspect else nullcontext()",
+        "nullcontext()",
         "unit/worker/test_opening.py",
     ),
     Mutant(
@@ -794,9 +794,9 @@ MUTANTS = (
     ),
     Mutant(
         "an outage is asked after every 500 s",
-        f"{CORE}/retry.py",
-        "max_s: float = 5.0) -> T:",
-        "max_s: float = 500.0) -> T:",
+        f"{CORE}/outages.py",
+        "MAX_PAUSE_S: Final = 5.0",
+        "MAX_PAUSE_S: Final = 500.0",
         WAITS,
     ),
     Mutant(
@@ -910,7 +910,7 @@ MUTANTS = (
     Mutant(
         "done moves the offset unconfirmed",
         f"{CORE}/settling.py",
-        "                await until_available(lambda: self._store.confirm(result.job_id))\n",
+        "                await self._until_available(STORE, self._store.confirm, result.job_id)\n",
         "",
         SETTLING,
     ),
@@ -974,8 +974,8 @@ MUTANTS = (
     Mutant(
         "a slot counts while it is being filled",
         f"{CORE}/journal.py",
-        "_spelled(entry.name)\n        self._memory[at] = 0\n",
-        "_spelled(entry.name)\n        self._memory[at] = 1\n",
+        "        length = len(name)\n        memory[at] = 0\n",
+        "        length = len(name)\n        memory[at] = 1\n",
         JOURNAL,
     ),
     Mutant(

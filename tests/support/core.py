@@ -17,6 +17,7 @@ from dragoman_worker.in_hand import InHand
 from dragoman_worker.kafka.memory import MemoryDeadLetters, MemoryResults, MemorySource
 from dragoman_worker.lanes import Hand
 from dragoman_worker.metrics import Metrics
+from dragoman_worker.outages import Outages
 from dragoman_worker.permits import Permits
 from dragoman_worker.planned_tokens import PlannedTokens
 from dragoman_worker.planning import Planner
@@ -51,6 +52,7 @@ class Core:
     dead_letters: MemoryDeadLetters = field(default_factory=MemoryDeadLetters)
     results: MemoryResults = field(default_factory=MemoryResults)
     metrics: Metrics = field(default_factory=lambda: Metrics(CollectorRegistry()))
+    outages: Outages = field(default_factory=Outages)
     permits: Permits = field(default_factory=lambda: Permits(items=8, tokens=100_000))
     retry: RetryPolicy = field(default_factory=lambda: RetryPolicy(attempts=3, initial_s=0))
     choose_profile: Callable[[str | None], Profile] = lambda _: PLAIN
@@ -97,6 +99,7 @@ class Core:
             permits=self.permits,
             in_hand=self.in_hand,
             owned=self.source.owned,
+            outages=self.outages,
             reporter=Reporter(
                 Identity(self.worker_id, EngineInfo(name="scripted", version="1"), "scripted")
             ),
@@ -111,6 +114,7 @@ class Core:
             in_hand=self.in_hand,
             permits=self.permits,
             hand=Hand(self.weights, jobs=self.jobs_in_hand, size=self.bytes_in_hand),
+            outages=self.outages,
             grace_s=self.grace_s,
             metrics=self.metrics,
         )

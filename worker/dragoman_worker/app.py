@@ -31,15 +31,7 @@ from dragoman_worker.lifecycle import stop_signals, supervised_signals
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.opening import journaled
-from dragoman_worker.outages import (
-    DEAD_LETTERS,
-    RESULTS,
-    STORE,
-    Outages,
-    WatchedDeadLetters,
-    WatchedResults,
-    WatchedStore,
-)
+from dragoman_worker.outages import DEAD_LETTERS, RESULTS, STORE, Outages
 from dragoman_worker.permits import Permits
 from dragoman_worker.planned_tokens import PlannedTokens
 from dragoman_worker.planning import Planner
@@ -64,8 +56,8 @@ _LOOK_FOR_SETTLED_S: Final = 0.5
 
 
 class _TopicsWritten(TypedDict):
-    dead_letters: WatchedDeadLetters
-    results: WatchedResults | None
+    dead_letters: KafkaDeadLetters
+    results: KafkaResults | None
 
 
 class App:
@@ -202,15 +194,15 @@ class App:
         in_hand, outages, slices = InHand(), self._outages, Slices()
         planned = PlannedTokens(most_planned_tokens(settings.limits, engine.limits))
         stack.callback(slices.close)
-        watched = WatchedStore(store, outages)
         executor = Executor(
-            store=watched,
+            store=store,
             translator=self._translator(engine, permits, slices, planned),
             slices=slices,
             planned=planned,
             permits=permits,
             in_hand=in_hand,
             owned=source.owned,
+            outages=outages,
             reporter=Reporter(Identity(settings.worker_id, engine.info, engine.model)),
             metrics=self._metrics,
             openings=journaled(self._seat, poison_after=settings.retry.poison_after),
@@ -218,7 +210,7 @@ class App:
         worker = Worker(
             source=source,
             executor=executor,
-            store=watched,
+            store=store,
             in_hand=in_hand,
             permits=permits,
             hand=Hand(
@@ -226,9 +218,10 @@ class App:
                 jobs=_jobs_in_hand(settings.limits, engine.limits),
                 size=settings.limits.bytes_in_hand,
             ),
+            outages=outages,
             grace_s=settings.shutdown.grace_s,
             metrics=self._metrics,
-            **self._topics_written(publisher, outages),
+            **self._topics_written(publisher),
         )
         engine.on_death(worker.halt)
         stack.push_async_callback(source.close)
@@ -275,7 +268,7 @@ class App:
             metrics=self._metrics,
         )
 
-    def _topics_written(self, publisher: KafkaPublisher, outages: Outages) -> _TopicsWritten:
+    def _topics_written(self, publisher: KafkaPublisher) -> _TopicsWritten:
         kafka = self._settings.kafka
         letters = KafkaDeadLetters(
             publisher,
@@ -285,10 +278,8 @@ class App:
         )
         results = kafka.results_topic
         return {
-            "dead_letters": WatchedDeadLetters(letters, outages),
-            "results": None
-            if results is None
-            else WatchedResults(KafkaResults(publisher, topic=results), outages),
+            "dead_letters": letters,
+            "results": None if results is None else KafkaResults(publisher, topic=results),
         }
 
     def _check_profile(self) -> None:

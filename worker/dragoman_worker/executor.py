@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Container
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 from os import urandom
 from typing import Final
 
@@ -31,21 +32,23 @@ from dragoman_worker.journal import Stage
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.opening import Opening, Openings
+from dragoman_worker.outages import STORE, Outages
 from dragoman_worker.outcome import Completed, Outcome, Rejected, Released, Take
 from dragoman_worker.permits import Draining, Permits
 from dragoman_worker.plan import Plan
 from dragoman_worker.planned_tokens import PlannedTokens
 from dragoman_worker.ports import Delivery, Store, TakeReply, TakeRequest
 from dragoman_worker.reporting import Execution, Reporter
-from dragoman_worker.retry import until_available
 from dragoman_worker.slices import LARGE, Slices
 from dragoman_worker.translation import Translator
 
 DEFAULT_TTL_S: Final = 86_400
 FEW_ITEMS: Final = 32
 """The result of more items is made beside the event loop; so many take a millisecond or two."""
-_AT_ONCE: Final = nullcontext()
 _LOOK_FOR_CLAIMS_S: Final = 0.01
+_PROCESS: Final = urandom(8).hex()
+"""Begins the nonces of this process, so that they differ from those of every other."""
+_NUMBERS: Final = count()
 _Found = tuple[Envelope, int, str | None]
 """A record's envelope, its replay, and the id of its document."""
 _CLAIMED: Final = frozenset({"run", "cancel", "poisoned"})
@@ -69,6 +72,7 @@ class Executor:
         permits: Permits,
         in_hand: InHand,
         owned: Callable[[Delivery], bool],
+        outages: Outages,
         reporter: Reporter,
         metrics: Metrics,
         openings: Openings | None = None,
@@ -80,6 +84,7 @@ class Executor:
         self._permits = permits
         self._in_hand = in_hand
         self._owned = owned
+        self._until_available = outages.until_available
         self._reporter = reporter
         self._metrics = metrics
         self._openings = openings or Openings()
@@ -96,7 +101,7 @@ class Executor:
         envelope, replay, document_id = found
         key = (envelope.job_id, envelope.fingerprint, replay)
         while (twin := self._in_hand.find(key)) is not None:
-            result = await asyncio.shield(twin.settled)
+            result = await asyncio.shield(twin.settled())
             if result is not None:
                 return Completed(result, take=None), None
         held = self._in_hand.enter(key, document_id)
@@ -117,9 +122,12 @@ class Executor:
         if not self._slices.now(cost):
             await self._slices.turn(cost)  # and not inside: who waits would count as being opened
         try:
-            async with self._nobody_else(opening), opening.at(Stage.READING):
-                if cost <= LARGE:
+            if cost <= LARGE and opening.enter_now(Stage.READING):
+                try:
                     return _fields(delivery)
+                finally:
+                    opening.leave()
+            async with self._at(Stage.READING, opening):
                 return await self._slices.run(cost, partial(_fields, delivery))
         except UnreadableRecord as error:
             opening.done()
@@ -145,9 +153,17 @@ class Executor:
             execution.failure = _defect(error, job_id=execution.envelope.job_id)
             return self._reporter.defective(execution)
 
-    def _nobody_else(self, opening: Opening) -> AbstractAsyncContextManager[None]:
-        """Inside, a suspect is by itself: a crash would leave the claims of all others behind."""
-        return self._by_itself(opening) if opening.suspect else _AT_ONCE
+    @asynccontextmanager
+    async def _at(self, stage: Stage, opening: Opening) -> AsyncIterator[None]:
+        """One stage of an opening, when its turn has come. Raises Poisoned.
+
+        Inside, a suspect is by itself: a crash would leave the claims of all others behind.
+        """
+        async with (
+            self._by_itself(opening) if opening.suspect else nullcontext(),
+            opening.at(stage),
+        ):
+            yield
 
     @asynccontextmanager
     async def _by_itself(self, opening: Opening) -> AsyncIterator[None]:
@@ -206,16 +222,18 @@ class Executor:
         delivery = execution.delivery
         if not self._planned.free:
             await self._planned.room(execution)
-        decode = partial(decode_job, execution.envelope, size=len(delivery.value or b""))
+        opening, cost = execution.opening, _cost(delivery)
         try:
-            if not self._slices.now(cost := _cost(delivery)):
+            if not self._slices.now(cost):
                 await self._slices.turn(cost)
-            async with self._nobody_else(execution.opening), execution.opening.at(Stage.PLANNING):
-                job = decode() if cost <= LARGE else await self._slices.run(cost, decode)
-                execution.job = job
-                if not _past_deadline(job):
-                    execution.plan = self._translator.plan(job, lane=delivery.topic)
-                    await self._translator.prepare(execution.plan)
+            if opening.enter_now(Stage.PLANNING):
+                try:
+                    await self._plan(execution, cost)
+                finally:
+                    opening.leave()
+            else:
+                async with self._at(Stage.PLANNING, opening):
+                    await self._plan(execution, cost)
         except InvalidRecord as error:
             kind = _DECODE_ERRORS.get(error.code, errors.InvalidJob)
             execution.failure = kind(str(error))
@@ -228,6 +246,18 @@ class Executor:
         finally:
             self._planned.go_on()
 
+    async def _plan(self, execution: Execution, cost: int) -> None:
+        size = len(execution.delivery.value or b"")
+        if cost <= LARGE:
+            job = decode_job(execution.envelope, size=size)
+        else:
+            decode = partial(decode_job, execution.envelope, size=size)
+            job = await self._slices.run(cost, decode)
+        execution.job = job
+        if not _past_deadline(job):
+            execution.plan = self._translator.plan(job, lane=execution.delivery.topic)
+            await self._translator.prepare(execution.plan)
+
     async def _take(
         self, execution: Execution, quarantine: Quarantine = Quarantine.NONE
     ) -> TakeReply:
@@ -235,7 +265,7 @@ class Executor:
         execution.opening.done()
         take = Take(
             job_id=envelope.job_id,
-            nonce=urandom(16).hex(),
+            nonce=f"{_PROCESS}{next(_NUMBERS):016x}",
             replay=execution.replay,
             ttl_s=_ttl_s(execution.job),
             fingerprint=envelope.fingerprint,
@@ -253,7 +283,7 @@ class Executor:
         self._metrics.permit_seconds.observe(execution.held.enter(Step.TAKE))
         execution.held.take = take  # before the call: a lost reply may hide a claim to release
         try:
-            reply = await until_available(lambda: self._store.take(request))
+            reply = await self._until_available(STORE, self._store.take, request)
         except errors.Conflict:
             execution.held.take = None
             raise
@@ -267,7 +297,7 @@ class Executor:
     async def _give_back(self, execution: Execution) -> Outcome:
         """The partition went, or the engine died, while we asked: nothing has entered it."""
         if (take := execution.held.take) is not None:
-            await until_available(lambda: self._store.release(take))
+            await self._until_available(STORE, self._store.release, take)
             execution.held.take = None
         return Released("not to be done here")
 

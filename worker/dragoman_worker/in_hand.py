@@ -33,7 +33,6 @@ class JobInHand:
 
     key: JobKey
     document_id: str | None
-    settled: asyncio.Future[TranslationResult | None]
     delivery: Delivery | None = None
     take: Take | None = None
     released: bool = False
@@ -43,6 +42,18 @@ class JobInHand:
     since: float = field(default_factory=time.perf_counter)
     """When the step began, by `time.perf_counter`."""
     _scope: asyncio.Timeout | None = field(default=None, repr=False)
+    _settled: asyncio.Future[TranslationResult | None] | None = field(default=None, repr=False)
+
+    def settled(self) -> asyncio.Future[TranslationResult | None]:
+        """For exact duplicates: the result once it is settled, None if the job was given up."""
+        if self._settled is None:
+            self._settled = asyncio.get_running_loop().create_future()
+        return self._settled
+
+    def leave(self, result: TranslationResult | None) -> None:
+        """The job is let go: what waits for it goes on."""
+        if self._settled is not None and not self._settled.done():
+            self._settled.set_result(result)
 
     def enter(self, step: Step) -> float:
         """Go on to the next step, and tell the seconds that the last one took."""
@@ -89,16 +100,14 @@ class InHand:
 
     def enter(self, key: JobKey, document_id: str | None) -> JobInHand:
         """Take a job in hand; its key must not be there."""
-        settled = asyncio.get_running_loop().create_future()
-        job = self._by_key[key] = JobInHand(key, document_id, settled)
+        job = self._by_key[key] = JobInHand(key, document_id)
         return job
 
     def leave(self, job: JobInHand, result: TranslationResult | None) -> None:
         """Let a job go: with its result once settled, with None if it was given up."""
         del self._by_key[job.key]
         self.left += 1
-        if not job.settled.done():
-            job.settled.set_result(result)
+        job.leave(result)
 
     def cancel(self, notice: CancelNotice) -> int:
         """Cancel what a notice names and tell how many jobs in hand that were."""

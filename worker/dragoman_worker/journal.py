@@ -95,11 +95,12 @@ class Slots:
 
     def put(self, slot: int, entry: Entry) -> None:
         """Fill a slot."""
-        at, name = self._at(slot), _spelled(entry.name)
-        self._memory[at] = 0
-        head = _HEAD.pack(len(name), entry.stage, min(entry.crashes, 255))
-        self._memory[at + 1 : at + _NAME_AT + len(name)] = head + name
-        self._memory[at] = 1
+        memory, at, name = self._memory, self._at(slot), _spelled(entry.name)
+        length = len(name)
+        memory[at] = 0
+        head = _HEAD.pack(length, entry.stage, min(entry.crashes, 255))
+        memory[at + 1 : at + _NAME_AT + length] = head + name
+        memory[at] = 1
 
     def clear(self, slot: int) -> None:
         """Empty a slot."""

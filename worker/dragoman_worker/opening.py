@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Final, Self
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
 
 from dragoman_worker.errors import Poisoned
 from dragoman_worker.journal import (
@@ -69,6 +70,12 @@ class Openings:
                 self._generation = generation
         return self._crashes
 
+    def enter_now(self, name: str, stage: Stage) -> int | None:
+        """Record the opening in a slot, or None for a suspect and where others must end first."""
+        if self._exclusive or not self._free or self._suspects or name in self.crashes:
+            return None
+        return self._journaled(name, stage)
+
     async def enter(self, name: str, stage: Stage) -> int:
         """Wait for a slot, and record the opening in it. Raises Poisoned. Undone by `leave`."""
         suspect = self.crashes.get(name)
@@ -78,6 +85,9 @@ class Openings:
         if suspect is not None:
             self._refuse_poisoned(suspect, stage)
             self._exclusive = True
+        return self._journaled(name, stage)
+
+    def _journaled(self, name: str, stage: Stage) -> int:
         slot = self._free.pop()
         if self._journal is not None:
             self._journal.put(slot, Entry(name, stage))
@@ -89,7 +99,8 @@ class Openings:
             self._journal.clear(slot)
         self._free.append(slot)
         self._exclusive = False
-        self._wake()
+        if self._suspects or self._others:
+            self._wake()
 
     def suspects(self, name: str) -> bool:
         """Whether the record was being opened when a process died."""
@@ -131,8 +142,6 @@ class Openings:
 
     def _wake(self) -> None:
         """Wake those who may enter now; each looks for itself whether it still may."""
-        if not self._suspects and not self._others:
-            return
         if self._suspects:
             if len(self._free) == self._all:
                 _grant(self._suspects)
@@ -144,18 +153,12 @@ class Openings:
 class Opening:
     """One record on its way from its bytes to its claim, through stages that are journaled each."""
 
-    __slots__ = ("_openings", "_slot", "_stage", "name")
+    __slots__ = ("_openings", "_slot", "name")
 
     def __init__(self, openings: Openings, name: str) -> None:
         self._openings = openings
-        self._stage = Stage.READING
         self._slot = 0
         self.name = name
-
-    def at(self, stage: Stage) -> Self:
-        """A context manager for one stage. Raises Poisoned on entry."""
-        self._stage = stage
-        return self
 
     @property
     def suspect(self) -> bool:
@@ -166,11 +169,26 @@ class Opening:
         """Nothing of the record is opened any more: the claim is next."""
         self._openings.opened(self.name)
 
-    async def __aenter__(self) -> None:
-        self._slot = await self._openings.enter(self.name, self._stage)
+    def enter_now(self, stage: Stage) -> bool:
+        """Begin a stage unless it has to wait. Ended by `leave`."""
+        slot = self._openings.enter_now(self.name, stage)
+        if slot is None:
+            return False
+        self._slot = slot
+        return True
 
-    async def __aexit__(self, *_: object) -> None:
+    def leave(self) -> None:
+        """End the stage: this process has survived it."""
         self._openings.leave(self._slot)
+
+    @asynccontextmanager
+    async def at(self, stage: Stage) -> AsyncIterator[None]:
+        """One stage, from when its turn has come. Raises Poisoned on entry."""
+        self._slot = await self._openings.enter(self.name, stage)
+        try:
+            yield
+        finally:
+            self.leave()
 
 
 def journaled(seat: Seat | None, *, poison_after: int) -> Openings:

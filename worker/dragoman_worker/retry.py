@@ -1,4 +1,4 @@
-"""How is a failed call tried again? Attempts of a job are counted, outages are waited out."""
+"""Attempts of one generation: how often they are made, and the back-off between them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import tenacity
 
-from dragoman_worker.errors import Disposition, JobError, Unavailable
+from dragoman_worker.errors import Disposition, JobError
 
 T = TypeVar("T")
 
@@ -54,24 +54,3 @@ class RetryPolicy:
 
 def _worth_retrying(error: BaseException) -> bool:
     return isinstance(error, JobError) and error.disposition is Disposition.RETRY
-
-
-async def until_available(call: Callable[[], Awaitable[T]], *, max_s: float = 5.0) -> T:
-    """Repeat an idempotent call for as long as broker or Redis are unavailable.
-
-    There is no limit: an outage consumes no attempt of a job, and whoever shuts the worker down
-    cancels the wait.
-    """
-    try:
-        return await call()
-    except Unavailable:
-        pass
-    retrying = tenacity.AsyncRetrying(
-        wait=tenacity.wait_random_exponential(multiplier=0.2, max=max_s),
-        retry=tenacity.retry_if_exception_type(Unavailable),
-    )
-
-    async def again() -> T:  # tenacity would not await what a plain lambda returns
-        return await call()
-
-    return await retrying(again)

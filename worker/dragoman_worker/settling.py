@@ -8,10 +8,10 @@ from dragoman_schemas.results import TranslationResult
 from dragoman_worker.errors import Conflict
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
+from dragoman_worker.outages import DEAD_LETTERS, RESULTS, STORE, Outages
 from dragoman_worker.outcome import Completed, Rejected, Take
 from dragoman_worker.ports import DeadLetters, Delivery, Results, Store
 from dragoman_worker.reporting import of_document
-from dragoman_worker.retry import until_available
 
 
 class Settler:
@@ -23,11 +23,13 @@ class Settler:
         store: Store,
         dead_letters: DeadLetters,
         results: Results | None,
+        outages: Outages,
         metrics: Metrics,
     ) -> None:
         self._store = store
         self._dead_letters = dead_letters
         self._results = results
+        self._until_available = outages.until_available
         self._metrics = metrics
         self._log = logger()
 
@@ -54,7 +56,7 @@ class Settler:
             if take is not None:
                 stands = await self._finish(take, result)
             else:
-                await until_available(lambda: self._store.confirm(result.job_id))
+                await self._until_available(STORE, self._store.confirm, result.job_id)
                 stands = result
         except Conflict as conflict:
             await self._dead_letter(delivery, Rejected(conflict, job_id=result.job_id))
@@ -75,16 +77,16 @@ class Settler:
 
     async def _dead_letter(self, delivery: Delivery, outcome: Rejected) -> None:
         failure = outcome.failure
-        await until_available(
-            lambda: self._dead_letters.publish(
-                delivery,
-                code=failure.code.value,
-                message=failure.message,
-                job_id=outcome.job_id,
-                attempts=outcome.attempts,
-                deliveries=outcome.deliveries,
-                first_seen=outcome.first_seen,
-            )
+        await self._until_available(
+            DEAD_LETTERS,
+            self._dead_letters.publish,
+            delivery,
+            code=failure.code.value,
+            message=failure.message,
+            job_id=outcome.job_id,
+            attempts=outcome.attempts,
+            deliveries=outcome.deliveries,
+            first_seen=outcome.first_seen,
         )
         self._metrics.dead_letters.labels(failure.code.value).inc()
         self._log.warning(
@@ -93,7 +95,7 @@ class Settler:
 
     async def _finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
         """Write the end of the job, and return the result that stands: ours, or one before it."""
-        stands = await until_available(lambda: self._store.finish(take, result))
+        stands = await self._until_available(STORE, self._store.finish, take, result)
         if stands is None:
             return None
         if stands is result or _same_end(stands, result):  # or its first reply was lost
@@ -104,9 +106,9 @@ class Settler:
         """Do what follows a finish, with the result that stands. A later replay tells its own."""
         if stands is None:
             return
-        await until_available(lambda: self._store.announce(stands))
-        if (results := self._results) is not None:
-            await until_available(lambda: results.publish(stands))
+        await self._until_available(STORE, self._store.announce, stands)
+        if self._results is not None:
+            await self._until_available(RESULTS, self._results.publish, stands)
 
     def _count(self, result: TranslationResult) -> None:
         metrics, timing = self._metrics, result.timing

@@ -14,10 +14,10 @@ from dragoman_worker.in_hand import InHand, Step
 from dragoman_worker.lanes import Hand, Room
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
+from dragoman_worker.outages import STORE, Outages
 from dragoman_worker.outcome import Released, Take
 from dragoman_worker.permits import Permits
 from dragoman_worker.ports import DeadLetters, Delivery, Results, Source, Store
-from dragoman_worker.retry import until_available
 from dragoman_worker.settling import Settler
 
 RELEASE_WITHIN_S: Final = 2.0
@@ -48,6 +48,7 @@ class Worker:
         in_hand: InHand,
         permits: Permits,
         hand: Hand,
+        outages: Outages,
         grace_s: float,
         metrics: Metrics,
     ) -> None:
@@ -55,11 +56,16 @@ class Worker:
         self._executor = executor
         self._store = store
         self._settler = Settler(
-            store=store, dead_letters=dead_letters, results=results, metrics=metrics
+            store=store,
+            dead_letters=dead_letters,
+            results=results,
+            outages=outages,
+            metrics=metrics,
         )
         self._in_hand = in_hand
         self._permits = permits
         self._hand = hand
+        self._outages = outages
         self._grace_s = grace_s
         self._metrics = metrics
         self._log = logger()
@@ -216,7 +222,7 @@ class Worker:
 
     async def _release(self, take: Take) -> None:
         try:
-            await until_available(lambda: self._store.release(take))
+            await self._outages.until_available(STORE, self._store.release, take)
         except Exception as error:  # noqa: BLE001  the others are to be released all the same
             self._log.warning("release_failed", job_id=take.job_id, where=where(error))
 

@@ -245,12 +245,19 @@ class TestMessages:
     def test_a_crowd_of_wrong_members_is_refused_without_looking_at_each(
         self, members: dict[str, object], told: str
     ) -> None:
-        envelope = open_record(json.dumps({**SMALLEST, **members}).encode())
+        value = json.dumps({**SMALLEST, **members}).encode()
+        envelope = open_record(value)
         started = time.process_time()
         with pytest.raises(InvalidRecord) as raised:
-            decode_job(envelope, size=1)
+            decode_job(envelope, size=min(len(value), MAX_RECORD_BYTES))
         assert str(raised.value).startswith(told)
         assert time.process_time() - started < 0.5
+
+    def test_the_shortest_crowd_is_refused_by_its_number(self) -> None:
+        members = ",".join(f'"{chr(0x30 + number)}":1' for number in range(65) if number != 0x2C)
+        value = SMALLEST_BYTES.rstrip(b"}") + f',"metadata":{{{members},"!":1}}}}'.encode()
+        with pytest.raises(InvalidRecord, match=r"metadata: has 65 items"):
+            decode_job(open_record(value), size=len(value))
 
     def test_a_language_among_other_problems_is_an_invalid_job(self) -> None:
         with pytest.raises(InvalidRecord) as raised:

@@ -31,16 +31,18 @@ async def test_a_job_is_found_until_it_is_let_go() -> None:
     job = in_hand.enter(KEY, None)
     assert in_hand.find(KEY) is job
     assert in_hand.find(("a1", "f" * 64, 1)) is None
+    waiting = job.settled()
     in_hand.leave(job, RESULT)
     assert (in_hand.find(KEY), len(in_hand)) == (None, 0)
-    assert await job.settled is RESULT
+    assert await waiting is RESULT
 
 
 async def test_a_job_given_up_tells_whoever_waits_to_work_on_it_itself() -> None:
     in_hand = InHand()
     job = in_hand.enter(KEY, None)
+    waiting = job.settled()
     in_hand.leave(job, None)
-    assert await job.settled is None
+    assert await waiting is None
 
 
 async def test_a_notice_cancels_what_it_names_and_nothing_else() -> None:

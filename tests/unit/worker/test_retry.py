@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from dragoman_worker.errors import EngineFailed, EngineStumbled, Halt, JobError, Unavailable
-from dragoman_worker.retry import RetryPolicy, until_available
+from dragoman_worker.retry import RetryPolicy
 from support.waiting import eventually
 
 AT_ONCE = RetryPolicy(attempts=3, initial_s=0, max_s=0)
@@ -109,38 +109,3 @@ async def test_back_offs_grow_with_full_jitter_up_to_their_bound(
         bound = min(5.0, initial_s * 2 ** max(0, number - 1))
         assert 0 <= min(waits) < bound / 4
         assert bound * 3 / 4 < max(waits) <= bound
-
-
-async def test_an_outage_is_waited_out_however_long_it_takes(sleeps: list[float]) -> None:
-    attempt, numbers = failing(*(Unavailable() for _ in range(500)), "back")
-    assert await until_available(lambda: attempt(0), max_s=5.0) == "back"
-    assert len(numbers) == 501
-    assert max(sleeps) <= 5.0
-
-
-async def test_an_outage_inside_an_attempt_consumes_no_attempt() -> None:
-    calls, numbers = failing(*(Unavailable() for _ in range(5)), "back")
-    generated: list[int] = []
-
-    async def attempt(number: int) -> str:
-        generated.append(number)
-        return await until_available(lambda: calls(0), max_s=0)
-
-    assert await AT_ONCE.run(attempt) == "back"
-    assert (generated, len(numbers)) == ([1], 6)
-
-
-@pytest.mark.parametrize("error", [EngineStumbled("no"), Halt("no"), ValueError("no")])
-async def test_an_outage_is_the_only_thing_waited_out(error: Exception) -> None:
-    attempt, _ = failing(Unavailable(), error, "never")
-    with pytest.raises(type(error), match="no"):
-        await until_available(lambda: attempt(0), max_s=0)
-
-
-async def test_waiting_for_an_outage_to_end_can_be_cancelled() -> None:
-    attempt, numbers = failing(*(Unavailable() for _ in range(500)))
-    task = asyncio.create_task(until_available(lambda: attempt(0), max_s=3_600))
-    await eventually(lambda: numbers, timeout_s=5, what="the first attempt")
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task

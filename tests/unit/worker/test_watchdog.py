@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -10,8 +9,6 @@ from collections.abc import Hashable
 
 import pytest
 
-from dragoman_worker.errors import Unavailable
-from dragoman_worker.outages import Outages
 from dragoman_worker.watchdog import LONGEST_TICK_S, LoopGuard, Stuck, Watch, Watchdog
 
 
@@ -154,25 +151,3 @@ def test_a_guard_that_was_stopped_ends_nothing() -> None:
     guard.stop()
     assert guard._thread is not None
     assert not guard._thread.is_alive()
-
-
-async def test_an_outage_lasts_until_the_server_has_answered_again() -> None:
-    outages = Outages()
-
-    async def answers() -> int:
-        await asyncio.sleep(0)
-        return 7
-
-    async def fails() -> int:
-        raise Unavailable("away")
-
-    assert await outages.watch("store", answers) == 7
-    assert not outages.any
-    for server in ("store", "letters"):
-        with pytest.raises(Unavailable):
-            await outages.watch(server, fails)
-    assert outages.any
-    await outages.watch("store", answers)
-    assert outages.any, "the other is still away"
-    await outages.watch("letters", answers)
-    assert not outages.any

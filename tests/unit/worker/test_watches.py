@@ -38,6 +38,7 @@ class Bench:
         self.worker: Worker = self.core.build()[2]
         self.permits: Permits = self.core.permits
         self.outages = Outages()
+        self.waiting: list[asyncio.Task[None]] = []
         self.rebuilds: list[str] = []
         self.ended: list[str] = []
         self.now = 0.0
@@ -74,11 +75,14 @@ class Bench:
         return [name for name, well in self.dog.checks().items() if not well]
 
     async def fails(self, server: str) -> None:
+        """The server goes away for as long as the bench lives."""
+
         async def call() -> None:
             raise Unavailable("away")
 
-        with pytest.raises(Unavailable):
-            await self.outages.watch(server, call)
+        self.waiting.append(asyncio.create_task(self.outages.until_available(server, call)))
+        await asyncio.sleep(0)
+        assert self.outages.of(server)
 
 
 @pytest.fixture
@@ -86,6 +90,8 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
     made = Bench(monkeypatch)
     await made.start()
     yield made
+    for waiting in made.waiting:
+        waiting.cancel()
     await made.source.close()
 
 

@@ -15,9 +15,10 @@ from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.kafka import resyncs
 from dragoman_worker.kafka.memory import MemorySource
 from dragoman_worker.lanes import Room
+from dragoman_worker.outages import Outages
 from dragoman_worker.outcome import Take
 from dragoman_worker.ports import Delivery
-from dragoman_worker.retry import RetryPolicy, until_available
+from dragoman_worker.retry import RetryPolicy
 from dragoman_worker.stores.memory import MemoryStore
 from dragoman_worker.supervisor.backoff import Backoff
 from support.core import TIMEOUT_S, Core, record
@@ -163,7 +164,7 @@ async def test_an_outage_is_asked_after_every_few_seconds_however_long_it_lasts(
             raise left.pop()
         return "there"
 
-    assert await until_available(call) == "there"
+    assert await Outages().until_available("store", call) == "there"
     assert len(waits) >= 59
     assert max(waits) <= LONGEST_WAIT_S
 
