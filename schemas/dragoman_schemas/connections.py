@@ -7,9 +7,17 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -23,6 +31,8 @@ from dragoman_schemas import names
 from dragoman_schemas.redis_access.address import RedisAddress, parse_redis_url
 
 ENV_PREFIX: Final = "DRAGOMAN_"
+_SERVER = re.compile(r"(?:\[[0-9A-Fa-f:.%\w]+\]|[^\s:\[\]]+)(?::(\d{1,5}))?")
+_MOST_PORT: Final = 65_535
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}(:\d{1,9})?")
 MOST_WEIGHT: Final = 1000
 _DURABILITY = re.compile(r"none|aof|wait:[1-9]\d?|waitaof:[1-9]\d?")
@@ -58,6 +68,28 @@ class KafkaSettings(Group):
     ssl_keyfile: Path | None = None
     ssl_password: SecretStr | None = None
     ssl_check_hostname: bool = True
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _addresses(cls, value: str) -> str:
+        for server in value.split(","):
+            found = _SERVER.fullmatch(server.strip())
+            if found is None or not 1 <= int(found[1] or 9092) <= _MOST_PORT:
+                raise ValueError(
+                    f"{server.strip()!r} is no server: give HOST:PORT, several with commas"
+                )
+        return value
+
+    @model_validator(mode="after")
+    def _has_credentials(self) -> Self:
+        if self.security_protocol.startswith("SASL_") and (
+            not self.sasl_plain_username or self.sasl_plain_password is None
+        ):
+            raise ValueError(
+                "sasl_plain_username and sasl_plain_password are needed with security_protocol "
+                f"{self.security_protocol}"
+            )
+        return self
 
     @field_validator("topics", mode="before")
     @classmethod

@@ -14,7 +14,7 @@ from dragoman_producer.store import JobStore
 from dragoman_schemas.connections import DragomanSettings, RedisSettings
 from dragoman_schemas.jobs import DocumentRef
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import Unreachable
+from dragoman_worker.errors import Halt, Unavailable, Unreachable
 from dragoman_worker.stores.redis import RedisStore
 from support.ports import free_port
 from support.processes import command
@@ -28,6 +28,7 @@ from support.store_calls import (
     result,
     settle,
     take_of,
+    until_served,
 )
 
 pytestmark = pytest.mark.redis
@@ -140,6 +141,31 @@ async def test_a_cluster_s_user_needs_no_other_rights(redis_installed: str) -> N
             with redis.Redis.from_url(server.url) as admin:
                 admin.execute_command("ACL", "SETUSER", "dragoman", *ACL_RULES.split())
         await works(cluster.url.replace("://", "://dragoman:open-sesame@"))
+
+
+async def test_a_right_that_is_taken_away_is_waited_for_and_a_password_that_is_changed_is_not(
+    own_redis: RedisServer,
+) -> None:
+    """A job waits until the right is back; with another password nothing can go on."""
+
+    def user(*rules: str) -> None:
+        with redis.Redis.from_url(own_redis.url) as admin:
+            admin.execute_command("ACL", "SETUSER", "dragoman", *rules)
+
+    user(*ACL_RULES.split())
+    async with redis_store(f"redis://dragoman:open-sesame@127.0.0.1:{own_redis.port}/0") as store:
+        await settle(store, "a1")
+        for right in ("hset", "evalsha"):
+            user(f"-{right}")
+            with pytest.raises(Unavailable, match=f"(?i)'{right}'|can't run this command"):
+                await store.take(request("a2"))
+            user(f"+{right}")
+        await settle(store, "a2")
+        user("resetpass", ">another")
+        with redis.Redis.from_url(own_redis.url) as admin:
+            admin.execute_command("CLIENT", "KILL", "USER", "dragoman")
+        with pytest.raises(Halt, match=r"redis\.url: .*refuses its user or password"):
+            await until_served(lambda: store.take(request("a3")))
 
 
 async def test_a_wrong_password_is_told_at_once_and_not_shown(own_redis: RedisServer) -> None:

@@ -54,6 +54,29 @@ def test_weights_have_bounds_and_a_topic_has_one(topics: tuple[str, ...], why: s
     assert KafkaSettings(topics=("a:1", "b:1000")).topic_weights == {"a": 1, "b": 1000}
 
 
+@pytest.mark.parametrize(
+    "servers", ["", "host:abc", "host:0", "host:99999", "a:1,,b:1", "a b:1", "::1:9092", "[::1]x"]
+)
+def test_a_server_that_is_no_address_is_named_before_anything_connects(servers: str) -> None:
+    with pytest.raises(SettingsError, match=r"kafka\.bootstrap_servers: .*is no server"):
+        load_settings(DragomanSettings, None, {"kafka.bootstrap_servers": servers})
+
+
+@pytest.mark.parametrize(
+    "servers", ["host", "host:1", "a:65535, b:2", "[::1]:9092", "[fe80::1%eth0]", "b-1.x_y.z:9094"]
+)
+def test_servers_are_names_and_addresses_with_or_without_a_port(servers: str) -> None:
+    assert KafkaSettings(bootstrap_servers=servers).bootstrap_servers == servers
+
+
+@pytest.mark.parametrize("missing", ["sasl_plain_username", "sasl_plain_password"])
+def test_sasl_without_user_or_password_is_refused_by_name(missing: str) -> None:
+    given_settings = {"sasl_plain_username": "ann", "sasl_plain_password": "secret"}
+    del given_settings[missing]
+    with pytest.raises(ValidationError, match="sasl_plain_username and sasl_plain_password"):
+        KafkaSettings.model_validate({"security_protocol": "SASL_SSL", **given_settings})
+
+
 @given(st.text(max_size=20))
 def test_a_topic_is_a_name_of_kafka_s_letters_or_it_is_refused(name: str) -> None:
     letters = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")

@@ -13,7 +13,7 @@ from redis._parsers.base import BaseParser
 from structlog.testing import capture_logs
 
 from dragoman_schemas.redis_access.calls import Answer, Call, Command
-from dragoman_worker.errors import Unavailable
+from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.stores.durability import confirmation_for
 from dragoman_worker.stores.pipeline import MAX_COMMANDS, Pipeline
 from support.waiting import eventually
@@ -119,6 +119,9 @@ REFUSED_NOW = [
     "CLUSTERDOWN The cluster is down",
     "TRYAGAIN Multiple keys request during rehashing of slot",
     "ERR max number of clients reached",
+    "NOPERM this user has no permissions to run the 'evalsha' command",
+    f"ERR The user executing the script can't run this command or subcommand {SCRIPT}",
+    f"ERR ACL failure in script: User d has no permissions to run the 'hset' command {SCRIPT}",
     # Redis 6 wraps what a command inside a script was refused with
     *(
         f"ERR Error running script (call to f_0f3b): @user_script:50: @user_script: 50: -{line}"
@@ -126,6 +129,7 @@ REFUSED_NOW = [
             "OOM command not allowed when used memory > 'maxmemory'.",
             "READONLY You can't write against a read only replica.",
             "MISCONF Redis is configured to save RDB snapshots",
+            "NOPERM The user executing the script can't run this command or subcommand",
         )
     ),
 ]
@@ -140,6 +144,14 @@ async def test_a_server_that_cannot_serve_now_is_unavailable(
         await within(pipeline.call([("A",)]))
 
 
+async def test_a_password_that_is_refused_ends_the_process(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.answer = lambda _: reply("WRONGPASS invalid username-password pair")
+    with pytest.raises(Halt, match=r"redis\.url: .*invalid username-password"):
+        await within(pipeline.call([("A",)]))
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -147,7 +159,6 @@ async def test_a_server_that_cannot_serve_now_is_unavailable(
         f"WRONGTYPE Operation against a key holding the wrong kind of value {SCRIPT}",
         "ERR unknown command 'EVALHSA'",
         "ERR user_script:3: attempt to index a nil value (the READONLY flag of a table)",
-        "NOPERM this user has no permissions to run the 'evalsha' command",
     ],
 )
 async def test_a_command_the_server_will_never_take_is_a_defect(
@@ -312,6 +323,6 @@ async def test_a_refused_confirmation_is_told(transport: FakeTransport) -> None:
     pipeline = Pipeline(transport, confirmation_for("wait:1"))
     pipeline.start()
     transport.confirm = lambda call: reply("NOPERM this user has no permissions to run 'wait'")
-    with pytest.raises(problems.NoPermissionError):
+    with pytest.raises(Unavailable, match="no permissions to run 'wait'"):
         await within(pipeline.call([("FINISH",)], confirmed=True))
     await pipeline.close()

@@ -34,7 +34,7 @@ def at(settings: Any, name: str) -> Any:
         ("kafka.results_topic", "results"),
         ("kafka.group_id", "g"),
         ("kafka.session_timeout_s", 12.0),
-        ("kafka.security_protocol", "SASL_SSL"),
+        ("kafka.security_protocol", "SSL"),
         ("kafka.sasl_mechanism", "SCRAM-SHA-512"),
         ("kafka.sasl_plain_username", "u"),
         ("kafka.ssl_check_hostname", False),

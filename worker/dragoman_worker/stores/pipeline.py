@@ -13,6 +13,7 @@ from redis.exceptions import (
     AuthenticationError,
     ClusterDownError,
     DataError,
+    NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -22,7 +23,7 @@ from redis.exceptions import (
 )
 
 from dragoman_schemas.redis_access.calls import Answer, Call, Command
-from dragoman_worker.errors import Unavailable
+from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.log import logger
 
 MAX_COMMANDS: Final = 1_024
@@ -31,6 +32,7 @@ LANES: Final = 2
 
 _NOT_NOW: Final = (
     ClusterDownError,
+    NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -39,7 +41,8 @@ _NOT_NOW: Final = (
 """redis-py takes the first word off these, which the others begin with."""
 _NOT_NOW_WORDS: Final = re.compile(
     # At the start, or where Redis 6 quotes what a command inside a script was answered.
-    r"(?:^| -)(?:OOM|MISCONF|READONLY|LOADING|MASTERDOWN|NOREPLICAS|BUSY) "
+    r"(?:^| -)(?:OOM|MISCONF|READONLY|LOADING|MASTERDOWN|NOREPLICAS|BUSY|NOPERM) "
+    r"|ACL failure in script|user executing the script can't "  # Redis 7.2 and later, and before
 )
 
 
@@ -196,11 +199,15 @@ def _fail(waiting: _Waiting, error: Exception) -> None:
 
 
 def _classified(error: Exception) -> Exception:
-    """A server that cannot serve now is waited for; a command it will never take is a defect."""
-    if isinstance(error, Unavailable):
+    """A server that cannot serve now is waited for; a command it will never take is a defect.
+
+    A right that is taken away while the worker runs can be given back: it is waited for too. With
+    a password that is refused nothing can go on, and a start will say so.
+    """
+    if isinstance(error, Unavailable | DataError):
         return error
-    if isinstance(error, DataError | AuthenticationError):
-        return error
+    if isinstance(error, AuthenticationError):
+        return Halt(f"redis.url: Redis refuses its user or password: {str(error)[:120]}")
     lasting = isinstance(error, ResponseError) and not _refused_now(error)
     if lasting or not isinstance(error, RedisError | OSError):
         return error
