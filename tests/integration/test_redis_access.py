@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from dragoman_producer.errors import StoreRefused
 from dragoman_producer.operations.job_keys import JobKeys
 from dragoman_producer.store import JobStore
 from dragoman_schemas.connections import DragomanSettings, RedisSettings
@@ -116,6 +117,36 @@ async def test_an_unknown_authority_is_not_trusted_unless_told_so(tls_url: str) 
     await store.close()
     async with redis_store(f"{tls_url}?ssl_cert_reqs=none&ssl_check_hostname=false") as trusting:
         await settle(trusting, "trusting")
+
+
+@pytest.mark.parametrize("option", ["ssl_ca_certs", "ssl_certfile", "ssl_keyfile"])
+async def test_a_file_of_tls_that_is_missing_is_named_at_once(
+    tls_url: str, certificates: Path, option: str
+) -> None:
+    files = {
+        "ssl_ca_certs": certificates / "ca.pem",
+        "ssl_certfile": certificates / "redis.pem",
+        "ssl_keyfile": certificates / "redis.key",
+        option: certificates / "missing.pem",
+    }
+    options = "&".join(f"{name}={file}" for name, file in files.items())
+    told = await is_a_wrong_setting(f"{tls_url}?{options}", rf"{option}: .*missing.pem")
+    assert "no such file" in told
+    client = JobStore(RedisSettings(url=f"{tls_url}?{options}"), connect_timeout_s=5)
+    with pytest.raises(StoreRefused, match=rf"{option}: .*missing.pem: there is no such file"):
+        await client.newest_event()
+    await client.close()
+
+
+async def test_a_file_of_tls_that_holds_no_certificate_is_told_at_once(
+    tls_url: str, tmp_path: Path
+) -> None:
+    rubbish = tmp_path / "rubbish.pem"
+    rubbish.write_text("no certificate")
+    told = await is_a_wrong_setting(
+        f"{tls_url}?ssl_ca_certs={rubbish}", "ssl_ca_certs: not a certificate"
+    )
+    assert "PEM" in told
 
 
 async def test_by_a_socket(redis_installed: str, tmp_path: Path) -> None:

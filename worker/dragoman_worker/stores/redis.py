@@ -13,7 +13,7 @@ from dragoman_schemas import names, scripts
 from dragoman_schemas.connections import RedisSettings, SettingsError
 from dragoman_schemas.redis_access import open_servers
 from dragoman_schemas.redis_access.calls import Call, Command, lasting
-from dragoman_schemas.redis_access.redis_py import ERRORS, Misfit
+from dragoman_schemas.redis_access.redis_py import ERRORS, Misfit, UnusableFile
 from dragoman_schemas.results import JobStatus, TranslationResult, as_terminal
 from dragoman_schemas.wire import encode_result, now_rfc3339, stored_result
 from dragoman_worker import errors
@@ -91,6 +91,8 @@ class RedisStore:
             logger().warning("redis_replicas_missing", durability=durability, missing=missing)
 
     def _misfit(self, error: Exception) -> str:
+        if isinstance(error, UnusableFile):
+            return f"redis.url: {error}"
         what = (
             "refuses its user or password"
             if isinstance(error, ERRORS.refused)
