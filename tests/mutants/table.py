@@ -972,13 +972,6 @@ MUTANTS = (
         OPENING,
     ),
     Mutant(
-        "a slot counts while it is being filled",
-        f"{CORE}/journal.py",
-        "        length = len(name)\n        memory[at] = 0\n",
-        "        length = len(name)\n        memory[at] = 1\n",
-        JOURNAL,
-    ),
-    Mutant(
         "a damaged slot hides all others",
         f"{CORE}/journal.py",
         "        with suppress(ValueError):  # no stage",

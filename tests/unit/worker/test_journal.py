@@ -78,6 +78,25 @@ def test_killed_at_any_store_it_names_what_was_open_before_or_after_that_step(
         assert sorted(slots.entries()) == sorted(open_now.values())
 
 
+def test_killed_while_a_filled_slot_is_filled_again_it_names_one_record_or_none() -> None:
+    before, after = Entry("topic/0/7@1", Stage.READING), Entry("another/3/123@22", Stage.PLANNING)
+    stores = 0
+    while True:
+        memory = Memory(SIZE)
+        slots = Slots(memory)
+        slots.put(0, before)
+        memory.stores = stores
+        try:
+            slots.put(0, after)
+        except Killed:
+            assert slots.entries() in ([before], [], [after])
+            stores += 1
+            continue
+        assert slots.entries() == [after]
+        assert stores > len(after.name)
+        return
+
+
 @given(damage=st.binary(max_size=SIZE + 400))
 def test_any_bytes_can_be_read(damage: bytes) -> None:
     slots = Slots(bytearray(damage))
