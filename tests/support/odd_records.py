@@ -321,7 +321,7 @@ def _a_deadline_long_ago(job_id: str) -> bytes:
 
 @kind(COMPLETED)
 def _a_number_with_many_digits(job_id: str) -> bytes:
-    return raw(job_id, f'"ttl_s":60.{"0" * 900_000}')
+    return raw(job_id, f'"ttl_s":86400.{"0" * 900_000}')
 
 
 @kind(COMPLETED)
