@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Container
+from collections.abc import AsyncIterator, Callable, Container, Iterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -46,9 +46,6 @@ DEFAULT_TTL_S: Final = 86_400
 FEW_ITEMS: Final = 32
 """The result of more items is made beside the event loop; so many take a millisecond or two."""
 _LOOK_FOR_CLAIMS_S: Final = 0.01
-_PROCESS: Final = urandom(8).hex()
-"""Begins the nonces of this process, so that they differ from those of every other."""
-_NUMBERS: Final = count()
 _Found = tuple[Envelope, int, str | None]
 """A record's envelope, its replay, and the id of its document."""
 _CLAIMED: Final = frozenset({"run", "cancel", "poisoned"})
@@ -85,6 +82,7 @@ class Executor:
         self._in_hand = in_hand
         self._owned = owned
         self._until_available = outages.until_available
+        self._nonces = _nonces()
         self._reporter = reporter
         self._metrics = metrics
         self._openings = openings or Openings()
@@ -265,7 +263,7 @@ class Executor:
         execution.opening.done()
         take = Take(
             job_id=envelope.job_id,
-            nonce=f"{_PROCESS}{next(_NUMBERS):016x}",
+            nonce=next(self._nonces),
             replay=execution.replay,
             ttl_s=_ttl_s(execution.job),
             fingerprint=envelope.fingerprint,
@@ -356,6 +354,12 @@ class Executor:
                 await self._translator.run(plan)
             finally:
                 execution.held.leave_scope()
+
+
+def _nonces() -> Iterator[str]:
+    """Nonces that no other executor has, in this process or any: 64 random bits and a number."""
+    begin = urandom(8).hex()
+    return (f"{begin}{number:016x}" for number in count())
 
 
 def _fields(delivery: Delivery) -> _Found:

@@ -730,3 +730,20 @@ def _raising(error: BaseException) -> Callable[..., Any]:
         raise error
 
     return call
+
+
+async def test_no_two_claims_share_a_nonce_even_where_processes_are_forked() -> None:
+    """A fork copies what the module holds: each executor has to draw for itself."""
+    claims: list[str] = []
+
+    class Store(MemoryStore):
+        async def take(self, request: TakeRequest) -> TakeReply:
+            claims.append(request.nonce)
+            return await super().take(request)
+
+    for _ in range(3):
+        core = Core(store=Store())
+        core.source.append(record("a1"))
+        core.source.append(record("a2"))
+        await core.run_all()
+    assert len(set(claims)) == len(claims) == 6
