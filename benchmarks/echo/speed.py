@@ -1,12 +1,13 @@
 """How many jobs a second does one worker pass from Kafka to Redis, and at what price?
 
-usage: speed.py [--jobs 40000] [--rounds 3] [--python VENV/bin/python] [--out rows.jsonl]
+usage: speed.py [--jobs 40000] [--skip 0] [--rounds 3] [--python VENV/bin/python] [--out rows.jsonl]
 
 The echo engine at latency 0, quality off, all jobs published before the program starts. Beside it a
 bare aiokafka loop and a FastStream program (if VENV with requirements.txt is given) do the same two
 scripts and the same event a job, and the loop a second time with one script alone, which is the
 program that the goal was set beside; in turns, the order turning round after each round. All commit
-behind the writes (at least once). The time is from the first script that Redis runs to the last.
+behind the writes (at least once). The time is from the first script that Redis runs, or the first
+after --skip jobs, to the last.
 CPU is the program's alone; reads are Redis' reads of its sockets. A row a run, then a table.
 """
 
@@ -67,7 +68,7 @@ def measure(system: str, rig: Rig, given: argparse.Namespace) -> dict[str, Any]:
     ):
         scripts = 1 if system == ONE_WRITE else 2
         first, last = between(
-            rig, process.pid, scripts * given.skip, scripts * given.jobs, given.timeout_s
+            rig, process.pid, scripts * max(given.skip, 1), scripts * given.jobs, given.timeout_s
         )
         row = {"system": system, "jobs": given.jobs, **charges(first, last, scripts)}
         row |= store(rig, given.jobs)
@@ -84,7 +85,7 @@ def measure(system: str, rig: Rig, given: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=40_000)
-    parser.add_argument("--skip", type=int, default=10_000)
+    parser.add_argument("--skip", type=int, default=0, help="first jobs that are not counted")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--python", default="")
@@ -92,6 +93,8 @@ def main() -> None:
     parser.add_argument("--timeout-s", type=float, default=600.0)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
+    if given.skip >= given.jobs:
+        parser.error("--skip leaves no job to count; give fewer than --jobs")
     systems = [OURS, BARE, ONE_WRITE, *([FASTSTREAM] if given.python else [])]
     if given.systems:
         systems = given.systems.split(",")

@@ -28,11 +28,10 @@ from pydantic_settings import (
 from pydantic_settings.exceptions import SettingsError as UnreadableSource
 
 from dragoman_schemas import names
-from dragoman_schemas.redis_access.address import RedisAddress, parse_redis_url
+from dragoman_schemas.redis_access.address import RedisAddress, hosts_of, parse_redis_url
 
 ENV_PREFIX: Final = "DRAGOMAN_"
-_SERVER = re.compile(r"(?:\[[0-9A-Fa-f:.%\w]+\]|[^\s:\[\]]+)(?::(\d{1,5}))?")
-_MOST_PORT: Final = 65_535
+_KAFKA_PORT: Final = 9092
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}(:\d{1,9})?")
 MOST_WEIGHT: Final = 1000
 _DURABILITY = re.compile(r"none|aof|wait:[1-9]\d?|waitaof:[1-9]\d?")
@@ -73,11 +72,12 @@ class KafkaSettings(Group):
     @classmethod
     def _addresses(cls, value: str) -> str:
         for server in value.split(","):
-            found = _SERVER.fullmatch(server.strip())
-            if found is None or not 1 <= int(found[1] or 9092) <= _MOST_PORT:
+            try:
+                hosts_of(server, _KAFKA_PORT)
+            except ValueError:
                 raise ValueError(
                     f"{server.strip()!r} is no server: give HOST:PORT, several with commas"
-                )
+                ) from None
         return value
 
     @model_validator(mode="after")

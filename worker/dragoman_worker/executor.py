@@ -153,7 +153,7 @@ class Executor:
 
     @asynccontextmanager
     async def _at(self, stage: Stage, opening: Opening) -> AsyncIterator[None]:
-        """One stage of an opening, when its turn has come. Raises Poisoned.
+        """Begin one stage of an opening as soon as it may begin, and end it. Raises Poisoned.
 
         Inside, a suspect is by itself: a crash would leave the claims of all others behind.
         """

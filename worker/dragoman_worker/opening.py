@@ -72,7 +72,7 @@ class Openings:
 
     def enter_now(self, name: str, stage: Stage) -> int | None:
         """Record the opening in a slot, or None for a suspect and where others must end first."""
-        if self._exclusive or not self._free or self._suspects or name in self.crashes:
+        if name in self.crashes or not self._may_enter(alone=False):
             return None
         return self._journaled(name, stage)
 
@@ -183,7 +183,7 @@ class Opening:
 
     @asynccontextmanager
     async def at(self, stage: Stage) -> AsyncIterator[None]:
-        """One stage, from when its turn has come. Raises Poisoned on entry."""
+        """Begin a stage as soon as it may begin, and end it on exit. Raises Poisoned on entry."""
         self._slot = await self._openings.enter(self.name, stage)
         try:
             yield

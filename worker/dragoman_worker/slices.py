@@ -70,7 +70,7 @@ class Slices:
             await self._turn()
 
     async def run(self, size: int, work: Callable[[], T]) -> T:
-        """Do `work` when its turn has come; in the thread if it is large."""
+        """Do `work`: in the thread if it is large, else at once."""
         if size > LARGE:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         return work()

@@ -23,7 +23,7 @@ _FORMS: Final = (
 )
 _MISPLACED: Final = f"a host is missing or wrong (percent-encode passwords): {_FORMS}"
 _SCHEME: Final = re.compile(r"(redis|rediss)(?:\+(sentinel|cluster))?")
-_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\[\]:/@,\s]+)(?::(\d{1,5}))?")
+_HOST: Final = re.compile(r"(\[[\w:.%]+\]|[^\[\]:/@,\s]+)(?::(\d{1,5}))?")
 _REDIS_PORT: Final = 6379
 _SENTINEL_PORT: Final = 26379
 _TLS_OPTIONS: Final = frozenset(
@@ -102,7 +102,7 @@ def parse_redis_url(url: str) -> RedisAddress:
         kind = "sentinel"
     elif scheme[2] == "cluster":
         kind = "cluster"
-    hosts = _hosts(places, _SENTINEL_PORT if kind == "sentinel" else _REDIS_PORT)
+    hosts = hosts_of(places, _SENTINEL_PORT if kind == "sentinel" else _REDIS_PORT)
     if kind == "server" and len(hosts) > 1:
         raise ValueError(f"more than one host: {_FORMS}")
     service, database = _path(parts.path, kind, query)
@@ -142,7 +142,8 @@ def _socket(parts: SplitResult) -> RedisAddress:
     )
 
 
-def _hosts(places: str, default_port: int) -> tuple[Host, ...]:
+def hosts_of(places: str, default_port: int) -> tuple[Host, ...]:
+    """Servers from ``HOST[:PORT],HOST...``. Raises ValueError, which quotes none of them."""
     hosts: list[Host] = []
     for place in places.split(","):
         found = _HOST.fullmatch(place.strip())

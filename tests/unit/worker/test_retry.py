@@ -80,20 +80,6 @@ async def test_a_cancellation_during_the_back_off_ends_it() -> None:
     assert numbers == [1]
 
 
-@pytest.fixture
-def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long every back-off would have been; none is waited for."""
-    waited: list[float] = []
-    really = asyncio.sleep
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-        await really(0)
-
-    monkeypatch.setattr(asyncio, "sleep", sleep)
-    return waited
-
-
 @pytest.mark.parametrize("initial_s", [0.2, 4.0, 50.0])
 async def test_back_offs_grow_with_full_jitter_up_to_their_bound(
     initial_s: float, sleeps: list[float]
