@@ -25,8 +25,8 @@ from typing import Any
 import psutil
 import redis
 
+from dragoman_connections.settings import DragomanSettings, load_settings
 from dragoman_producer import TranslationClient
-from dragoman_schemas.connections import DragomanSettings, load_settings
 from dragoman_schemas.jobs import TranslationJob
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -19,8 +19,8 @@ from typing import Any
 
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.engines.vllm.sampling import sampling_params
-from dragoman_worker.plan import Unit
-from dragoman_worker.planning import Planner
+from dragoman_worker.job.plan import Unit
+from dragoman_worker.job.planner import Planner
 from dragoman_worker.ports import Decoding, EngineLimits
 from dragoman_worker.prompts import get_profile, tokens
 from dragoman_worker.quality.language import LanguageDetector

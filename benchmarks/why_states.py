@@ -37,7 +37,7 @@ from pipeline import DEAD, services
 from worker_process import Worker, working
 
 from dragoman_producer import TranslationClient
-from dragoman_worker.gpu import Gpus
+from dragoman_worker.engines.gpu import Gpus
 from dragoman_worker.tuning.why import NoAnswer, Report, ask
 
 SETTLE_S = 13.0

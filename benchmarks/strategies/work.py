@@ -12,7 +12,7 @@ from baseline import planner_for
 from job_mix import mix
 
 from dragoman_schemas.jobs import TranslationJob
-from dragoman_worker.planning import Planner
+from dragoman_worker.job.planner import Planner
 from dragoman_worker.ports import Decoding
 from dragoman_worker.prompts import get_profile
 from dragoman_worker.prompts.base import Segment

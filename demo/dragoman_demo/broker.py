@@ -22,8 +22,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from dragoman_connections.installation import how_to_install
 from dragoman_demo.child import ChildFailed, end
-from dragoman_schemas.installation import how_to_install
 
 _START_S = 20.0
 _STOP_S = 5.0

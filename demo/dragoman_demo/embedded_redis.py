@@ -14,8 +14,8 @@ from typing import Final, Self
 import redis.asyncio
 from redis.exceptions import RedisError
 
+from dragoman_connections.installation import how_to_install
 from dragoman_demo.child import ChildFailed, LeashedChild
-from dragoman_schemas.installation import how_to_install
 
 _START_S: Final = 20.0
 _POLL_S: Final = 0.02

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dragoman_connections.settings import DragomanSettings, SettingsError, load_settings
     from dragoman_producer.client import TranslationClient
     from dragoman_producer.errors import (
         AlreadyCompleted,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         WrongStore,
     )
     from dragoman_producer.handle import JobHandle
-    from dragoman_schemas.connections import DragomanSettings, SettingsError, load_settings
     from dragoman_schemas.jobs import Item, TranslationJob
     from dragoman_schemas.results import ItemResult, JobStatus, TranslationResult
 
@@ -68,16 +68,16 @@ __all__ = [
 
 _ERRORS = "dragoman_producer.errors"
 _ELSEWHERE = {
-    "DragomanSettings": "dragoman_schemas.connections",
+    "DragomanSettings": "dragoman_connections.settings",
     "Item": "dragoman_schemas.jobs",
     "ItemResult": "dragoman_schemas.results",
     "JobHandle": "dragoman_producer.handle",
     "JobStatus": "dragoman_schemas.results",
-    "SettingsError": "dragoman_schemas.connections",
+    "SettingsError": "dragoman_connections.settings",
     "TranslationClient": "dragoman_producer.client",
     "TranslationJob": "dragoman_schemas.jobs",
     "TranslationResult": "dragoman_schemas.results",
-    "load_settings": "dragoman_schemas.connections",
+    "load_settings": "dragoman_connections.settings",
 }
 
 

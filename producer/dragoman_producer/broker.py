@@ -14,9 +14,9 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
+from dragoman_connections.settings import KafkaSettings
+from dragoman_connections.tls import kafka_context
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable
-from dragoman_schemas.connections import KafkaSettings
-from dragoman_schemas.tls import kafka_context
 
 
 def connection_options(settings: KafkaSettings) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable
 from types import TracebackType
 from typing import Any, Final, Self
 
+from dragoman_connections.settings import DragomanSettings, SettingsError, load_settings
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed, JobTooLarge
 from dragoman_producer.handle import JobHandle, check_document_id, check_job_id
 from dragoman_producer.publisher import Publisher, RecordTooLarge
@@ -15,7 +16,6 @@ from dragoman_producer.store import JobStore
 from dragoman_producer.submission import resubmitted, submit_each
 from dragoman_producer.watch import ResultWatch
 from dragoman_schemas import names
-from dragoman_schemas.connections import DragomanSettings, SettingsError, load_settings
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.wire import encode_job, open_record

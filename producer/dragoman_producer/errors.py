@@ -19,7 +19,7 @@
     ├── ResultTimeout              no terminal state yet; the job goes on
     └── TranslationRejected        the job ended without all of its texts (``text``, ``texts``)
 
-Settings that are wrong raise dragoman_schemas.connections.SettingsError before any of these.
+Settings that are wrong raise dragoman_connections.settings.SettingsError before any of these.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
+from dragoman_connections.settings import KafkaSettings
 from dragoman_producer.broker import connection_options, end_within, hidden, unreachable
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed
-from dragoman_schemas.connections import KafkaSettings
 
 Headers = Sequence[tuple[str, bytes | None]]
 

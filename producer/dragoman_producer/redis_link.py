@@ -9,11 +9,11 @@ from typing import Any, Final, TypeVar
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from dragoman_connections.redis_access import open_servers
+from dragoman_connections.redis_access.calls import Call, Command, lasting
+from dragoman_connections.redis_access.redis_py import ERRORS, Misfit, breaks_told, open_pool
+from dragoman_connections.settings import RedisSettings
 from dragoman_producer.errors import StoreRefused, StoreUnreachable, WrongStore
-from dragoman_schemas.connections import RedisSettings
-from dragoman_schemas.redis_access import open_servers
-from dragoman_schemas.redis_access.calls import Call, Command, lasting
-from dragoman_schemas.redis_access.redis_py import ERRORS, Misfit, breaks_told, open_pool
 
 T = TypeVar("T")
 

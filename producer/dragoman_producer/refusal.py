@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+from dragoman_connections.settings import KafkaSettings
 from dragoman_producer.publisher import Headers, Publisher
 from dragoman_producer.store import JobStore
 from dragoman_schemas import names
-from dragoman_schemas.connections import KafkaSettings
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import TranslationResult

@@ -7,14 +7,14 @@ from typing import Any, Final, TypeVar
 
 from redis.exceptions import ResponseError
 
+from dragoman_connections.redis_access.calls import Command
+from dragoman_connections.settings import RedisSettings
 from dragoman_producer.coalesce import Coalescer
 from dragoman_producer.errors import BrokenKey, DragomanError, Unreadable
 from dragoman_producer.redis_link import RedisLink
 from dragoman_producer.state import JobState
 from dragoman_schemas import names, scripts
-from dragoman_schemas.connections import RedisSettings
 from dragoman_schemas.jobs import DocumentRef
-from dragoman_schemas.redis_access.calls import Command
 from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.wire import encode_result, now_rfc3339
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import redis
 
+from dragoman_connections.settings import load_settings
 from dragoman_producer import DragomanSettings, TranslationClient
-from dragoman_schemas.connections import load_settings
 from support.foreign import committed, ended, job, publish, read_all
 from support.kafka_broker import KafkaBroker
 from support.redis_server import RedisServer

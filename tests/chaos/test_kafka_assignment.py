@@ -11,13 +11,12 @@ import pytest
 from aiokafka import TopicPartition
 from prometheus_client import CollectorRegistry
 
-from dragoman_schemas.connections import KafkaSettings
+from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka.member import Member
 from dragoman_worker.kafka.source import KafkaSource
-from dragoman_worker.lanes import Room
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Delivery
+from dragoman_worker.ports import Delivery, Room
 from support.foreign import committed, publish
 from support.mock_broker import Api, Error, MockBroker
 

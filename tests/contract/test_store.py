@@ -9,8 +9,8 @@ from typing import Any, Protocol, cast
 import pytest
 import redis.asyncio
 
+from dragoman_connections.settings import RedisSettings
 from dragoman_schemas import names, scripts
-from dragoman_schemas.connections import RedisSettings
 from dragoman_schemas.jobs import DocumentRef
 from dragoman_schemas.results import (
     TerminalStatus,
@@ -21,8 +21,7 @@ from dragoman_schemas.scripts import Quarantine
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unavailable, Unreachable
-from dragoman_worker.outcome import Take
-from dragoman_worker.ports import CancelNotice, Store
+from dragoman_worker.ports import CancelNotice, Store, Take
 from dragoman_worker.stores.memory import MemoryStore
 from dragoman_worker.stores.redis import RedisStore
 from support.ports import free_port

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import pytest
 
+from dragoman_connections.settings import DragomanSettings, load_settings
 from dragoman_producer import (
     AlreadyCompleted,
     ClientClosed,
@@ -25,7 +26,6 @@ from dragoman_producer import (
     TranslationRejected,
 )
 from dragoman_producer.testing import InMemoryClient, ItemFailed
-from dragoman_schemas.connections import DragomanSettings, load_settings
 from dragoman_schemas.jobs import Item
 from dragoman_schemas.wire import encode_job, open_record
 from support.kafka_broker import KafkaBroker

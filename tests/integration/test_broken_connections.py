@@ -14,10 +14,10 @@ import pytest
 import uvloop
 from redis.exceptions import ConnectionError as NotConnected
 
+from dragoman_connections.settings import KafkaSettings
 from dragoman_producer.errors import BrokerUnreachable
 from dragoman_producer.publisher import Publisher
 from dragoman_producer.redis_link import RedisConnection as ClientConnection
-from dragoman_schemas.connections import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka.publisher import KafkaPublisher

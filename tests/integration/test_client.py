@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
+from dragoman_connections.settings import load_settings
 from dragoman_producer import (
     AlreadyCompleted,
     BrokerRefused,
@@ -21,7 +22,6 @@ from dragoman_producer import (
     TranslationJob,
     TranslationRejected,
 )
-from dragoman_schemas.connections import load_settings
 from dragoman_schemas.wire import encode_job, open_record
 from support.kafka_broker import KafkaBroker
 from support.played_worker import PlayedWorker, records

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from dragoman_connections.settings import DragomanSettings, load_settings
 from dragoman_producer import (
     BrokerUnreachable,
     StoreUnreachable,
     TranslationClient,
     TranslationJob,
 )
-from dragoman_schemas.connections import DragomanSettings, load_settings
 from support.kafka_broker import KafkaBroker
 from support.played_worker import PlayedWorker, records
 from support.ports import free_ports

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from dragoman_connections.settings import DragomanSettings, load_settings
 from dragoman_producer import (
     ClientClosed,
     JobStatus,
@@ -18,7 +19,6 @@ from dragoman_producer import (
     Unreadable,
     watch,
 )
-from dragoman_schemas.connections import DragomanSettings, load_settings
 from support.played_worker import PlayedWorker
 from support.redis_server import RedisServer
 from support.waiting import eventually

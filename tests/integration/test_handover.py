@@ -14,7 +14,7 @@ import redis
 from aiokafka import ConsumerRebalanceListener
 from confluent_kafka.admin import AdminClient
 
-from dragoman_schemas.connections import KafkaSettings
+from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.kafka import group_consumer
 from dragoman_worker.kafka.leave_group import end_membership
 from support.foreign import job, publish

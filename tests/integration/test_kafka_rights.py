@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import redis
 
+from dragoman_connections.settings import DragomanSettings
 from dragoman_producer import BrokerRefused, TranslationClient
-from dragoman_schemas.connections import DragomanSettings
 from dragoman_schemas.jobs import TranslationJob
 from support.foreign import ended, publish, publish_with_headers, read_all
 from support.processes import command

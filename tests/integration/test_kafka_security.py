@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_schemas.connections import KafkaSettings, SettingsError
+from dragoman_connections.settings import KafkaSettings, SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka.connection import client_options
 from dragoman_worker.kafka.publisher import KafkaPublisher

@@ -19,12 +19,12 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewPartitions
 from prometheus_client import CollectorRegistry
 
-from dragoman_schemas.connections import KafkaSettings
+from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka import group_consumer
 from dragoman_worker.kafka.source import KafkaSource
-from dragoman_worker.lanes import Room
 from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Room
 from support.foreign import committed, ended, publish
 from support.kafka_broker import KafkaBroker
 from support.redis_server import RedisServer

@@ -50,7 +50,7 @@ ELSEWHERE: Final = {
         "tests/integration/test_tune_vllm.py"
     ),
     "dragoman-worker run --config tuned/settings.toml": (
-        "tests/unit/worker/tuning/test_settings_file.py reads the file"
+        "tests/unit/worker/tuning/output/test_settings_file.py reads the file"
     ),
     "dragoman translate": "named as one that comes later",
     "dragoman submit": "the name of a command that is run with its arguments",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from confluent_kafka.admin import AdminClient
 
-from dragoman_schemas.connections import KafkaSettings
+from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka.recent import recent_records
 from support.foreign import publish

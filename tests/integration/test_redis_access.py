@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import redis
 
+from dragoman_connections.settings import DragomanSettings, RedisSettings
 from dragoman_producer.errors import StoreRefused
 from dragoman_producer.operations.job_keys import JobKeys
 from dragoman_producer.store import JobStore
-from dragoman_schemas.connections import DragomanSettings, RedisSettings
 from dragoman_schemas.jobs import DocumentRef
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unavailable, Unreachable

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from dragoman_connections.redis_access.slots import slot_of
+from dragoman_connections.settings import DragomanSettings, RedisSettings, SettingsError
 from dragoman_producer.operations.job_keys import JobKeys
 from dragoman_producer.state import JobState
 from dragoman_producer.store import JobStore
 from dragoman_schemas import names
-from dragoman_schemas.connections import DragomanSettings, RedisSettings, SettingsError
-from dragoman_schemas.redis_access.slots import slot_of
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unreachable
 from dragoman_worker.stores.redis import RedisStore

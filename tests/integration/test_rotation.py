@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import redis
 
-from dragoman_schemas.redis_access.calls import Command
+from dragoman_connections.redis_access.calls import Command
 from dragoman_worker.stores.connection import RedisConnection
 from support.certificates import Authority, Certificate
 from support.foreign import TERMINAL, publish

@@ -12,7 +12,7 @@ from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import TopicAuthorizationFailedError
 from aiokafka.helpers import create_ssl_context
 
-from dragoman_schemas.connections import KafkaSettings
+from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.kafka.connection import client_options
 from support.secure_broker import Right, SecureBroker, unsecured_token
 

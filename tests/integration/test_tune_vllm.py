@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dragoman_schemas.connections import load_settings
+from dragoman_connections.settings import load_settings
 from dragoman_worker.settings import WorkerSettings
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(300)]

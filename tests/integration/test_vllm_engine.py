@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from prometheus_client import REGISTRY
 
-from dragoman_schemas.connections import SettingsError
+from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.errors import EngineDead, Halt

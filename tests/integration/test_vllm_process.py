@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dragoman_schemas.connections import SettingsError
+from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines import check_engine
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.ports import Decoding

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from dragoman_schemas.connections import KafkaSettings
+from dragoman_connections.settings import KafkaSettings
 from support.foreign import ended, publish
 from support.kafka_broker import KafkaBroker
 from support.ports import free_ports

@@ -12,24 +12,24 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.results import EngineInfo
-from dragoman_worker.executor import Executor
-from dragoman_worker.in_hand import InHand
+from dragoman_worker.flow.fair_queue import Hand
+from dragoman_worker.flow.permits import Permits
+from dragoman_worker.flow.planned_tokens import PlannedTokens
+from dragoman_worker.flow.slices import Slices
+from dragoman_worker.job.executor import Executor
+from dragoman_worker.job.in_flight import InHand
+from dragoman_worker.job.outages import Outages
+from dragoman_worker.job.planner import Planner
+from dragoman_worker.job.reporter import Identity, Reporter
+from dragoman_worker.job.retry import RetryPolicy
+from dragoman_worker.job.translator import Translator
+from dragoman_worker.job.worker import Worker
 from dragoman_worker.kafka.memory import MemoryDeadLetters, MemoryResults, MemorySource
-from dragoman_worker.lanes import Hand
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.outages import Outages
-from dragoman_worker.permits import Permits
-from dragoman_worker.planned_tokens import PlannedTokens
-from dragoman_worker.planning import Planner
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.quality.language import LanguageDetector
-from dragoman_worker.reporting import Identity, Reporter
-from dragoman_worker.retry import RetryPolicy
-from dragoman_worker.slices import Slices
 from dragoman_worker.stores.memory import JobState, MemoryStore
-from dragoman_worker.translation import Translator
-from dragoman_worker.worker import Worker
 from support.scripted_engine import ScriptedEngine
 from support.waiting import eventually
 

@@ -21,7 +21,7 @@ import uvloop
 from aiokafka import AIOKafkaConsumer
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from dragoman_schemas.connections import load_settings
+from dragoman_connections.settings import load_settings
 from dragoman_worker import log
 from dragoman_worker.app import App
 from dragoman_worker.engines.echo import EchoEngine

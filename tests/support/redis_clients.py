@@ -11,7 +11,7 @@ import redis.sentinel
 from redis.asyncio.cluster import ClusterNode as AsyncNode
 from redis.cluster import ClusterNode
 
-from dragoman_schemas.redis_access.address import parse_redis_url
+from dragoman_connections.redis_access.address import parse_redis_url
 
 # redis-py gives these no types
 _Node: Any = ClusterNode

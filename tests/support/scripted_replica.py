@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dragoman_worker.journal import Entry, Slots, Stage, journal_file, table_file
-from dragoman_worker.tether import ABORT_SIGNAL, Membership, Tether
+from dragoman_worker.process.journal import Entry, Slots, Stage, journal_file, table_file
+from dragoman_worker.process.parent_link import ABORT_SIGNAL, Membership, Tether
 
 
 class Scripted:

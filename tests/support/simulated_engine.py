@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from dragoman_worker.admission import Admission, Seen
+from dragoman_worker.flow.admission import Admission, Seen
 from dragoman_worker.ports import EngineLimits, EngineReadings
 
 BLOCK = 16

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+from dragoman_connections.settings import RedisSettings, SettingsError
 from dragoman_producer.errors import WrongStore
 from dragoman_producer.store import JobStore
-from dragoman_schemas.connections import RedisSettings, SettingsError
 from dragoman_schemas.results import (
     ErrorInfo,
     ItemResult,
@@ -24,8 +24,7 @@ from dragoman_schemas.results import (
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
-from dragoman_worker.outcome import Take
-from dragoman_worker.ports import Store, TakeReply, TakeRequest
+from dragoman_worker.ports import Store, Take, TakeReply, TakeRequest
 from dragoman_worker.stores.redis import RedisStore
 
 TIMEOUT_S = 10.0

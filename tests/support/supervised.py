@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from dragoman_schemas.connections import SettingsError, load_settings
-from dragoman_worker.lifecycle import signals_held
+from dragoman_connections.settings import SettingsError, load_settings
+from dragoman_worker.process.backoff import Backoff
+from dragoman_worker.process.launcher import leave, supervise
+from dragoman_worker.process.signals import signals_held
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.supervisor import leave, supervise
-from dragoman_worker.supervisor.backoff import Backoff
 from support import scripted_replica, scripted_standby
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.kafka.memory import MemoryDeadLetters, MemoryResults, MemorySource
-from dragoman_worker.outcome import Take
-from dragoman_worker.ports import Delivery, TakeReply, TakeRequest
+from dragoman_worker.ports import Delivery, Take, TakeReply, TakeRequest
 from dragoman_worker.stores.memory import MemoryStore
 from support.core import Core
 

@@ -17,12 +17,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman_schemas.connections import SettingsError
-from dragoman_worker.command_line import Config, Set, not_installed, read_settings, report_end
-from dragoman_worker.command_line import fail as _fail
-from dragoman_worker.command_line import settings_or_exit as _settings
-from dragoman_worker.tuning.commands import bench, tune
-from dragoman_worker.tuning.why_command import why
+from dragoman_connections.settings import SettingsError
+from dragoman_worker.cli.options import Config, Set, not_installed, read_settings, report_end
+from dragoman_worker.cli.options import fail as _fail
+from dragoman_worker.cli.options import settings_or_exit as _settings
+from dragoman_worker.cli.tune_and_bench import bench, tune
+from dragoman_worker.cli.why import why
 
 app = typer.Typer(
     name="dragoman-worker",
@@ -36,9 +36,9 @@ app = typer.Typer(
 @app.command()
 def run(config: Config = None, set_: Set = None) -> None:
     """Work until SIGTERM or Ctrl-C; a second one stops at once."""
-    from dragoman_worker.lifecycle import signals_held
-    from dragoman_worker.replicas import share_out, this_machine
-    from dragoman_worker.supervisor import End, NoFolder, leave, supervise
+    from dragoman_worker.engines.sizing import share_out, this_machine
+    from dragoman_worker.process.launcher import End, NoFolder, leave, supervise
+    from dragoman_worker.process.signals import signals_held
 
     # A signal now would end us with no regard to the replica that is about to start.
     with signals_held():
@@ -92,7 +92,7 @@ def replica(
     number: int, socket: Path, tether: int, config: Config = None, set_: Set = None
 ) -> None:
     """One engine and its consumer, started by `run`, which is told how it ends."""
-    from dragoman_worker.tether import Seat, Tether
+    from dragoman_worker.process.parent_link import Seat, Tether
 
     line = Tether.adopt(tether)
     line.hold()
@@ -122,7 +122,7 @@ def _work(settings: Any, seat: Any) -> None:
     from dragoman_worker import log
     from dragoman_worker.app import App
     from dragoman_worker.errors import Unreachable, WorkerError
-    from dragoman_worker.full_disk import full_disk
+    from dragoman_worker.process.full_disk import full_disk
 
     log.configure(settings.log, worker_id=settings.worker_id, replica=seat.number)
     log.adopt_interpreter()
@@ -211,7 +211,7 @@ def _list_profiles(*, as_json: bool) -> None:
 
 async def _check(settings: Any, *, as_json: bool, engine: bool) -> bool:
     from dragoman_worker import log
-    from dragoman_worker.check import findings
+    from dragoman_worker.cli.checks import findings
 
     log.configure(settings.log, worker_id=settings.worker_id)
     bad = False

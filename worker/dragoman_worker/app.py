@@ -11,46 +11,46 @@ from typing import Any, Final, TypedDict
 
 from prometheus_client import CollectorRegistry
 
-from dragoman_schemas.connections import SettingsError
-from dragoman_worker.admission import Admission, most_planned_tokens, steering
+from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
+from dragoman_worker.engines.gpu import Gpus
 from dragoman_worker.errors import UnknownProfile
-from dragoman_worker.executor import Executor
-from dragoman_worker.gpu import Gpus
-from dragoman_worker.heap import seldom_collected
-from dragoman_worker.http import HttpServer, replica_pages
-from dragoman_worker.in_hand import InHand
+from dragoman_worker.flow.admission import Admission, most_planned_tokens, steering
+from dragoman_worker.flow.fair_queue import Hand
+from dragoman_worker.flow.permits import Permits
+from dragoman_worker.flow.planned_tokens import PlannedTokens
+from dragoman_worker.flow.slices import Slices
+from dragoman_worker.health.liveness import keep_watch, watches_of
+from dragoman_worker.health.sampler import Reading
+from dragoman_worker.health.watchdog import LoopGuard, Watchdog
+from dragoman_worker.job.executor import Executor
+from dragoman_worker.job.in_flight import InHand
+from dragoman_worker.job.opening import journaled
+from dragoman_worker.job.outages import DEAD_LETTERS, RESULTS, STORE, Outages
+from dragoman_worker.job.planner import Planner
+from dragoman_worker.job.reporter import Identity, Reporter
+from dragoman_worker.job.retry import RetryPolicy
+from dragoman_worker.job.translator import Translator
+from dragoman_worker.job.worker import Worker, WorkerState
 from dragoman_worker.kafka.contact import Contact
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
 from dragoman_worker.kafka.source import KafkaSource
 from dragoman_worker.kafka.topic_watch import TopicWatch
 from dragoman_worker.kafka.topics import topics_ready
-from dragoman_worker.lanes import Hand
-from dragoman_worker.lifecycle import stop_signals, supervised_signals
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.opening import journaled
-from dragoman_worker.outages import DEAD_LETTERS, RESULTS, STORE, Outages
-from dragoman_worker.permits import Permits
-from dragoman_worker.planned_tokens import PlannedTokens
-from dragoman_worker.planning import Planner
 from dragoman_worker.ports import Engine, EngineLimits
+from dragoman_worker.process.gc_tuning import seldom_collected
+from dragoman_worker.process.http import HttpServer, replica_pages
+from dragoman_worker.process.parent_link import Seat
+from dragoman_worker.process.signals import stop_signals, supervised_signals
 from dragoman_worker.prompts import get_profile, names
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.quality.language import LanguageDetector
-from dragoman_worker.readings import Reading
-from dragoman_worker.reporting import Identity, Reporter
-from dragoman_worker.retry import RetryPolicy
 from dragoman_worker.settings import LimitsSettings, WorkerSettings
-from dragoman_worker.slices import Slices
 from dragoman_worker.stores.redis import RedisStore
-from dragoman_worker.tether import Seat
-from dragoman_worker.translation import Translator
-from dragoman_worker.watchdog import LoopGuard, Watchdog
-from dragoman_worker.watches import keep_watch, watches_of
-from dragoman_worker.worker import Worker, WorkerState
 
 _LOOK_FOR_SETTLED_S: Final = 0.5
 

@@ -9,14 +9,20 @@ from typing import Literal, Protocol
 from dragoman_schemas.results import EngineInfo, JobStatus, TranslationResult
 from dragoman_schemas.scripts import Quarantine
 from dragoman_worker.errors import EngineDead
-from dragoman_worker.lanes import Room
-from dragoman_worker.outcome import Take
 
 FinishReason = Literal["stop", "length", "abort", "error", "repetition"]
 Verdict = Literal["run", "done", "conflict", "cancel", "suspect", "poisoned"]
 
 
 # --- Kafka ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many more jobs may be taken in hand: in all, and of each lane. No lanes: of any."""
+
+    jobs: int
+    lanes: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,17 @@ class Results(Protocol):
 
 
 # --- Redis ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Our claim on a job: the nonce of this delivery, the replay it runs, the result's TTL."""
+
+    job_id: str
+    fingerprint: str
+    nonce: str
+    replay: int = 0
+    ttl_s: int = 86_400
 
 
 @dataclass(frozen=True, slots=True)

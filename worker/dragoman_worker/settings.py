@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from dragoman_schemas.connections import DragomanSettings, Group
+from dragoman_connections.settings import DragomanSettings, Group
 from dragoman_schemas.jobs import OnFail, QualityLevel
 
 MOST_REPLICAS: Final = 64

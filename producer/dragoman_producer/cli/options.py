@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dragoman_schemas.connections import DragomanSettings
+    from dragoman_connections.settings import DragomanSettings
 
 _GROUP = "Connection"
 
@@ -40,7 +40,7 @@ class Connection:
 
     def settings(self) -> DragomanSettings:
         """The settings. Raises SettingsError."""
-        from dragoman_schemas.connections import (  # --help need not wait for it
+        from dragoman_connections.settings import (  # --help need not wait for it
             DragomanSettings,
             load_settings,
         )

@@ -26,9 +26,9 @@ from dragoman_producer.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from dragoman_connections.settings import DragomanSettings
     from dragoman_producer.cli.inputs import Wanted
     from dragoman_producer.handle import JobHandle
-    from dragoman_schemas.connections import DragomanSettings
     from dragoman_schemas.jobs import TranslationJob
 
 

@@ -39,8 +39,8 @@ def put_json(fields: dict[str, Any]) -> None:
 
 def run(work: Coroutine[Any, Any, int], interrupted: Callable[[], str] = lambda: "") -> None:
     """Run a command's work and end with its status; no error of ours becomes a traceback."""
+    from dragoman_connections.settings import SettingsError
     from dragoman_producer.errors import DragomanError, WrongStore  # --help need not wait for it
-    from dragoman_schemas.connections import SettingsError
 
     try:
         status = asyncio.run(work)

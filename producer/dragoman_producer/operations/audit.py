@@ -16,6 +16,8 @@ from typing import Final
 
 from aiokafka import ConsumerRecord
 
+from dragoman_connections.kafka_batches.unreadable import unmarked
+from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.operations.accounting import (
     AuditedRecord,
     Broken,
@@ -27,8 +29,6 @@ from dragoman_producer.operations.job_keys import JobKeys
 from dragoman_producer.operations.letters import letter_of
 from dragoman_producer.operations.reading import Span, TopicReader, count_of, spans_of, topic_reader
 from dragoman_producer.operations.topics import PartitionState, missing_topics, show_topics
-from dragoman_schemas.connections import DragomanSettings
-from dragoman_schemas.kafka_batches.unreadable import unmarked
 from dragoman_schemas.wire import Envelope, UnreadableRecord, open_record, replay_of
 
 Meter = Callable[[str, int, int], None]

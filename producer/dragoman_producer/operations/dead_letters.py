@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, cast
 
+from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.operations.job_keys import JobKeys
 from dragoman_producer.operations.letters import (
     DeadLetter,
@@ -20,7 +21,6 @@ from dragoman_producer.operations.letters import (
 )
 from dragoman_producer.operations.replay import NO_LOSS, Candidate, Replay, ReplayPlanner, Skip
 from dragoman_producer.publisher import Publisher, RecordTooLarge
-from dragoman_schemas.connections import DragomanSettings
 
 _LETTERS_A_LOOK: Final = 500
 

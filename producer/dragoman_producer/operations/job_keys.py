@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from redis.exceptions import ResponseError
 
+from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.redis_link import RedisLink
 from dragoman_schemas import names
-from dragoman_schemas.connections import DragomanSettings
 
 _FIELDS: Final = [
     names.FIELD_STATUS,

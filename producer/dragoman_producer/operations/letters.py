@@ -8,12 +8,12 @@ from typing import Final
 
 from aiokafka import ConsumerRecord
 
+from dragoman_connections.kafka_batches.unreadable import unmarked
+from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.operations.reading import count_of, spans_of, topic_reader
 from dragoman_producer.operations.topics import topic_states
 from dragoman_schemas import names
-from dragoman_schemas.connections import DragomanSettings
 from dragoman_schemas.failures import FailureCode
-from dragoman_schemas.kafka_batches.unreadable import unmarked
 
 Headers = tuple[tuple[str, bytes | None], ...]
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 
+from dragoman_connections.kafka_batches.responses import ReadableResponses
+from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.broker import connection_options, end_within, refused, unreachable
 from dragoman_producer.operations.topics import PartitionState
-from dragoman_schemas.connections import DragomanSettings
-from dragoman_schemas.kafka_batches.responses import ReadableResponses
 
 Records = list[ConsumerRecord]
 

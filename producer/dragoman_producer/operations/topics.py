@@ -19,9 +19,9 @@ from aiokafka.errors import (
     for_code,
 )
 
+from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.broker import connection_options, end_within, hidden, refused, unreachable
 from dragoman_producer.errors import BrokerRefused
-from dragoman_schemas.connections import DragomanSettings
 
 DEFAULT_PARTITIONS: Final = 12
 DEAD_LETTER_RETENTION_S: Final = 30 * 86_400

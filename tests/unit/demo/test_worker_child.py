@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_connections.settings import load_settings
 from dragoman_demo.worker_child import EngineKind, WorkerChild, to_toml
-from dragoman_schemas.connections import load_settings
 from dragoman_worker.settings import WorkerSettings
 
 _NAMES = st.text("abcdefghij_", min_size=1)

@@ -13,7 +13,7 @@ import yaml
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
-from dragoman_schemas.connections import DragomanSettings, load_settings
+from dragoman_connections.settings import DragomanSettings, load_settings
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.settings import WorkerSettings
 

@@ -17,8 +17,8 @@ from pydantic_core import PydanticUndefined
 
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_worker.metrics import Metrics, TimesFamily
+from dragoman_worker.process.metrics import ReplicaMetrics
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.supervisor.metrics import ReplicaMetrics
 
 _ROOT = Path(__file__).parents[3]
 _WORKER = _ROOT / "worker" / "dragoman_worker"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_connections.settings import KafkaSettings, SettingsError
 from dragoman_producer.broker import connection_options
-from dragoman_schemas.connections import KafkaSettings, SettingsError
 
 
 def test_a_plain_broker_needs_an_address_and_nothing_else() -> None:

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from dragoman_connections.settings import DragomanSettings
 from dragoman_producer import BrokerUnreachable
 from dragoman_producer.operations.reading import Span, TopicReader
-from dragoman_schemas.connections import DragomanSettings
 
 PLACE = TopicPartition("letters", 0)
 SPAN = Span("letters", 0, 0, 4)

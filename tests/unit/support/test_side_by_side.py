@@ -15,7 +15,10 @@ from support.side_by_side import group_of, place_of
         ("tests/contract/test_engine.py::test_one[vllm]", "vllm"),
         ("tests/chaos/test_seeded_storms.py::test_one", "storms"),
         ("tests/chaos/test_targeted_storms.py::test_one", "storms"),
-        ("tests/unit/worker/test_lanes.py::test_one", "tests/unit/worker/test_lanes.py"),
+        (
+            "tests/unit/worker/flow/test_fair_queue.py::test_one",
+            "tests/unit/worker/flow/test_fair_queue.py",
+        ),
     ],
 )
 def test_a_test_stays_with_its_file_or_with_those_that_share_an_engine_or_a_cluster(

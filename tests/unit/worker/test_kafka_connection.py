@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from aiokafka.errors import InvalidSessionTimeoutError
 
-from dragoman_schemas.connections import KafkaSettings, SettingsError
+from dragoman_connections.settings import KafkaSettings, SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka.connection import connected
 

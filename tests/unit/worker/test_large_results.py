@@ -7,10 +7,10 @@ import threading
 import pytest
 
 from dragoman_schemas.results import JobStatus
-from dragoman_worker.executor import FEW_ITEMS
-from dragoman_worker.outcome import Outcome
-from dragoman_worker.plan import Plan
-from dragoman_worker.reporting import Execution, Reporter
+from dragoman_worker.job.executor import FEW_ITEMS
+from dragoman_worker.job.outcome import Outcome
+from dragoman_worker.job.plan import Plan
+from dragoman_worker.job.reporter import Execution, Reporter
 from support.core import Core, record
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 
 from dragoman_worker import log
-from dragoman_worker.command_line import report_end
+from dragoman_worker.cli.options import report_end
 from dragoman_worker.log import Seldom, where
 from dragoman_worker.settings import EngineSettings, LogSettings, WorkerSettings
 from support.own_log import own_log

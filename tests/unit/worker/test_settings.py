@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_schemas.connections import SettingsError, load_settings
+from dragoman_connections.settings import SettingsError, load_settings
 from dragoman_worker.settings import WorkerSettings
 
 ECHO = {"engine.kind": "echo"}

@@ -11,7 +11,7 @@ from importlib import metadata
 from typing import Any, Final
 from zlib import crc32
 
-from dragoman_schemas.connections import SettingsError
+from dragoman_connections.settings import SettingsError
 from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.fault_lines import Fault, split_fault
 from dragoman_worker.errors import EngineDead, EngineFailed, EngineStumbled, TooLong

@@ -12,10 +12,10 @@ from aiokafka.errors import CommitFailedError, IllegalStateError
 
 from dragoman_worker.kafka.connection import forbidden
 from dragoman_worker.kafka.member import Member
+from dragoman_worker.kafka.offsets import PartitionOffsets
 from dragoman_worker.kafka.partitions import Partitions
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.offsets import PartitionOffsets
 
 COMMIT_EVERY_S: Final = 0.5
 COMMIT_TIMEOUT_S: Final = 10.0

@@ -23,8 +23,8 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
-from dragoman_schemas.connections import KafkaSettings, SettingsError
-from dragoman_schemas.tls import kafka_context
+from dragoman_connections.settings import KafkaSettings, SettingsError
+from dragoman_connections.tls import kafka_context
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unreachable
 from dragoman_worker.log import logger, where

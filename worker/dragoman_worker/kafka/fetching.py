@@ -16,8 +16,7 @@ from aiokafka import TopicPartition
 
 from dragoman_worker.kafka.member import Member
 from dragoman_worker.kafka.partitions import Partitions
-from dragoman_worker.lanes import Room
-from dragoman_worker.ports import Delivery
+from dragoman_worker.ports import Delivery, Room
 
 POLL_MS: Final = 250
 SHORT_POLL_MS: Final = 50

@@ -13,8 +13,8 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.client import ConnectionGroup
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from dragoman_schemas.connections import KafkaSettings
-from dragoman_schemas.kafka_batches.responses import ReadableResponses
+from dragoman_connections.kafka_batches.responses import ReadableResponses
+from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.kafka.connection import client_options, quietly
 from dragoman_worker.log import logger, where
 

@@ -12,7 +12,7 @@ from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
 from aiokafka.errors import KafkaError, UnknownMemberIdError, for_code
 from aiokafka.protocol.group import LeaveGroupRequest
 
-from dragoman_schemas.connections import KafkaSettings, SettingsError
+from dragoman_connections.settings import KafkaSettings, SettingsError
 from dragoman_worker.kafka.connection import client_options, forbidden, quietly, told
 from dragoman_worker.log import logger
 

@@ -13,12 +13,12 @@ from typing import Final
 from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError
 
-from dragoman_schemas.connections import KafkaSettings
+from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.kafka import group_consumer
 from dragoman_worker.kafka.partitions import Partitions
-from dragoman_worker.lanes import Room
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Room
 
 ADOPT_WITHIN_S: Final = 30.0
 """aiokafka's question for the committed offset may wait for ever if its refresh task has died."""

@@ -15,9 +15,8 @@ from typing import Final
 from dragoman_schemas import names
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.errors import Halt
-from dragoman_worker.lanes import Room
-from dragoman_worker.offsets import PartitionOffsets
-from dragoman_worker.ports import Delivery
+from dragoman_worker.kafka.offsets import PartitionOffsets
+from dragoman_worker.ports import Delivery, Room
 
 POLL_S: Final = 0.25
 """How long an empty poll waits for news."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from dragoman_schemas.kafka_batches.unreadable import unmarked
+from dragoman_connections.kafka_batches.unreadable import unmarked
+from dragoman_worker.kafka.offsets import PartitionOffsets
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.offsets import PartitionOffsets
 from dragoman_worker.ports import Delivery
 
 

@@ -17,8 +17,8 @@ from aiokafka.errors import (
     UnknownProducerId,
 )
 
+from dragoman_connections.settings import KafkaSettings
 from dragoman_schemas import names
-from dragoman_schemas.connections import KafkaSettings
 from dragoman_schemas.results import TranslationResult
 from dragoman_schemas.wire import encode_result, now_rfc3339
 from dragoman_worker.deadline import Deadline

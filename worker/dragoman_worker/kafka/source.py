@@ -9,7 +9,7 @@ from typing import Final
 
 from aiokafka.errors import OffsetOutOfRangeError
 
-from dragoman_schemas.connections import KafkaSettings
+from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt
 from dragoman_worker.kafka.committer import Committer
@@ -18,11 +18,10 @@ from dragoman_worker.kafka.fetching import POLL_MS, Fetching
 from dragoman_worker.kafka.member import Member
 from dragoman_worker.kafka.partitions import Partitions
 from dragoman_worker.kafka.resyncs import UNFETCHED, Resyncs, backoff_s
-from dragoman_worker.lanes import Room
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Delivery
-from dragoman_worker.tether import Membership
+from dragoman_worker.ports import Delivery, Room
+from dragoman_worker.process.parent_link import Membership
 
 IDLE_POLL_S: Final = 10.0
 """With no room we do not poll; this often we do all the same, paused, to stay in the group."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from dragoman_schemas.connections import KafkaSettings
+from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.kafka.connection import client_options, quietly
 from dragoman_worker.kafka.rights import topic_rights
 from dragoman_worker.kafka.topics import written_topics

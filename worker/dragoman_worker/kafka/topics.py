@@ -8,7 +8,7 @@ from typing import Any, Final
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from dragoman_schemas.connections import KafkaSettings
+from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unreachable
 from dragoman_worker.kafka.connection import client_options, connected, quietly

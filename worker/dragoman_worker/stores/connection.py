@@ -10,8 +10,8 @@ from hiredis import pack_command
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from dragoman_schemas.redis_access.calls import Command
-from dragoman_schemas.redis_access.redis_py import breaks_told, open_pool
+from dragoman_connections.redis_access.calls import Command
+from dragoman_connections.redis_access.redis_py import breaks_told, open_pool
 from dragoman_worker.stores.replies import received
 
 SOCKET_TIMEOUT_S: Final = 5.0

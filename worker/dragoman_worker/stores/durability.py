@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman_schemas.connections import SettingsError
-from dragoman_schemas.redis_access.address import RedisAddress
-from dragoman_schemas.redis_access.calls import Servers
+from dragoman_connections.redis_access.address import RedisAddress
+from dragoman_connections.redis_access.calls import Servers
+from dragoman_connections.settings import SettingsError
 from dragoman_worker.stores.pipeline import Confirmation
 
 CONFIRM_MS: Final = 1_000

@@ -22,8 +22,7 @@ from dragoman_schemas.results import (
 from dragoman_schemas.scripts import CancelEffect, Quarantine
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.errors import REUSED, Conflict
-from dragoman_worker.outcome import Take
-from dragoman_worker.ports import CancelNotice, TakeReply, TakeRequest, Verdict
+from dragoman_worker.ports import CancelNotice, Take, TakeReply, TakeRequest, Verdict
 
 LIVE_TTL_S: Final = 7 * 86_400
 _COUNTED: Final = frozenset({"suspect", "poisoned"})

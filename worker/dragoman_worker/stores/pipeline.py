@@ -22,7 +22,7 @@ from redis.exceptions import (
     TryAgainError,
 )
 
-from dragoman_schemas.redis_access.calls import Answer, Call, Command
+from dragoman_connections.redis_access.calls import Answer, Call, Command
 from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.log import logger
 

@@ -9,19 +9,18 @@ from typing import Any, Final
 
 from redis.exceptions import RedisError, ResponseError
 
+from dragoman_connections.redis_access import open_servers
+from dragoman_connections.redis_access.calls import Call, Command, lasting
+from dragoman_connections.redis_access.redis_py import ERRORS, Misfit, UnusableFile
+from dragoman_connections.settings import RedisSettings, SettingsError
 from dragoman_schemas import names, scripts
-from dragoman_schemas.connections import RedisSettings, SettingsError
-from dragoman_schemas.redis_access import open_servers
-from dragoman_schemas.redis_access.calls import Call, Command, lasting
-from dragoman_schemas.redis_access.redis_py import ERRORS, Misfit, UnusableFile
 from dragoman_schemas.results import JobStatus, TranslationResult, as_terminal
 from dragoman_schemas.wire import encode_result, now_rfc3339, stored_result
 from dragoman_worker import errors
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unreachable
 from dragoman_worker.log import logger
-from dragoman_worker.outcome import Take
-from dragoman_worker.ports import CancelNotice, TakeReply, TakeRequest
+from dragoman_worker.ports import CancelNotice, Take, TakeReply, TakeRequest
 from dragoman_worker.stores.connection import RedisConnection
 from dragoman_worker.stores.durability import (
     check_durability,

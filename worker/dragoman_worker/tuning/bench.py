@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Final
 
-from dragoman_schemas.connections import SettingsError
-from dragoman_worker.replicas import GPU_SHARE, MEMORY, Share
+from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.sizing import GPU_SHARE, MEMORY, Share
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.load import Drive
-from dragoman_worker.tuning.rig import OutOfBudget, Point, Rig
-from dragoman_worker.tuning.rows import Row
-from dragoman_worker.tuning.tune import PUBLISHED
+from dragoman_worker.tuning.measure.harness import OutOfBudget, Point, Rig
+from dragoman_worker.tuning.measure.load_generator import Drive
+from dragoman_worker.tuning.measure.results import Row
+from dragoman_worker.tuning.tuner import PUBLISHED
 
 BASE: Final = "all"
 KNOBS: Final = ("max_num_seqs", "max_num_batched_tokens", MEMORY, "quantization")

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman_worker.replicas import GPU_SHARE, KV_BYTES, MEMORY, share_out, this_machine
+from dragoman_worker.engines.sizing import GPU_SHARE, KV_BYTES, MEMORY, share_out, this_machine
 from dragoman_worker.settings import EngineSettings
-from dragoman_worker.tuning.load import Drive
-from dragoman_worker.tuning.rig import OutOfBudget, Point, Rig
-from dragoman_worker.tuning.rows import Row
+from dragoman_worker.tuning.measure.harness import OutOfBudget, Point, Rig
+from dragoman_worker.tuning.measure.load_generator import Drive
+from dragoman_worker.tuning.measure.results import Row
 
 TAKE: Final = 0.03
 """So many more tokens/s, or it is not taken: two starts of one engine differ by less."""

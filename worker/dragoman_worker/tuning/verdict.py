@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman_worker.tuning.knee import WITHIN, Measured
-from dragoman_worker.tuning.rows import Row
+from dragoman_worker.tuning.measure.results import Row
 
 
 def why_keep(as_given: Row, as_chosen: Row) -> str | None:

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from dragoman_schemas.connections import SettingsError
-from dragoman_worker.bottleneck import Cause, Feed, Load, bottleneck, feed_limit, together
+from dragoman_connections.settings import SettingsError
+from dragoman_worker.health.bottleneck import Cause, Feed, Load, bottleneck, feed_limit, together
 
 ASK_S: Final = 5.0
 _KNOWN: Final = {field.name for field in fields(Load)}

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from dragoman_schemas.connections import SettingsError
+from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.echo import EchoEngine, latency
 from dragoman_worker.engines.fault_lines import Fault, split_fault

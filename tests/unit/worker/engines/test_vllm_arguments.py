@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_schemas.connections import SettingsError
+from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.vllm.arguments import (
     Device,
     check_options,

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from dragoman_schemas.connections import SettingsError, load_settings
+from dragoman_connections.settings import SettingsError, load_settings
+from dragoman_worker.cli import bench_session
+from dragoman_worker.cli.bench_session import benched
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning import bench_session
 from dragoman_worker.tuning.bench import Bench, Results
-from dragoman_worker.tuning.bench_session import benched
-from dragoman_worker.tuning.rig import Pace
-from dragoman_worker.tuning.session import CannotMeasure, Request
+from dragoman_worker.tuning.measure.harness import Pace
+from dragoman_worker.tuning.measure.session import CannotMeasure, Request
 
 
 def request(folder: Path, **options: Any) -> Request:

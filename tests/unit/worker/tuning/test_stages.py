@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman_worker.settings import EngineSettings
-from dragoman_worker.tuning.rig import OutOfBudget, Point
+from dragoman_worker.tuning.measure.harness import OutOfBudget, Point
 from dragoman_worker.tuning.stages import AFTER_SWEEP, Decision, Given, better, run_stage
 
 LIMITS = {"max_num_seqs": 1024, "max_num_batched_tokens": 8192, "devices": 1}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_worker.tuning.knee import Choice
-from dragoman_worker.tuning.tune import Findings, Tuner
+from dragoman_worker.tuning.tuner import Findings, Tuner
 
 
 def row(tokens_per_s: float, p99_ms: float) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from typer.testing import CliRunner
 
 from dragoman_worker.__main__ import app
-from dragoman_worker.bottleneck import Cause, Feed, Load, bottleneck
-from dragoman_worker.http import ReplicaLabel
+from dragoman_worker.health.bottleneck import Cause, Feed, Load, bottleneck
 from dragoman_worker.metrics import Metrics
+from dragoman_worker.process.http import ReplicaLabel
 from dragoman_worker.tuning.why import NoAnswer, limit, report
 from support.ports import free_ports
 

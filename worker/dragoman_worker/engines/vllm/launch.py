@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman_schemas.connections import SettingsError
+from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.vllm import arguments, core_process
 from dragoman_worker.engines.vllm.request_failures import RequestFailures
 from dragoman_worker.engines.vllm.start_failures import start_failure

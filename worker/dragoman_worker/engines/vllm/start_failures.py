@@ -8,9 +8,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from dragoman_schemas.connections import SettingsError
+from dragoman_connections.settings import SettingsError
 from dragoman_worker.errors import Halt
-from dragoman_worker.full_disk import NO_SPACE, full_disk, told
+from dragoman_worker.process.full_disk import NO_SPACE, full_disk, told
 
 _LONGEST_LINE: Final = 500
 

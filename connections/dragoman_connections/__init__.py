@@ -1,0 +1,1 @@
+"""How both sides reach Kafka and Redis: settings, TLS and SASL, topologies."""

@@ -1,0 +1,221 @@
+"""Fetched message sets made readable for aiokafka's parser: see docs/adr/0016.
+
+Compressed batches are expanded within a bound and cut into pieces. A batch that cannot be read is
+replaced by one that holds its offsets and says why, so that none is skipped or read for ever.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, Final
+
+from aiokafka.record.default_records import DefaultRecordBatch
+from aiokafka.record.memory_records import MemoryRecords
+
+from dragoman_connections.kafka_batches.batches import (
+    CODEC_BITS,
+    CONTROL,
+    HEADER,
+    BatchHeader,
+    Malformed,
+    header,
+    spans,
+)
+from dragoman_connections.kafka_batches.expansion import CODECS, Expander, NotExpanded
+from dragoman_connections.kafka_batches.records import (
+    MAX_HEADERS,
+    Record,
+    is_crowded,
+    offset_of,
+    placeholder,
+    read_record,
+    starts,
+)
+
+OnDefect = Callable[[int, Exception], None]
+"""Reports a defect of ours at the batch of that first offset; it must not log the message."""
+MAX_EXPANDED: Final = 64 * 1024 * 1024
+MAX_RECORDS: Final = 1 << 20
+"""No job fits into 64 bytes: with more records than these no batch of 64 MiB holds only jobs."""
+MAX_PLACES: Final = 10_000
+"""An unreadable batch of more offsets is one dead letter: a small batch may claim billions."""
+PIECE: Final = 1 << 20
+PARSED_AT_ONCE: Final = 1 << 16
+"""In more bytes than these, headers are counted before aiokafka's parser makes objects of them."""
+
+
+def is_sound(message_set: bytes) -> bool:
+    """Whether aiokafka reads all of it: nothing compressed, odd or damaged.
+
+    aiokafka's own C code parses it, which costs a microsecond or two per record.
+    """
+    try:
+        if _needs_care(memoryview(message_set)):
+            return False
+        records: Any = MemoryRecords(message_set)
+        while records.has_next():
+            if not _is_sound(records.next_batch()):
+                return False
+    except Exception:  # noqa: BLE001  the careful way finds out what it was
+        return False
+    return True
+
+
+def _needs_care(message_set: memoryview) -> bool:
+    """Whether aiokafka's parser must not see a batch: it would fail, or make too many objects."""
+    for start, end in spans(message_set):
+        *_, magic, _, attributes, _, _, _, _, _, _, count = HEADER.unpack_from(message_set, start)
+        if magic != 2:
+            continue
+        if attributes & CONTROL and not count:
+            return True
+        large = end - start > PARSED_AT_ONCE
+        records = message_set[start + HEADER.size : end]
+        if large and (attributes & CODEC_BITS or is_crowded(records)):
+            return True
+    return False
+
+
+def _is_sound(batch: Any) -> bool:
+    if type(batch) is not DefaultRecordBatch:  # of an older format
+        return True
+    if batch.compression_type or not batch.validate_crc():
+        return False
+    if batch.is_control_batch:
+        return True
+    first, last = batch.base_offset, batch.next_offset - 1
+    offsets: list[int] = []
+    for record in batch:
+        if len(record.headers) > MAX_HEADERS:
+            return False
+        offsets.append(record.offset)
+    return _are_in_place(offsets, first, last)
+
+
+def _are_in_place(offsets: list[int], first: int, last: int) -> bool:
+    if len(offsets) == 1 and first == offsets[0] == last:
+        return True
+    if len(offsets) == last - first + 1:
+        return offsets == list(range(first, last + 1))
+    # Compaction leaves gaps, and so do our own pieces.
+    ordered = [first - 1, *offsets, last + 1]
+    return all(one < other for one, other in itertools.pairwise(ordered))
+
+
+class Repair:
+    """Repairs the message sets of one fetch response until `budget` bytes came out of them.
+
+    What comes behind is left out, and fetched again: a response of many small batches may expand
+    to any size. The first batch is always expanded.
+    """
+
+    def __init__(self, *, budget: int, on_defect: OnDefect = lambda _offset, _error: None) -> None:
+        self._expander = Expander(MAX_EXPANDED)
+        self._left = budget
+        self._on_defect = on_defect
+
+    def readable(self, message_set: bytes) -> bytes:
+        """What to give to aiokafka in its place."""
+        view, parts, end = memoryview(message_set), list[bytes](), 0
+        for start, end in spans(message_set):
+            if self._left <= 0:
+                return b"".join(parts)
+            batch = self._batch(view[start:end])
+            self._left -= sum(map(len, batch))
+            parts += batch
+        return b"".join((*parts, message_set[end:]))
+
+    def _batch(self, batch: memoryview) -> list[bytes]:
+        head = header(batch)
+        if head is None or (head.is_control and head.count):
+            return [batch.tobytes()]
+        if head.is_control:
+            return [head.emptied()]
+        try:
+            return self._records(head, batch[HEADER.size :])
+        except NotExpanded:
+            codec = CODECS.get(head.codec, f"codec {head.codec}")
+            why = f"its batch ({codec}) does not decompress to at most {MAX_EXPANDED >> 20} MiB"
+        except Malformed as error:
+            why = f"its batch is damaged: {error}"
+        except Exception as error:  # noqa: BLE001  a defect of ours must not stop the partition
+            self._on_defect(head.base_offset, error)
+            why = "a defect of this program: its log has the place"
+        return _batch(head, [], _places(head, 0, why))
+
+    def _records(self, head: BatchHeader, payload: memoryview) -> list[bytes]:
+        data = self._expander.expand(head.codec, payload) if head.codec else payload
+        if head.count > MAX_RECORDS:
+            raise Malformed(f"it has more than {MAX_RECORDS} records")
+        if len(data) > PARSED_AT_ONCE and is_crowded(data):
+            return _repaired(head, data)
+        pieces = _in_pieces(head, data)
+        return pieces if all(map(is_sound, pieces)) else _repaired(head, data)
+
+
+def _in_pieces(head: BatchHeader, data: memoryview) -> list[bytes]:
+    """Batches of about a mebibyte: aiokafka checks a checksum in one step of the event loop."""
+    if len(data) <= PIECE:
+        return [head.batch(data.tobytes(), last_offset=head.last_offset_delta, count=head.count)]
+    pieces: list[bytes] = []
+    begun, count = 0, 0
+    for at in starts(data):
+        if at < len(data) and at - begun < PIECE:
+            count += 1
+            continue
+        last = head.last_offset_delta
+        if at < len(data):
+            last = max(-1, min(last, offset_of(data, at) - 1))
+        pieces.append(head.batch(data[begun:at].tobytes(), last_offset=last, count=count))
+        begun, count = at, 1
+    return pieces
+
+
+def _repaired(head: BatchHeader, data: memoryview) -> list[bytes]:
+    """Each record as far as it can be read; from where that ends on, the places alone."""
+    found: list[Record] = []
+    at, damage = 0, ""
+    try:
+        while at < len(data):
+            record, at = read_record(data, at)
+            found.append(record)
+    except Malformed as error:
+        damage = str(error)
+    if damage or len(found) < head.count:
+        why = f"its batch is damaged: {damage or 'records are missing'}"
+        return _batch(head, _renumbered(found), _places(head, len(found), why))
+    if len(found) == head.last_offset_delta + 1:
+        return _batch(head, _renumbered(found), [])
+    return _batch(head, _in_order(head, found), [])
+
+
+def _renumbered(found: list[Record]) -> list[Record]:
+    """A broker gives a batch as many offsets as it has records, whatever those say of theirs."""
+    return [record.at(offset) for offset, record in enumerate(found)]
+
+
+def _in_order(head: BatchHeader, found: list[Record]) -> list[Record]:
+    """Records of a compacted batch. Raises Malformed where one is not where it can be."""
+    ordered = [-1, *(record.offset for record in found), head.last_offset_delta + 1]
+    if any(one >= other for one, other in itertools.pairwise(ordered)):
+        raise Malformed("its records are not in the order of their offsets")
+    return found
+
+
+def _places(head: BatchHeader, first: int, why: str) -> list[Record]:
+    """A placeholder for each offset from `first` on, or one for all of them."""
+    last = max(0, head.last_offset_delta)
+    places = range(first, last + 1)
+    if len(places) > MAX_PLACES:
+        until = head.base_offset + last
+        why = f"{why}; this dead letter stands for all records up to offset {until}"
+        places = places[:1]
+    return [placeholder(offset, why) for offset in places]
+
+
+def _batch(head: BatchHeader, found: list[Record], places: list[Record]) -> list[bytes]:
+    every = [*found, *places]
+    encoded = b"".join(record.encoded() for record in every)
+    last = max(0, head.last_offset_delta)
+    return [head.batch(encoded, last_offset=last, count=len(every))]

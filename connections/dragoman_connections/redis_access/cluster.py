@@ -1,0 +1,208 @@
+"""How does a batch of commands reach the nodes of a Redis Cluster, through moves and fail-overs?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman_connections.redis_access.address import Host, RedisAddress
+from dragoman_connections.redis_access.calls import (
+    Answer,
+    Call,
+    Command,
+    Connect,
+    Connection,
+    Errors,
+    OneServer,
+    lasting,
+    those_reached,
+)
+from dragoman_connections.redis_access.slots import NoSlots, Redirection, SlotTable
+
+_REDIRECTIONS: Final = 5
+"""How often one call follows MOVED or ASK before its error is told."""
+
+
+@dataclass(slots=True)
+class _Progress:
+    """A call under way in a Cluster: the next command, and where the last reply sent it."""
+
+    call: Call
+    answer: Answer
+    redirection: Redirection | None = None
+    followed: int = 0
+
+    @property
+    def next(self) -> int:
+        return len(self.answer.replies)
+
+    @property
+    def under_way(self) -> bool:
+        return self.next < len(self.call.commands)
+
+    def fail(self, error: Exception) -> None:
+        self.answer.replies += [error] * (len(self.call.commands) - self.next)
+
+
+class ClusterServers:
+    """The primaries of a Cluster. A batch takes as many rounds as its longest call has nodes.
+
+    In a round each call sends its next commands that belong to one node, and the calls of a node
+    travel together. A MOVED or ASK is followed in the next round, from that command on.
+    """
+
+    def __init__(self, address: RedisAddress, connect: Connect, errors: Errors) -> None:
+        self._address = address
+        self._connect = connect
+        self._errors = errors
+        self._known: dict[Host, Connection] = {}
+        self._slots = SlotTable()
+        self._stale = True
+        self._looking = asyncio.Lock()
+
+    async def send(
+        self, calls: Sequence[Call], confirmation: Command | None = None
+    ) -> list[Answer]:
+        """See Servers."""
+        await self._refresh()
+        under_way = [_Progress(call, Answer([])) for call in calls]
+        answers = [progress.answer for progress in under_way]
+        while under_way := [progress for progress in under_way if progress.under_way]:
+            groups: dict[Host, list[tuple[_Progress, int, bool]]] = {}
+            for progress in under_way:
+                self._assign(progress, groups)
+            await asyncio.gather(
+                *(self._send_to(host, group, confirmation) for host, group in groups.items())
+            )
+        return answers
+
+    async def load_scripts(self) -> None:
+        """See Servers."""
+        await self._refresh()
+        for host in self._slots.primaries:
+            await OneServer(self._at(host), self._errors).load_scripts()
+
+    async def each(self, *commands: Command) -> list[list[Any]]:
+        """See Servers."""
+        await self._refresh()
+        primaries = [await self._at(host).send(commands) for host in self._slots.primaries]
+        replicas = map(self._at, self._slots.replicas)
+        return primaries + await those_reached(replicas, commands, self._errors)
+
+    async def close(self) -> None:
+        """See Servers."""
+        for connection in self._known.values():
+            await connection.close()
+
+    def _assign(
+        self, progress: _Progress, groups: dict[Host, list[tuple[_Progress, int, bool]]]
+    ) -> None:
+        """Add the call's next commands that share a node to the node's group."""
+        commands, first = progress.call.commands, progress.next
+        redirection, progress.redirection = progress.redirection, None
+        if redirection is not None and redirection.asking:
+            groups.setdefault(redirection.host, []).append((progress, 1, True))
+            return
+        host = self._slots.host_of(commands[first])
+        if host is None:
+            self._stale = True
+            progress.fail(self._errors.not_found("no node serves the slot of the key"))
+            return
+        count = 1
+        for command in commands[first + 1 :]:
+            if self._slots.host_of(command) != host:
+                break
+            count += 1
+        groups.setdefault(host, []).append((progress, count, False))
+
+    async def _send_to(
+        self,
+        host: Host,
+        group: Sequence[tuple[_Progress, int, bool]],
+        confirmation: Command | None,
+    ) -> None:
+        commands: list[Command] = []
+        confirmed = [one for one, _, _ in group if one.next == 0 and one.call.confirmed]
+        for progress, count, asking in group:
+            first = progress.next
+            commands += [("ASKING",)] if asking else []
+            commands += progress.call.commands[first : first + count]
+        if confirmed and confirmation is not None:
+            commands.append(confirmation)
+        try:
+            replies = await OneServer(self._at(host), self._errors).send([Call(commands)])
+        except Exception as error:  # noqa: BLE001  each call is told, those of other nodes go on
+            self._stale = True
+            for progress, _, _ in group:
+                progress.fail(error)
+            return
+        self._hand_out(replies[0].replies, group)
+        for progress in confirmed:
+            progress.answer.confirmation = replies[0].replies[-1] if confirmation else None
+
+    def _hand_out(
+        self, replies: Sequence[Any], group: Sequence[tuple[_Progress, int, bool]]
+    ) -> None:
+        position = 0
+        for progress, count, asking in group:
+            position += asking
+            for reply in replies[position : position + count]:
+                if not self._take(progress, reply):
+                    break
+            position += count
+
+    def _take(self, progress: _Progress, reply: Any) -> bool:
+        """Note one reply; False if what follows it has to be sent (again)."""
+        if not isinstance(reply, Exception):
+            progress.answer.replies.append(reply)
+            return True
+        redirection = self._errors.redirection(reply)
+        if redirection is not None and progress.followed < _REDIRECTIONS:
+            progress.followed += 1
+            progress.redirection = redirection
+            if not redirection.asking:
+                self._slots.move(redirection)
+                self._stale = True  # where one slot has moved, others may have
+            return False
+        if isinstance(reply, self._errors.cluster_down + self._errors.read_only):
+            self._stale = True
+        if redirection is not None:
+            reply = self._errors.not_found("the Cluster moves a slot to and fro")
+        progress.fail(reply)
+        return False
+
+    async def _refresh(self) -> None:
+        """Ask for the slots if something said that they have changed."""
+        async with self._looking:
+            if not self._stale:
+                return
+            problems: list[str] = []
+            lasts, errors = True, self._errors
+            wrong: tuple[type[Exception], ...] = (NoSlots, *errors.unreachable, *errors.refused)
+            for host in self._slots.hosts_to_ask(self._address.hosts):
+                try:
+                    (reply,) = await self._at(host).send([("CLUSTER", "SLOTS")])
+                    if isinstance(reply, errors.refused):
+                        raise reply
+                    self._slots.read(reply, asked=host)
+                except wrong as error:
+                    problems.append(f"{host[0]}:{host[1]} {str(error)[:60]}")
+                    lasts = lasts and lasting(error, errors)
+                    continue
+                self._stale = False
+                await self._leave_those_gone()
+                return
+        told = errors.misfit if lasts else errors.not_found
+        raise told(f"no node tells the Cluster's slots: {', '.join(problems)}")
+
+    async def _leave_those_gone(self) -> None:
+        wanted = {*self._slots.primaries, *self._slots.replicas, *self._address.hosts}
+        for host in self._known.keys() - wanted:
+            await self._known.pop(host).close()
+
+    def _at(self, host: Host) -> Connection:
+        if host not in self._known:
+            self._known[host] = self._connect(self._address.url_of(host))
+        return self._known[host]

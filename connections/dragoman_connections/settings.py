@@ -1,0 +1,254 @@
+"""How are Kafka and Redis reached? The settings that the client and the worker share."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+from pydantic_settings.exceptions import SettingsError as UnreadableSource
+
+from dragoman_connections.redis_access.address import RedisAddress, hosts_of, parse_redis_url
+from dragoman_schemas import names
+
+ENV_PREFIX: Final = "DRAGOMAN_"
+_KAFKA_PORT: Final = 9092
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}(:\d{1,9})?")
+MOST_WEIGHT: Final = 1000
+_DURABILITY = re.compile(r"none|aof|wait:[1-9]\d?|waitaof:[1-9]\d?")
+
+
+class SettingsError(Exception):
+    """A setting is wrong: the message names it and the fix. Ends a command with status 2."""
+
+
+class Group(BaseModel):
+    """A group of settings; a name it does not have is refused."""
+
+    # hidden input: a wrong value may hold a password
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class KafkaSettings(Group):
+    """Broker, topics and credentials; the SASL and TLS names are aiokafka's."""
+
+    bootstrap_servers: str = "127.0.0.1:9092"
+    # NoDecode: in the environment `a,b` is enough, JSON is not asked for
+    topics: Annotated[tuple[str, ...], NoDecode] = (names.JOBS_TOPIC,)
+    dead_letter_topic: str = names.DEAD_LETTER_TOPIC
+    results_topic: str | None = None
+    group_id: str = names.GROUP_ID
+    session_timeout_s: Annotated[float, Field(ge=1, le=1800)] = 12.0
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    sasl_plain_username: str | None = None
+    sasl_plain_password: SecretStr | None = None
+    ssl_cafile: Path | None = None
+    ssl_certfile: Path | None = None
+    ssl_keyfile: Path | None = None
+    ssl_password: SecretStr | None = None
+    ssl_check_hostname: bool = True
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _addresses(cls, value: str) -> str:
+        for server in value.split(","):
+            try:
+                hosts_of(server, _KAFKA_PORT)
+            except ValueError:
+                raise ValueError(
+                    f"{server.strip()!r} is no server: give HOST:PORT, several with commas"
+                ) from None
+        return value
+
+    @model_validator(mode="after")
+    def _has_credentials(self) -> Self:
+        if self.security_protocol.startswith("SASL_") and (
+            not self.sasl_plain_username or self.sasl_plain_password is None
+        ):
+            raise ValueError(
+                "sasl_plain_username and sasl_plain_password are needed with security_protocol "
+                f"{self.security_protocol}"
+            )
+        return self
+
+    @field_validator("topics", mode="before")
+    @classmethod
+    def _comma_separated(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        if value.startswith("["):
+            return tuple(json.loads(value))
+        return tuple(name.strip() for name in value.split(",") if name.strip())
+
+    @field_validator("topics")
+    @classmethod
+    def _named(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("name at least one topic")
+        for topic in value:
+            if not _TOPIC.fullmatch(topic):
+                raise ValueError(f"{topic!r} is not a topic: give NAME or NAME:WEIGHT")
+            name, _, weight = topic.partition(":")
+            if weight and not 1 <= int(weight) <= MOST_WEIGHT:
+                raise ValueError(
+                    f"{topic!r}: a weight is 1 to {MOST_WEIGHT}; leave {name} out to "
+                    "read nothing of it"
+                )
+        names_given = [topic.partition(":")[0] for topic in value]
+        if twice := sorted({name for name in names_given if names_given.count(name) > 1}):
+            raise ValueError(f"{', '.join(twice)} is named twice")
+        return value
+
+    @property
+    def topic_names(self) -> tuple[str, ...]:
+        """The topics without their weights."""
+        return tuple(topic.partition(":")[0] for topic in self.topics)
+
+    @property
+    def topic_weights(self) -> dict[str, int]:
+        """The weight of each topic; 1 where none is given."""
+        parts = (topic.partition(":") for topic in self.topics)
+        return {name: int(weight or 1) for name, _, weight in parts}
+
+
+class RedisSettings(Group):
+    """Where results live, and how long unfinished jobs do."""
+
+    # not in the repr: it may hold a password
+    url: Annotated[str, Field(repr=False)] = "redis://127.0.0.1:6379/0"
+    key_prefix: str = names.KEY_PREFIX
+    live_ttl_s: Annotated[int, Field(ge=60)] = 7 * 86_400
+    durability: str = "none"
+
+    @field_validator("url")
+    @classmethod
+    def _understood(cls, value: str) -> str:
+        parse_redis_url(value)
+        return value
+
+    @field_validator("durability")
+    @classmethod
+    def _level(cls, value: str) -> str:
+        if not _DURABILITY.fullmatch(value):
+            raise ValueError("give none, aof, wait:N or waitaof:N")
+        return value
+
+    @property
+    def address(self) -> RedisAddress:
+        """What the url means."""
+        return parse_redis_url(self.url)
+
+
+class DragomanSettings(BaseSettings):
+    """What every command needs. A TOML file, then the environment, then options; later wins."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter="__",
+        extra="ignore",
+        frozen=True,
+    )
+
+    kafka: KafkaSettings = KafkaSettings()
+    redis: RedisSettings = RedisSettings()
+    connect_timeout_s: Annotated[float, Field(gt=0)] = 10.0
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Options before the environment before the file; nothing else is read."""
+        del dotenv_settings, file_secret_settings
+        given = dict(init_settings())
+        file = given.pop("_file", {})
+        return (
+            InitSettingsSource(settings_cls, given),
+            env_settings,
+            InitSettingsSource(settings_cls, file),
+        )
+
+
+SomeSettings = TypeVar("SomeSettings", bound=DragomanSettings)
+
+
+def load_settings(
+    kind: type[SomeSettings],
+    config: Path | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> SomeSettings:
+    """Read settings of `kind`; `options` maps dotted names (``kafka.group_id``) to values.
+
+    Raises SettingsError with one line that names every wrong setting and what would be right.
+    """
+    file = _read_toml(config) if config else {}
+    build: Any = kind  # takes `_file`, which is a source and no setting
+    try:
+        settings: SomeSettings = build(_file=file, **_nested(options or {}))
+    except ValidationError as error:
+        raise SettingsError(_in_one_line(error)) from None
+    except UnreadableSource as error:
+        raise SettingsError(f"environment {ENV_PREFIX}*: {error}") from None
+    return settings
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(f"--config {path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"--config {path}: {error}") from None
+
+
+def _nested(options: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for name, value in options.items():
+        if value is None:
+            continue
+        *groups, leaf = name.split(".")
+        branch = tree
+        for group in groups:
+            branch = branch.setdefault(group, {})
+            if not isinstance(branch, dict):
+                raise SettingsError(f"{name}: {group} is given as one value too; give only one")
+        branch[leaf] = value
+    return tree
+
+
+def _in_one_line(error: ValidationError) -> str:
+    return "; ".join(_problems(error))
+
+
+def _problems(error: ValidationError) -> Iterable[str]:
+    for problem in error.errors(include_url=False, include_input=False):
+        name = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            yield f"{name}: there is no such setting; see docs/operations.md for all of them"
+        else:
+            message = problem["msg"].removeprefix("Value error, ")
+            yield f"{name}: {message}" if name else message

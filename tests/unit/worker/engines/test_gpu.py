@@ -1,0 +1,117 @@
+"""Are the right GPUs read, and is a machine without one none the worse?"""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dragoman_worker.engines.gpu import GpuReading, Gpus
+
+
+class NVMLError(Exception):
+    pass
+
+
+class FakeNvml(SimpleNamespace):
+    """The few calls of the library that are made, on a machine with four GPUs."""
+
+    NVMLError = NVMLError
+
+    def __init__(self, *, driver: bool = True, silent: tuple[int, ...] = ()) -> None:
+        super().__init__(open=0, driver=driver, silent=silent)
+
+    def nvmlInit(self) -> None:  # noqa: N802
+        if not self.driver:
+            raise NVMLError("Driver Not Loaded")
+        self.open += 1
+
+    def nvmlShutdown(self) -> None:  # noqa: N802
+        self.open -= 1
+
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+        return 4
+
+    def nvmlDeviceGetHandleByIndex(self, number: int) -> int:  # noqa: N802
+        return number
+
+    def nvmlDeviceGetHandleByUUID(self, name: str) -> int:  # noqa: N802
+        if not name.startswith("GPU-"):
+            raise NVMLError("Not Found")
+        return int(name.removeprefix("GPU-"))
+
+    def nvmlDeviceGetIndex(self, handle: int) -> int:  # noqa: N802
+        return handle
+
+    def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:  # noqa: N802
+        if handle in self.silent:
+            raise NVMLError("Not Supported")
+        return SimpleNamespace(gpu=90 + handle, memory=0)
+
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:  # noqa: N802
+        return SimpleNamespace(used=10 + handle, total=100)
+
+
+def numbers(monkeypatch: pytest.MonkeyPatch, nvml: Any, count: int, visible: str | None) -> str:
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    gpus = Gpus(count, visible=visible)
+    found = [reading.name for reading in gpus.read()] if gpus.open() else []
+    gpus.close()
+    return " ".join(found)
+
+
+@pytest.mark.parametrize(
+    ("count", "visible", "found"),
+    [
+        (1, None, "0"),
+        (2, None, "0 1"),
+        (1, "3", "3"),
+        (2, "2, 1,0", "2 1"),
+        (1, "GPU-2", "2"),
+        (1, "", ""),
+        (2, "1,7", "1"),
+        (1, "MIG-1", ""),
+        (0, None, ""),
+    ],
+)
+def test_the_gpus_that_cuda_shows_us_are_read(
+    monkeypatch: pytest.MonkeyPatch, count: int, visible: str | None, found: str
+) -> None:
+    nvml = FakeNvml()
+    assert numbers(monkeypatch, nvml, count, visible) == found
+    assert nvml.open == 0
+
+
+def test_the_environment_counts_if_nobody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
+    gpus = Gpus(1)
+    assert gpus.open()
+    assert gpus.read() == [GpuReading("2", 0.92, 12, 100)]
+
+
+def test_a_gpu_that_tells_nothing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(silent=(1,)))
+    gpus = Gpus(3, visible="0,1,2")
+    assert gpus.open()
+    assert [reading.name for reading in gpus.read()] == ["0", "2"]
+
+
+def test_no_library_and_no_driver_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert numbers(monkeypatch, FakeNvml(driver=False), 1, None) == ""
+    assert numbers(monkeypatch, None, 1, None) == "", "None in sys.modules: not installed"
+
+
+def test_the_real_library_finds_no_driver_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM carries a copy of it."""
+    nvml = pytest.importorskip("vllm.third_party.pynvml")
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError:
+        assert numbers(monkeypatch, nvml, 1, None) == ""
+    else:
+        nvml.nvmlShutdown()
+        assert numbers(monkeypatch, nvml, 1, None) in {"", "0"}

@@ -1,0 +1,215 @@
+"""Is the engine kept full, and no fuller? Against a model of its scheduler, and by laws."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_worker.flow.admission import Admission, Bounds, Seen
+from dragoman_worker.ports import EngineLimits, EngineReadings
+from dragoman_worker.settings import LimitsSettings
+from support.simulated_engine import BLOCK, Engine, Run, texts
+
+ENGINE = EngineLimits(64, 2048, 4096, 10_000)
+
+
+def seen(
+    running: int = 64,
+    waiting: int = 0,
+    usage: float | None = 0.5,
+    preemptions: int = 0,
+    *,
+    tokens: int = 12_000,
+    hold_back: bool = True,
+) -> Seen:
+    return Seen(EngineReadings(running, waiting, usage, preemptions), tokens, hold_back)
+
+
+def backlog(
+    seqs: int, blocks: int, seed: int = 1, *, long_share: float = 0.0, unlimited: bool = False
+) -> Run:
+    """30 s of work without end; `unlimited` in tokens and unsteered, as a plain client would."""
+    engine = Engine(seqs, blocks)
+    limits = LimitsSettings(tokens_in_engine=10**9) if unlimited else LimitsSettings()
+    admission = Admission(limits, engine.limits)
+    work = texts(seed, long_share=long_share)
+    return Run(engine, work, admission, steered=not unlimited).until(30)
+
+
+# --- in an engine ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("long_share", [0.0, 0.1])
+@pytest.mark.parametrize(("seqs", "blocks"), [(64, 400), (128, 800), (16, 200)])
+def test_throughput_is_kept_and_preemptions_die_down(
+    seqs: int, blocks: int, long_share: float
+) -> None:
+    steered = backlog(seqs, blocks, long_share=long_share)
+    flooded = backlog(seqs, blocks, long_share=long_share, unlimited=True)
+    assert steered.tokens_a_second(10) >= 0.85 * flooded.tokens_a_second(10)
+    assert steered.engine.preemptions <= max(3, 0.3 * flooded.engine.preemptions)
+    if not long_share:
+        late = steered.engine.preemptions - engine_preemptions(steered, 20)
+        assert late <= 0.1 * sum(at > 20 for at, _ in steered.done) + 1
+
+
+def test_a_reservation_of_all_that_may_be_written_starves_no_short_text() -> None:
+    steered, engine = backlog(64, 400), Engine(64, 400)
+    pessimist = LimitsSettings(tokens_in_engine=400 * BLOCK)
+    by_reservation = Run(engine, texts(1), Admission(pessimist, engine.limits)).until(30)
+    assert steered.tokens_a_second(10) >= 1.6 * by_reservation.tokens_a_second(10)
+
+
+def test_an_engine_with_room_for_all_its_sequences_runs_them_all() -> None:
+    run = backlog(64, 2000)
+    late = [readings for at, _, _, readings in run.ticks if at > 20]
+    assert min(readings.running for readings in late) >= 55
+    assert run.engine.preemptions == 0
+    assert run.ticks[-1][1] == 77, "and the bound in items is not touched"
+
+
+@pytest.mark.parametrize("tokens", [None, 10**9])
+def test_never_do_hundreds_wait_inside(tokens: int | None) -> None:
+    """With all tokens let in, by a setting that nobody may steer, the items alone must answer."""
+    engine = Engine(512, 800)
+    admission = Admission(LimitsSettings(tokens_in_engine=tokens), engine.limits)
+    run = Run(engine, texts(3), admission).until(25)
+    waiting = [readings.waiting for at, _, _, readings in run.ticks if at > 10]
+    margin = 615 - 512
+    assert sum(waiting) / len(waiting) <= 1.2 * margin
+    if tokens is None:
+        assert max(waiting) <= margin
+
+
+def test_texts_that_grow_longer_are_answered_before_long() -> None:
+    """The overcommitment learnt from short answers is given up as answers fill their budgets."""
+    engine = Engine(64, 600)
+    short = itertools.islice(texts(1, shortest=5, longest=20), 8_000)
+    work = itertools.chain(short, texts(2, shortest=150, longest=200))
+    run = Run(engine, work, Admission(LimitsSettings(), engine.limits)).until(80)
+    half, end = (engine_preemptions(run, after) for after in (60, 80))
+    assert end - half <= 0.1 * sum(at > 60 for at, _ in run.done) + 3
+
+
+def engine_preemptions(run: Run, at: float) -> int:
+    return max(readings.preemptions for when, _, _, readings in run.ticks if when <= at)
+
+
+@given(
+    seqs=st.integers(1, 96),
+    blocks=st.integers(20, 1500),
+    seed=st.integers(0, 1_000),
+    long_share=st.sampled_from([0.0, 0.02]),
+)
+def test_bounds_stay_between_floor_and_ceiling_and_work_goes_on(
+    seqs: int, blocks: int, seed: int, long_share: float
+) -> None:
+    engine = Engine(seqs, max(blocks, 170))  # the longest text fits, as vLLM makes sure
+    admission = Admission(LimitsSettings(), engine.limits)
+    run = Run(engine, texts(seed, long_share=long_share), admission).until(6)
+    kv = engine.limits.kv_cache_tokens
+    for _, items, tokens, _ in run.ticks:
+        assert 1 <= items <= seqs * 1.2 + 1
+        assert 0.1 * kv - 1 <= tokens <= 8 * kv + 1
+    assert run.done or run.now < 6 or seqs == 1
+
+
+# --- tick by tick ---------------------------------------------------------------------------------
+
+
+@given(
+    ticks=st.lists(
+        st.tuples(
+            st.integers(0, 64),
+            st.integers(0, 400),
+            st.floats(0, 1),
+            st.integers(0, 30),
+            st.integers(0, 200_000),
+            st.booleans(),
+        ),
+        max_size=200,
+    )
+)
+def test_no_readings_lead_out_of_the_bounds(
+    ticks: list[tuple[int, int, float, int, int, bool]],
+) -> None:
+    admission, preemptions = Admission(LimitsSettings(), ENGINE), 0
+    for running, waiting, usage, preempted, tokens, hold_back in ticks:
+        preemptions += preempted
+        bounds = admission.steer(
+            seen(running, waiting, usage, preemptions, tokens=tokens, hold_back=hold_back)
+        )
+        assert 8 <= bounds.items <= 77
+        assert 1_000 <= bounds.tokens <= 80_000
+
+
+def test_bounds_start_from_the_engines_limits() -> None:
+    assert Admission(LimitsSettings(), ENGINE).bounds == Bounds(77, 12_000)
+
+
+@pytest.mark.parametrize(
+    ("seqs", "fill", "items"), [(1, 1.2, 2), (2, 1.2, 3), (10, 1.2, 12), (5, 1.0, 5)]
+)
+def test_a_place_is_taken_at_once_in_the_smallest_engine_too(
+    seqs: int, fill: float, items: int
+) -> None:
+    engine = EngineLimits(seqs, 2048, 4096, 10_000)
+    assert Admission(LimitsSettings(engine_fill=fill), engine).bounds.items == items
+
+
+def test_what_a_person_has_set_is_never_steered() -> None:
+    admission = Admission(LimitsSettings(items_in_engine=9, tokens_in_engine=700), ENGINE)
+    for number in range(50):
+        assert admission.steer(seen(1, 60, 1.0, 5 * number)) == Bounds(9, 700)
+        assert admission.steer(seen(64, 0, 0.01, 5 * number)) == Bounds(9, 700)
+
+
+def test_an_engine_that_tells_nothing_is_left_as_it_is() -> None:
+    admission = Admission(LimitsSettings(), ENGINE)
+    for _ in range(50):
+        assert admission.steer(seen(0, 300, None)) == Bounds(77, 12_000)
+
+
+def test_tokens_rise_only_if_they_are_what_holds_back() -> None:
+    def after(**changed: Any) -> int:
+        admission = Admission(LimitsSettings(), ENGINE)
+        for _ in range(20):
+            admission.steer(seen(**{"running": 40, **changed}))
+        return admission.bounds.tokens
+
+    assert after() > 20_000
+    assert after(hold_back=False) == 12_000, "nobody waits, or the items are full"
+    assert after(waiting=20) == 12_000, "the engine has enough to choose from"
+
+
+def test_one_preemption_is_answered_once() -> None:
+    """Until the bound has taken effect, more news of the same crowd is no news."""
+    admission = Admission(LimitsSettings(), ENGINE)
+    admission.steer(seen(usage=0.95))
+    cut = admission.steer(seen(60, 4, 1.0, 3, tokens=12_000)).tokens
+    assert 11_000 < cut < 11_500
+    for number in range(4, 10):
+        assert admission.steer(seen(60, 4, 1.0, number, tokens=11_900)).tokens == cut
+    assert admission.steer(seen(60, 4, 1.0, 10, tokens=cut)).tokens < cut
+
+
+def test_what_is_on_its_way_into_the_engine_or_out_is_no_crowd() -> None:
+    """A slow event loop has answers that it has not read; fewer items would starve the engine."""
+    admission = Admission(LimitsSettings(), ENGINE)
+    on_the_way = EngineReadings(24, 50, 0.1, 0, in_transit=45)
+    for _ in range(50):
+        bounds = admission.steer(Seen(on_the_way, 12_000, tokens_hold_back=False))
+        assert bounds.items == 77
+
+
+def test_a_burst_of_prompts_does_not_throw_the_items_down() -> None:
+    admission = Admission(LimitsSettings(), ENGINE)
+    assert admission.steer(seen(5, 72)).items == 69
+    assert admission.steer(seen(50, 19)).items == 63
+    for _ in range(10):
+        admission.steer(seen(64, 5))
+    assert admission.bounds.items == 77

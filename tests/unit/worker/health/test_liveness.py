@@ -1,0 +1,180 @@
+"""Does a watch see what is stuck, and look away while a server is waited for?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from dragoman_connections.settings import KafkaSettings
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import Unavailable
+from dragoman_worker.flow.permits import Permits
+from dragoman_worker.health.liveness import FAILS_S, REMEDY_S, watches_of
+from dragoman_worker.health.watchdog import Watchdog
+from dragoman_worker.job.outages import Outages
+from dragoman_worker.job.worker import Worker
+from dragoman_worker.kafka import committer, group_consumer
+from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Room
+from dragoman_worker.process.exit_limits import ENDS_S
+from support.core import Core
+from support.fake_consumer import TOPIC, FakeConsumer
+
+ATTEMPT_S = 50.0
+LONG_S = int(ATTEMPT_S + ENDS_S) + 5
+
+
+class Bench:
+    """A replica that is not running, its parts as a test wants them, and a clock it moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
+        self.consumer = FakeConsumer()
+        monkeypatch.setattr(group_consumer, "AIOKafkaConsumer", lambda **_: self.consumer)
+        self.core = Core()
+        self.worker: Worker = self.core.build()[2]
+        self.permits: Permits = self.core.permits
+        self.outages = Outages()
+        self.waiting: list[asyncio.Task[None]] = []
+        self.rebuilds: list[str] = []
+        self.ended: list[str] = []
+        self.now = 0.0
+        self.source = KafkaSource(
+            KafkaSettings(topics=(TOPIC,)),
+            partition_span=100,
+            client_id="w1",
+            metrics=Metrics(CollectorRegistry()),
+        )
+        monkeypatch.setattr(self.source, "rebuild", self.rebuilds.append)
+        watches = watches_of(
+            self.worker,
+            self.source,
+            self.permits,
+            self.core.in_hand,
+            self.outages,
+            attempt_timeout_s=ATTEMPT_S,
+        )
+        self.dog = Watchdog(
+            watches, end=lambda why: self.ended.append(str(why)), clock=lambda: self.now
+        )
+
+    async def start(self) -> None:
+        await self.source.start(Deadline.after(5))
+        await self.consumer.rebalance([0])
+
+    def run(self, seconds: float, *, polling: bool = True) -> list[str]:
+        """The names of the watches that fail in the end."""
+        for _ in range(int(seconds)):
+            self.now += 1.0
+            if polling:
+                self.worker.polled_at += 1.0
+            self.dog.tick()
+        return [name for name, well in self.dog.checks().items() if not well]
+
+    async def fails(self, server: str) -> None:
+        """The server goes away for as long as the bench lives."""
+
+        async def call() -> None:
+            raise Unavailable("away")
+
+        self.waiting.append(asyncio.create_task(self.outages.until_available(server, call)))
+        await asyncio.sleep(0)
+        assert self.outages.of(server)
+
+
+@pytest.fixture
+async def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    made = Bench(monkeypatch)
+    await made.start()
+    yield made
+    for waiting in made.waiting:
+        waiting.cancel()
+    await made.source.close()
+
+
+async def test_an_idle_worker_is_well_for_ever(bench: Bench) -> None:
+    assert bench.run(5 * LONG_S) == []
+    assert (bench.rebuilds, bench.ended) == ([], [])
+
+
+async def test_a_poll_loop_that_stands_still_ends_the_worker(bench: Bench) -> None:
+    assert bench.run(ENDS_S - 2, polling=False) == ["poll loop"]
+    assert bench.ended == []
+    bench.run(5, polling=False)
+    assert "poll loop" in bench.ended[0]
+
+
+async def test_a_dead_consumer_that_nobody_replaces_is_named(bench: Bench) -> None:
+    bench.consumer.fetch_ended.set_result(None)
+    assert bench.run(FAILS_S) == ["consumer"]
+
+
+async def test_records_that_are_not_delivered_ask_for_a_new_consumer(bench: Bench) -> None:
+    bench.consumer.fill(0, 5)
+    assert bench.run(REMEDY_S + 2) == []
+    assert len(bench.rebuilds) == 1
+    assert bench.run(FAILS_S) == ["deliveries"]
+
+
+async def test_a_full_worker_is_not_asked_why_it_takes_nothing(bench: Bench) -> None:
+    bench.consumer.fill(0, 5)
+    bench.worker._hand.enter(TOPIC, 10_000_000)
+    assert bench.run(LONG_S) == []
+    assert bench.rebuilds == []
+
+
+async def finish_one(bench: Bench) -> None:
+    bench.consumer.fill(0, 1)
+    [delivery] = await bench.source.poll(Room(10))
+    bench.source.complete(delivery)
+
+
+async def test_finished_work_that_nobody_commits_is_named(bench: Bench) -> None:
+    await finish_one(bench)
+    assert bench.run(FAILS_S + 2) == ["commits"]
+    assert len(bench.rebuilds) == 1
+    await bench.source.commit()
+    assert bench.run(2) == []
+
+
+async def test_commits_that_no_broker_takes_are_waited_for(bench: Bench) -> None:
+    await finish_one(bench)
+    bench.consumer.commit_failures.append(TimeoutError())
+    await bench.source.commit()
+    assert bench.run(LONG_S) == []
+    assert (bench.rebuilds, bench.ended) == ([], [])
+
+
+async def test_an_item_that_stays_past_its_attempt_s_timeout_is_named(bench: Bench) -> None:
+    await bench.permits.acquire("a1", 10)
+    assert bench.run(ATTEMPT_S + FAILS_S - 2) == []
+    assert bench.run(4) == ["items in the engine"]
+    bench.run(ENDS_S)
+    assert "items in the engine" in bench.ended[0]
+
+
+async def test_items_that_come_and_go_alike_are_no_stuck_item(bench: Bench) -> None:
+    for _ in range(6):
+        permit = await bench.permits.acquire("a1", 10)
+        assert bench.run(ATTEMPT_S) == []
+        bench.permits.release(permit)
+
+
+async def test_jobs_that_wait_for_redis_are_not_stuck(bench: Bench) -> None:
+    await bench.fails("store")
+    bench.core.in_hand.enter(("a1", "f", 0), None)
+    await bench.permits.acquire("a1", 10)
+    assert bench.run(2 * LONG_S) == []
+    assert bench.ended == []
+
+
+async def test_a_job_that_does_not_end_while_all_servers_answer_is_named(bench: Bench) -> None:
+    bench.core.in_hand.enter(("a1", "f", 0), None)
+    assert bench.run(FAILS_S + 2) == ["jobs being ended"]
+    await bench.fails("dead letters")
+    assert bench.run(2) == []
+    await asyncio.sleep(0)

@@ -1,0 +1,123 @@
+"""Are the gauges set that no event sets, and does admission reach the permits?"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from dragoman_worker.engines.echo import EchoEngine
+from dragoman_worker.engines.gpu import GpuReading
+from dragoman_worker.flow.admission import Admission, steering
+from dragoman_worker.flow.permits import Permits
+from dragoman_worker.health.sampler import Reading
+from dragoman_worker.job.in_flight import InHand, Step
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import EngineLimits, EngineReadings
+from dragoman_worker.settings import EngineSettings, LimitsSettings
+from support.waiting import eventually
+
+
+class Desk:
+    """One replica's parts, none of which does anything."""
+
+    def __init__(self, *, queued: int = 0, lag: int = 0) -> None:
+        self.metrics = Metrics(CollectorRegistry())
+        self.permits = Permits(items=20, tokens=1_000)
+        self.in_hand = InHand()
+        self.engine = EchoEngine(
+            EngineSettings(kind="echo", options={"max_num_seqs": 16}),
+        )
+        source: Any = SimpleNamespace(
+            cut_off=False,
+            queued=lambda: queued,
+            lag=lambda: lag,
+            lags=lambda: {"jobs": lag},
+            commit_age_s=lambda: 0.5,
+        )
+        self.reading = Reading(
+            self.metrics, source, self.permits, self.in_hand, self.engine, most_items=20
+        )
+
+    def page(self) -> list[str]:
+        return generate_latest(self.metrics.registry).decode().splitlines()
+
+
+async def told(desk: Desk, *lines: str) -> None:
+    """Wait until a page has all of them."""
+    task = asyncio.create_task(desk.reading.forever(lambda: {"engine": True}))
+    try:
+        await eventually(lambda: set(lines) <= set(desk.page()), timeout_s=10, what=str(lines))
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_an_idle_worker_waits_for_jobs() -> None:
+    desk = Desk()
+    await told(
+        desk,
+        'dragoman_bottleneck{cause="queue_empty"} 1.0',
+        "dragoman_ready 1.0",
+        "dragoman_feed_wait_seconds_total 0.0",
+        "dragoman_admission_items 20.0",
+        "dragoman_commit_age_seconds 0.5",
+    )
+
+
+async def test_time_without_work_counts_while_there_is_work() -> None:
+    desk = Desk(queued=5_000, lag=5_040)
+    for number in range(40):
+        desk.in_hand.enter((f"j{number}", "", 0), None).enter(Step.TAKE)
+    await told(
+        desk,
+        'dragoman_bottleneck{cause="feed"} 1.0',
+        "dragoman_feed_wait_seconds_total 1.0",
+        'dragoman_jobs_in_step{step="take"} 40.0',
+        'dragoman_load{reading="queued"} 5040.0',
+        "dragoman_queue_depth_jobs 5040.0",
+    )
+
+
+async def test_gpus_are_read_beside_the_loop_and_closed() -> None:
+    desk, closed = Desk(), []
+    gpus: Any = SimpleNamespace(
+        open=lambda: True,
+        read=lambda: [GpuReading("3", 0.5, 10, 20)],
+        close=lambda: closed.append(1),
+    )
+    task = asyncio.create_task(desk.reading.gpus_forever(gpus))
+    await told(
+        desk,
+        'dragoman_gpu_busy_ratio{gpu="3"} 0.5',
+        'dragoman_gpu_memory_used_bytes{gpu="3"} 10.0',
+        'dragoman_load{reading="gpu_busy"} 0.5',
+    )
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert closed == [1]
+
+
+async def test_without_a_gpu_nothing_is_read_for_ever() -> None:
+    gpus: Any = SimpleNamespace(open=lambda: False, close=lambda: None)
+    async with asyncio.timeout(5):
+        await Desk().reading.gpus_forever(gpus)
+
+
+async def test_the_permits_follow_the_engine() -> None:
+    limits = EngineLimits(64, 2048, 4096, 10_000)
+    crowded = EngineReadings(20, 57, 1.0, 0)
+    engine: Any = SimpleNamespace(limits=limits, readings=lambda: crowded)
+    admission = Admission(LimitsSettings(), limits)
+    permits = Permits(items=admission.bounds.items, tokens=admission.bounds.tokens)
+    task = asyncio.create_task(steering(admission, permits, engine))
+    await eventually(lambda: permits.items < 70, timeout_s=5, what="fewer items")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -1,0 +1,97 @@
+"""Is what can be tried again tried again, as often as allowed and no oftener?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from dragoman_worker.errors import EngineFailed, EngineStumbled, Halt, JobError, Unavailable
+from dragoman_worker.job.retry import RetryPolicy
+from support.waiting import eventually
+
+AT_ONCE = RetryPolicy(attempts=3, initial_s=0, max_s=0)
+
+
+def failing(*outcomes: BaseException | str) -> tuple[Callable[[int], Awaitable[str]], list[int]]:
+    """An attempt that ends as listed, and the numbers it was called with."""
+    numbers: list[int] = []
+    left = list(outcomes)
+
+    async def attempt(number: int) -> str:
+        numbers.append(number)
+        outcome = left.pop(0)
+        if isinstance(outcome, str):
+            return outcome
+        raise outcome
+
+    return attempt, numbers
+
+
+async def test_a_success_needs_one_attempt() -> None:
+    attempt, numbers = failing("ok")
+    assert await AT_ONCE.run(attempt) == "ok"
+    assert numbers == [1]
+
+
+async def test_attempts_are_counted_from_one_until_one_succeeds() -> None:
+    attempt, numbers = failing(EngineStumbled(), EngineStumbled(), "ok")
+    assert await AT_ONCE.run(attempt) == "ok"
+    assert numbers == [1, 2, 3]
+
+
+@pytest.mark.parametrize("attempts", [1, 2, 3, 5])
+async def test_the_last_error_is_raised_when_the_attempts_are_used_up(attempts: int) -> None:
+    attempt, numbers = failing(*(EngineStumbled(str(number)) for number in range(1, 10)))
+    with pytest.raises(EngineStumbled, match=str(attempts)):
+        await RetryPolicy(attempts=attempts, initial_s=0, max_s=0).run(attempt)
+    assert numbers == list(range(1, attempts + 1))
+
+
+@pytest.mark.parametrize(
+    "error", [EngineFailed("no"), Halt("no"), Unavailable("no"), ValueError("no")]
+)
+@pytest.mark.parametrize("before", [0, 1])
+async def test_whatever_asking_again_does_not_help_is_raised_at_once(
+    error: Exception, before: int
+) -> None:
+    attempt, numbers = failing(*(EngineStumbled() for _ in range(before)), error, "never")
+    with pytest.raises(type(error), match="no"):
+        await AT_ONCE.run(attempt)
+    assert len(numbers) == before + 1
+
+
+@pytest.mark.parametrize("before", [0, 1])
+async def test_a_cancellation_passes_through(before: int) -> None:
+    attempt, numbers = failing(*(EngineStumbled() for _ in range(before)), asyncio.CancelledError())
+    with pytest.raises(asyncio.CancelledError):
+        await AT_ONCE.run(attempt)
+    assert len(numbers) == before + 1
+
+
+async def test_a_cancellation_during_the_back_off_ends_it() -> None:
+    attempt, numbers = failing(EngineStumbled(), "never")
+    task = asyncio.create_task(RetryPolicy(attempts=3, initial_s=3_600, max_s=3_600).run(attempt))
+    await eventually(lambda: numbers, timeout_s=5, what="the first attempt")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert numbers == [1]
+
+
+@pytest.mark.parametrize("initial_s", [0.2, 4.0, 50.0])
+async def test_back_offs_grow_with_full_jitter_up_to_their_bound(
+    initial_s: float, sleeps: list[float]
+) -> None:
+    policy = RetryPolicy(attempts=6, initial_s=initial_s, max_s=5.0)
+    for _ in range(200):
+        attempt, _ = failing(*(EngineStumbled() for _ in range(6)))
+        with pytest.raises(JobError):
+            await policy.run(attempt)
+    rounds = [sleeps[start : start + 5] for start in range(0, len(sleeps), 5)]
+    assert len(rounds) == 200
+    for number, waits in enumerate(zip(*rounds, strict=True)):
+        bound = min(5.0, initial_s * 2 ** max(0, number - 1))
+        assert 0 <= min(waits) < bound / 4
+        assert bound * 3 / 4 < max(waits) <= bound

@@ -1,0 +1,184 @@
+"""The journal names what was being opened, at whatever store the process was killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_worker.process.crashes import Crashes
+from dragoman_worker.process.journal import (
+    TABLE_SLOTS,
+    Entry,
+    Slots,
+    Stage,
+    journal_file,
+    table_file,
+)
+
+SLOTS = 3
+SIZE = 8 + SLOTS * 320
+STAGES = st.sampled_from(Stage)
+NAMES = st.builds(
+    lambda topic, partition, offset, ms: f"{topic}/{partition}/{offset}@{ms}",
+    st.text("abcXYZ019._-", min_size=1, max_size=249),
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 2**63 - 1),
+    st.integers(-(2**63), 2**63 - 1),
+)
+
+
+class Killed(Exception):
+    """The process ends between two bytes."""
+
+
+class Memory(bytearray):
+    """Bytes that are stored one at a time, until no more are allowed."""
+
+    stores = 10**9
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        if isinstance(at, slice):
+            for place, byte in zip(range(at.start, at.stop), value, strict=True):
+                self[place] = byte
+            return
+        if self.stores == 0:
+            raise Killed
+        self.stores -= 1
+        super().__setitem__(at, value)
+
+
+OPERATIONS = st.lists(
+    st.tuples(st.integers(0, SLOTS - 1), st.none() | st.tuples(NAMES, STAGES)), max_size=8
+)
+
+
+@given(operations=OPERATIONS, stores=st.integers(0, 2_000))
+def test_killed_at_any_store_it_names_what_was_open_before_or_after_that_step(
+    operations: list[Any], stores: int
+) -> None:
+    memory = Memory(SIZE)
+    slots, open_now = Slots(memory), dict[int, Entry]()
+    memory.stores = stores
+    for slot, opened in operations:
+        before = dict(open_now)
+        open_now.pop(slot, None)
+        emptied = dict(open_now)
+        if opened is not None:
+            open_now[slot] = Entry(*opened)
+        try:
+            slots.clear(slot) if opened is None else slots.put(slot, Entry(*opened))
+        except Killed:
+            allowed = [list(each.values()) for each in (before, emptied, open_now)]
+            assert sorted(slots.entries()) in [sorted(each) for each in allowed]
+            return
+        assert sorted(slots.entries()) == sorted(open_now.values())
+
+
+def test_killed_while_a_filled_slot_is_filled_again_it_names_one_record_or_none() -> None:
+    before, after = Entry("topic/0/7@1", Stage.READING), Entry("another/3/123@22", Stage.PLANNING)
+    stores = 0
+    while True:
+        memory = Memory(SIZE)
+        slots = Slots(memory)
+        slots.put(0, before)
+        memory.stores = stores
+        try:
+            slots.put(0, after)
+        except Killed:
+            assert slots.entries() in ([before], [], [after])
+            stores += 1
+            continue
+        assert slots.entries() == [after]
+        assert stores > len(after.name)
+        return
+
+
+@given(damage=st.binary(max_size=SIZE + 400))
+def test_any_bytes_can_be_read(damage: bytes) -> None:
+    slots = Slots(bytearray(damage))
+    assert len(slots.entries()) <= len(slots)
+    assert slots.generation >= 0
+
+
+@given(damage=st.binary(min_size=4 + 10, max_size=300))
+def test_a_damaged_slot_hides_no_other(damage: bytes) -> None:
+    memory = bytearray(SIZE)
+    slots = Slots(memory)
+    slots.put(2, Entry("whole", Stage.READING))
+    memory[8 : 8 + 1 + len(damage)] = b"\x01" + damage  # a slot that counts, of whatever it holds
+    assert slots.entries()[-1] == Entry("whole", Stage.READING)
+
+
+@given(name=st.text(max_size=1_000))
+def test_a_name_of_any_length_has_a_slot_of_its_own(name: str) -> None:
+    memory = bytearray(SIZE)
+    Slots(memory).put(1, Entry(name or "x", Stage.READING))
+    assert len(Slots(memory).entries()) == 1
+    assert not any(memory[8 + 2 * 320 :])
+
+
+def test_the_longest_place_is_kept_whole(tmp_path: Path) -> None:
+    name = f"{'t' * 249}/{2**31 - 1}/{2**63 - 1}@{-(2**63)}"
+    Slots.create(tmp_path / "j", SLOTS).put(2, Entry(name, Stage.PLANNING, 3))
+    assert Slots.open(tmp_path / "j").entries() == [Entry(name, Stage.PLANNING, 3)]
+
+
+# --- the supervisor's counts ----------------------------------------------------------------------
+
+
+def died_opening(folder: Path, number: int, *names: str, stage: Stage = Stage.READING) -> None:
+    journal = Slots.create(journal_file(folder, number), 64)
+    for slot, name in enumerate(names):
+        journal.put(slot, Entry(name, stage))
+
+
+def told(folder: Path) -> dict[str, int]:
+    """What a replica that starts now is told."""
+    return {entry.name: entry.crashes for entry in Slots.open(table_file(folder)).entries()}
+
+
+def test_crashes_are_counted_once_each_and_told_to_all(tmp_path: Path) -> None:
+    crashes, seen = Crashes(tmp_path), list[Entry]()
+    died_opening(tmp_path, 0, "a", "b")
+    crashes.replica_ended(0, seen.append)
+    crashes.replica_ended(0, seen.append)  # it died again before it had a journal
+    died_opening(tmp_path, 7, "a", stage=Stage.PLANNING)
+    crashes.replica_ended(7, seen.append)
+    assert told(tmp_path) == {"a": 2, "b": 1}
+    assert seen[-1] == Entry("a", Stage.PLANNING, 2)
+    crashes.forget("b")
+    crashes.forget("never heard of")
+    assert told(tmp_path) == {"a": 2}
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x01", b"\xff" * 20_000])
+def test_a_damaged_journal_counts_nothing_and_stops_nothing(tmp_path: Path, damage: bytes) -> None:
+    crashes = Crashes(tmp_path)
+    journal_file(tmp_path, 0).write_bytes(damage)
+    crashes.replica_ended(0, lambda _: None)
+    assert told(tmp_path) == {}
+
+
+def test_without_a_folder_nothing_is_counted_and_nothing_stops(tmp_path: Path) -> None:
+    crashes = Crashes(tmp_path / "gone")
+    assert not crashes.published
+    crashes.replica_ended(0, lambda _: None)
+    crashes.forget("a")
+
+
+def test_the_counts_are_bounded_and_keep_the_worst(tmp_path: Path) -> None:
+    crashes = Crashes(tmp_path)
+    for _ in range(3):
+        died_opening(tmp_path, 0, "bad")
+        crashes.replica_ended(0, lambda _: None)
+    for batch in range(10):
+        died_opening(tmp_path, 0, *(f"{batch}-{number}" for number in range(60)))
+        crashes.replica_ended(0, lambda _: None)
+    found = told(tmp_path)
+    assert len(found) == TABLE_SLOTS
+    assert found["bad"] == 3
+    assert "9-59" in found

@@ -1,0 +1,328 @@
+"""Does every store call get its own reply, however many travel together and whatever fails?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import redis.exceptions as problems
+from redis._parsers.base import BaseParser
+from structlog.testing import capture_logs
+
+from dragoman_connections.redis_access.calls import Answer, Call, Command
+from dragoman_worker.errors import Halt, Unavailable
+from dragoman_worker.stores.durability import confirmation_for
+from dragoman_worker.stores.pipeline import MAX_COMMANDS, Pipeline
+from support.waiting import eventually
+
+
+class FakeTransport:
+    """Answers every command with itself, unless a test has other plans."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[Command]] = []
+        self.confirm: Callable[[Call], Any] = lambda call: None
+        self.answer: Callable[[Command], Any] = lambda command: command
+        self.before: Callable[[], Any] = lambda: None
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def send(
+        self, calls: Sequence[Call], confirmation: Command | None = None
+    ) -> list[Answer]:
+        self.sent.append([command for call in calls for command in call.commands])
+        await self.gate.wait()
+        self.before()
+        return [
+            Answer([self.answer(command) for command in call.commands], self.confirm(call))
+            for call in calls
+        ]
+
+
+@pytest.fixture
+def transport() -> FakeTransport:
+    return FakeTransport()
+
+
+@pytest.fixture
+async def pipeline(transport: FakeTransport) -> AsyncIterator[Pipeline]:
+    made = Pipeline(transport)
+    made.start()
+    yield made
+    await made.close()
+
+
+async def within(call: Any) -> Any:
+    return await asyncio.wait_for(call, 5)
+
+
+def reply(line: str) -> Exception:
+    """An error reply, as redis-py makes it of the server's line."""
+    parse: Any = BaseParser.parse_error
+    made: Exception = parse(line)
+    return made
+
+
+async def test_calls_of_one_turn_share_a_round_trip(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    calls = [pipeline.call([("A", number), ("B", number)]) for number in range(300)]
+    replies = await within(asyncio.gather(*calls))
+    assert replies == [[("A", number), ("B", number)] for number in range(300)]
+    assert len(transport.sent) == 1
+
+
+async def test_a_round_trip_has_a_bound_and_none_is_left_behind(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    calls = [pipeline.call([("A", number)]) for number in range(3 * MAX_COMMANDS + 1)]
+    replies = await within(asyncio.gather(*calls))
+    assert replies == [[("A", number)] for number in range(3 * MAX_COMMANDS + 1)]
+    assert max(map(len, transport.sent)) <= MAX_COMMANDS
+
+
+async def test_while_one_round_trip_waits_the_next_is_under_way(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.gate.clear()
+    first = asyncio.create_task(pipeline.call([("A",)]))
+    await eventually(lambda: len(transport.sent) == 1, timeout_s=5, what="the first")
+    second = asyncio.create_task(pipeline.call([("B",)]))
+    await eventually(lambda: len(transport.sent) == 2, timeout_s=5, what="the second")
+    transport.gate.set()
+    assert await within(asyncio.gather(first, second)) == [[("A",)], [("B",)]]
+
+
+async def test_a_script_forgotten_again_at_once_is_waited_for(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.answer = lambda _: reply("NOSCRIPT No matching script.")
+    with pytest.raises(Unavailable):
+        await within(pipeline.call([("A",)]))
+
+
+SCRIPT = "script: 0f3b, on @user_script:50."
+REFUSED_NOW = [
+    "OOM command not allowed when used memory > 'maxmemory'.",
+    f"OOM command not allowed when used memory > 'maxmemory'. {SCRIPT}",
+    "READONLY You can't write against a read only replica.",
+    f"READONLY You can't write against a read only replica. {SCRIPT}",
+    "LOADING Redis is loading the dataset in memory",
+    "MISCONF Redis is configured to save RDB snapshots, but it's unable to persist to disk.",
+    f"MISCONF Errors writing to the AOF file: No space left on device {SCRIPT}",
+    "NOREPLICAS Not enough good replicas to write.",
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+    "CLUSTERDOWN The cluster is down",
+    "TRYAGAIN Multiple keys request during rehashing of slot",
+    "ERR max number of clients reached",
+    "NOPERM this user has no permissions to run the 'evalsha' command",
+    f"ERR The user executing the script can't run this command or subcommand {SCRIPT}",
+    f"ERR ACL failure in script: User d has no permissions to run the 'hset' command {SCRIPT}",
+    # Redis 6 wraps what a command inside a script was refused with
+    *(
+        f"ERR Error running script (call to f_0f3b): @user_script:50: @user_script: 50: -{line}"
+        for line in (
+            "OOM command not allowed when used memory > 'maxmemory'.",
+            "READONLY You can't write against a read only replica.",
+            "MISCONF Redis is configured to save RDB snapshots",
+            "NOPERM The user executing the script can't run this command or subcommand",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("line", REFUSED_NOW)
+async def test_a_server_that_cannot_serve_now_is_unavailable(
+    line: str, pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.answer = lambda _: reply(line)
+    with pytest.raises(Unavailable):
+        await within(pipeline.call([("A",)]))
+
+
+async def test_a_password_that_is_refused_ends_the_process(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.answer = lambda _: reply("WRONGPASS invalid username-password pair")
+    with pytest.raises(Halt, match=r"redis\.url: .*invalid username-password"):
+        await within(pipeline.call([("A",)]))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "WRONGTYPE Operation against a key holding the wrong kind of value",
+        f"WRONGTYPE Operation against a key holding the wrong kind of value {SCRIPT}",
+        "ERR unknown command 'EVALHSA'",
+        "ERR user_script:3: attempt to index a nil value (the READONLY flag of a table)",
+    ],
+)
+async def test_a_command_the_server_will_never_take_is_a_defect(
+    line: str, pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.answer = lambda _: reply(line)
+    with pytest.raises(problems.ResponseError):
+        await within(pipeline.call([("A",)]))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        problems.ConnectionError("refused"),
+        problems.TimeoutError("slow"),
+        problems.BusyLoadingError("loading"),
+        ConnectionResetError("reset"),
+        TimeoutError(),
+    ],
+)
+async def test_a_server_out_of_reach_is_unavailable_to_all_and_then_back(
+    error: Exception, pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    def fail() -> None:
+        raise error
+
+    transport.before = fail
+    calls = [asyncio.create_task(pipeline.call([("A", number)])) for number in range(3)]
+    outcomes = await within(asyncio.gather(*calls, return_exceptions=True))
+    assert [type(outcome) for outcome in outcomes] == [Unavailable] * 3
+    transport.before = lambda: None
+    assert await within(pipeline.call([("B",)])) == [("B",)]
+
+
+async def test_a_server_that_refuses_what_is_written_is_told_of_once_and_so_is_its_recovery(
+    transport: FakeTransport, pipeline: Pipeline
+) -> None:
+    write, read = ("EVALSHA", "digest"), ("HGET", "key")
+    full = reply("OOM command not allowed when used memory > 'maxmemory'.")
+    with capture_logs() as told:
+        transport.answer = lambda command: full if command == write else command
+        for command in (write, read, write):
+            with suppress(Unavailable):
+                await within(pipeline.call([command]))
+        transport.answer = lambda command: command
+        await within(pipeline.call([write]))
+    assert [line["event"] for line in told] == ["redis_unavailable", "redis_back"]
+
+
+async def test_one_call_s_error_is_nobody_else_s(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    wrong = reply("WRONGTYPE Operation against a key holding the wrong kind of value")
+    transport.answer = lambda command: wrong if command == ("BAD", 1) else command
+    outcomes = await within(
+        asyncio.gather(
+            pipeline.call([("A", 0)]),
+            pipeline.call([("A", 1), ("BAD", 1)]),
+            pipeline.call([("A", 2)]),
+            return_exceptions=True,
+        )
+    )
+    assert outcomes == [[("A", 0)], wrong, [("A", 2)]]
+
+
+async def test_a_defect_of_the_transport_is_told_to_every_caller_and_stops_no_lane(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("a defect of the client library")
+
+    transport.before = fail
+    for _ in range(5):  # more often than there are lanes
+        with pytest.raises(RuntimeError, match="defect"):
+            await within(pipeline.call([("A",)]))
+    transport.before = lambda: None
+    assert await within(pipeline.call([("B",)])) == [("B",)]
+
+
+async def test_a_caller_that_has_gone_is_not_sent_and_moves_nobody_s_reply(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    calls = [asyncio.create_task(pipeline.call([("A", number)] * 2)) for number in range(20)]
+    await asyncio.sleep(0)
+    for call in calls[::3]:
+        call.cancel()
+    outcomes = await within(asyncio.gather(*calls, return_exceptions=True))
+    for number, outcome in enumerate(outcomes):
+        if number % 3:
+            assert outcome == [("A", number)] * 2
+        else:
+            assert isinstance(outcome, asyncio.CancelledError)
+    assert ("A", 0) not in [command for batch in transport.sent for command in batch]
+
+
+async def test_a_caller_cancelled_under_way_moves_nobody_s_reply(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.gate.clear()
+    calls = [asyncio.create_task(pipeline.call([("A", number)])) for number in range(10)]
+    await eventually(lambda: transport.sent, timeout_s=5, what="the commands on their way")
+    for call in calls[::2]:
+        call.cancel()
+    transport.gate.set()
+    outcomes = await within(asyncio.gather(*calls, return_exceptions=True))
+    assert outcomes[1::2] == [[("A", number)] for number in range(1, 10, 2)]
+
+
+async def test_closing_cancels_whoever_still_waits(transport: FakeTransport) -> None:
+    pipeline = Pipeline(transport)
+    pipeline.start()
+    transport.gate.clear()
+    under_way = asyncio.create_task(pipeline.call([("A",)]))
+    await eventually(lambda: transport.sent, timeout_s=5, what="the command on its way")
+    queued = asyncio.create_task(pipeline.call([("B",)]))
+    await pipeline.close()
+    outcomes = await within(asyncio.gather(under_way, queued, return_exceptions=True))
+    assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 2
+
+
+# --- confirmations --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("level", "command", "enough", "too_few"),
+    [
+        ("wait:2", ("WAIT", 2, 1000), [2, 3], [0, 1]),
+        ("waitaof:1", ("WAITAOF", 1, 1, 1000), [[1, 1], [1, 2]], [[0, 1], [1, 0]]),
+    ],
+)
+def test_a_level_asks_for_so_many_servers(
+    level: str, command: Command, enough: list[Any], too_few: list[Any]
+) -> None:
+    confirmation = confirmation_for(level)
+    assert confirmation is not None
+    assert confirmation.command == command
+    assert all(map(confirmation.enough, enough))
+    assert not any(map(confirmation.enough, too_few))
+
+
+async def test_what_too_few_servers_confirmed_is_unavailable_and_only_that(
+    transport: FakeTransport,
+) -> None:
+    """The shard of one call may lack its replica while another's has it."""
+    pipeline = Pipeline(transport, confirmation_for("wait:1"))
+    pipeline.start()
+    transport.confirm = lambda call: 0 if call.commands[0] == ("FINISH", "alone") else 1
+    outcomes = await within(
+        asyncio.gather(
+            pipeline.call([("FINISH", "alone")], confirmed=True),
+            pipeline.call([("FINISH", "safe")], confirmed=True),
+            pipeline.call([("FINISH", "alone")]),  # not asked for: a take
+            return_exceptions=True,
+        )
+    )
+    await pipeline.close()
+    assert isinstance(outcomes[0], Unavailable)
+    assert outcomes[1:] == [[("FINISH", "safe")], [("FINISH", "alone")]]
+
+
+async def test_a_refused_confirmation_is_told(transport: FakeTransport) -> None:
+    pipeline = Pipeline(transport, confirmation_for("wait:1"))
+    pipeline.start()
+    transport.confirm = lambda call: reply("NOPERM this user has no permissions to run 'wait'")
+    with pytest.raises(Unavailable, match="no permissions to run 'wait'"):
+        await within(pipeline.call([("FINISH",)], confirmed=True))
+    await pipeline.close()

@@ -1,0 +1,82 @@
+"""Is an engine ended that hangs, or whose end is cut short?"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from dragoman_connections.settings import load_settings
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning.measure import engine_process
+from dragoman_worker.tuning.measure.engine_process import EngineProcess, Refused
+
+KILLED = -signal.SIGKILL
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_process, "_GIVE_UP_S", 0.05)
+
+
+@asynccontextmanager
+async def deaf_engine() -> AsyncIterator[tuple[EngineProcess, Process]]:
+    """One that neither answers nor ends."""
+    ours, theirs = socket.socketpair()
+    process = await asyncio.create_subprocess_exec(
+        "sleep", "600", stdin=DEVNULL, start_new_session=True
+    )
+    with theirs:
+        try:
+            yield EngineProcess(process, *await asyncio.open_connection(sock=ours)), process
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+async def test_an_order_that_is_not_answered_ends_the_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine_process, "ORDER_S", 0.05)
+    async with asyncio.timeout(30), deaf_engine() as (engine, process):
+        with pytest.raises(Refused, match="gave no answer within 0 s") as refused:
+            await engine.ask("look")
+        assert process.returncode == KILLED
+        assert not refused.value.lasting
+
+
+async def test_a_start_that_never_ends_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(engine_process, "START_S", 0.0)
+    settings = load_settings(WorkerSettings, None, {"engine.kind": "echo"})
+    async with asyncio.timeout(30):
+        with pytest.raises(Refused, match="gave no answer within 0 s"):
+            await EngineProcess.start(settings, tmp_path / "jobs.jsonl", tmp_path / "log")
+
+
+async def test_ctrl_c_while_an_engine_closes_kills_it_all_the_same() -> None:
+    async with asyncio.timeout(30), deaf_engine() as (engine, process):
+        closing = asyncio.create_task(engine.close())
+        await asyncio.sleep(0)  # it has been told to stop, and is waited for
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        assert process.returncode == KILLED
+
+
+async def test_a_second_ctrl_c_does_not_spare_it_either() -> None:
+    async with asyncio.timeout(30), deaf_engine() as (engine, process):
+        killing = asyncio.create_task(engine.kill())
+        await asyncio.sleep(0)
+        killing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await killing
+        assert await process.wait() == KILLED

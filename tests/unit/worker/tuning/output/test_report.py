@@ -1,0 +1,80 @@
+"""Can what tune found be read at any width, and are the engine's own words told as they are?"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from dragoman_worker.tuning.knee import Choice
+from dragoman_worker.tuning.output.report import show
+from dragoman_worker.tuning.stages import Decision
+from dragoman_worker.tuning.tuner import Findings
+
+BRACKETS = "max_num_seqs: wrong [type=value_error] in [/models/x]"
+
+
+def row(sequences: int, rate: float) -> dict[str, Any]:
+    return {
+        "drive": {"items": sequences},
+        "jobs_per_s": rate,
+        "output_tokens_per_s": 123_456.0,
+        "decode_ms_per_token": 12.3,
+        "latency_ms": {"p99": 98_765.0},
+        "answer_tokens": None,
+        "jobs": 10,
+        "kv_usage_max": 0.87,
+        "gpu_busy": 99.0,
+    }
+
+
+def found(**more: Any) -> Findings:
+    spread = {"p50": 1_234, "p95": 2_345, "p99": 3_456, "max": 4_567}
+    survey = {
+        "jobs": 200,
+        "model": "[/models/x]",
+        "prompt_tokens": spread,
+        "items_a_job": spread,
+        "unplanned": 1,
+        "first_error": BRACKETS,
+    }
+    sweep = [row(256, 1_111.0), row(512, 22_222.0)]
+    return Findings(
+        survey, sweep=sweep, comparison={"chosen": sweep[1], "default": sweep[0]}, **more
+    )
+
+
+def shown(findings: Findings, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    show(console, findings)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 69, 80, 120])
+def test_sequences_rate_and_p99_are_whole_at_every_width(width: int) -> None:
+    told = shown(found(), width)
+    assert "…" not in told
+    assert max(map(len, told.splitlines())) <= width
+    lines = [line.split() for line in told.splitlines()]
+    assert [line[:2] for line in lines if line[:1] in (["256"], ["512"])] == [
+        ["256", "1,111"],
+        ["512", "22,222"],
+    ]
+    assert sum("98,765" in line for line in lines) == 4
+
+
+def test_a_wide_terminal_is_told_all_of_it() -> None:
+    assert all(told in shown(found(), 120) for told in ("87 %", "99 %", "123,456", "█" * 16))
+
+
+def test_words_in_brackets_are_told_as_they_are() -> None:
+    findings = found(
+        choice=Choice(256, BRACKETS, degraded=False),
+        decisions=[Decision("fp8", BRACKETS)],
+        notes=[BRACKETS],
+    )
+    assert shown(findings, 200).count(BRACKETS) == 4
+    assert "200 jobs, [/models/x]" in shown(findings, 200)

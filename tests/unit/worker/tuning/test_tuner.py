@@ -1,0 +1,308 @@
+"""Does a whole tune on the echo engine find the knee, keep its rows, and go on from them?"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dragoman_connections.settings import load_settings
+from dragoman_worker.cli.bench_session import benched
+from dragoman_worker.cli.choosing import Wish, wishes_of
+from dragoman_worker.cli.tune_session import tuned
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning.bench import Results, table
+from dragoman_worker.tuning.measure.engine_process import Refused
+from dragoman_worker.tuning.measure.harness import OutOfBudget, Pace, Point, Rig
+from dragoman_worker.tuning.measure.load_generator import Drive
+from dragoman_worker.tuning.measure.sample import from_file
+from dragoman_worker.tuning.measure.session import CannotMeasure, Request
+from support.waiting import wait_until
+
+LATENCY_S = 0.02
+PACE = Pace(seconds=0.3, warm_s=0.05)
+POINT = Point("here", Drive(items=2))
+DEADLY = ("One.", "#!exit\nTwo.")
+
+
+def echo(**more: Any) -> WorkerSettings:
+    options = {
+        "engine.kind": "echo",
+        "engine.echo.latency_s": LATENCY_S,
+        "engine.options.max_num_seqs": 4,
+        "engine.echo.faults": True,
+    }
+    return load_settings(
+        WorkerSettings, None, {**options, **{n.replace("__", "."): v for n, v in more.items()}}
+    )
+
+
+def jobs(folder: Path, texts: Iterable[str] = ("One.", "Two, and more of it.", "Three!")) -> Path:
+    place = folder / "jobs.jsonl"
+    made = ({"job_id": f"j{n}", "text": t, "target_lang": "de"} for n, t in enumerate(texts))
+    place.write_text("".join(json.dumps(one) + "\n" for one in made))
+    return place
+
+
+def request(folder: Path, settings: WorkerSettings | None = None, **more: Any) -> Request:
+    given: dict[str, Any] = {"pace": PACE, "as_json": True, "sample": 100, "out": folder / "out"}
+    return Request(settings=settings or echo(), **{"jobs": jobs(folder), **given, **more})
+
+
+def rig(folder: Path, settings: WorkerSettings, pace: Pace = PACE, **texts: Any) -> Rig:
+    sample = from_file(jobs(folder, **texts), 100)
+    return Rig(settings, sample, folder, pace, say=lambda _: None)
+
+
+def all_wishes() -> Any:
+    return wishes_of(Wish(sequences=None, max_sequences=None, stages=None, allow=None))
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "out" / "rows.jsonl").read_text().splitlines()]
+
+
+def nothing_left() -> bool:
+    commands = (child.cmdline() for child in psutil.Process().children(recursive=True))
+    return not any("dragoman_worker.tuning.measure.engine_child" in command for command in commands)
+
+
+async def test_tune_finds_where_the_engine_is_full_and_a_second_run_measures_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await tuned(request(tmp_path), all_wishes()) == 0
+    told = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert [row["sequences"] for row in told["sweep"]] == [1, 2, 4]
+    assert told["chosen"]["sequences"] == 4
+    assert told["sample"]["answer_tokens"]["max"] == 7  # "[de] Two, and more of it.", by four
+    # Each place of the engine does a job in its latency, and no more.
+    for row in told["sweep"]:
+        assert 0 < row["jobs_per_s"] <= 1.05 * row["sequences"] / LATENCY_S
+        assert row["latency_ms"]["p50"] >= 0.95 * LATENCY_S * 1000
+    assert set(told["comparison"]) == {"default", "chosen"}  # 16 sequences are more than it runs
+    settings = load_settings(WorkerSettings, tmp_path / "out" / "settings.toml")
+    assert settings.engine.options == {"max_num_seqs": 4}
+    assert settings.engine.echo.latency_s == LATENCY_S
+    assert (tmp_path / "out" / "tune.svg").read_text().count("chosen: 4") == 1
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["chosen"] == told["chosen"]
+    assert not (tmp_path / "out" / "sample.jsonl").exists()
+    assert nothing_left()
+
+    before = rows(tmp_path)
+    other = echo(worker_id="another-process", kafka__bootstrap_servers="127.0.0.1:9")
+    nothing = request(tmp_path, other, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
+    assert await tuned(nothing, all_wishes()) == 0
+    assert rows(tmp_path) == before
+    again = json.loads((tmp_path / "out" / "tune.json").read_text())
+    *notes, reused = again.pop("notes")
+    assert (notes, again) == (told.pop("notes"), told)
+    assert reused.startswith("4 points were measured by an earlier run")
+
+
+def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "dragoman_worker", "tune", "--out", str(out)]
+    command += ["--jobs", str(jobs(tmp_path)), "--seconds-per-point", "0.2", "--warm-s", "0"]
+    command += ["--set", "engine.kind=echo", "--set", "engine.echo.latency_s=0.02"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: _measured(out) >= 2, timeout_s=60, what="two rows")
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "this goes on from there:\n  dragoman-worker tune --out" in told
+    assert _measured(out) >= 2
+    assert not (out / "sample.jsonl").exists()
+
+
+def _measured(out: Path) -> int:
+    place = out / "rows.jsonl"
+    lines = place.read_text().splitlines() if place.exists() else []
+    return sum('"jobs_per_s"' in line for line in lines)
+
+
+async def test_without_time_and_rows_nothing_is_measured_and_that_is_told(tmp_path: Path) -> None:
+    nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
+    # Warming and counting may each be prolonged: 0.05 s and six times 0.3 s.
+    with pytest.raises(CannotMeasure, match=r"may take 2 s, 0 are left of --budget-s 0; give more"):
+        await tuned(nothing, all_wishes())
+
+
+async def test_a_stage_that_time_ran_out_for_is_told_by_the_exit_status(tmp_path: Path) -> None:
+    wish = Wish(sequences="1,4", max_sequences=None, stages="", allow=None)
+    assert await tuned(request(tmp_path), wishes_of(wish)) == 0
+    wish = Wish(sequences="1,4", max_sequences=None, stages="replicas", allow="replicas")
+    nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
+    assert await tuned(nothing, wishes_of(wish)) == 3
+    told = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert "are left of --budget-s 0" in told["stages"][0]["why"]
+
+
+async def test_jobs_that_cannot_be_run_are_why_nothing_was_measured(tmp_path: Path) -> None:
+    place = tmp_path / "unfit.jsonl"
+    job = {"job_id": "j", "text": "One.", "target_lang": "de", "profile": "no-such"}
+    place.write_text(json.dumps(job) + "\n")
+    with pytest.raises(CannotMeasure, match=r"^1 jobs cannot be run: .*no-such"):
+        await tuned(request(tmp_path, jobs=place), all_wishes())
+    assert [row["stage"] for row in rows(tmp_path)] == ["survey"]
+
+
+async def test_more_sequences_than_the_engine_runs_are_named(tmp_path: Path) -> None:
+    wish = Wish(sequences="2,5,99999", max_sequences=None, stages="", allow=None)
+    assert await tuned(request(tmp_path), wishes_of(wish)) == 0
+    told = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert [row["sequences"] for row in told["sweep"]] == [2]
+    left_out = [note for note in told["notes"] if note.startswith("--sequences")]
+    assert ["runs 4 at most" in note for note in left_out] == [True, True]
+    wish = Wish(sequences="99999", max_sequences=None, stages="", allow=None)
+    with pytest.raises(CannotMeasure, match="--sequences 99999 was left out"):
+        await tuned(request(tmp_path), wishes_of(wish))
+
+
+async def test_replicas_that_no_stage_decided_stay_and_are_said_to_be_unmeasured(
+    tmp_path: Path,
+) -> None:
+    wish = Wish(sequences="4", max_sequences=None, stages="", allow=None)
+    assert await tuned(request(tmp_path, echo(engine__replicas=4)), wishes_of(wish)) == 0
+    assert load_settings(WorkerSettings, tmp_path / "out" / "settings.toml").engine.replicas == 4
+    notes = json.loads((tmp_path / "out" / "tune.json").read_text())["notes"]
+    assert [note for note in notes if "engine.replicas is 4" in note and "unmeasured" in note]
+
+
+async def test_an_engine_that_does_not_start_names_its_setting(tmp_path: Path) -> None:
+    wrong = echo(**{"engine.options.max_model_len": "long"})
+    with pytest.raises(CannotMeasure, match=r"^engine\.options\.max_model_len: give a whole"):
+        await tuned(request(tmp_path, wrong), all_wishes())
+    assert [row["knob"] for row in rows(tmp_path)] == ["engine.options.max_model_len"]
+
+
+async def test_a_refused_setting_is_a_row_with_its_knob_and_the_next_point_is_measured(
+    tmp_path: Path,
+) -> None:
+    bench = rig(tmp_path, echo())
+    try:
+        refused = await bench.measure(Point("here", Drive(items=2), {"max_num_batched_tokens": -1}))
+        assert refused["knob"] == "engine.options.max_num_batched_tokens"
+        assert "give a whole number above 0" in refused["refused"]
+        assert (await bench.measure(POINT))["jobs"] > 0
+    finally:
+        await bench.abandon()
+    kept = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert [("refused" in row) for row in kept] == [True, False]
+    assert rig(tmp_path, echo()).rows.get(refused["key"]) == refused  # it stays refused
+
+
+async def test_an_engine_that_dies_under_load_is_a_row_and_takes_nobody_along(
+    tmp_path: Path,
+) -> None:
+    bench = rig(tmp_path, echo(), texts=DEADLY)
+    try:
+        row = await bench.measure(POINT)
+        assert "status 70" in row["refused"]
+        assert await bench.measure(POINT) == row  # not tried again within this run
+        assert rig(tmp_path, echo(), texts=DEADLY).rows.get(row["key"]) is None  # but by the next
+        with pytest.raises(Refused, match="max_model_len"):
+            await bench.survey(Point("here", Drive(), {"max_model_len": 0}))
+    finally:
+        await bench.abandon()
+    assert nothing_left()
+
+
+def test_a_point_is_another_one_where_the_machine_or_the_engine_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = rig(tmp_path, echo())._key(POINT)
+    assert rig(tmp_path, echo())._key(POINT) == here
+    monkeypatch.setattr(
+        "dragoman_worker.tuning.measure.harness.surroundings", lambda _: {"version": "other"}
+    )
+    assert rig(tmp_path, echo())._key(POINT) != here
+
+
+async def test_several_engines_add_up_and_a_new_point_keeps_those_that_fit(tmp_path: Path) -> None:
+    bench = rig(tmp_path, echo())
+    try:
+        one = await bench.measure(Point("here", Drive(items=4), engines=1, of=2))
+        started = bench.start_s
+        two = await bench.measure(Point("here", Drive(items=4), engines=2, of=2))
+        assert bench.start_s == started
+        assert two["running_max"] > one["running_max"]
+        assert two["replicas"] == 2
+    finally:
+        await bench.abandon()
+
+
+async def test_a_batch_is_answered_by_its_last_job_and_all_at_once_by_the_last_of_all(
+    tmp_path: Path,
+) -> None:
+    texts = ("#!sleep 0.2\nSlow.", "One.", "Two.", "Three.")
+    bench = rig(tmp_path, echo(), texts=texts)
+    try:
+        static = await bench.measure(Point("static", Drive("static", batch=4)))
+        assert static["latency_ms"]["p50"] >= 200
+        flowing = await bench.measure(Point("flowing", Drive(items=4)))
+        assert flowing["latency_ms"]["p50"] < 200
+        at_once = await bench.measure(Point("all", Drive("all", jobs=4)))
+        assert at_once["jobs"] == 4
+        assert at_once["seconds"] >= 0.2
+    finally:
+        await bench.abandon()
+
+
+async def test_no_point_is_begun_that_would_not_end_in_time(tmp_path: Path) -> None:
+    bench = rig(tmp_path, echo(), Pace(PACE.seconds, PACE.warm_s, budget_s=60))
+    try:
+        await bench.measure(POINT)
+        with pytest.raises(OutOfBudget, match="are left of --budget-s 60"):
+            await bench.measure(Point("here", Drive(items=1)), reserve_s=60)
+        assert (await bench.measure(POINT, reserve_s=60))["jobs"] > 0  # known: costs nothing
+    finally:
+        await bench.abandon()
+
+
+async def test_bench_tells_every_strategy_as_a_ratio_to_all_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = frozenset({"one", "static", "all"})
+    assert await benched(request(tmp_path), wanted, 2) == 0
+    told = json.loads((tmp_path / "out" / "bench.json").read_text())["table"]
+    by_name = {line["strategy"]: line for line in told}
+    assert set(by_name) == {"one", "static", "all", "given"}  # what sizes all at once is shown
+    assert by_name["all"]["ratio"] == 1
+    assert by_name["one"]["ratio"] < by_name["given"]["ratio"]
+    assert {line["runs"] for line in told} == {2}
+    assert (tmp_path / "out" / "bench.svg").exists()
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["strategy"] for line in printed if "ratio" in line] == [
+        line["strategy"] for line in told
+    ]
+
+
+def test_a_ratio_is_within_a_round_and_told_with_its_spread() -> None:
+    def row(number: int, rate: float) -> dict[str, Any]:
+        rest: dict[str, Any] = {
+            "latency_ms": None,
+            "gpu_busy": None,
+            "kv_usage_max": None,
+            "options": {},
+        }
+        return {
+            "round": number,
+            "jobs_per_s": rate,
+            "output_tokens_per_s": rate,
+            "replicas": 1,
+            **rest,
+        }
+
+    results = Results({"all": [row(0, 100.0), row(1, 200.0)], "one": [row(0, 10.0), row(1, 30.0)]})
+    one = table(results)[0]
+    assert one["strategy"] == "one"
+    assert one["ratio"] == pytest.approx(20 / 150, abs=1e-4)
+    assert one["ratio_spread"] == [0.1, 0.15]
+    assert one["spread"] == [10.0, 30.0]

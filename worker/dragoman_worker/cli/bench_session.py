@@ -1,0 +1,127 @@
+"""What does `dragoman-worker bench` do from its first line to its last file?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from dragoman_worker.engines.sizing import share_out, this_machine
+from dragoman_worker.tuning.bench import STRATEGIES, Bench, Results, table
+from dragoman_worker.tuning.measure.engine_process import Refused
+from dragoman_worker.tuning.measure.harness import OutOfBudget
+from dragoman_worker.tuning.measure.session import (
+    CannotMeasure,
+    Request,
+    Screen,
+    read_sample,
+    rig_for,
+    write_json,
+)
+from dragoman_worker.tuning.output import plot
+from dragoman_worker.tuning.output.columns import Column, Line, fitted
+
+_COLUMNS: Final = (
+    Column("", left=True),
+    Column("jobs/s"),
+    Column("range", goes=3),
+    Column("ratio", goes=1),
+    Column("range", goes=4),
+    Column("tok/s", goes=2),
+    Column("p99 ms"),
+    Column("GPU", goes=5),
+)
+_SHORT: Final = {
+    "one": "one at a time",
+    "static": "static batches",
+    "published": "published",
+    "default": "default",
+    "given": "as given",
+    "all": "all at once",
+}
+_HOW: Final = (
+    "One request at a time; static batches of 16 or 50 ms; the published 25 in flight with 16 "
+    "sequences; continuous with default settings and with those given; all at once, as "
+    "LLM.generate takes them. All at once is counted from the first job handed over to the last "
+    "one answered, the others over a window of a steady backlog. Latency is that of a job in the "
+    "engine; ratios are to all at once in the same round. No Kafka and no Redis are in the way: "
+    "benchmarks/strategies compares with them."
+)
+
+
+async def benched(request: Request, wanted: frozenset[str] | None, rounds: int) -> int:
+    """The exit status: 0, or 3 if time ran out. Raises as `tuned` does. None: all that fit."""
+    sample = await read_sample(request)
+    share = share_out(request.settings.engine, this_machine)
+    with Screen(quiet=request.as_json) as screen:
+        screen.say(f"{len(sample.jobs)} jobs from {sample.origin}")
+        async with rig_for(request, sample, screen) as rig:
+            try:
+                results = await Bench(rig, request.settings, share, rounds).run(wanted)
+            except (Refused, OutOfBudget) as error:
+                raise CannotMeasure(str(error)) from None
+    if not results.rows:  # what an earlier run found stays
+        raise CannotMeasure("; ".join(["nothing was measured", *results.notes]))
+    lines = table(results)
+    write_json(request.out / "bench.json", {"how": _HOW, "table": lines, "notes": results.notes})
+    missing = _picture(request.out / "bench.svg", lines)
+    if request.as_json:
+        for line in lines:
+            sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+    else:
+        _show(request.out, results, lines, missing)
+    return 0 if results.complete else 3
+
+
+def _picture(place: Path, lines: Sequence[Mapping[str, Any]]) -> str | None:
+    try:
+        plot.draw_bench(place, lines)
+    except ModuleNotFoundError:
+        return plot.MISSING
+    return None
+
+
+def _show(
+    out: Path, results: Results, lines: Sequence[Mapping[str, Any]], missing: str | None
+) -> None:
+    console = Console(highlight=False)
+    console.print(fitted(console, _COLUMNS, [Line(_cells(line)) for line in lines]))
+    console.print(_HOW, style="dim", markup=False)
+    for note in results.notes:
+        console.print(f"- {note}", markup=False)
+    console.print(missing or f"{out / 'bench.svg'}: the picture", markup=False)
+
+
+def _cells(line: Mapping[str, Any]) -> Sequence[str]:
+    ratio, ratios = line["ratio"], line["ratio_spread"]
+    busy = line["gpu_busy"]
+    return (
+        _short(line),
+        _number(line["jobs_per_s"]),
+        _range(line["spread"]),
+        "" if ratio is None else _number(ratio),
+        "" if ratios is None else _range(ratios),
+        f"{line['output_tokens_per_s']:,.0f}",
+        f"{line['latency_ms'].get('p99', 0):,.0f}",
+        "" if busy is None else f"{busy:.0f} %",
+    )
+
+
+def _short(line: Mapping[str, Any]) -> str:
+    """The strategy in a word or two; `told` says it in full."""
+    if line["strategy"] == "replicas":
+        return str(line["told"])
+    plain = line["told"] == STRATEGIES["default"]
+    return _SHORT["default" if plain else line["strategy"]]
+
+
+def _range(ends: Sequence[float]) -> str:
+    return "-".join(map(_number, ends))
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"

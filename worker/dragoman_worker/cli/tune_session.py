@@ -1,0 +1,64 @@
+"""What does `dragoman-worker tune` do from its first line to its last file?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from dragoman_worker.tuning.measure.engine_process import Refused
+from dragoman_worker.tuning.measure.harness import OutOfBudget
+from dragoman_worker.tuning.measure.session import (
+    CannotMeasure,
+    Request,
+    Screen,
+    read_sample,
+    rig_for,
+    write_json,
+)
+from dragoman_worker.tuning.output import plot, report, settings_file
+from dragoman_worker.tuning.tuner import Findings, NothingMeasured, Tuner, Wishes
+
+
+async def tuned(request: Request, wishes: Wishes) -> int:
+    """The exit status: 0, or 3 if time ran out before all was measured.
+
+    Raises SettingsError, WorkerError and CannotMeasure, that too if time ran out before any point.
+    """
+    sample = await read_sample(request)
+    with Screen(quiet=request.as_json) as screen:
+        screen.say(f"{len(sample.jobs)} jobs from {sample.origin}")
+        async with rig_for(request, sample, screen) as rig:
+            tuner = Tuner(rig, request.settings, sample, wishes)
+            try:
+                found = await tuner.run()
+            except (Refused, NothingMeasured, OutOfBudget) as error:
+                raise CannotMeasure(str(error)) from None
+    missing = write(request, found)
+    if request.as_json:
+        sys.stdout.write(json.dumps(report.as_data(found), ensure_ascii=False) + "\n")
+    else:
+        _show(request.out, found, missing)
+    return 0 if found.complete else 3
+
+
+def write(request: Request, found: Findings) -> str | None:
+    """The files; what is missing of them, if anything is."""
+    told = report.as_data(found)
+    write_json(request.out / "tune.json", told)
+    settings_file.write(request.out / settings_file.NAME, request.settings, found)
+    name, version = told["engine"]["name"], told["engine"]["version"]
+    try:
+        plot.draw_tune(request.out / "tune.svg", told, f"{told['model']}, {name} {version}")
+    except ModuleNotFoundError:
+        return plot.MISSING
+    return None
+
+
+def _show(out: Path, found: Findings, missing: str | None) -> None:
+    console = Console(highlight=False)
+    report.show(console, found)
+    console.print(f"\n{out / settings_file.NAME}: dragoman-worker run --config it", markup=False)
+    console.print(missing or f"{out / 'tune.svg'}: the picture", markup=False)

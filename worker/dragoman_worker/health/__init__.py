@@ -1,0 +1,1 @@
+"""Liveness checks, periodic readings and the cause that limits throughput."""

@@ -1,0 +1,198 @@
+"""What does a replica read off itself every second? The gauges that no event sets."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Final
+
+from dragoman_worker.engines.gpu import GpuReading, Gpus
+from dragoman_worker.flow.permits import Permits
+from dragoman_worker.health.bottleneck import STALLED_S, Moment, Window, bottleneck
+from dragoman_worker.health.stalls import StallClock
+from dragoman_worker.job.in_flight import InHand, Step
+from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.metrics import Metrics, Pace
+from dragoman_worker.ports import Engine, EngineReadings
+
+LOOK_EVERY_S: Final = 0.5
+READ_EVERY_S: Final = 1.0
+_STORING: Final = frozenset({Step.TAKE, Step.SETTLE})
+
+
+class Reading:
+    """Sets the gauges of one replica, and names what limits it. All of it is cheap, but the GPU."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        source: KafkaSource,
+        permits: Permits,
+        in_hand: InHand,
+        engine: Engine,
+        *,
+        most_items: int,
+    ) -> None:
+        """`most_items` is the highest that the bound of the permits can be."""
+        self._metrics = metrics
+        self._source = source
+        self._permits = permits
+        self._in_hand = in_hand
+        self._engine = engine
+        self._window = Window(engine.limits, most_items=most_items, every_s=LOOK_EVERY_S)
+        self._pace = Pace()
+        self._loop = LoopClock()
+        self._stalls = StallClock()
+        self._preemptions = engine.readings().preemptions
+        self._ended = permits.given_back
+        self._gpus: list[GpuReading] = []
+
+    async def forever(self, ready: Callable[[], Mapping[str, bool]]) -> None:
+        """Look twice a second, and set the gauges every other time."""
+        self._stalls.start()
+        try:
+            while True:
+                for _ in range(round(READ_EVERY_S / LOOK_EVERY_S)):
+                    await self._loop.sleep(LOOK_EVERY_S)
+                    self._look()
+                self._metrics.ready.set(all(ready().values()))
+                self._read_all()
+        finally:
+            self._stalls.stop()
+
+    def _read_all(self) -> None:
+        self._read_loop()
+        self._read_work()
+        self._read_engine()
+        load = self._window.load()
+        self._metrics.limited_by(bottleneck(load), asdict(load))
+
+    async def gpus_forever(self, gpus: Gpus) -> None:
+        """Read the GPUs once a second, off the event loop; returns at once if there are none."""
+        try:
+            found = await asyncio.to_thread(gpus.open)
+            while found:
+                self._gpus = await asyncio.to_thread(gpus.read)
+                self._show_gpus()
+                await asyncio.sleep(READ_EVERY_S)
+        finally:
+            with suppress(Exception):  # a driver that is gone need not be left in order
+                gpus.close()
+
+    # --- the window -------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        if self._window.add(self._moment()):
+            self._metrics.feed_wait_seconds.inc(LOOK_EVERY_S)
+
+    def _moment(self) -> Moment:
+        readings, permits = self._engine.readings(), self._permits
+        late_before = time.perf_counter() - STALLED_S
+        steps: Counter[Step] = Counter()
+        stalled = 0
+        for step, since in self._in_hand.steps():
+            steps[step] += 1
+            stalled += step in _STORING and since < late_before
+        for step in Step:
+            self._metrics.jobs_in_step.labels(step.value).set(steps[step])
+        preempted, ended = self._since_before(readings)
+        return Moment(
+            cut_off=self._source.cut_off,
+            queued=self._source.queued() + steps[Step.PERMIT] + steps[Step.TAKE],
+            storing=steps[Step.TAKE] + steps[Step.SETTLE],
+            stalled=stalled,
+            in_hand=steps.total(),
+            held=permits.held_items,
+            items=permits.items,
+            tokens=permits.tokens,
+            tokens_hold_back=permits.tokens_hold_back,
+            engine=readings,
+            preempted=preempted,
+            ended=ended,
+            loop_busy=self._loop.busy,
+            loop_late_s=self._loop.late_s,
+            gpu_busy=_mean([gpu.busy for gpu in self._gpus]),
+            quarantined=permits.quarantined,
+        )
+
+    def _since_before(self, readings: EngineReadings) -> tuple[int, int]:
+        preempted = readings.preemptions - self._preemptions
+        ended = self._permits.given_back - self._ended
+        self._preemptions, self._ended = readings.preemptions, self._permits.given_back
+        if preempted > 0:
+            self._metrics.preemptions.inc(preempted)
+        return max(0, preempted), ended
+
+    # --- gauges -----------------------------------------------------------------------------------
+
+    def _read_loop(self) -> None:
+        metrics, stall = self._metrics, self._stalls.read()
+        metrics.event_loop_lag_seconds.set(stall.late_s)
+        metrics.event_loop_lag_cpu_seconds.set(stall.cpu_s)
+        metrics.event_loop_busy.set(self._loop.busy)
+        metrics.event_loop_tasks.set(len(asyncio.all_tasks()))
+
+    def _read_work(self) -> None:
+        metrics, permits = self._metrics, self._permits
+        metrics.jobs_in_flight.set(len(self._in_hand))
+        metrics.items_in_flight.set(permits.held_items)
+        metrics.items_waiting.set(permits.waiting)
+        metrics.commit_age_seconds.set(
+            max(self._source.commit_age_s(), self._in_hand.unsettled_s())
+        )
+        depths = self._source.lags()
+        if len(depths) > 1:
+            self._read_lanes(depths)
+        depth = sum(depths.values())
+        tokens, seconds = self._pace.work(depth, metrics.jobs_done(), metrics.tokens_done())
+        metrics.queue_depth_jobs.set(depth)
+        metrics.queue_depth_tokens.set(tokens)
+        metrics.queue_depth_seconds.set(seconds)
+
+    def _read_lanes(self, depths: Mapping[str, int]) -> None:
+        metrics, in_flight = self._metrics, self._in_hand.by_topic()
+        for topic, depth in depths.items():
+            metrics.lane_depth_jobs.labels(topic).set(depth)
+            metrics.lane_jobs_in_flight.labels(topic).set(in_flight[topic])
+            metrics.lane_items_waiting.labels(topic).set(self._permits.waiting_of(topic))
+
+    def _read_engine(self) -> None:
+        metrics, permits, readings = self._metrics, self._permits, self._engine.readings()
+        metrics.engine_running.set(readings.running)
+        metrics.engine_waiting.set(readings.waiting)
+        metrics.kv_cache_usage.set(readings.kv_cache_usage or 0.0)
+        metrics.admission_items.set(permits.items)
+        metrics.admission_tokens.set(permits.tokens)
+        metrics.admission_held_tokens.set(permits.held_tokens)
+
+    def _show_gpus(self) -> None:
+        metrics = self._metrics
+        for gpu in self._gpus:
+            metrics.gpu_busy.labels(gpu.name).set(gpu.busy)
+            metrics.gpu_memory_used.labels(gpu.name).set(gpu.memory_used)
+            metrics.gpu_memory_total.labels(gpu.name).set(gpu.memory_total)
+
+
+class LoopClock:
+    """How late the event loop is, and how much CPU its thread takes, from one sleep to the next."""
+
+    def __init__(self) -> None:
+        self.late_s = 0.0
+        self.busy = 0.0
+        """1 is a core."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep, and see how that went."""
+        began, cpu = time.monotonic(), time.thread_time()
+        await asyncio.sleep(seconds)
+        took = time.monotonic() - began
+        self.late_s = max(0.0, took - seconds)
+        self.busy = (time.thread_time() - cpu) / took
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,1 @@
+"""One job from its record to its outcome."""

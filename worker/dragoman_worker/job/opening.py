@@ -1,0 +1,212 @@
+"""Gate for reading and planning records: journaled, suspects by themselves, killers not at all.
+
+A record that kills the process before its claim leaves no trace in Redis. Its place in the journal
+does: the supervisor counts the crashes of each place over all replicas and their restarts. See
+docs/adr/0013-journal-of-openings.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+from dragoman_worker.errors import Poisoned
+from dragoman_worker.log import logger
+from dragoman_worker.ports import Delivery
+from dragoman_worker.process.journal import (
+    JOURNAL_SLOTS,
+    Entry,
+    Slots,
+    Stage,
+    journal_file,
+    table_file,
+)
+from dragoman_worker.process.parent_link import Seat
+
+_NO_TABLE: Final = bytearray()
+
+
+class Openings:
+    """Lets up to 64 records be opened at once, and one that was opened in a crash by itself.
+
+    Event loop only; what is opened may be worked on in other threads and processes.
+    """
+
+    def __init__(
+        self,
+        journal: Slots | None = None,
+        table: Slots | None = None,
+        *,
+        poison_after: int = 4,
+        cleared: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`cleared` is called with a record that had been opened in a crash and now opened well."""
+        self._journal = journal
+        self._table = table or Slots(_NO_TABLE)
+        self._poison_after = poison_after
+        self._cleared = cleared
+        self._free = list(range(len(journal) if journal else JOURNAL_SLOTS))
+        self._all = len(self._free)
+        self._exclusive = False
+        self._suspects: deque[asyncio.Future[None]] = deque()
+        self._others: deque[asyncio.Future[None]] = deque()
+        self._crashes: dict[str, Entry] = {}
+        self._generation = 0
+
+    def of(self, delivery: Delivery) -> Opening:
+        """The opening of one delivery. The timestamp tells it from one of a topic made anew."""
+        return Opening(self, f"{delivery.place}@{delivery.timestamp_ms}")
+
+    @property
+    def crashes(self) -> Mapping[str, Entry]:
+        """The records that were being opened when processes died, as the supervisor knows them."""
+        if (generation := self._table.generation) != self._generation and not generation % 2:
+            entries = self._table.entries()
+            if self._table.generation == generation:  # nobody wrote meanwhile
+                self._crashes = {entry.name: entry for entry in entries}
+                self._generation = generation
+        return self._crashes
+
+    def enter_now(self, name: str, stage: Stage) -> int | None:
+        """Record the opening in a slot, or None for a suspect and where others must end first."""
+        if name in self.crashes or not self._may_enter(alone=False):
+            return None
+        return self._journaled(name, stage)
+
+    async def enter(self, name: str, stage: Stage) -> int:
+        """Wait for a slot, and record the opening in it. Raises Poisoned. Undone by `leave`."""
+        suspect = self.crashes.get(name)
+        while not self._may_enter(alone=suspect is not None):
+            await self._turn(self._others if suspect is None else self._suspects)
+            suspect = self.crashes.get(name)
+        if suspect is not None:
+            self._refuse_poisoned(suspect, stage)
+            self._exclusive = True
+        return self._journaled(name, stage)
+
+    def _journaled(self, name: str, stage: Stage) -> int:
+        slot = self._free.pop()
+        if self._journal is not None:
+            self._journal.put(slot, Entry(name, stage))
+        return slot
+
+    def leave(self, slot: int) -> None:
+        """The record was opened, or its opening was given up, and this process lives."""
+        if self._journal is not None:
+            self._journal.clear(slot)
+        self._free.append(slot)
+        self._exclusive = False
+        if self._suspects or self._others:
+            self._wake()
+
+    def suspects(self, name: str) -> bool:
+        """Whether the record was being opened when a process died."""
+        return name in self.crashes
+
+    def opened(self, name: str) -> None:
+        """The record was opened to its end: the crash that it was opened in was not its doing."""
+        suspect = self.crashes.get(name)
+        if suspect is not None and suspect.crashes < self._poison_after:
+            del self._crashes[name]
+            self._cleared(name)
+
+    def _refuse_poisoned(self, suspect: Entry, stage: Stage) -> None:
+        """What dies while it is planned can be read, so that it ends under its id."""
+        if suspect.crashes >= self._poison_after and stage >= suspect.stage:
+            self._wake()
+            raise Poisoned(
+                f"the worker process died {suspect.crashes} times while this record was being "
+                "opened; it was not opened again"
+            )
+
+    # --- turns ------------------------------------------------------------------------------------
+
+    def _may_enter(self, *, alone: bool) -> bool:
+        if alone:
+            return len(self._free) == self._all
+        return bool(self._free) and not self._exclusive and not self._suspects
+
+    async def _turn(self, line: deque[asyncio.Future[None]]) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn in line:
+                line.remove(turn)
+            self._wake()
+            raise
+
+    def _wake(self) -> None:
+        """Wake those who may enter now; each looks for itself whether it still may."""
+        if self._suspects:
+            if len(self._free) == self._all:
+                _grant(self._suspects)
+            return
+        for _ in range(min(len(self._free), len(self._others))):
+            _grant(self._others)
+
+
+class Opening:
+    """One record on its way from its bytes to its claim, through stages that are journaled each."""
+
+    __slots__ = ("_openings", "_slot", "name")
+
+    def __init__(self, openings: Openings, name: str) -> None:
+        self._openings = openings
+        self._slot = 0
+        self.name = name
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it was being opened when a process died, and is to be opened by itself."""
+        return self._openings.suspects(self.name)
+
+    def done(self) -> None:
+        """Nothing of the record is opened any more: the claim is next."""
+        self._openings.opened(self.name)
+
+    def enter_now(self, stage: Stage) -> bool:
+        """Begin a stage unless it has to wait. Ended by `leave`."""
+        slot = self._openings.enter_now(self.name, stage)
+        if slot is None:
+            return False
+        self._slot = slot
+        return True
+
+    def leave(self) -> None:
+        """End the stage: this process has survived it."""
+        self._openings.leave(self._slot)
+
+    @asynccontextmanager
+    async def at(self, stage: Stage) -> AsyncIterator[None]:
+        """Begin a stage as soon as it may begin, and end it on exit. Raises Poisoned on entry."""
+        self._slot = await self._openings.enter(self.name, stage)
+        try:
+            yield
+        finally:
+            self.leave()
+
+
+def journaled(seat: Seat | None, *, poison_after: int) -> Openings:
+    """The openings of a replica, in its journal; without a supervisor or room for one, in none."""
+    if seat is None:
+        return Openings(poison_after=poison_after)
+    folder = seat.socket.parent
+    try:
+        journal = Slots.create(journal_file(folder, seat.number), JOURNAL_SLOTS)
+        table = Slots.open(table_file(folder))
+    except (OSError, ValueError) as error:
+        logger().warning("journal_unavailable", folder=str(folder), error=str(error))
+        return Openings(poison_after=poison_after)
+    cleared = seat.tether.opened
+    return Openings(journal, table, poison_after=poison_after, cleared=cleared)
+
+
+def _grant(line: deque[asyncio.Future[None]]) -> None:
+    turn = line.popleft()
+    if not turn.done():
+        turn.set_result(None)

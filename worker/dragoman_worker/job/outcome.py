@@ -1,0 +1,48 @@
+"""How can the execution of a delivery end? Three frozen values, matched once, in `settle`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman_schemas.results import TranslationResult
+from dragoman_worker.errors import JobError
+from dragoman_worker.ports import Take
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A terminal state that needs no dead letter.
+
+    With `take`, the state is still to be written. Without, it stands in the store already (`done`)
+    and only what follows a finish is repeated.
+    """
+
+    result: TranslationResult
+    take: Take | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A failure: the dead letter first, then the terminal state if the job's key is ours.
+
+    `result` and `take` are None where no id can be read or the id belongs to another payload.
+    """
+
+    failure: JobError
+    result: TranslationResult | None = None
+    take: Take | None = None
+    job_id: str | None = None
+    attempts: int = 0
+    deliveries: int = 0
+    first_seen: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Not done here: nothing is written or completed, and Kafka gives the record again."""
+
+    reason: str
+    take: Take | None = None
+
+
+Outcome = Completed | Rejected | Released

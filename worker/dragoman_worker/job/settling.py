@@ -1,0 +1,126 @@
+"""The end of a job: dead letter, terminal state and what follows it, in the one legal order."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from dragoman_schemas.results import TranslationResult
+from dragoman_worker.errors import Conflict
+from dragoman_worker.job.outages import DEAD_LETTERS, RESULTS, STORE, Outages
+from dragoman_worker.job.outcome import Completed, Rejected
+from dragoman_worker.job.reporter import of_document
+from dragoman_worker.log import logger
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import DeadLetters, Delivery, Results, Store, Take
+
+
+class Settler:
+    """Writes what an outcome asks for (contract, section 5); the caller completes the offset."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        dead_letters: DeadLetters,
+        results: Results | None,
+        outages: Outages,
+        metrics: Metrics,
+    ) -> None:
+        self._store = store
+        self._dead_letters = dead_letters
+        self._results = results
+        self._until_available = outages.until_available
+        self._metrics = metrics
+        self._log = logger()
+
+    async def settle(
+        self, delivery: Delivery, outcome: Completed | Rejected
+    ) -> TranslationResult | None:
+        """Take all steps up to the offset, and return the result that stands.
+
+        A crash between two steps repeats the rest. None where there is no result that an exact
+        duplicate may share: it has to be worked on itself.
+        """
+        match outcome:
+            case Completed(result, take):
+                return await self._complete(delivery, result, take)
+            case Rejected():
+                return await self._reject(delivery, outcome)
+            case _:
+                assert_never(outcome)
+
+    async def _complete(
+        self, delivery: Delivery, result: TranslationResult, take: Take | None
+    ) -> TranslationResult | None:
+        try:
+            if take is not None:
+                stands = await self._finish(take, result)
+            else:
+                await self._until_available(STORE, self._store.confirm, result.job_id)
+                stands = result
+        except Conflict as conflict:
+            await self._dead_letter(delivery, Rejected(conflict, job_id=result.job_id))
+            return None
+        await self._tell(stands)
+        return stands
+
+    async def _reject(self, delivery: Delivery, outcome: Rejected) -> TranslationResult | None:
+        await self._dead_letter(delivery, outcome)
+        if outcome.result is None or outcome.take is None:
+            return None
+        try:
+            stands = await self._finish(outcome.take, outcome.result)
+        except Conflict:
+            return None  # the id is another payload's, and this record has its dead letter
+        await self._tell(stands)
+        return stands
+
+    async def _dead_letter(self, delivery: Delivery, outcome: Rejected) -> None:
+        failure = outcome.failure
+        await self._until_available(
+            DEAD_LETTERS,
+            self._dead_letters.publish,
+            delivery,
+            code=failure.code.value,
+            message=failure.message,
+            job_id=outcome.job_id,
+            attempts=outcome.attempts,
+            deliveries=outcome.deliveries,
+            first_seen=outcome.first_seen,
+        )
+        self._metrics.dead_letters.labels(failure.code.value).inc()
+        self._log.warning(
+            "rejected", job_id=outcome.job_id, place=delivery.place, code=failure.code.value
+        )
+
+    async def _finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
+        """Write the end of the job, and return the result that stands: ours, or one before it."""
+        stands = await self._until_available(STORE, self._store.finish, take, result)
+        if stands is None:
+            return None
+        if stands is result or _same_end(stands, result):  # or its first reply was lost
+            self._count(result)
+        return of_document(stands, result.document)
+
+    async def _tell(self, stands: TranslationResult | None) -> None:
+        """Do what follows a finish, with the result that stands. A later replay tells its own."""
+        if stands is None:
+            return
+        await self._until_available(STORE, self._store.announce, stands)
+        if self._results is not None:
+            await self._until_available(RESULTS, self._results.publish, stands)
+
+    def _count(self, result: TranslationResult) -> None:
+        metrics, timing = self._metrics, result.timing
+        metrics.jobs_by_status[result.status].inc()
+        for item in result.translations:
+            metrics.items_by_verdict[item.quality].inc()
+        metrics.prompt_tokens.inc(result.usage.prompt_tokens)
+        metrics.completion_tokens.inc(result.usage.completion_tokens)
+        metrics.queue_seconds.observe(timing.queue_ms / 1000)
+        metrics.engine_seconds.observe(timing.engine_ms / 1000)
+        metrics.total_seconds.observe(timing.total_ms / 1000)
+
+
+def _same_end(one: TranslationResult, other: TranslationResult) -> bool:
+    return (one.worker_id, one.timing.finished_at) == (other.worker_id, other.timing.finished_at)

@@ -1,0 +1,231 @@
+"""How does a worker work? Admit deliveries, work on them side by side, settle each in order."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from enum import StrEnum
+from typing import Final
+
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import EngineDead, WorkerError
+from dragoman_worker.flow.fair_queue import Hand
+from dragoman_worker.flow.permits import Permits
+from dragoman_worker.job.executor import Executor
+from dragoman_worker.job.in_flight import InHand, Step
+from dragoman_worker.job.outages import STORE, Outages
+from dragoman_worker.job.outcome import Released
+from dragoman_worker.job.settling import Settler
+from dragoman_worker.log import logger, where
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import DeadLetters, Delivery, Results, Room, Source, Store, Take
+
+RELEASE_WITHIN_S: Final = 2.0
+"""Longest wait of a stopping worker for Redis; what is not released looks like a crash."""
+
+LOOK_FOR_LOST_S: Final = 1.0
+
+
+class WorkerState(StrEnum):
+    """Where a worker is in its life."""
+
+    WORKING = "working"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+
+
+class Worker:
+    """Keeps as many deliveries in hand as its bounds allow, until it is told to stop."""
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        executor: Executor,
+        store: Store,
+        dead_letters: DeadLetters,
+        results: Results | None,
+        in_hand: InHand,
+        permits: Permits,
+        hand: Hand,
+        outages: Outages,
+        grace_s: float,
+        metrics: Metrics,
+    ) -> None:
+        self._source = source
+        self._executor = executor
+        self._store = store
+        self._settler = Settler(
+            store=store,
+            dead_letters=dead_letters,
+            results=results,
+            outages=outages,
+            metrics=metrics,
+        )
+        self._in_hand = in_hand
+        self._permits = permits
+        self._hand = hand
+        self._outages = outages
+        self._grace_s = grace_s
+        self._metrics = metrics
+        self._log = logger()
+        self._tasks: dict[asyncio.Task[None], Delivery] = {}
+        self._changed = asyncio.Event()
+        self._halt: BaseException | None = None
+        self._deadline: Deadline | None = None
+        self.state = WorkerState.WORKING
+        self.polled_at = time.monotonic()
+        """When the poll loop last turned, on the monotonic clock: the sign of its life."""
+
+    # --- life -------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Work until `stop`, then drain. Raises Halt, at once, with nothing more completed."""
+        cancels = asyncio.create_task(self._heed_cancels(), name="cancels")
+        cancels.add_done_callback(self.side_task_ended)
+        lost = asyncio.create_task(self._release_lost(), name="release-lost")
+        lost.add_done_callback(self.side_task_ended)
+        try:
+            while self._halt is None and self.state is WorkerState.WORKING:
+                await self._admit()
+            while self._halt is None and self._tasks and not self._out_of_time():
+                await self._source.poll(Room(0))
+                self.polled_at = time.monotonic()
+                await self._change_within(0.25)
+        finally:
+            cancels.cancel()
+            lost.cancel()
+            await self._give_up()
+            self.state = WorkerState.STOPPED
+        if self._halt is not None:
+            raise self._halt
+
+    def stop(self) -> None:
+        """Take nothing new; finish what has entered the engine, for at most the grace."""
+        if self.state is WorkerState.WORKING:
+            self.state = WorkerState.DRAINING
+            self._deadline = Deadline.after(self._grace_s)
+            self._log.info("draining", jobs=len(self._tasks), grace_s=self._grace_s)
+            self._permits.drain()
+            self._changed.set()
+
+    def abort(self) -> None:
+        """Stop at once: what is unfinished is released and will be given again."""
+        self.stop()
+        self._deadline = Deadline.after(0)
+        self._changed.set()
+
+    def halt(self, reason: BaseException) -> None:
+        """End now: the engine is dead, the log cannot be read, or there is a defect."""
+        self._halt = self._halt or reason
+        self._permits.close()
+        self._changed.set()
+
+    # --- admit ------------------------------------------------------------------------------------
+
+    async def _admit(self) -> None:
+        room = self._hand.room()
+        for delivery in await self._source.poll(room):
+            self._hand.enter(delivery.topic, _size(delivery))
+            task = asyncio.create_task(self._work(delivery), name=delivery.place)
+            self._tasks[task] = delivery
+            task.add_done_callback(self._task_ended)
+        self.polled_at = time.monotonic()
+        if room.jobs == 0:
+            await self._change_within(0.25)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether deliveries are asked for now."""
+        return self.state is WorkerState.WORKING and self._hand.room().jobs > 0
+
+    async def _change_within(self, seconds: float) -> None:
+        self._changed.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            pass
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        delivery = self._tasks.pop(task)
+        self._hand.leave(delivery.topic, _size(delivery))
+        self._changed.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # Others than ours may quote a document in their message.
+            reason = str(error)[:500] if isinstance(error, WorkerError) else None
+            self._log.error("halting", where=where(error), reason=reason)
+            self.halt(error)
+
+    def side_task_ended(self, task: asyncio.Task[None]) -> None:
+        """For `add_done_callback`: a task nobody awaits takes the worker along if it breaks."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.halt(error)
+
+    # --- work -------------------------------------------------------------------------------------
+
+    async def _work(self, delivery: Delivery) -> None:
+        outcome, held = await self._executor.execute(delivery)
+        if held is not None:
+            held.enter(Step.SETTLE)
+        stands = None
+        if isinstance(outcome, Released):
+            self._log.debug("released", place=delivery.place, reason=outcome.reason)
+        else:
+            stands = await self._settler.settle(delivery, outcome)
+            self._source.complete(delivery)
+        if held is not None:
+            self._metrics.settle_seconds.observe(held.enter(Step.SETTLE))
+            self._in_hand.leave(held, stands)
+
+    # --- cancels and the end ----------------------------------------------------------------------
+
+    async def _heed_cancels(self) -> None:
+        async for notice in self._store.cancels():
+            if count := self._in_hand.cancel(notice):
+                self._log.info("cancelling", jobs=count)
+
+    async def _release_lost(self) -> None:
+        """Give back the claims on jobs whose partition has moved away; see docs/adr/0007.
+
+        The work goes on, and the first end that is written wins. Without its claim it can no
+        longer make the job suspect, whatever becomes of this process.
+        """
+        while True:
+            await asyncio.sleep(LOOK_FOR_LOST_S)
+            for job in self._in_hand.lost(self._source.owned):
+                if (take := job.take) is not None:
+                    await self._release(take)
+                    job.released = True
+
+    def _out_of_time(self) -> bool:
+        return self._deadline is not None and self._deadline.passed
+
+    async def _give_up(self) -> None:
+        """Abandon what is left and release its claims.
+
+        Only those of a dead engine stay: they are what poison is found by, and no other end of a
+        worker may make a job suspect.
+        """
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        takes = list(self._in_hand.takes())
+        if takes and not isinstance(self._halt, EngineDead):
+            self._log.info("releasing", jobs=len(takes))
+            try:
+                async with asyncio.timeout(RELEASE_WITHIN_S):
+                    await asyncio.gather(*map(self._release, takes))
+            except TimeoutError:
+                self._log.warning("release_failed", jobs=len(takes))
+
+    async def _release(self, take: Take) -> None:
+        try:
+            await self._outages.until_available(STORE, self._store.release, take)
+        except Exception as error:  # noqa: BLE001  the others are to be released all the same
+            self._log.warning("release_failed", job_id=take.job_id, where=where(error))
+
+
+def _size(delivery: Delivery) -> int:
+    return len(delivery.value or b"")

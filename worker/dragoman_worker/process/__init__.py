@@ -1,0 +1,1 @@
+"""The supervisor and its child processes."""

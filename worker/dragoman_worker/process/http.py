@@ -1,0 +1,113 @@
+"""HTTP pages: /startupz, /livez, /readyz, and /metrics with vLLM's own in it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from dragoman_connections.settings import SettingsError
+from dragoman_worker.settings import HttpSettings
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Checks = Callable[[], Mapping[str, bool]]
+"""Named conditions; a page answers 200 if all hold and 503 with the names of those that do not."""
+
+_LAST_PAGES_S: Final = 0.2
+"""How long the end waits for pages that are being told: a second signal allows no more."""
+
+
+class HttpServer:
+    """One port, or one socket in the file system. Answers long before the engine is warm."""
+
+    def __init__(self, place: HttpSettings | Path, pages: Mapping[str, Handler]) -> None:
+        self._place = place
+        app = web.Application()
+        for path, page in pages.items():
+            app.router.add_get(path, page)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_LAST_PAGES_S)
+
+    async def start(self) -> int:
+        """Listen, and tell the port (0: a socket). Raises SettingsError if that cannot be done."""
+        await self._runner.setup()
+        if isinstance(self._place, Path):
+            await web.UnixSite(self._runner, self._place).start()
+            return 0
+        host, port = self._place.host, self._place.port
+        try:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
+            raise SettingsError(
+                f"http.port: cannot listen on {host}:{port} ({error.strerror}); "
+                "give another port, or 0 for any free one"
+            ) from None
+        address: tuple[str, int] = self._runner.addresses[0]
+        return address[1]
+
+    async def close(self) -> None:
+        """Stop listening."""
+        await self._runner.cleanup()
+
+
+class ReplicaLabel(Collector):
+    """Every metric of the given registries, with a `replica` label, so that many fit one page."""
+
+    def __init__(self, replica: str, registries: Iterable[CollectorRegistry]) -> None:
+        self._replica = replica
+        self._registries = tuple(registries)
+
+    def collect(self) -> Iterable[Metric]:
+        """Ours whole; of the global registry what vLLM puts there."""
+        for registry in self._registries:
+            for metric in registry.collect():
+                if registry is not REGISTRY or metric.name.startswith("vllm:"):
+                    yield self._labelled(metric)
+
+    def _labelled(self, metric: Metric) -> Metric:
+        copy = Metric(metric.name, metric.documentation, metric.type, metric.unit)
+        copy.samples = [
+            sample._replace(labels={**sample.labels, "replica": self._replica})
+            for sample in metric.samples
+        ]
+        return copy
+
+
+def replica_pages(
+    replica: str, *, started: Checks, live: Checks, ready: Checks, metrics: CollectorRegistry
+) -> dict[str, Handler]:
+    """What a replica tells; /metrics is our registry and vLLM's part of the global one."""
+    page = CollectorRegistry()
+    page.register(ReplicaLabel(replica, (metrics, REGISTRY)))
+    return {
+        "/startupz": _checks_page(started),
+        "/livez": _checks_page(live),
+        "/readyz": _checks_page(ready),
+        "/metrics": _metrics_page(page),
+    }
+
+
+def verdict(failing: Iterable[str]) -> web.Response:
+    """200 if nothing fails, else 503 with what does."""
+    if names := ", ".join(failing):
+        return web.Response(status=503, text=f"not yet: {names}\n")
+    return web.Response(text="ok\n")
+
+
+def _checks_page(checks: Checks) -> Handler:
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return verdict(name for name, holds in checks().items() if not holds)
+
+    return handle
+
+
+def _metrics_page(registry: CollectorRegistry) -> Handler:
+    async def handle(_: web.Request) -> web.StreamResponse:
+        body = generate_latest(registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return handle

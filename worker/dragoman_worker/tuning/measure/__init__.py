@@ -1,0 +1,1 @@
+"""Load generator, harness and results of `tune` and `bench`."""

@@ -1,0 +1,144 @@
+"""What does the process do that holds an engine while it is measured? It obeys, a line at a time.
+
+usage: python -m dragoman_worker.tuning.measure.engine_child DESCRIPTOR
+
+Started by `EngineProcess`. Commands and answers are JSON lines on the socket; its end, when the
+parent is gone, is the order to stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dragoman_connections.settings import SettingsError
+from dragoman_schemas.jobs import TranslationJob
+from dragoman_worker import log
+from dragoman_worker.engines import open_engine
+from dragoman_worker.errors import WorkerError
+from dragoman_worker.ports import Engine
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning.measure.load_generator import Drive, Load
+
+LONGEST_LINE = 2**26
+
+
+class Obedience:
+    """One engine and the line on which it is told what to do."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._load: Load | None = None
+
+    async def run(self) -> None:
+        """Start the engine that the first line asks for, then obey until the line ends."""
+        first = json.loads(await self._reader.readline())
+        settings = WorkerSettings.model_validate(first["settings"])
+        log.configure(settings.log, worker_id="tuning")
+        try:
+            engine = open_engine(settings.engine, log_level=settings.log.level)
+        except SettingsError as wrong:
+            self._say(**_told(wrong))
+            await self._writer.drain()
+            return
+        lines: asyncio.Queue[bytes] = asyncio.Queue()
+        work = asyncio.create_task(self._work(engine, settings, first["jobs"], lines))
+        feed = asyncio.create_task(self._feed(lines, work))
+        try:
+            await asyncio.wait({work})
+            if not work.cancelled() and (error := work.exception()) is not None:
+                self._say(**_told(error))
+        finally:
+            feed.cancel()
+            if self._load is not None:
+                await self._load.end()
+            await engine.close()
+            with suppress(OSError):
+                await self._writer.drain()
+
+    async def _feed(self, lines: asyncio.Queue[bytes], work: asyncio.Task[None]) -> None:
+        while line := await self._reader.readline():
+            lines.put_nowait(line)
+        work.cancel()
+
+    async def _work(
+        self, engine: Engine, settings: WorkerSettings, jobs: str, lines: asyncio.Queue[bytes]
+    ) -> None:
+        begun = time.perf_counter()
+        await engine.start()
+        start_s = time.perf_counter() - begun
+        self._load = load = Load(engine, settings, _read(Path(jobs)))
+        await load.prepare()
+        limits, info = asdict(engine.limits), engine.info.model_dump()
+        told = {"limits": limits, "engine": info, "model": engine.model}
+        self._say(event="ready", start_s=round(start_s, 2), **told)
+        while True:
+            command = json.loads(await lines.get())
+            if command["do"] == "stop":
+                return
+            answer = await self._obey(load, command)
+            if (failure := load.failure()) is not None:
+                raise failure
+            self._say(event="done", **answer)
+
+    async def _obey(self, load: Load, command: dict[str, Any]) -> dict[str, Any]:
+        match command["do"]:
+            case "survey":
+                return load.survey(command["most"])
+            case "begin":
+                load.begin(Drive(**command["drive"]))
+            case "open":
+                load.open()
+            case "close":
+                return {"window": load.close(to_the_last=command["to_the_last"])}
+            case "end":
+                await load.end()
+            case _:
+                pass  # "look" wants nothing but what every answer tells
+        return {"jobs_done": load.done}
+
+    def _say(self, **what: Any) -> None:
+        self._writer.write(json.dumps(what).encode() + b"\n")
+
+
+def _told(error: BaseException) -> dict[str, str]:
+    if isinstance(error, SettingsError):
+        return {"event": "refused", "kind": "settings", "message": str(error)}
+    known = isinstance(error, WorkerError)
+    # The text of a job must not reach a row: of a defect only its place is told.
+    message = str(error) if known else f"a defect: {log.where(error)}"
+    return {"event": "refused", "kind": "failed", "message": message}
+
+
+def _read(place: Path) -> list[TranslationJob]:
+    lines = place.read_bytes().splitlines()
+    return [TranslationJob.model_validate_json(line) for line in lines]
+
+
+async def _main(descriptor: int) -> None:
+    line = socket.socket(fileno=descriptor)
+    line.set_inheritable(False)
+    await Obedience(*await asyncio.open_connection(sock=line, limit=LONGEST_LINE)).run()
+
+
+def _loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:
+    """The loop that a worker runs on."""
+    try:
+        import uvloop  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return asyncio.run
+    run: Callable[[Coroutine[Any, Any, None]], None] = uvloop.run
+    return run
+
+
+if __name__ == "__main__":
+    _loop_runner()(_main(int(sys.argv[1])))

@@ -1,0 +1,286 @@
+"""How is one engine fed and watched while a point is measured? As the worker feeds it, in a loop.
+
+Planner, permits, admission and retries are the worker's own; Kafka and Redis are not in the way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal
+
+from prometheus_client import CollectorRegistry
+
+from dragoman_schemas.jobs import TranslationJob
+from dragoman_worker.errors import JobError
+from dragoman_worker.flow.admission import Admission, most_planned_tokens, steering
+from dragoman_worker.flow.permits import Permits
+from dragoman_worker.flow.planned_tokens import PlannedTokens
+from dragoman_worker.flow.slices import Slices
+from dragoman_worker.job.plan import Plan
+from dragoman_worker.job.planner import Planner
+from dragoman_worker.job.retry import RetryPolicy
+from dragoman_worker.job.translator import Translator
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Engine
+from dragoman_worker.prompts import get_profile
+from dragoman_worker.prompts.base import Profile
+from dragoman_worker.prompts.plain import PLAIN
+from dragoman_worker.quality.language import LanguageDetector
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning.measure.gpu_busy import GpuBusy
+
+LOOK_EVERY_S: Final = 0.1
+_SURPLUS: Final = 1.1
+"""Clients to permits: a job is planned and waiting before a permit comes free."""
+_NO_BOUND: Final = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """How jobs are handed over.
+
+    `clients` keep a job each under way (None: enough for what is admitted); `items` may be in the
+    engine at once (None: what the worker's own admission allows). `static` hands over `batch` jobs
+    and waits for the last of them; `all` hands over `jobs` at once, once.
+    """
+
+    how: Literal["continuous", "static", "all"] = "continuous"
+    clients: int | None = None
+    items: int | None = None
+    batch: int = 0
+    jobs: int = 0
+
+
+@dataclass(slots=True)
+class Window:
+    """What happened between the opening and the closing of the count. Latencies in seconds."""
+
+    seconds: float = 0.0
+    jobs: int = 0
+    items: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    latencies: list[float] = field(default_factory=list)
+    answers: list[int] = field(default_factory=list)
+    """Tokens of each."""
+    kv_usage_max: float | None = None
+    running_max: int = 0
+    waiting_max: int = 0
+    preemptions: int = 0
+    gpu_busy: float | None = None
+    cpu_cores: float = 0.0
+    decode_s: float | None = None
+
+
+class Load:
+    """One engine under load. Event loop only; `begin`, `open`, `close`, `end` in this order."""
+
+    def __init__(
+        self, engine: Engine, settings: WorkerSettings, jobs: Sequence[TranslationJob]
+    ) -> None:
+        self._engine = engine
+        self._settings = settings
+        self._jobs = jobs
+        self._detector = LanguageDetector()
+        self._gpu = GpuBusy(engine.limits.devices)
+        self._slices = Slices()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._window = Window()
+        self._metrics = Metrics(CollectorRegistry())
+        self._opened = self._ended = self._cpu = 0.0
+        self._decoded = (0.0, 0.0)
+        self._preempted = 0
+        self.done = 0
+        """Jobs since the load began."""
+
+    async def prepare(self) -> None:
+        """Load what planning needs."""
+        await asyncio.to_thread(self._detector.load)
+        self._gpu.start()
+
+    def survey(self, most: int) -> dict[str, Any]:
+        """What the first `most` jobs ask of the engine: items, and tokens of every request."""
+        planner, prompts, budgets, items = self._planner(), [], [], []
+        unplanned, first_error = 0, None
+        for job in self._jobs[:most]:
+            try:
+                plan = planner.plan(job)
+            except JobError as error:
+                unplanned, first_error = unplanned + 1, first_error or error.message
+                continue
+            items.append(len(plan.items))
+            prompts += [len(unit.prompt_ids) for unit in plan.units]
+            budgets += [unit.decoding.max_tokens for unit in plan.units]
+        told = {"prompt_tokens": prompts, "output_budget": budgets, "items": items}
+        return {**told, "unplanned": unplanned, "first_error": first_error}
+
+    # --- a run ------------------------------------------------------------------------------------
+
+    def begin(self, drive: Drive) -> None:
+        """Hand jobs over from now on, those of the sample from its first."""
+        limits = self._settings.limits.model_copy(
+            update={"items_in_engine": drive.items or self._settings.limits.items_in_engine}
+        )
+        admission = Admission(limits, self._engine.limits)
+        bounds = admission.bounds
+        permits = Permits(items=bounds.items, tokens=bounds.tokens)
+        if drive.how != "continuous":
+            permits = Permits(items=_NO_BOUND, tokens=_NO_BOUND)
+        self._metrics = Metrics(CollectorRegistry())
+        self.done, translator = 0, self._translator(permits)
+        jobs = itertools.cycle(self._jobs)
+        if drive.how == "static":
+            works = [self._batches(translator, jobs, drive.batch)]
+        elif drive.how == "all":
+            works = [self._one(translator, next(jobs)) for _ in range(drive.jobs)]
+        else:
+            clients = drive.clients or math.ceil(_SURPLUS * bounds.items) + 1
+            works = [self._client(translator, jobs) for _ in range(clients)]
+            works.append(steering(admission, permits, self._engine))
+        works.append(self._watch())
+        self._tasks = [asyncio.create_task(work, name="load") for work in works]
+        self.open()
+
+    def open(self) -> None:
+        """Count from now on."""
+        self._window = Window()
+        self._opened = self._ended = time.perf_counter()
+        self._gpu.forget()
+        self._cpu = _cpu_s()
+        self._decoded = self._decode_figures()
+        self._preempted = self._engine.readings().preemptions
+
+    def close(self, *, to_the_last: bool = False) -> dict[str, Any]:
+        """What was counted, up to now or up to the last job that was answered."""
+        window, now = self._window, time.perf_counter()
+        window.seconds = max(1e-9, (self._ended if to_the_last else now) - self._opened)
+        window.preemptions = self._engine.readings().preemptions - self._preempted
+        window.gpu_busy = self._gpu.mean()
+        window.cpu_cores = (_cpu_s() - self._cpu) / max(1e-9, now - self._opened)
+        total, count = (
+            now - before for now, before in zip(self._decode_figures(), self._decoded, strict=True)
+        )
+        window.decode_s = total / count if count else None
+        return asdict(window)
+
+    async def end(self) -> None:
+        """Take back what is under way, and let the next run find no prompt that it knows."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if (forget := getattr(self._engine, "forget_prompts", None)) is not None:
+            await forget()
+
+    def failure(self) -> BaseException | None:
+        """Why a client ended that should not have: the engine is dead."""
+        ended = (t for t in self._tasks if t.done() and not t.cancelled())
+        return next((error for task in ended if (error := task.exception())), None)
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    async def _client(self, translator: Translator, jobs: Iterator[TranslationJob]) -> None:
+        while True:
+            await self._one(translator, next(jobs))
+
+    async def _batches(
+        self, translator: Translator, jobs: Iterator[TranslationJob], size: int
+    ) -> None:
+        """Nobody is answered before the last of the batch: that is what it costs."""
+        while True:
+            begun = time.perf_counter()
+            batch = [next(jobs) for _ in range(size)]
+            plans = [plan for job in batch if (plan := self._planned(translator, job))]
+            await asyncio.gather(*(translator.run(plan) for plan in plans))
+            for plan in plans:
+                self._count(plan, time.perf_counter() - begun)
+            await asyncio.sleep(0)
+
+    async def _one(self, translator: Translator, job: TranslationJob) -> None:
+        plan = self._planned(translator, job)
+        if plan is None:
+            await asyncio.sleep(0)
+            return
+        await translator.admit(plan)
+        entered = time.perf_counter()
+        try:
+            await translator.run(plan)
+        finally:
+            translator.dismiss(plan)
+        self._count(plan, time.perf_counter() - entered)
+
+    def _planned(self, translator: Translator, job: TranslationJob) -> Plan | None:
+        try:
+            return translator.plan(job)
+        except JobError:
+            self._window.failed += 1
+            self.done += 1
+            return None
+
+    def _count(self, plan: Plan, seconds: float) -> None:
+        window = self._window
+        self.done += 1
+        self._ended = time.perf_counter()
+        window.jobs += 1
+        window.items += len(plan.items)
+        window.failed += plan.first_failure() is not None
+        window.prompt_tokens += sum(unit.prompt_tokens for unit in plan.units)
+        answers = [unit.completion_tokens for unit in plan.units]
+        window.answers += answers
+        window.output_tokens += sum(answers)
+        window.latencies.append(seconds)
+
+    async def _watch(self) -> None:
+        while True:
+            seen, window = self._engine.readings(), self._window
+            if seen.kv_cache_usage is not None:
+                window.kv_usage_max = max(window.kv_usage_max or 0.0, seen.kv_cache_usage)
+            window.running_max = max(window.running_max, seen.running)
+            window.waiting_max = max(window.waiting_max, seen.waiting)
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def _decode_figures(self) -> tuple[float, float]:
+        name, registry = "dragoman_decode_seconds_per_token", self._metrics.registry
+        parts = (registry.get_sample_value(f"{name}_{part}") for part in ("sum", "count"))
+        total, count = (part or 0.0 for part in parts)
+        return total, count
+
+    def _planner(self) -> Planner:
+        return Planner(
+            engine=self._engine,
+            choose_profile=self._choose_profile,
+            max_tokens=self._settings.limits.max_tokens,
+            exact_lengths=self._settings.engine.exact_lengths,
+            detector=self._detector,
+        )
+
+    def _translator(self, permits: Permits) -> Translator:
+        retry = self._settings.retry
+        return Translator(
+            planner=self._planner(),
+            engine=self._engine,
+            permits=permits,
+            planned=PlannedTokens(most_planned_tokens(self._settings.limits, self._engine.limits)),
+            slices=self._slices,
+            retry=RetryPolicy(
+                attempts=retry.attempts, initial_s=retry.initial_s, max_s=retry.max_s
+            ),
+            attempt_timeout_s=retry.attempt_timeout_s,
+            metrics=self._metrics,
+        )
+
+    def _choose_profile(self, wanted: str | None) -> Profile:
+        profile = get_profile(wanted or self._settings.engine.profile)
+        return PLAIN if self._settings.engine.kind == "echo" else profile
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime

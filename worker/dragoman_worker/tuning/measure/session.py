@@ -1,0 +1,164 @@
+"""What is around a measurement? The sample, the folder, what is shown, and what is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+
+from dragoman_connections.settings import SettingsError
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import UnknownProfile
+from dragoman_worker.prompts import get_profile
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning.measure.harness import Pace, Rig
+from dragoman_worker.tuning.measure.results import Row
+from dragoman_worker.tuning.measure.sample import Sample, from_file, from_topic
+
+
+class CannotMeasure(Exception):
+    """Nothing can be measured: why, naming the setting if it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What both commands are asked with."""
+
+    settings: WorkerSettings
+    jobs: Path | None
+    sample: int
+    out: Path
+    pace: Pace
+    as_json: bool
+
+
+class Screen:
+    """What a person sees meanwhile, on stderr: a line that changes, or lines in a log."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._status: Status | None = None
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._status = self._console.status("")
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def say(self, text: str) -> None:
+        """What is being done now."""
+        told = f"[{time.monotonic() - self._began:5.0f} s] {text}"
+        if self._status is not None:
+            self._status.update(escape(told))
+        else:
+            self._console.print(told, markup=False)
+
+    def row(self, row: Row) -> None:
+        """A point that was measured."""
+        self._console.print(f"  {shortly(row)}", markup=False)
+
+
+def shortly(row: Row) -> str:
+    """A row in a line."""
+    drive = row["drive"]
+    held = drive["items"] or drive["batch"] or drive["jobs"] or "as admitted"
+    what = f"{row['stage']} ({held})"
+    if "refused" in row:
+        return f"{what}: refused: {row['refused']}"
+    p99 = (row["latency_ms"] or {}).get("p99", 0.0)
+    return (
+        f"{what}: {row['jobs_per_s']:.4g} jobs/s, {row['output_tokens_per_s']:,.0f} tokens/s, "
+        f"p99 {p99:,.0f} ms"
+    )
+
+
+async def read_sample(request: Request) -> Sample:
+    """The jobs to measure with. Raises SettingsError, Unreachable and Halt."""
+    if request.jobs is not None:
+        return await asyncio.to_thread(from_file, request.jobs, request.sample)
+    within = Deadline.after(request.settings.connect_timeout_s)
+    return await from_topic(request.settings, request.sample, within)
+
+
+@asynccontextmanager
+async def rig_for(request: Request, sample: Sample, screen: Screen) -> AsyncIterator[Rig]:
+    """A rig whose engines are gone afterwards, however it ends. Raises SettingsError."""
+    check_profile(request.settings)
+    folder = _folder(request.out)
+    keep = _print_row if request.as_json else screen.row
+    rig = Rig(request.settings, sample, folder, request.pace, say=screen.say, keep=keep)
+    try:
+        yield rig
+        await rig.release()
+    finally:
+        await rig.abandon()
+
+
+def check_profile(settings: WorkerSettings) -> None:
+    """Raises SettingsError if there is no such profile."""
+    try:
+        get_profile(settings.engine.profile)
+    except UnknownProfile as error:
+        raise SettingsError(f"engine.{error}") from None
+
+
+def run_until_stopped(work: Callable[[], Awaitable[int]]) -> int:
+    """The status of `work`. Ctrl-C and SIGTERM cancel it. Raises KeyboardInterrupt then."""
+
+    async def main() -> int:
+        task = asyncio.current_task()
+        if task is not None:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await work()
+
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def write_json(place: Path, told: Any) -> None:
+    """Replace the file at once. Raises OSError naming it."""
+    made = place.with_suffix(".part")
+    try:
+        made.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        made.replace(place)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(place)) from None
+
+
+def _folder(place: Path) -> Path:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        (place / ".write").touch()
+        (place / ".write").unlink()
+    except OSError as error:
+        raise SettingsError(f"--out {place}: {_no_folder(place, error)}") from None
+    return place
+
+
+def _no_folder(place: Path, error: OSError) -> str:
+    if place.exists() and not place.is_dir():
+        return "there is a file of that name; give a folder"
+    return f"it cannot be written to ({error.strerror}); give another folder"
+
+
+def _print_row(row: Row) -> None:
+    sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+    sys.stdout.flush()

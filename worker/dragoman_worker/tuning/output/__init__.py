@@ -1,0 +1,1 @@
+"""Tables, reports, plots and the settings file that `tune` and `bench` write."""

@@ -1,0 +1,286 @@
+"""Which settings should this worker have? The published method, on the user's own jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from dragoman_worker.engines.sizing import GPU_SHARE, MEMORY
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning import knee
+from dragoman_worker.tuning.measure.harness import OutOfBudget, Point, Rig
+from dragoman_worker.tuning.measure.load_generator import Drive
+from dragoman_worker.tuning.measure.results import Row
+from dragoman_worker.tuning.measure.sample import Sample
+from dragoman_worker.tuning.measure.statistics import Arrivals
+from dragoman_worker.tuning.stages import AFTER_SWEEP, Decision, Given, run_stage
+from dragoman_worker.tuning.verdict import measured, why_keep
+
+PUBLISHED: Final = Drive(clients=25, items=16)
+"""25 in flight, 16 sequences: what VoicePing found best for one production GPU."""
+
+
+class NothingMeasured(Exception):
+    """Not one point could be measured: why, naming the setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a person asked for. `sequences` empty: 1, 2, 4, ... up to what the engine runs."""
+
+    sequences: tuple[int, ...] = ()
+    most_sequences: int | None = None
+    stages: frozenset[str] = frozenset()
+    allow: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Findings:
+    """All that tuning found; what was not reached is empty."""
+
+    survey: Row
+    sweep: list[Row] = field(default_factory=list)
+    choice: knee.Choice | None = None
+    comparison: dict[str, Row] = field(default_factory=dict)
+    decisions: list[Decision] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    arrivals: Arrivals | None = None
+    keeps_given: bool = False
+    """The settings as given did as well when the chosen ones were verified: nothing is changed."""
+    complete: bool = True
+
+    @property
+    def answer_tokens(self) -> dict[str, float] | None:
+        """Tokens of an answer, from the point that saw most of them."""
+        seen = [row for row in self.sweep if row["answer_tokens"]]
+        most = max(seen, key=lambda row: int(row["jobs"]), default=None)
+        return most["answer_tokens"] if most else None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The engine's options that were chosen."""
+        chosen: dict[str, Any] = {}
+        if self.keeps_given:
+            return chosen
+        if self.choice is not None:
+            chosen["max_num_seqs"] = self.choice.sequences
+        for decision in self.decisions:
+            chosen |= decision.options
+        if self.replicas > 1:
+            chosen.pop(MEMORY, None)  # the supervisor shares it out
+        return chosen
+
+    @property
+    def replicas(self) -> int:
+        """The engines that the choice was measured with."""
+        if self.keeps_given:
+            return 1
+        return next((d.replicas for d in self.decisions if d.replicas), 1)
+
+    @property
+    def chose_replicas(self) -> bool:
+        """Whether a stage measured how many engines are best; otherwise it is as given."""
+        return not self.keeps_given and any(decision.replicas for decision in self.decisions)
+
+
+class Tuner:
+    """Goes through the stages, from the sweep to the settings as a worker would run them."""
+
+    def __init__(self, rig: Rig, settings: WorkerSettings, sample: Sample, wishes: Wishes) -> None:
+        self._rig = rig
+        self._settings = settings
+        self._sample = sample
+        self._wishes = wishes
+        most = wishes.most_sequences
+        self._base: Mapping[str, Any] = {"max_num_seqs": most} if most else {}
+
+    async def run(self) -> Findings:
+        """All stages. Raises NothingMeasured, and Refused if the engine does not even start."""
+        rig = self._rig
+        survey = await rig.survey(Point("survey", Drive(), self._base))
+        found = Findings(survey, arrivals=self._sample.arrivals)
+        if survey["items_a_job"] is not None:
+            await self._sweep(found)
+        if not found.sweep:
+            raise NothingMeasured(_nothing(found))
+        found.choice = knee.choose([measured(row) for row in found.sweep])
+        await self._compare(found)
+        await self._stages(found)
+        await self._verify(found)
+        found.notes += notes(found, self._base)
+        found.notes += self._as_given(found)
+        return found
+
+    async def _sweep(self, found: Findings) -> None:
+        for sequences in self._candidates(found):
+            point = Point("sequences", Drive(items=sequences), self._base)
+            try:
+                row = await self._rig.measure(point)
+            except OutOfBudget as error:
+                found.complete = False
+                found.notes.append(f"The sweep ended before {sequences} sequences: {error}.")
+                return
+            if "refused" in row:
+                found.notes.append(f"{sequences} sequences: {row['refused']}")
+                return
+            if not row["jobs"]:
+                found.notes.append(f"{sequences} sequences: no job ended; try --seconds-per-point")
+                continue
+            found.sweep.append(row)
+            if knee.has_degraded([measured(row) for row in found.sweep]):
+                return
+
+    def _candidates(self, found: Findings) -> Sequence[int]:
+        most = found.survey["limits"]["max_num_seqs"]
+        if self._wishes.sequences:
+            found.notes += [
+                f"--sequences {count} was left out: the engine runs {most} at most; "
+                f"--max-sequences {count} starts one for more."
+                for count in self._wishes.sequences
+                if count > most
+            ]
+            return [count for count in self._wishes.sequences if count <= most]
+        doubled = [2**power for power in range(most.bit_length()) if 2**power <= most]
+        return doubled if doubled[-1] == most else [*doubled, most]
+
+    async def _compare(self, found: Findings) -> None:
+        """The default's and the published setting, in the engine that is there."""
+        for name, drive in (("published", PUBLISHED), ("default", Drive())):
+            if drive.items and drive.items > found.survey["limits"]["max_num_seqs"]:
+                continue
+            await self._add(found, name, Point(name, drive))
+
+    async def _stages(self, found: Findings) -> None:
+        assert found.choice is not None  # noqa: S101  chosen before
+        row = next(r for r in found.sweep if r["drive"]["items"] == found.choice.sequences)
+        given = Given(
+            self._settings.engine,
+            found.choice.sequences,
+            row,
+            allow=self._wishes.allow,
+            named=self._wishes.named,
+            reserve_s=self._rig.reserve_s if self._verifies else 0.0,
+        )
+        for name in AFTER_SWEEP:
+            if name not in self._wishes.stages:
+                continue
+            decision = await run_stage(name, self._rig, given)
+            found.decisions.append(decision)
+            found.complete = found.complete and decision.complete
+            if decision.options and (taken := _row_of(decision)) is not None:
+                # What is taken is what the next stage is judged against.
+                given = replace(given, options={**given.options, **decision.options}, row=taken)
+
+    async def _verify(self, found: Findings) -> None:
+        """The chosen settings as a worker would run them: own engine, own admission."""
+        same = found.options == {"max_num_seqs": found.survey["limits"]["max_num_seqs"]}
+        if same and found.replicas == 1 and "default" in found.comparison and not self._base:
+            found.comparison["chosen"] = found.comparison["default"]
+            return
+        if not self._verifies:
+            return
+        engines = found.replicas
+        options = dict(found.options)
+        if engines > 1 and found.survey["limits"].get("devices"):
+            options.setdefault(MEMORY, self._settings.engine.options.get(MEMORY) or _share(engines))
+        point = Point("verify", Drive(), options, engines=engines, of=engines)
+        await self._add(found, "chosen", point)
+        if found.comparison.keys() >= {"default", "chosen"}:
+            told = why_keep(found.comparison["default"], found.comparison["chosen"])
+            found.keeps_given = told is not None
+            found.notes += [told] if told else []
+
+    def _as_given(self, found: Findings) -> list[str]:
+        """Where rows or settings are not quite what they look like."""
+        said, given = [], self._settings.engine.replicas
+        if given != 1:
+            kept = "" if found.chose_replicas else ", and the file keeps that number unmeasured"
+            said.append(f"As given is one engine here: engine.replicas is {given}{kept}.")
+        if self._rig.reused:
+            said.append(
+                f"{len(self._rig.reused)} points were measured by an earlier run and taken from "
+                f"{self._rig.rows.place.name}; another --out measures them again."
+            )
+        return said
+
+    @property
+    def _verifies(self) -> bool:
+        return "verify" in self._wishes.stages
+
+    async def _add(self, found: Findings, name: str, point: Point) -> None:
+        try:
+            row = await self._rig.measure(point)
+        except OutOfBudget as error:
+            found.complete = False
+            found.notes.append(f"{name.capitalize()} was not measured: {error}.")
+            return
+        if "refused" in row:
+            found.notes.append(f"{name.capitalize()}: {row['refused']}")
+        else:
+            found.comparison[name] = row
+
+
+def _nothing(found: Findings) -> str:
+    """Why there is no point, by all that is known."""
+    unfit = found.survey["unplanned"]
+    said = [f"{unfit} jobs cannot be run: {found.survey['first_error']}"] if unfit else []
+    return "; ".join([*said, *found.notes]) or "there is nothing to measure"
+
+
+def notes(found: Findings, base: Mapping[str, Any]) -> list[str]:
+    """What a person should know about these figures."""
+    said: list[str] = []
+    choice = found.choice
+    if choice is not None and not choice.degraded and choice.sequences == _last(found):
+        more = 2 * choice.sequences
+        said.append(
+            f"Throughput was still growing at {choice.sequences} sequences, the most that was "
+            f"tried: try more by --max-sequences {more}."
+        )
+    if found.arrivals is not None and choice is not None:
+        said.append(_concurrency(found, found.arrivals))
+    if any(row["passes"] > 1.5 for row in found.sweep):
+        said.append(
+            "The sample was run more than once within a point, so prompts were found in the prefix "
+            "cache: give more jobs (--sample, --jobs)."
+        )
+    failed = sum(row["failed"] for row in found.sweep)
+    if failed:
+        said.append(f"{failed} jobs of the sweep ended without a translation.")
+    if base.get("max_num_seqs") and choice is not None:
+        said.append(f"The sweep's engine was started for {base['max_num_seqs']} sequences.")
+    return said
+
+
+def _concurrency(found: Findings, rates: Arrivals) -> str:
+    fits = [row for row in found.sweep if row["jobs_per_s"] >= rates.jobs_per_s]
+    if not fits:
+        return (
+            f"Jobs arrive at {rates.jobs_per_s:.3g}/s (busiest {rates.busiest_per_s:.3g}/s), more "
+            "than this engine does at any number of sequences: the queue grows."
+        )
+    row = fits[0]
+    mean, busiest = rates.concurrency((row["latency_ms"] or {"p50": 0.0})["p50"] / 1000)
+    return (
+        f"Real concurrency: jobs arrive at {rates.jobs_per_s:.3g}/s (busiest "
+        f"{rates.busiest_per_s:.3g}/s), which keeps about {mean:.3g} (busiest {busiest:.3g}) in "
+        f"the engine; {row['drive']['items']} sequences carry that, with a p99 of "
+        f"{(row['latency_ms'] or {}).get('p99', 0.0):,.0f} ms. More serve a backlog."
+    )
+
+
+def _share(engines: int) -> float:
+    """What the supervisor would give each."""
+    return round(GPU_SHARE / engines, 3)
+
+
+def _last(found: Findings) -> int:
+    return max(int(row["drive"]["items"]) for row in found.sweep)
+
+
+def _row_of(decision: Decision) -> Row | None:
+    """The row that a decision took."""
+    rows = [row for row in decision.rows if "refused" not in row]
+    return max(rows, key=lambda row: row["output_tokens_per_s"], default=None)
