@@ -7,7 +7,7 @@ usage: cancel_and_drain.py [--in-flight 32] [--tokens 400] [--grace-s 5]
 Every generation has an exact length. Cancel: with `in-flight` generations inside the engine and as
 many jobs waiting, each of the running ones is cancelled through the client, 20 a second; a latency
 is from that call to the first look that finds `cancelled` in Redis (one every 10 ms), and a slot's
-from the call to the `take` of the waiting job that enters, in order. Drain: `in-flight` generations
+from the call to the `claim` of the waiting job that enters, in order. Drain: `in-flight` generations
 of mixed lengths inside the engine and half as many waiting, then SIGTERM to the command; a second
 worker takes over. A duplicate is a job that had ended before the first worker did, and whose stored
 bytes differ afterwards or whom the second worker completed too.
@@ -124,7 +124,7 @@ async def measure_drain(
         "exit_status": exit_status,
         "seconds": drain_s,
         "after_the_drain": dict(Counter(one["status"] for one in left.values())),
-        "takes_left_behind": await store.takes(ids),
+        "takes_left_behind": await store.claims(ids),
     }
     async with working(second, given.start_s):
         row["taken_over_s"] = await store.all_ended(ids, given.start_s)
@@ -179,7 +179,7 @@ def _settings(given: argparse.Namespace, kafka: str, redis_url: str) -> dict[str
         "kafka.session_timeout_s": 10,  # the embedded broker's rebalances take as long
         "redis.url": redis_url,
         **_engine(given),
-        "limits.items_in_engine": given.in_flight,
+        "limits.max_engine_items": given.in_flight,
         "quality.level": "off",
         "shutdown.grace_s": given.grace_s,
         "engine.options.max_num_seqs": given.in_flight,

@@ -56,12 +56,12 @@ class Store:
             for job_id, row in zip(job_ids, rows, strict=True)
         }
 
-    async def takes(self, job_ids: Sequence[str]) -> int:
+    async def claims(self, job_ids: Sequence[str]) -> int:
         """Takes that a stopped worker has left behind."""
         async with self._redis.pipeline(transaction=False) as pipe:
             for job_id in job_ids:
                 pipe.hkeys(self._keys.job(job_id))
-            return sum(name.startswith(b"take:") for row in await pipe.execute() for name in row)
+            return sum(name.startswith(b"claim:") for row in await pipe.execute() for name in row)
 
     async def running(self, job_ids: Sequence[str]) -> int:
         """How many of them run."""

@@ -1,6 +1,6 @@
 """What do the echo benchmarks stand on? Broker, Redis with its log, jobs, and what each is charged.
 
-Progress is counted where all programs meet: two scripts a job in Redis, `take` and `finish`. CPU is
+Progress is counted where all programs meet: two scripts a job in Redis, `claim` and `finish`. CPU is
 user and system time of a process and all below it.
 """
 

@@ -39,7 +39,7 @@ def measure(workers: int, rig: Rig, given: argparse.Namespace) -> dict[str, Any]
         "engine.echo.latency_s": given.latency_s,
         "engine.echo.latency_spread": 0.5,
         "engine.echo.faults": False,
-        "limits.items_in_engine": given.in_flight,
+        "limits.max_engine_items": given.in_flight,
         "kafka.session_timeout_s": 30,
         "quality.level": "off",
     }

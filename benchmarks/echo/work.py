@@ -38,11 +38,11 @@ class Store:
 
     def __init__(self) -> None:
         self._redis = Redis.from_url(REDIS)
-        self._take = self._finish = ""
+        self._claim = self._finish = ""
 
     async def start(self) -> None:
         """Load the scripts."""
-        self._take = await self._redis.script_load((_SCRIPTS / "take.lua").read_text())
+        self._claim = await self._redis.script_load((_SCRIPTS / "claim.lua").read_text())
         self._finish = await self._redis.script_load((_SCRIPTS / "finish.lua").read_text())
 
     async def run(self, values: Sequence[bytes], places: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ class Store:
             pipe = self._redis.pipeline(transaction=False)
             for job, print_, place in zip(jobs, prints, places, strict=True):
                 arguments = (os.urandom(16).hex(), print_, place, now, _DAY_MS, 0, 4, 0, now, 0)
-                pipe.evalsha(self._take, 1, _key(job), *arguments)
+                pipe.evalsha(self._claim, 1, _key(job), *arguments)
             replies = await pipe.execute()
         now = _now()
         pipe = self._redis.pipeline(transaction=False)

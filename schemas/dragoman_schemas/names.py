@@ -38,7 +38,7 @@ FIELD_CANCEL_REQUESTED_AT: Final = "cancel_requested_at"
 FIELD_QUEUED_AT: Final = "queued_at"
 FIELD_STARTED_AT: Final = "started_at"
 FIELD_FINISHED_AT: Final = "finished_at"
-FIELD_TAKE_PREFIX: Final = "take:"
+FIELD_CLAIM_PREFIX: Final = "claim:"
 
 CANCELS_MAXLEN: Final = 10_000
 EVENTS_MAXLEN: Final = 100_000

@@ -280,9 +280,7 @@ def test_markers_and_aborted_transactions_are_passed_and_hold_nothing_up(
     line.wait_for_end(kept)
     # 40 records and 4 markers; the last 11 offsets will never be delivered.
     assert line.end_of(0) == 44
-    worker.wait_for(
-        lambda: worker.metric("dragoman_queue_depth_jobs") == 0, timeout_s=30, what="no depth"
-    )
+    worker.wait_for(lambda: worker.metric("dragoman_lag_jobs") == 0, timeout_s=30, what="no depth")
     more = line.put(10)
     line.check(kept + more)  # committed == end: the watermark has passed every gap
     assert line.statuses(aborted) == [None] * len(aborted)

@@ -37,7 +37,7 @@ def line(broker: MockBroker, redis_server: RedisServer, tmp_path: Path) -> Itera
         topic="jobs",
         partitions=PARTITIONS,
         # Few at a time, so that there is always something left to fetch.
-        settings={"kafka.session_timeout_s": 3, "limits.jobs_in_hand": 16},
+        settings={"kafka.session_timeout_s": 3, "limits.max_in_flight_jobs": 16},
     ) as made:
         made.working()
         made.check(made.put(4))

@@ -59,8 +59,8 @@ class Field:
     def publish(self, *values: dict[str, Any]) -> None:
         publish(self.kafka, self.topic, values)
 
-    def takes(self, job_id: str) -> int:
-        return sum(name.startswith("take:") for name in job(self.redis, job_id))
+    def claims(self, job_id: str) -> int:
+        return sum(name.startswith("claim:") for name in job(self.redis, job_id))
 
     def running(self, job_id: str) -> bool:
         return job(self.redis, job_id).get("status") == "running"
@@ -125,7 +125,7 @@ def test_a_job_that_kills_its_process_is_poisoned_and_300_bystanders_are_not(
     def settled() -> bool:
         nonlocal most_in_flight
         if most_in_flight < 20:
-            taken = sum(field.takes(name) > 0 for name in bystanders[::10])
+            taken = sum(field.claims(name) > 0 for name in bystanders[::10])
             most_in_flight = max(most_in_flight, taken)
         return job(field.redis, "killer").get("status") == "failed" and field.all_committed()
 
@@ -164,7 +164,7 @@ def test_two_poisonous_jobs_at_once_one_of_many_items_are_both_found_alone(field
     for name in ("killer", "list"):
         fields = job(field.redis, name)
         assert (fields["status"], fields["result"]["error"]["code"]) == ("failed", "poisoned")
-        assert field.takes(name) == 0
+        assert field.claims(name) == 0
     results = job(field.redis, "list")["result"]["translations"]
     assert [item["text"] for item in results] == [None, None, None]
     assert results[2]["id"] == "c"
@@ -181,7 +181,7 @@ def test_rolling_restarts_raise_no_suspicion(field: Field) -> None:
             assert replica.wait() == 0
         fields = job(field.redis, "slow")
         assert (fields["status"], fields["deliveries"]) == ("queued", str(turn + 1))
-        assert field.takes("slow") == 0
+        assert field.claims("slow") == 0
     with field.replica():
         fields = ended(field.redis, "slow")
     assert (fields["status"], fields["deliveries"]) == ("completed", str(TURNS + 1))
@@ -199,7 +199,7 @@ def test_a_drain_out_of_time_gives_the_rest_back_and_the_next_worker_ends_it(fie
     finished = {name: job(field.redis, name) for name in quick}
     assert {(one["status"], one["deliveries"]) for one in finished.values()} == {("completed", "1")}
     assert {job(field.redis, name)["status"] for name in slow} == {"queued"}
-    assert [name for name in slow if field.takes(name)] == []
+    assert [name for name in slow if field.claims(name)] == []
     assert not field.all_committed()
     with field.replica():
         for name in slow:
@@ -226,7 +226,7 @@ def test_joins_and_leaves_of_another_worker_raise_no_suspicion(field: Field) -> 
                 if turn == 0:  # or nothing would be proven
                     wait_until(lambda: any(map(moved, names)), timeout_s=20, what="a job moved")
                 wait_until(
-                    lambda: all(field.takes(name) <= 1 for name in names),
+                    lambda: all(field.claims(name) <= 1 for name in names),
                     timeout_s=3,
                     what="no take but of the one who works on it",
                 )
@@ -235,12 +235,12 @@ def test_joins_and_leaves_of_another_worker_raise_no_suspicion(field: Field) -> 
             wait_until(lambda: field.members() == 1, timeout_s=20, what="one member")
         ends = [ended(field.redis, name, timeout_s=60) for name in names]
         assert {fields["status"] for fields in ends} == {"completed"}
-        assert [name for name in names if field.takes(name)] == []
+        assert [name for name in names if field.claims(name)] == []
         wait_until(field.all_committed, timeout_s=20, what="all is committed")
     assert field.poisoned() == []
 
 
-@pytest.mark.parametrize("seam", ["take", "finish"])
+@pytest.mark.parametrize("seam", ["claim", "finish"])
 def test_a_hundred_duplicates_and_lost_replies_raise_no_suspicion(field: Field, seam: str) -> None:
     field.publish(*[a_job("same", "#!sleep 0.3\nx")] * 100)
     with field.replica(point=Point("reply lost", seam, TURNS)) as replica:
@@ -250,5 +250,5 @@ def test_a_hundred_duplicates_and_lost_replies_raise_no_suspicion(field: Field, 
         assert replica.wait() == 0
     fields = job(field.redis, "same")
     assert fields["deliveries"] == "1"
-    assert field.takes("same") == 0
+    assert field.claims("same") == 0
     assert field.poisoned() == []

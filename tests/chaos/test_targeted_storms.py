@@ -114,7 +114,7 @@ def test_a_flood_and_a_rebalance_while_paused_never_fill_a_worker_beyond_its_lim
         jobs=3_000,
         rate=1_000.0,
         workers=1,
-        settings={"limits.jobs_in_hand": most},
+        settings={"limits.max_in_flight_jobs": most},
         script=(stroke(0.8, Action.WORKER_ADD),),
         inspect=inspect,
     )

@@ -1,4 +1,4 @@
-"""Does the contract hold wherever a worker dies? Every arrow of section 5, and those of `take`.
+"""Does the contract hold wherever a worker dies? Every arrow of section 5, and those of `claim`.
 
 Each case: one record, a replica that kills itself at the point, then one that does not. They run
 side by side, six at a time, for most of their time is the dead member's session.
@@ -44,7 +44,7 @@ class Kind:
 TEXT = {"text": "Hello.", "target_lang": "de", "source_lang": "en"}
 PAST = "2020-01-01T00:00:00Z"
 OWNED = {"status": "completed", "result": '{"status":"completed"}', "fingerprint": "0" * 64}
-TAKEN = {"status": "running", "deliveries": "1", "take:old": "elsewhere/0/0"}
+TAKEN = {"status": "running", "deliveries": "1", "claim:old": "elsewhere/0/0"}
 
 KINDS = {
     "completed": Kind("completed", TEXT),
@@ -53,8 +53,8 @@ KINDS = {
     "invalid": Kind("failed", TEXT | {"targetlang": "de"}),
     "cancelled": Kind("cancelled", TEXT, TAKEN | {"cancel_requested_at": PAST}),
     "expired": Kind("expired", TEXT | {"deadline": PAST}),
-    "suspect": Kind("completed", TEXT, {"status": "running", "deliveries": "2", "take:*": "2"}),
-    "poisoned": Kind("failed", TEXT, {"status": "running", "deliveries": "4", "take:*": "4"}),
+    "suspect": Kind("completed", TEXT, {"status": "running", "deliveries": "2", "claim:*": "2"}),
+    "poisoned": Kind("failed", TEXT, {"status": "running", "deliveries": "4", "claim:*": "4"}),
     "replayed": Kind("completed", TEXT, {"status": "failed", "deliveries": "1"}, replay=1),
     "conflict": Kind("completed", TEXT, OWNED),
     "unreadable": Kind(None, b'{"text": "no id"}'),
@@ -100,8 +100,8 @@ CASES = [
         #                            left, deliveries, letters, told
         "completed": [
             (after("poll"), (0, 1, 0, 1)),
-            (before("take"), (0, 1, 0, 1)),
-            (after("take"), (1, 2, 0, 1)),
+            (before("claim"), (0, 1, 0, 1)),
+            (after("claim"), (1, 2, 0, 1)),
             (before("engine"), (1, 2, 0, 1)),
             (after("engine"), (1, 2, 0, 1)),
             (before("finish"), (1, 2, 0, 1)),
@@ -114,7 +114,7 @@ CASES = [
             (after("complete"), (0, 1, 0, 2)),
             (before("commit"), (0, 1, 0, 2)),
             (after("commit"), (0, 1, 0, 1)),
-            (Point("reply lost", "take", 3), (0, 1, 0, 1)),
+            (Point("reply lost", "claim", 3), (0, 1, 0, 1)),
             (Point("reply lost", "finish", 3), (0, 1, 0, 1)),
         ],
         "twice": [
@@ -123,7 +123,7 @@ CASES = [
             (before("commit"), (0, 1, 0, 4)),
         ],
         "failed": [
-            (after("take"), (1, 2, 1, 1)),
+            (after("claim"), (1, 2, 1, 1)),
             (before("engine"), (1, 2, 1, 1)),
             (before("dead letter"), (1, 2, 1, 1)),
             (after("dead letter"), (1, 2, 2, 1)),
@@ -137,27 +137,27 @@ CASES = [
             (Point("reply lost", "dead letter", 1), (0, 1, 2, 1)),
         ],
         "invalid": [
-            (after("take"), (1, 2, 1, 1)),
+            (after("claim"), (1, 2, 1, 1)),
             (after("dead letter"), (1, 2, 2, 1)),
             (after("finish"), (0, 1, 1, 1)),
         ],
         "cancelled": [
-            (after("take"), (1, 1, 0, 1)),
+            (after("claim"), (1, 1, 0, 1)),
             (before("finish"), (1, 1, 0, 1)),
             (after("finish"), (0, 1, 0, 1)),
             (before("commit"), (0, 1, 0, 2)),
             (after("commit"), (0, 1, 0, 1)),
         ],
         "expired": [
-            (after("take"), (1, 2, 0, 1)),
+            (after("claim"), (1, 2, 0, 1)),
             (before("finish"), (1, 2, 0, 1)),
             (after("finish"), (0, 1, 0, 1)),
             (after("results"), (0, 1, 0, 2)),
             (after("commit"), (0, 1, 0, 1)),
         ],
         "suspect": [
-            (after("take"), (2, 3, 0, 1)),
-            (after("take", 2), (3, 4, 0, 1)),
+            (after("claim"), (2, 3, 0, 1)),
+            (after("claim", 2), (3, 4, 0, 1)),
             (before("finish"), (3, 4, 0, 1)),
             (after("finish"), (0, 3, 0, 1)),
         ],
@@ -168,14 +168,14 @@ CASES = [
             (after("commit"), (0, 4, 1, 1)),
         ],
         "replayed": [
-            (before("take"), (0, 2, 0, 1)),
-            (after("take"), (1, 3, 0, 1)),
+            (before("claim"), (0, 2, 0, 1)),
+            (after("claim"), (1, 3, 0, 1)),
             (before("finish"), (1, 3, 0, 1)),
             (after("finish"), (0, 2, 0, 1)),
             (after("commit"), (0, 2, 0, 1)),
         ],
         "conflict": [
-            (after("take"), (0, 0, 1, 0)),
+            (after("claim"), (0, 0, 1, 0)),
             (before("dead letter"), (0, 0, 1, 0)),
             (after("dead letter"), (0, 0, 2, 0)),
             (before("commit"), (0, 0, 2, 0)),
@@ -215,7 +215,7 @@ class Stage:
         self._prepare()
         self._die()
         fields = self.fields
-        self.left = sum(name.startswith("take:") for name in fields)
+        self.left = sum(name.startswith("claim:") for name in fields)
         self.result_between = fields.get("result")
         self._finish()
         return self
@@ -233,8 +233,8 @@ class Stage:
         kind = self.kind
         if kind.key is not None:
             fields: dict[Any, Any] = dict(kind.key)
-            for number in range(int(fields.pop("take:*", 0))):
-                fields[f"take:{number}"] = f"{self.topic}/0/0"
+            for number in range(int(fields.pop("claim:*", 0))):
+                fields[f"claim:{number}"] = f"{self.topic}/0/0"
             self.arena.redis.hset(f"dragoman:job:{self.id}", mapping=fields)
             self.arena.redis.expire(f"dragoman:job:{self.id}", LIVE_S)
         bootstrap = self.arena.kafka.bootstrap
@@ -254,7 +254,7 @@ class Stage:
         process = self._start(point)
         try:
             if point.seam == "release":
-                self._wait(lambda: "take:" in "".join(self.fields), "the job runs")
+                self._wait(lambda: "claim:" in "".join(self.fields), "the job runs")
                 process.terminate()
             if point.when == "reply lost":
                 self._wait(self.all_committed, "committed in spite of lost replies")
@@ -396,7 +396,7 @@ def test_a_death_at_this_point_loses_nothing_and_repeats_only_the_rest(
         assert fields == {}
         return
     assert (fields["status"], int(fields["deliveries"])) == (stage.kind.status, case.deliveries)
-    assert not [name for name in fields if name.startswith("take:")]
+    assert not [name for name in fields if name.startswith("claim:")]
     assert stage.result_between in {None, fields["result"]}, "a result that was readable changed"
     assert all(each == json.loads(fields["result"]) for each in told)
     _hints_are_there(arena, stage)

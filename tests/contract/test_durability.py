@@ -72,7 +72,7 @@ async def test_an_end_that_no_replica_has_is_not_relied_on_whoever_wrote_it(
     pair: tuple[RedisServer, RedisServer], store: RedisStore
 ) -> None:
     primary, replica = pair
-    take = await taken(store)
+    claim = await taken(store)
     await until_served(lambda: store.confirm("a1"))
     os.kill(replica.pid, signal.SIGSTOP)
     try:
@@ -80,11 +80,11 @@ async def test_an_end_that_no_replica_has_is_not_relied_on_whoever_wrote_it(
         with pytest.raises(Unavailable, match="too few servers confirmed"):
             await store.confirm("a1")
         with pytest.raises(Unavailable, match="too few servers confirmed"):
-            await store.finish(take, result(text="refused"))
+            await store.finish(claim, result(text="refused"))
     finally:
         os.kill(replica.pid, signal.SIGCONT)
     await until_served(lambda: store.confirm("a1"))
-    stands = await until_served(lambda: store.finish(take, result(text="refused")))
+    stands = await until_served(lambda: store.finish(claim, result(text="refused")))
     assert stands is not None
     assert stands.translations[0].text == "another's"
     with redis.Redis.from_url(replica.url) as client:
@@ -97,15 +97,15 @@ async def test_an_end_of_our_own_that_was_not_confirmed_is_not_relied_on_when_it
 ) -> None:
     """The second finish is refused by the first: it must not pass for a confirmation of it."""
     _, replica = pair
-    take = await taken(store)
+    claim = await taken(store)
     os.kill(replica.pid, signal.SIGSTOP)
     try:
         for _ in range(3):
             with pytest.raises(Unavailable, match="too few servers confirmed"):
-                await store.finish(take, result())
+                await store.finish(claim, result())
     finally:
         os.kill(replica.pid, signal.SIGCONT)
-    assert await until_served(lambda: store.finish(take, result())) is not None
+    assert await until_served(lambda: store.finish(claim, result())) is not None
 
 
 @pytest.mark.parametrize("script", [scripts.CONFIRM, scripts.FINISH], ids=lambda each: each.name)

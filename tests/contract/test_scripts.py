@@ -25,7 +25,7 @@ from dragoman_schemas.scripts import (
     ReleaseAnswer,
     Script,
     StubAnswer,
-    TakeAnswer,
+    ClaimAnswer,
     Verdict,
 )
 from dragoman_schemas.wire import decode_result, encode_result
@@ -66,7 +66,7 @@ class Job:
         args = scripts.stub_args(queued_at=queued_at, live_ttl_ms=LIVE_TTL_MS)
         return scripts.parse_stub(self.call(scripts.STUB, args))
 
-    def take(
+    def claim(
         self,
         nonce: str | None = None,
         *,
@@ -77,8 +77,8 @@ class Job:
         quarantine: Quarantine = Quarantine.NONE,
         want_result: bool = False,
         poison_after: int = 4,
-    ) -> TakeAnswer:
-        args = scripts.take_args(
+    ) -> ClaimAnswer:
+        args = scripts.claim_args(
             nonce=nonce or next(self._nonces),
             fingerprint=fingerprint,
             place=place,
@@ -90,7 +90,7 @@ class Job:
             quarantine=quarantine,
             want_result=want_result,
         )
-        return scripts.parse_take(self.call(scripts.TAKE, args))
+        return scripts.parse_claim(self.call(scripts.CLAIM, args))
 
     def release(self, nonce: str) -> ReleaseAnswer:
         args = scripts.release_args(nonce=nonce)
@@ -134,11 +134,11 @@ class Job:
         return {name.decode(): value.decode() for name, value in stored.items()}
 
     @property
-    def takes(self) -> dict[str, str]:
+    def claims(self) -> dict[str, str]:
         return {
-            name.removeprefix("take:"): place
+            name.removeprefix("claim:"): place
             for name, place in self.fields.items()
-            if name.startswith("take:")
+            if name.startswith("claim:")
         }
 
     @property
@@ -148,12 +148,12 @@ class Job:
     def crashed(self, times: int, *, place: str = PLACE, poison_after: int = 4) -> None:
         """So many workers took the record at ``place`` and were never heard of again."""
         for _ in range(times):
-            answer = self.take(place=place, quarantine=BY_ITSELF, poison_after=poison_after)
+            answer = self.claim(place=place, quarantine=BY_ITSELF, poison_after=poison_after)
             assert answer.verdict is Verdict.RUN
 
     def ended(self, status: str) -> None:
         """The job ran once and ended so."""
-        assert self.take("first").verdict is Verdict.RUN
+        assert self.claim("first").verdict is Verdict.RUN
         assert self.finish(status).written
 
     def unchanged_by(self, act: Callable[[], object]) -> bool:
@@ -193,7 +193,7 @@ class TestStub:
         assert job.stub() == StubAnswer(written=False, status="queued")
 
     def test_leaves_a_running_job_alone(self, job: Job) -> None:
-        job.take()
+        job.claim()
         assert job.unchanged_by(job.stub)
         assert job.stub() == StubAnswer(written=False, status="running")
 
@@ -205,10 +205,10 @@ class TestStub:
         assert near(job.ttl_ms, JOB_TTL_MS)
 
 
-class TestTakeOfANewJob:
+class TestClaimOfANewJob:
     def test_runs_without_a_key(self, job: Job) -> None:
-        answer = job.take("n", now="2030-01-01T00:00:05.000Z")
-        assert answer == TakeAnswer(
+        answer = job.claim("n", now="2030-01-01T00:00:05.000Z")
+        assert answer == ClaimAnswer(
             verdict=Verdict.RUN,
             deliveries=1,
             replays=0,
@@ -222,7 +222,7 @@ class TestTakeOfANewJob:
             "fingerprint": FINGERPRINT,
             "deliveries": "1",
             "replays": "0",
-            "take:n": PLACE,
+            "claim:n": PLACE,
             "queued_at": RECORDED_AT,
             "started_at": "2030-01-01T00:00:05.000Z",
         }
@@ -230,78 +230,78 @@ class TestTakeOfANewJob:
 
     def test_keeps_the_time_at_which_the_client_queued_it(self, job: Job) -> None:
         job.stub()
-        assert job.take().queued_at == STUBBED_AT
+        assert job.claim().queued_at == STUBBED_AT
         assert job.fields["queued_at"] == STUBBED_AT
 
     def test_repeated_with_its_nonce_runs_and_is_not_counted_again(self, job: Job) -> None:
-        first = job.take("n")
+        first = job.claim("n")
         before = job.fields
-        assert [job.take("n") for _ in range(6)] == [first] * 6
+        assert [job.claim("n") for _ in range(6)] == [first] * 6
         assert job.fields == before
 
     def test_of_another_delivery_is_counted_and_keeps_the_start(self, job: Job) -> None:
-        job.take("a", now="2030-01-01T00:00:05.000Z")
-        answer = job.take("b", place=OTHER_PLACE, now="2030-01-01T00:00:09.000Z")
+        job.claim("a", now="2030-01-01T00:00:05.000Z")
+        answer = job.claim("b", place=OTHER_PLACE, now="2030-01-01T00:00:09.000Z")
         assert (answer.verdict, answer.deliveries) == (Verdict.RUN, 2)
         assert answer.started_at == "2030-01-01T00:00:05.000Z"
-        assert job.takes == {"a": PLACE, "b": OTHER_PLACE}
+        assert job.claims == {"a": PLACE, "b": OTHER_PLACE}
 
     def test_renews_the_live_ttl(self, job: Job, client: Any) -> None:
         job.stub()
         client.pexpire(job.key, 5_000)
-        job.take()
+        job.claim()
         assert near(job.ttl_ms, LIVE_TTL_MS)
 
     def test_of_a_replay_sets_replays(self, job: Job) -> None:
-        assert job.take(replay=3).replays == 3
+        assert job.claim(replay=3).replays == 3
         assert job.fields["replays"] == "3"
 
 
-class TestTakeOfAnOwnedJob:
+class TestClaimOfAnOwnedJob:
     def test_with_another_fingerprint_is_a_conflict(self, job: Job) -> None:
-        job.take("a")
-        assert job.unchanged_by(lambda: job.take(fingerprint=OTHER_FINGERPRINT))
-        answer = job.take(fingerprint=OTHER_FINGERPRINT)
+        job.claim("a")
+        assert job.unchanged_by(lambda: job.claim(fingerprint=OTHER_FINGERPRINT))
+        answer = job.claim(fingerprint=OTHER_FINGERPRINT)
         assert (answer.verdict, answer.status, answer.deliveries) == ("conflict", "running", 1)
 
     def test_with_another_fingerprint_and_its_nonce_known_is_a_conflict(self, job: Job) -> None:
-        job.take("a")
-        assert job.take("a", fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
+        job.claim("a")
+        assert job.claim("a", fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
 
     def test_with_another_fingerprint_is_a_conflict_once_released(self, job: Job) -> None:
-        job.take("a")
+        job.claim("a")
         job.release("a")
-        assert job.take(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
+        assert job.claim(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
 
     def test_a_conflict_comes_before_a_cancel(self, job: Job) -> None:
-        job.take("a")
+        job.claim("a")
         job.cancel()
-        assert job.take(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
+        assert job.claim(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
 
     @pytest.mark.parametrize("status", ENDED_UNWELL)
     def test_a_replay_with_another_fingerprint_is_a_conflict(self, job: Job, status: str) -> None:
         job.ended(status)
-        assert job.unchanged_by(lambda: job.take(fingerprint=OTHER_FINGERPRINT, replay=1))
-        answer = job.take(fingerprint=OTHER_FINGERPRINT, replay=1)
+        assert job.unchanged_by(lambda: job.claim(fingerprint=OTHER_FINGERPRINT, replay=1))
+        answer = job.claim(fingerprint=OTHER_FINGERPRINT, replay=1)
         assert (answer.verdict, answer.status) == (Verdict.CONFLICT, status)
 
     def test_a_key_without_a_fingerprint_matches_all(self, job: Job) -> None:
         job.stub()
-        assert job.take(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.RUN
+        assert job.claim(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.RUN
         assert job.fields["fingerprint"] == OTHER_FINGERPRINT
 
     def test_after_a_cancel_request_is_a_cancel(self, job: Job) -> None:
-        job.take("a")
+        job.claim("a")
         job.cancel()
-        assert job.unchanged_by(lambda: job.take(place=OTHER_PLACE))
-        answer = job.take("a")
+        assert job.unchanged_by(lambda: job.claim(place=OTHER_PLACE))
+        answer = job.claim("a")
         assert (answer.verdict, answer.status, answer.replays) == (Verdict.CANCEL, "running", 0)
 
 
-class TestTakeOfASuspect:
+class TestClaimOfASuspect:
     def test_runs_after_one_crash(self, job: Job) -> None:
         job.crashed(1)
-        assert job.take().verdict is Verdict.RUN
+        assert job.claim().verdict is Verdict.RUN
 
     @pytest.mark.parametrize(
         ("crashes", "too_little", "enough"),
@@ -316,13 +316,13 @@ class TestTakeOfASuspect:
     ) -> None:
         job.crashed(crashes, poison_after=9)
         for quarantine in too_little:
-            ask = functools.partial(job.take, quarantine=quarantine, poison_after=9)
+            ask = functools.partial(job.claim, quarantine=quarantine, poison_after=9)
             assert job.unchanged_by(ask)
             answer = ask()
             assert (answer.verdict, answer.suspicions) == (Verdict.SUSPECT, crashes)
             assert Quarantine.wanted(answer.suspicions) is enough[0]
         for runs, quarantine in enumerate(enough, start=1):
-            answer = job.take("n", quarantine=quarantine, poison_after=9)
+            answer = job.claim("n", quarantine=quarantine, poison_after=9)
             assert (answer.verdict, answer.deliveries) == (Verdict.RUN, crashes + runs)
             job.release("n")
 
@@ -332,90 +332,90 @@ class TestTakeOfASuspect:
         self, job: Job, crashes: int, quarantine: Quarantine
     ) -> None:
         job.crashed(crashes, poison_after=9)
-        assert job.unchanged_by(lambda: job.take(quarantine=quarantine))
-        answer = job.take(quarantine=quarantine)
+        assert job.unchanged_by(lambda: job.claim(quarantine=quarantine))
+        answer = job.claim(quarantine=quarantine)
         assert (answer.verdict, answer.deliveries) == (Verdict.POISONED, crashes)
         assert answer.suspicions == crashes
 
     def test_is_poison_after_the_limit_that_is_asked_for(self, job: Job) -> None:
         job.crashed(1)
-        assert job.take(poison_after=1).verdict is Verdict.POISONED
+        assert job.claim(poison_after=1).verdict is Verdict.POISONED
 
     def test_takes_of_other_records_raise_no_suspicion(self, job: Job) -> None:
         for number in range(12):
             job.crashed(1, place=f"dragoman.jobs/0/{number}")
-        assert job.take().verdict is Verdict.RUN
+        assert job.claim().verdict is Verdict.RUN
 
     def test_its_own_take_raises_no_suspicion(self, job: Job) -> None:
         job.crashed(1)
-        job.take("own")
-        assert job.take("own").verdict is Verdict.RUN
+        job.claim("own")
+        assert job.claim("own").verdict is Verdict.RUN
 
     def test_a_released_take_raises_no_suspicion(self, job: Job) -> None:
         for number in range(9):
-            assert job.take(f"r{number}").verdict is Verdict.RUN
+            assert job.claim(f"r{number}").verdict is Verdict.RUN
             job.release(f"r{number}")
 
     def test_a_cancel_comes_before_poison(self, job: Job) -> None:
         job.crashed(4)
         job.cancel()
-        assert job.take().verdict is Verdict.CANCEL
+        assert job.claim().verdict is Verdict.CANCEL
 
     def test_hundreds_of_takes_are_counted(self, job: Job) -> None:
         for number in range(511):
-            job.take(place=f"dragoman.jobs/0/{number}")
-        assert job.take(place="dragoman.jobs/0/77", poison_after=1).verdict is Verdict.POISONED
+            job.claim(place=f"dragoman.jobs/0/{number}")
+        assert job.claim(place="dragoman.jobs/0/77", poison_after=1).verdict is Verdict.POISONED
         assert job.finish("failed").written
-        assert job.takes == {}
+        assert job.claims == {}
 
 
-class TestTakeOfAnEndedJob:
+class TestClaimOfAnEndedJob:
     @pytest.mark.parametrize("status", TERMINAL)
     def test_is_done(self, job: Job, status: str) -> None:
         job.ended(status)
-        assert job.unchanged_by(job.take)
-        answer = job.take()
+        assert job.unchanged_by(job.claim)
+        answer = job.claim()
         assert (answer.verdict, answer.status, answer.result) == (Verdict.DONE, status, None)
         assert near(job.ttl_ms, JOB_TTL_MS)
 
     @pytest.mark.parametrize("status", TERMINAL)
     def test_tells_the_result_if_wanted(self, job: Job, status: str) -> None:
         job.ended(status)
-        assert job.take(want_result=True).result == RESULT
+        assert job.claim(want_result=True).result == RESULT
 
     def test_a_result_is_told_only_with_done(self, job: Job) -> None:
         job.ended("failed")
-        assert job.take(want_result=True, fingerprint=OTHER_FINGERPRINT, replay=1).result is None
+        assert job.claim(want_result=True, fingerprint=OTHER_FINGERPRINT, replay=1).result is None
 
     @pytest.mark.parametrize("status", TERMINAL)
     def test_is_a_conflict_for_another_fingerprint(self, job: Job, status: str) -> None:
         job.ended(status)
-        assert job.unchanged_by(lambda: job.take(fingerprint=OTHER_FINGERPRINT))
-        assert job.take(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
+        assert job.unchanged_by(lambda: job.claim(fingerprint=OTHER_FINGERPRINT))
+        assert job.claim(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
 
     def test_is_done_when_it_was_cancelled_before_it_came(self, job: Job) -> None:
         job.cancel()
-        answer = job.take(want_result=True)
+        answer = job.claim(want_result=True)
         assert (answer.verdict, answer.status) == (Verdict.DONE, "cancelled")
         assert decode_result(answer.result or b"").status == "cancelled"
 
     def test_repeated_after_its_finish_is_done(self, job: Job) -> None:
-        job.take("n")
+        job.claim("n")
         job.finish()
-        assert job.take("n").verdict is Verdict.DONE
-        assert job.takes == {}
+        assert job.claim("n").verdict is Verdict.DONE
+        assert job.claims == {}
 
 
 class TestReplay:
     def test_of_a_completed_job_is_done(self, job: Job) -> None:
         job.ended("completed")
-        assert job.unchanged_by(lambda: job.take(replay=1))
-        assert job.take(replay=1).verdict is Verdict.DONE
+        assert job.unchanged_by(lambda: job.claim(replay=1))
+        assert job.claim(replay=1).verdict is Verdict.DONE
 
     @pytest.mark.parametrize("status", ENDED_UNWELL)
     def test_reopens_a_job_that_ended_unwell(self, job: Job, status: str) -> None:
         job.ended(status)
-        answer = job.take("again", replay=1, place=OTHER_PLACE, now="2030-01-02T00:00:00.000Z")
+        answer = job.claim("again", replay=1, place=OTHER_PLACE, now="2030-01-02T00:00:00.000Z")
         assert (answer.verdict, answer.deliveries, answer.replays) == (Verdict.RUN, 2, 1)
         assert answer.result is None
         assert job.fields == {
@@ -423,7 +423,7 @@ class TestReplay:
             "fingerprint": FINGERPRINT,
             "deliveries": "2",
             "replays": "1",
-            "take:again": OTHER_PLACE,
+            "claim:again": OTHER_PLACE,
             "queued_at": RECORDED_AT,
             "started_at": "2030-01-02T00:00:00.000Z",
         }
@@ -432,54 +432,54 @@ class TestReplay:
     @pytest.mark.parametrize("status", ENDED_UNWELL)
     def test_runs_only_once(self, job: Job, status: str) -> None:
         job.ended(status)
-        job.take(replay=2)
+        job.claim(replay=2)
         job.finish(status, replays=2)
-        assert job.take(replay=2).verdict is Verdict.DONE
-        assert job.take(replay=1).verdict is Verdict.DONE
-        assert job.take(replay=3).verdict is Verdict.RUN
+        assert job.claim(replay=2).verdict is Verdict.DONE
+        assert job.claim(replay=1).verdict is Verdict.DONE
+        assert job.claim(replay=3).verdict is Verdict.RUN
 
     def test_of_the_largest_number_runs_once_and_is_told_exactly(self, job: Job) -> None:
         largest = 2**53 - 1
         job.ended("failed")
         for number in (largest - 1, largest):
-            answer = job.take(replay=number)
+            answer = job.claim(replay=number)
             assert (answer.verdict, answer.replays) == (Verdict.RUN, number)
             assert job.fields["replays"] == str(number)
             assert job.finish("failed", replays=number - 1).written is False
             assert job.finish("failed", replays=number).replays == number
-        assert job.take(replay=largest).verdict is Verdict.DONE
+        assert job.claim(replay=largest).verdict is Verdict.DONE
 
     def test_repeated_with_its_nonce_is_not_counted_again(self, job: Job) -> None:
         job.ended("failed")
-        first = job.take("again", replay=1)
-        assert job.unchanged_by(lambda: job.take("again", replay=1))
-        assert job.take("again", replay=1) == first
+        first = job.claim("again", replay=1)
+        assert job.unchanged_by(lambda: job.claim("again", replay=1))
+        assert job.claim("again", replay=1) == first
 
     def test_reopens_a_job_cancelled_before_it_came(self, job: Job) -> None:
         job.cancel()
-        assert job.take(replay=1).verdict is Verdict.RUN
+        assert job.claim(replay=1).verdict is Verdict.RUN
         assert {"result", "finished_at"}.isdisjoint(job.fields)
 
     def test_forgets_what_a_poor_server_left_behind(self, job: Job, client: Any) -> None:
         job.ended("failed")
-        leftovers = {f"take:old{number}": OTHER_PLACE for number in range(5)}
+        leftovers = {f"claim:old{number}": OTHER_PLACE for number in range(5)}
         client.hset(job.key, mapping=leftovers | {"cancel_requested_at": CANCELLED_AT})
-        answer = job.take("again", replay=1, place=OTHER_PLACE)
+        answer = job.claim("again", replay=1, place=OTHER_PLACE)
         assert answer.verdict is Verdict.RUN
-        assert job.takes == {"again": OTHER_PLACE}
+        assert job.claims == {"again": OTHER_PLACE}
         assert "cancel_requested_at" not in job.fields
 
     def test_of_a_running_job_takes_it_over(self, job: Job) -> None:
-        job.take("a", now="2030-01-01T00:00:05.000Z")
-        answer = job.take("b", replay=1, place=OTHER_PLACE, now="2030-01-01T00:00:09.000Z")
+        job.claim("a", now="2030-01-01T00:00:05.000Z")
+        answer = job.claim("b", replay=1, place=OTHER_PLACE, now="2030-01-01T00:00:09.000Z")
         assert (answer.verdict, answer.replays) == (Verdict.RUN, 1)
         assert answer.started_at == "2030-01-01T00:00:09.000Z"
         assert job.finish(replays=0) == FinishAnswer(written=False, status="running", replays=1)
         assert job.finish(replays=1).written
 
     def test_an_older_record_beside_it_shares_its_generation(self, job: Job) -> None:
-        job.take("b", replay=2, now="2030-01-01T00:00:05.000Z")
-        answer = job.take("a", place=OTHER_PLACE, now="2030-01-01T00:00:09.000Z")
+        job.claim("b", replay=2, now="2030-01-01T00:00:05.000Z")
+        answer = job.claim("a", place=OTHER_PLACE, now="2030-01-01T00:00:09.000Z")
         assert (answer.verdict, answer.replays) == (Verdict.RUN, 2)
         assert answer.started_at == "2030-01-01T00:00:05.000Z"
         assert job.finish(replays=answer.replays).written
@@ -487,20 +487,20 @@ class TestReplay:
 
 class TestRelease:
     def test_of_the_only_take_queues_the_job_again(self, job: Job, client: Any) -> None:
-        job.take("a")
+        job.claim("a")
         client.pexpire(job.key, 50_000)
         assert job.release("a") == ReleaseAnswer(removed=True, status="queued")
-        assert (job.takes, job.fields["status"]) == ({}, "queued")
+        assert (job.claims, job.fields["status"]) == ({}, "queued")
         assert near(job.ttl_ms, 50_000)
 
     def test_leaves_other_takes_and_the_job_running(self, job: Job) -> None:
-        job.take("a")
-        job.take("b")
+        job.claim("a")
+        job.claim("b")
         assert job.release("a") == ReleaseAnswer(removed=True, status="running")
-        assert (job.takes, job.fields["status"]) == ({"b": PLACE}, "running")
+        assert (job.claims, job.fields["status"]) == ({"b": PLACE}, "running")
 
     def test_repeated_changes_nothing(self, job: Job) -> None:
-        job.take("a")
+        job.claim("a")
         job.release("a")
         assert job.unchanged_by(lambda: job.release("a"))
         assert job.release("a") == ReleaseAnswer(removed=False, status="queued")
@@ -510,7 +510,7 @@ class TestRelease:
         assert job.fields == {}
 
     def test_of_an_unknown_take_changes_nothing(self, job: Job) -> None:
-        job.take("a")
+        job.claim("a")
         assert job.unchanged_by(lambda: job.release("b"))
 
     @pytest.mark.parametrize("status", TERMINAL)
@@ -520,21 +520,21 @@ class TestRelease:
         assert job.release("first") == ReleaseAnswer(removed=False, status=status)
 
     def test_keeps_a_cancel_request(self, job: Job) -> None:
-        job.take("a")
+        job.claim("a")
         job.cancel()
         job.release("a")
-        assert job.take().verdict is Verdict.CANCEL
+        assert job.claim().verdict is Verdict.CANCEL
 
     def test_keeps_the_count_of_deliveries(self, job: Job) -> None:
-        job.take("a")
+        job.claim("a")
         job.release("a")
-        assert job.take().deliveries == 2
+        assert job.claim().deliveries == 2
 
 
 class TestFinish:
     @pytest.mark.parametrize("status", TERMINAL)
     def test_writes_the_end_of_a_running_job(self, job: Job, status: str) -> None:
-        job.take("a", now="2030-01-01T00:00:05.000Z")
+        job.claim("a", now="2030-01-01T00:00:05.000Z")
         assert job.finish(status) == FinishAnswer(written=True, status=status, replays=0)
         assert job.fields == {
             "status": status,
@@ -576,7 +576,7 @@ class TestFinish:
         job.crashed(3)
         job.cancel()
         job.finish("cancelled")
-        assert job.takes == {}
+        assert job.claims == {}
         assert "cancel_requested_at" not in job.fields
 
     def test_never_lowers_the_count_of_deliveries(self, job: Job) -> None:
@@ -595,17 +595,17 @@ class TestFinish:
 
     def test_of_an_older_generation_changes_nothing(self, job: Job) -> None:
         job.ended("failed")
-        job.take(replay=1)
+        job.claim(replay=1)
         assert job.unchanged_by(job.finish)
         assert job.finish() == FinishAnswer(written=False, status="running", replays=1)
         assert near(job.ttl_ms, LIVE_TTL_MS)
 
     def test_of_a_newer_generation_than_the_key_changes_nothing(self, job: Job) -> None:
-        job.take()
+        job.claim()
         assert job.unchanged_by(lambda: job.finish(replays=1))
 
     def test_cannot_end_a_job_of_another_owner(self, job: Job) -> None:
-        job.take()
+        job.claim()
         assert job.unchanged_by(lambda: job.finish(fingerprint=OTHER_FINGERPRINT))
         answer = job.finish(fingerprint=OTHER_FINGERPRINT)
         assert answer == FinishAnswer(written=False, status="running", replays=0, owned=False)
@@ -620,7 +620,7 @@ class TestFinish:
     def test_tells_that_no_result_stands_where_a_canceller_wrote_none(
         self, job: Job, client: Any
     ) -> None:
-        job.take()
+        job.claim()
         client.hset(job.key, "status", "cancelled")
         answer = job.finish()
         assert answer == FinishAnswer(written=False, status="cancelled", replays=0)
@@ -647,11 +647,11 @@ class TestFieldsThatAnotherProgramWrote:
         fields = ("deliveries", "replays", "queued_at", "started_at", "finished_at", "result")
         client.hset(job.key, mapping=dict.fromkeys(fields, value) | {"status": "running"})
         client.pexpire(job.key, LIVE_TTL_MS)
-        answer = job.take("n")
+        answer = job.claim("n")
         assert answer.verdict is Verdict.RUN
         assert answer.deliveries >= 1
         assert job.finish(replays=answer.replays, deliveries=answer.deliveries).written
-        assert job.take().verdict is Verdict.DONE
+        assert job.claim().verdict is Verdict.DONE
 
 
 class TestCancel:
@@ -670,14 +670,14 @@ class TestCancel:
         assert near(job.ttl_ms, LIVE_TTL_MS)
 
     def test_of_a_released_job_cancels_it(self, job: Job) -> None:
-        job.take("a")
+        job.claim("a")
         job.cancel()
         job.release("a")
         assert job.cancel().effect is CancelEffect.CANCELLED
         assert "cancel_requested_at" not in job.fields
 
     def test_of_a_running_job_requests_it_once(self, job: Job, client: Any) -> None:
-        job.take("a")
+        job.claim("a")
         client.pexpire(job.key, 50_000)
         assert job.cancel() == CancelAnswer(CancelEffect.REQUESTED, "running")
         assert job.fields["cancel_requested_at"] == CANCELLED_AT
@@ -701,13 +701,13 @@ class TestBothOrders:
     """Scripts run one after the other: two callers at once are one of two orders."""
 
     def test_take_then_cancel_is_cancelled_by_the_worker(self, job: Job) -> None:
-        job.take("a")
+        job.claim("a")
         assert job.cancel().effect is CancelEffect.REQUESTED
         assert job.finish("cancelled").written
 
     def test_cancel_then_take_never_runs(self, job: Job) -> None:
         assert job.cancel().effect is CancelEffect.CANCELLED
-        assert job.take("a").verdict is Verdict.DONE
+        assert job.claim("a").verdict is Verdict.DONE
 
     def test_finish_then_cancel_keeps_the_result(self, job: Job) -> None:
         job.ended("completed")
@@ -715,35 +715,35 @@ class TestBothOrders:
         assert job.fields["result"] == RESULT.decode()
 
     def test_cancel_then_a_finish_under_way_keeps_the_result(self, job: Job) -> None:
-        job.take("a")
+        job.claim("a")
         job.cancel()
         assert job.finish("completed").written
         assert "cancel_requested_at" not in job.fields
 
     def test_finish_then_take_is_done(self, job: Job) -> None:
         job.ended("completed")
-        assert job.take("b").verdict is Verdict.DONE
+        assert job.claim("b").verdict is Verdict.DONE
 
     def test_take_then_finish_ends_both_takes(self, job: Job) -> None:
-        job.take("a")
-        job.take("b")
+        job.claim("a")
+        job.claim("b")
         assert job.finish().written
-        assert job.takes == {}
+        assert job.claims == {}
         assert not job.finish("failed").written
 
     @pytest.mark.parametrize(
         ("first", "second"), [("completed", "failed"), ("failed", "completed")]
     )
     def test_of_two_finishes_the_first_stands(self, job: Job, first: str, second: str) -> None:
-        job.take("a")
-        job.take("b")
+        job.claim("a")
+        job.claim("b")
         assert job.finish(first).written
         stands = FinishAnswer(written=False, status=first, replays=0, result=RESULT)
         assert job.finish(second) == stands
 
     def test_stub_then_take_and_take_then_stub_are_the_same_job(self, job: Job) -> None:
         job.stub()
-        assert job.take("a").verdict is Verdict.RUN
+        assert job.claim("a").verdict is Verdict.RUN
         assert job.stub() == StubAnswer(written=False, status="running")
 
     def test_stub_after_cancel_does_not_revive_the_job(self, job: Job) -> None:
@@ -751,14 +751,14 @@ class TestBothOrders:
         assert job.stub() == StubAnswer(written=False, status="cancelled")
 
     def test_release_then_take_runs_without_a_suspicion(self, job: Job) -> None:
-        job.take("a")
+        job.claim("a")
         job.release("a")
-        answer = job.take("b")
-        assert (answer.verdict, job.takes) == (Verdict.RUN, {"b": PLACE})
+        answer = job.claim("b")
+        assert (answer.verdict, job.claims) == (Verdict.RUN, {"b": PLACE})
 
     def test_take_then_release_of_the_other_keeps_it_running(self, job: Job) -> None:
-        job.take("a")
-        job.take("b")
+        job.claim("a")
+        job.claim("b")
         assert job.release("a").status == "running"
         assert job.finish().written
 
@@ -787,18 +787,18 @@ class TestAtOnce:
 
     def test_of_many_replays_of_one_number_none_is_lost_or_reopens_twice(self, job: Job) -> None:
         job.ended("failed")
-        takes = [
-            functools.partial(job.take, f"r{n}", replay=1, quarantine=BY_ITSELF, poison_after=99)
+        claims = [
+            functools.partial(job.claim, f"r{n}", replay=1, quarantine=BY_ITSELF, poison_after=99)
             for n in range(32)
         ]
-        answers = self.all_at_once(takes)
+        answers = self.all_at_once(claims)
         assert {answer.verdict for answer in answers} == {Verdict.RUN}
         assert sorted(answer.deliveries for answer in answers) == list(range(2, 34))
-        assert len(job.takes) == 32
+        assert len(job.claims) == 32
 
     def test_of_many_payloads_one_owns_the_id(self, job: Job) -> None:
-        takes = [functools.partial(job.take, fingerprint=f"{n:064x}") for n in range(32)]
-        verdicts = [answer.verdict for answer in self.all_at_once(takes)]
+        claims = [functools.partial(job.claim, fingerprint=f"{n:064x}") for n in range(32)]
+        verdicts = [answer.verdict for answer in self.all_at_once(claims)]
         assert verdicts.count(Verdict.RUN) == 1
         assert verdicts.count(Verdict.CONFLICT) == 31
 
@@ -806,12 +806,12 @@ class TestAtOnce:
 def test_a_key_has_a_ttl_after_every_script_in_every_state(job: Job, client: Any) -> None:
     def rows() -> Iterator[Callable[[], object]]:
         yield job.stub
-        yield lambda: job.take("a")
+        yield lambda: job.claim("a")
         yield lambda: job.release("a")
         yield lambda: job.finish("failed")
         yield job.confirm
         yield job.cancel
-        yield lambda: job.take("b", replay=1)
+        yield lambda: job.claim("b", replay=1)
 
     for prepare, act in itertools.product(rows(), rows()):
         client.delete(job.key)
@@ -828,11 +828,11 @@ def test_a_server_that_refuses_writes_leaves_the_key_as_it_was(job: Job, client:
     client.config_set("maxmemory", 1, **nodes)
     try:
         with pytest.raises(ResponseError):
-            job.take("again", replay=1)
+            job.claim("again", replay=1)
         assert job.fields == before
     finally:
         client.config_set("maxmemory", 0, **nodes)
-    assert job.take("again", replay=1).verdict is Verdict.RUN
+    assert job.claim("again", replay=1).verdict is Verdict.RUN
 
 
 def test_scripts_are_known_by_the_digest_redis_gives_them(client: Any) -> None:
@@ -845,6 +845,6 @@ def test_replies_are_understood_with_decoded_responses_too(job: Job, redis_url: 
         twin = Job(decoding)
         twin.key = job.key
         assert twin.stub() == StubAnswer(written=True, status="queued")
-        assert twin.take("a").verdict is Verdict.RUN
+        assert twin.claim("a").verdict is Verdict.RUN
         assert twin.finish().written
-        assert twin.take(want_result=True).result == RESULT
+        assert twin.claim(want_result=True).result == RESULT

@@ -21,7 +21,7 @@ from dragoman_schemas.scripts import Quarantine
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unavailable, Unreachable
-from dragoman_worker.ports import CancelNotice, Store, Take
+from dragoman_worker.ports import CancelNotice, Store, Claim
 from dragoman_worker.stores.memory import MemoryStore
 from dragoman_worker.stores.redis import RedisStore
 from support.ports import free_port
@@ -36,7 +36,7 @@ from support.store_calls import (
     redis_store,
     request,
     result,
-    take_of,
+    claim_of,
     taken,
 )
 from support.waiting import eventually
@@ -96,7 +96,7 @@ class MemoryClient:
             "fingerprint": state.fingerprint,
             "deliveries": state.deliveries,
             "replays": state.replays,
-            "takes": len(state.takes),
+            "takes": len(state.claims),
         }
 
     async def ttl_s(self, job_id: str) -> float:
@@ -149,7 +149,7 @@ class RedisClient:
             "fingerprint": found.get(b"fingerprint", b"").decode() or None,
             "deliveries": int(found.get(b"deliveries", 0)),
             "replays": int(found.get(b"replays", 0)),
-            "takes": sum(name.startswith(b"take:") for name in found),
+            "takes": sum(name.startswith(b"claim:") for name in found),
         }
 
     async def ttl_s(self, job_id: str) -> float:
@@ -218,7 +218,7 @@ async def status_of(client: Client, job_id: str = "a1") -> str | None:
 
 
 async def test_a_job_nobody_knows_is_taken(store: Store, client: Client) -> None:
-    reply = await store.take(request())
+    reply = await store.claim(request())
     assert (reply.verdict, reply.deliveries, reply.replays) == ("run", 1, 0)
     assert (reply.queued_at, reply.status) == (RECORDED_AT, "running")
     assert reply.started_at is not None
@@ -235,14 +235,14 @@ async def test_a_job_nobody_knows_is_taken(store: Store, client: Client) -> None
 
 async def test_a_stub_s_time_wins_over_the_record_s(store: Store, client: Client) -> None:
     await client.stub("a1")
-    reply = await store.take(request())
+    reply = await store.claim(request())
     assert reply.verdict == "run"
     assert reply.queued_at != RECORDED_AT
 
 
 async def test_a_repeated_take_counts_once(store: Store, client: Client) -> None:
     wanted = request()
-    assert await store.take(wanted) == await store.take(wanted)
+    assert await store.claim(wanted) == await store.claim(wanted)
     fields = await client.fields("a1")
     assert fields is not None
     assert (fields["deliveries"], fields["takes"]) == (1, 1)
@@ -253,7 +253,7 @@ async def test_an_ended_job_is_done_and_its_result_comes_along(
     status: TerminalStatus, store: Store
 ) -> None:
     written = await ended(store, status)
-    reply = await store.take(request())
+    reply = await store.claim(request())
     assert (reply.verdict, reply.status, reply.result) == ("done", status, written)
 
 
@@ -262,7 +262,7 @@ async def test_another_payload_is_never_told_that_it_is_done(
     status: TerminalStatus, store: Store
 ) -> None:
     await ended(store, status)
-    assert (await store.take(request(fingerprint=OTHER))).verdict == "conflict"
+    assert (await store.claim(request(fingerprint=OTHER))).verdict == "conflict"
 
 
 async def test_another_payload_is_a_conflict_and_changes_nothing(
@@ -270,7 +270,7 @@ async def test_another_payload_is_a_conflict_and_changes_nothing(
 ) -> None:
     await taken(store)
     before = await client.fields("a1")
-    assert (await store.take(request(fingerprint=OTHER))).verdict == "conflict"
+    assert (await store.claim(request(fingerprint=OTHER))).verdict == "conflict"
     assert await client.fields("a1") == before
 
 
@@ -279,12 +279,12 @@ async def test_a_cancel_in_time_is_done_and_a_late_one_is_the_worker_s(
 ) -> None:
     await client.stub("a1")
     assert await client.cancel("a1") == "cancelled"
-    reply = await store.take(request())
+    reply = await store.claim(request())
     assert (reply.verdict, reply.status) == ("done", "cancelled")
     assert reply.result is not None
     await taken(store, job_id="a2")
     assert await client.cancel("a2") == "requested"
-    assert (await store.take(request("a2"))).verdict == "cancel"
+    assert (await store.claim(request("a2"))).verdict == "cancel"
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ async def test_takes_that_crashes_left_make_a_record_suspect_and_then_poison(
     for _ in range(crashes):
         await taken(store, quarantine=Quarantine.BY_ITSELF)
     before = await client.fields("a1")
-    reply = await store.take(request(quarantine=quarantine))
+    reply = await store.claim(request(quarantine=quarantine))
     assert reply.verdict == verdicts[quarantine]
     assert reply.suspicions == (0 if reply.verdict == "run" else crashes)
     if reply.verdict != "run":
@@ -313,14 +313,14 @@ async def test_takes_that_crashes_left_make_a_record_suspect_and_then_poison(
 async def test_takes_of_other_records_are_no_suspicion(store: Store) -> None:
     for offset in range(6):
         await taken(store, place=f"dragoman.jobs/0/{offset + 100}")
-    assert (await store.take(request())).verdict == "run"
+    assert (await store.claim(request())).verdict == "run"
 
 
 async def test_a_cancelled_document_is_told_with_the_take(store: Store, client: Client) -> None:
     await client.cancel_document("d1")
-    assert (await store.take(request(document_id="d1"))).document_cancelled
-    assert not (await store.take(request("a2", document_id="d2"))).document_cancelled
-    assert not (await store.take(request("a3"))).document_cancelled
+    assert (await store.claim(request(document_id="d1"))).document_cancelled
+    assert not (await store.claim(request("a2", document_id="d2"))).document_cancelled
+    assert not (await store.claim(request("a3"))).document_cancelled
 
 
 # --- release --------------------------------------------------------------------------------------
@@ -330,9 +330,9 @@ async def test_a_released_job_is_queued_again_and_no_suspicion_is_left(
     store: Store, client: Client
 ) -> None:
     for _ in range(6):
-        take = await taken(store)
-        await store.release(take)
-        await store.release(take)
+        claim = await taken(store)
+        await store.release(claim)
+        await store.release(claim)
     fields = await client.fields("a1")
     assert fields is not None
     assert (fields["status"], fields["takes"], fields["deliveries"]) == ("queued", 0, 6)
@@ -351,11 +351,11 @@ async def test_a_job_that_another_worker_has_taken_stays_running(
 async def test_releasing_what_was_never_taken_or_has_ended_changes_nothing(
     store: Store, client: Client
 ) -> None:
-    await store.release(Take("nobody", FINGERPRINT, "n"))
+    await store.release(Claim("nobody", FINGERPRINT, "n"))
     assert await client.fields("nobody") is None
-    take = await taken(store)
-    await store.finish(take, result())
-    await store.release(take)
+    claim = await taken(store)
+    await store.finish(claim, result())
+    await store.release(claim)
     assert await status_of(client) == "completed"
 
 
@@ -382,12 +382,12 @@ async def test_the_first_terminal_state_wins(
     written = result(first, "first")
     assert await store.finish(one, written) is written
     assert await store.finish(other, result(second, "second")) == written
-    assert (await store.take(request())).result == written
+    assert (await store.claim(request())).result == written
 
 
 async def test_a_key_past_its_ttl_does_not_stop_a_finish(store: Store, client: Client) -> None:
     written = result()
-    assert await store.finish(Take("a1", FINGERPRINT, "n", ttl_s=60), written) is written
+    assert await store.finish(Claim("a1", FINGERPRINT, "n", ttl_s=60), written) is written
     assert await status_of(client) == "completed"
 
 
@@ -401,7 +401,7 @@ async def test_a_finish_does_not_touch_another_payload_s_job_and_is_a_conflict(
     else:
         await ended(store, cast("TerminalStatus", status))
     before = await client.fields("a1")
-    stranger = Take("a1", OTHER, "n", ttl_s=60)
+    stranger = Claim("a1", OTHER, "n", ttl_s=60)
     with pytest.raises(Conflict, match="belongs to another payload"):
         await store.finish(stranger, result(fingerprint=OTHER))
     assert await client.fields("a1") == before
@@ -442,22 +442,22 @@ async def test_a_replay_reopens_what_ended_unwell(
     status: TerminalStatus, store: Store, client: Client
 ) -> None:
     await ended(store, status)
-    reply = await store.take(request(replay=2))
+    reply = await store.claim(request(replay=2))
     assert (reply.verdict, reply.replays, reply.deliveries) == ("run", 2, 2)
-    assert (await store.take(request(replay=2, fingerprint=OTHER))).verdict == "conflict"
+    assert (await store.claim(request(replay=2, fingerprint=OTHER))).verdict == "conflict"
     assert await status_of(client) == "running"
 
 
 async def test_a_replay_runs_once(store: Store) -> None:
     await ended(store, "failed")
     await ended(store, "failed", replay=1)
-    assert (await store.take(request(replay=1))).verdict == "done"
-    assert (await store.take(request(replay=2))).verdict == "run"
+    assert (await store.claim(request(replay=1))).verdict == "done"
+    assert (await store.claim(request(replay=2))).verdict == "run"
 
 
 async def test_a_completed_job_is_never_reopened(store: Store) -> None:
     await ended(store, "completed")
-    assert (await store.take(request(replay=9))).verdict == "done"
+    assert (await store.claim(request(replay=9))).verdict == "done"
 
 
 async def test_a_finish_of_an_older_run_does_not_end_a_replay(store: Store, client: Client) -> None:
@@ -472,16 +472,16 @@ async def test_a_finish_of_an_older_run_does_not_end_a_replay(store: Store, clie
 async def test_a_replay_of_a_poisoned_job_starts_without_suspicion(store: Store) -> None:
     for _ in range(4):
         await taken(store, quarantine=Quarantine.BY_ITSELF)
-    assert (await store.take(request())).verdict == "poisoned"
-    assert await store.finish(Take("a1", FINGERPRINT, "n", ttl_s=60), result("failed"))
-    assert (await store.take(request(replay=1))).verdict == "run"
+    assert (await store.claim(request())).verdict == "poisoned"
+    assert await store.finish(Claim("a1", FINGERPRINT, "n", ttl_s=60), result("failed"))
+    assert (await store.claim(request(replay=1))).verdict == "run"
 
 
 async def test_a_replay_forgets_a_cancel_of_the_run_before(store: Store, client: Client) -> None:
-    take = await taken(store)
+    claim = await taken(store)
     await client.cancel("a1")
-    await store.finish(take, result("cancelled"))
-    assert (await store.take(request(replay=1))).verdict == "run"
+    await store.finish(claim, result("cancelled"))
+    assert (await store.claim(request(replay=1))).verdict == "run"
 
 
 # --- cancels --------------------------------------------------------------------------------------
@@ -516,23 +516,23 @@ async def test_each_of_many_concurrent_calls_gets_its_own_answer(
     store: Store, client: Client
 ) -> None:
     wanted = [request(f"j{number}") for number in range(300)]
-    replies = await asyncio.gather(*map(store.take, wanted))
+    replies = await asyncio.gather(*map(store.claim, wanted))
     assert {reply.verdict for reply in replies} == {"run"}
     finishes = [
-        store.finish(take_of(ask), result(job_id=ask.job_id, text=f"text of {ask.job_id}"))
+        store.finish(claim_of(ask), result(job_id=ask.job_id, text=f"text of {ask.job_id}"))
         for ask in wanted
     ]
     assert all(await asyncio.gather(*finishes))
-    again = await asyncio.gather(*(store.take(request(ask.job_id)) for ask in wanted))
+    again = await asyncio.gather(*(store.claim(request(ask.job_id)) for ask in wanted))
     for ask, reply in zip(wanted, again, strict=True):
         assert reply.result is not None
         assert reply.result.translations[0].text == f"text of {ask.job_id}"
 
 
 async def test_of_many_that_finish_one_job_exactly_one_wins(store: Store) -> None:
-    take = await taken(store)
+    claim = await taken(store)
     written = [result(text=f"text {number}") for number in range(50)]
-    stands = await asyncio.gather(*(store.finish(take, one) for one in written))
+    stands = await asyncio.gather(*(store.finish(claim, one) for one in written))
     (winner,) = {one.translations[0].text for one in stands if one is not None}
     assert [one.translations[0].text for one in stands if one in written].count(winner) == 50
     assert sum(one is mine for one, mine in zip(stands, written, strict=True)) == 1
@@ -548,9 +548,9 @@ async def test_a_server_that_forgot_the_scripts_learns_them_again(
     async with redis_store(own_redis.url) as store:
         own_redis.kill()
         with pytest.raises(Unavailable):
-            await store.take(request())
+            await store.claim(request())
         own_redis.start()
-        reply = await store.take(request())
+        reply = await store.claim(request())
         assert reply.verdict == "run"
 
 
@@ -560,13 +560,13 @@ async def test_a_full_memory_is_waited_for(own_redis: RedisServer) -> None:
         redis_store(own_redis.url) as store,
         redis.asyncio.Redis.from_url(own_redis.url) as admin,
     ):
-        take = await taken(store)
+        claim = await taken(store)
         await admin.config_set("maxmemory", 1)
-        for call in (lambda: store.take(request("a2")), lambda: store.finish(take, result())):
+        for call in (lambda: store.claim(request("a2")), lambda: store.finish(claim, result())):
             with pytest.raises(Unavailable):
                 await call()
         await admin.config_set("maxmemory", 0)
-        assert await store.finish(take, result())
+        assert await store.finish(claim, result())
 
 
 @pytest.mark.redis
@@ -577,9 +577,9 @@ async def test_a_replica_is_waited_for_until_it_is_the_primary(own_redis: RedisS
     ):
         await admin.replicaof("127.0.0.1", str(free_port()))
         with pytest.raises(Unavailable):
-            await store.take(request())
+            await store.claim(request())
         await admin.replicaof("NO", "ONE")
-        assert (await store.take(request())).verdict == "run"
+        assert (await store.claim(request())).verdict == "run"
 
 
 @pytest.mark.redis
@@ -590,7 +590,7 @@ async def test_a_key_that_is_no_job_belongs_to_somebody_else(redis_server: Redis
     ):
         await admin.set(KEYS.job("a1"), "not ours", ex=60)
         with pytest.raises(Conflict, match="holds something that is no job"):
-            await store.take(request())
+            await store.claim(request())
 
 
 @pytest.mark.redis
@@ -601,13 +601,13 @@ async def test_a_key_that_became_something_else_is_a_conflict_and_holds_no_claim
         redis_store(redis_server.url, durability="wait:1") as store,
         redis.asyncio.Redis.from_url(redis_server.url) as admin,
     ):
-        take = await taken(store)
+        claim = await taken(store)
         await admin.set(KEYS.job("a1"), "not ours", ex=60)
         with pytest.raises(Conflict, match="holds something that is no job"):
-            await store.finish(take, result())
+            await store.finish(claim, result())
         with pytest.raises(Conflict, match="holds something that is no job"):
             await store.confirm("a1")
-        await store.release(take)
+        await store.release(claim)
         assert await admin.get(KEYS.job("a1")) == b"not ours"
 
 
@@ -622,7 +622,7 @@ async def test_one_bad_key_costs_the_calls_beside_it_nothing(redis_server: Redis
             ("status", "queued_at", "started_at", "deliveries", "replays", "result"), b"\xff\xfe"
         )
         await admin.hset(KEYS.job("bytes"), mapping=garbage)
-        calls = [store.take(request(job_id)) for job_id in ("a1", "text", "bytes", "a2")]
+        calls = [store.claim(request(job_id)) for job_id in ("a1", "text", "bytes", "a2")]
         replies = await asyncio.gather(*calls, return_exceptions=True)
         verdicts = [getattr(reply, "verdict", type(reply).__name__) for reply in replies]
         assert verdicts == ["run", "Conflict", "run", "run"]
@@ -668,20 +668,20 @@ async def test_a_stored_result_that_cannot_be_decoded_counts_as_its_status(
         redis_store(redis_server.url) as store,
         redis.asyncio.Redis.from_url(redis_server.url) as admin,
     ):
-        take = await taken(store)
+        claim = await taken(store)
         fields: dict[Any, Any] = {"status": "cancelled", "finished_at": "yesterday"}
         await admin.hset(KEYS.job("a1"), mapping=fields | ({"result": value} if value else {}))
-        reply = await store.take(request())
+        reply = await store.claim(request())
         assert (reply.verdict, reply.status) == ("done", "cancelled")
         assert reply.result == (minimal if value else None)
-        assert await store.finish(take, result()) == minimal
+        assert await store.finish(claim, result()) == minimal
 
 
 @pytest.mark.redis
 async def test_results_come_along_only_if_they_are_wanted(redis_server: RedisServer) -> None:
     async with redis_store(redis_server.url, want_results=False) as store:
         await ended(store, "failed")
-        reply = await store.take(request())
+        reply = await store.claim(request())
         assert (reply.verdict, reply.status, reply.result) == ("done", "failed", None)
 
 
@@ -696,12 +696,12 @@ async def test_a_take_cancelled_on_its_way_is_overtaken_by_no_release(
     ):
         for number in range(50):
             wanted = request(f"j{number}")
-            task = asyncio.create_task(store.take(wanted))
+            task = asyncio.create_task(store.claim(wanted))
             for _ in range(number % 8):
                 await asyncio.sleep(0)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            await store.release(take_of(wanted))
+            await store.release(claim_of(wanted))
         client = RedisClient(admin)
         for number in range(50):
             fields = await client.fields(f"j{number}")

@@ -73,7 +73,7 @@ class Real:
     async def run(self, *jobs: TranslationJob, replay: int = 0) -> None:
         for job in jobs:
             fingerprint = open_record(encode_job(job)).fingerprint
-            if self._worker.take(job.job_id, fingerprint, replay=replay).verdict != "run":
+            if self._worker.claim(job.job_id, fingerprint, replay=replay).verdict != "run":
                 continue
             texts = [self._text(item, job) for item in job.items]
             status = "failed" if None in texts else "completed"

@@ -210,7 +210,7 @@ async def test_submitting_the_same_job_again_is_harmless(
 ) -> None:
     job = a_job("twice")
     await client.submit(job)
-    worker.take("twice", fingerprint_of(job))
+    worker.claim("twice", fingerprint_of(job))
     worker.finish("twice", fingerprint_of(job), "Hallo.")
     handle = await client.submit(job)
     assert await handle.text(timeout_s=5) == "Hallo."
@@ -220,7 +220,7 @@ async def test_submitting_another_payload_under_a_taken_id_is_refused(
     client: TranslationClient, worker: PlayedWorker, kafka: KafkaBroker, jobs_topic: str
 ) -> None:
     job = a_job("taken")
-    worker.take("taken", fingerprint_of(job))
+    worker.claim("taken", fingerprint_of(job))
     with pytest.raises(IdTaken, match="taken"):
         await client.submit(a_job("taken", "Something else."))
     assert records(kafka.bootstrap, jobs_topic, 0, timeout_s=1) == []
@@ -232,7 +232,7 @@ async def test_a_handle_says_so_when_another_payload_won_its_id(
     handle = await client.submit(a_job("race"))
     waiting = asyncio.create_task(handle.result(20))
     other = fingerprint_of(a_job("race", "Another."))
-    worker.take("race", other)
+    worker.claim("race", other)
     worker.finish("race", other, "Anders.")
     with pytest.raises(IdTaken):
         await waiting
@@ -252,7 +252,7 @@ async def test_again_runs_a_failed_job_with_the_next_replay_header(
     job = a_job("retry")
     fingerprint = fingerprint_of(job)
     first = await client.submit(job)
-    worker.take("retry", fingerprint)
+    worker.claim("retry", fingerprint)
     worker.finish("retry", fingerprint, None, status="failed")
     with pytest.raises(TranslationRejected, match="engine_failed"):
         await first.text(5)
@@ -264,7 +264,7 @@ async def test_again_runs_a_failed_job_with_the_next_replay_header(
     with pytest.raises(ResultTimeout, match="queued"):
         await second.result(0.2)
     waiting = asyncio.create_task(second.text(20))
-    answer = worker.take("retry", fingerprint, replay=1)
+    answer = worker.claim("retry", fingerprint, replay=1)
     assert (answer.verdict, answer.replays) == ("run", 1)
     assert await second.status() is JobStatus.RUNNING
     worker.finish("retry", fingerprint, "Hallo.", replays=1)
@@ -278,7 +278,7 @@ async def test_again_on_a_completed_job_publishes_nothing(
     client: TranslationClient, worker: PlayedWorker, kafka: KafkaBroker, jobs_topic: str
 ) -> None:
     job = a_job("done")
-    worker.take("done", fingerprint_of(job))
+    worker.claim("done", fingerprint_of(job))
     worker.finish("done", fingerprint_of(job), "Hallo.")
     with pytest.raises(AlreadyCompleted):
         await client.submit(job, again=True)
@@ -299,7 +299,7 @@ async def test_many_jobs_are_published_in_their_order_and_refused_ones_told_at_t
     client: TranslationClient, worker: PlayedWorker, kafka: KafkaBroker, jobs_topic: str
 ) -> None:
     job = a_job("n-7")
-    worker.take("n-7", fingerprint_of(job))
+    worker.claim("n-7", fingerprint_of(job))
     worker.finish("n-7", fingerprint_of(job), "Hallo.")
     jobs = [a_job(f"n-{n}", "Hello." if n != 7 else "Not the same.") for n in range(500)]
 
@@ -358,7 +358,7 @@ async def test_cancelling_a_queued_job_ends_it(
     handle = await client.submit(job)
     assert await handle.cancel() is JobStatus.CANCELLED
     assert (await handle.result(5)).status == "cancelled"
-    assert worker.take("c-1", fingerprint_of(job)).verdict == "done"
+    assert worker.claim("c-1", fingerprint_of(job)).verdict == "done"
 
 
 async def test_cancelling_a_running_job_tells_the_workers(
@@ -366,7 +366,7 @@ async def test_cancelling_a_running_job_tells_the_workers(
 ) -> None:
     job = a_job("c-2")
     handle = await client.submit(job)
-    worker.take("c-2", fingerprint_of(job))
+    worker.claim("c-2", fingerprint_of(job))
     assert await handle.cancel() is JobStatus.RUNNING
     assert "cancel_requested_at" in worker.fields("c-2")
     assert worker.cancels() == [{b"job_id": b"c-2"}]

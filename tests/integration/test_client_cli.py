@@ -171,7 +171,7 @@ def test_again_on_a_completed_job_publishes_nothing_and_fails(
     dragoman("submit", "--to", "de", "--id", "done", "Hello.")
     (record,) = dragoman.records(1)
     worker.finish("done", open_record(record.value).fingerprint, "Hallo.")
-    ended = dragoman("submit", "--to", "de", "--id", "done", "--again", "Hello.")
+    ended = dragoman("submit", "--to", "de", "--id", "done", "--resubmit", "Hello.")
     assert (ended.status, ended.out) == (1, "")
     assert "already completed" in ended.err
     assert len(dragoman.records(1)) == 1
@@ -181,7 +181,7 @@ def test_again_on_a_failed_job_publishes_a_replay(dragoman: Shell, worker: Playe
     dragoman("submit", "--to", "de", "--id", "bad", "Hello.")
     (record,) = dragoman.records(1)
     worker.finish("bad", open_record(record.value).fingerprint, None, status="failed")
-    ended = dragoman("submit", "--to", "de", "--id", "bad", "--again", "Hello.")
+    ended = dragoman("submit", "--to", "de", "--id", "bad", "--resubmit", "Hello.")
     assert (ended.status, ended.out) == (0, "bad\n")
     assert dragoman.records(2)[1].headers == {"dragoman-replay": b"1"}
 
@@ -192,8 +192,8 @@ def test_a_job_that_was_cancelled_before_is_told_and_left_as_it_is(dragoman: She
     ended = dragoman("submit", *job)
     assert (ended.status, ended.objects) == (0, [{"job_id": "over", "status": "cancelled"}])
     assert "over (cancelled)" in ended.err
-    assert "--again" in ended.err
-    again = dragoman("submit", *job, "--again")
+    assert "--resubmit" in ended.err
+    again = dragoman("submit", *job, "--resubmit")
     assert (again.objects, again.err) == ([{"job_id": "over", "status": "queued"}], "")
 
 
@@ -269,7 +269,7 @@ def test_results_of_many_ids_come_in_their_order_whatever_they_are(
     dragoman: Shell, worker: PlayedWorker
 ) -> None:
     worker.finish("r-2", "f" * 64, "Eins.", "Zwei.")
-    worker.take("r-3", "f" * 64)
+    worker.claim("r-3", "f" * 64)
     worker.finish("r-4", "f" * 64, None, status="failed")
     ended = dragoman("result", "--json", "r-4", "none", "r-3", "r-2")
     assert ended.status == 3
@@ -292,7 +292,7 @@ def test_a_failed_job_ends_with_1_and_says_why(dragoman: Shell, worker: PlayedWo
 
 
 def test_result_waits_no_longer_than_it_is_told(dragoman: Shell, worker: PlayedWorker) -> None:
-    worker.take("r-6", "f" * 64)
+    worker.claim("r-6", "f" * 64)
     began = time.monotonic()
     ended = dragoman("result", "--wait", "1", "r-6")
     assert 1 <= time.monotonic() - began < 8
@@ -302,7 +302,7 @@ def test_result_waits_no_longer_than_it_is_told(dragoman: Shell, worker: PlayedW
 
 def test_status_tells_of_each_id_in_order(dragoman: Shell, worker: PlayedWorker) -> None:
     dragoman("submit", "--to", "de", "--id", "s-1", "Hello.")
-    worker.take("s-2", "f" * 64)
+    worker.claim("s-2", "f" * 64)
     ended = dragoman("status", "s-2", "none", "s-1")
     assert (ended.status, ended.lines) == (0, ["s-2\trunning", "none\tunknown", "s-1\tqueued"])
     assert dragoman("status", "--json", "none").objects == [{"job_id": "none", "status": "unknown"}]
@@ -312,7 +312,7 @@ def test_cancel_ends_queued_jobs_and_says_where_it_came_too_late(
     dragoman: Shell, worker: PlayedWorker
 ) -> None:
     dragoman("submit", "--to", "de", "--id", "c-1", "Hello.")
-    worker.take("c-2", "f" * 64)
+    worker.claim("c-2", "f" * 64)
     assert dragoman("cancel", "c-1", "c-2").lines == ["c-1\tcancelled", "c-2\trunning"]
     unknown = dragoman("cancel", "c-1", "c-4")
     assert (unknown.status, unknown.lines) == (0, ["c-1\tcancelled", "c-4\tcancelled"])
@@ -418,7 +418,7 @@ def test_a_record_of_kcat_and_a_reader_with_redis_cli_need_nothing_of_ours(
     (record,) = dragoman.records(1)
     assert (record.key, record.value) == (b"kc-1", value)
     fingerprint = open_record(record.value).fingerprint
-    answer = worker.take("kc-1", fingerprint)
+    answer = worker.claim("kc-1", fingerprint)
     worker.finish("kc-1", fingerprint, "Hallo.", replays=answer.replays)
 
     poll = ["HMGET", "dragoman:job:kc-1", "status", "result", "replays"]

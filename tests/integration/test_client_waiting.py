@@ -83,7 +83,7 @@ async def test_a_lost_hint_costs_seconds_and_no_result(
 async def test_a_hint_before_the_key_or_about_another_job_ends_no_wait(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
-    worker.take("later", _OWNER)
+    worker.claim("later", _OWNER)
     waiting = asyncio.create_task(client.job("later").result(30))
     for name in ("later", "other"):
         worker.redis.xadd("dragoman:events", {"job_id": name, "status": "completed"})
@@ -122,7 +122,7 @@ async def test_a_redis_killed_and_restarted_during_the_wait_loses_no_result(
 ) -> None:
     async with TranslationClient(settings=settings_for(own_redis)) as client:
         before = PlayedWorker(own_redis.url)
-        before.take("survivor", _OWNER)
+        before.claim("survivor", _OWNER)
         waiting = [asyncio.create_task(client.job("survivor").text(60)) for _ in range(50)]
         await eventually(lambda: _clients(before) >= 2, timeout_s=10, what="the watch reads")
         before.close()

@@ -28,8 +28,8 @@ def test_an_urgent_job_waits_for_the_engine_and_not_for_the_backlog(
     settings = {
         "kafka.topics": [f"{urgent}:8", f"{bulk}:1"],
         "engine.echo.latency_s": LATENCY_S,
-        "limits.items_in_engine": 32,
-        "limits.jobs_in_hand": 96,
+        "limits.max_engine_items": 32,
+        "limits.max_in_flight_jobs": 96,
     }
     server = redis.Redis.from_url(redis_server.url)
     worker = WorkerProcess(

@@ -28,7 +28,7 @@ from support.store_calls import (
     request,
     result,
     settle,
-    take_of,
+    claim_of,
     until_served,
 )
 
@@ -54,13 +54,13 @@ async def works(url: str) -> None:
         await all_stand(store, ["a1"])
         assert "a1" in (await client.events_after(last))[1]
         wanted = request("a2", document_id="d1")
-        reply = await store.take(wanted)
+        reply = await store.claim(wanted)
         assert await client.cancel("a2") == "running"
         await client.cancel_document("d1")
         document = DocumentRef(document_id="d1", index=0, total=1)
         ended = result("cancelled", job_id="a2", document=document, error=None)
-        assert await store.finish(take_of(wanted, reply), ended)
-        await store.release(take_of(wanted, reply))
+        assert await store.finish(claim_of(wanted, reply), ended)
+        await store.release(claim_of(wanted, reply))
         (key,) = await keys.read(["a2"])
         assert key is not None
         assert key.status == "cancelled"
@@ -189,14 +189,14 @@ async def test_a_right_that_is_taken_away_is_waited_for_and_a_password_that_is_c
         for right in ("hset", "evalsha"):
             user(f"-{right}")
             with pytest.raises(Unavailable, match=f"(?i)'{right}'|can't run this command"):
-                await store.take(request("a2"))
+                await store.claim(request("a2"))
             user(f"+{right}")
         await settle(store, "a2")
         user("resetpass", ">another")
         with redis.Redis.from_url(own_redis.url) as admin:
             admin.execute_command("CLIENT", "KILL", "USER", "dragoman")
         with pytest.raises(Halt, match=r"redis\.url: .*refuses its user or password"):
-            await until_served(lambda: store.take(request("a3")))
+            await until_served(lambda: store.claim(request("a3")))
 
 
 async def test_a_wrong_password_is_told_at_once_and_not_shown(own_redis: RedisServer) -> None:

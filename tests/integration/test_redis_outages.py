@@ -30,7 +30,7 @@ from support.store_calls import (
     result,
     settle,
     settle_all,
-    take_of,
+    claim_of,
     until_served,
 )
 from support.waiting import eventually
@@ -116,18 +116,18 @@ async def test_a_server_that_refuses_for_a_while_is_waited_for(
 ) -> None:
     await settle(store, "before")
     taken = request("taken")
-    reply = await store.take(taken)
+    reply = await store.claim(taken)
     serve_again = refuse(admin)
     try:
         waiting = asyncio.create_task(settle(store, "meanwhile"))
         with pytest.raises(Unavailable):
-            await store.finish(take_of(taken, reply), result(job_id="taken", text="text of taken"))
+            await store.finish(claim_of(taken, reply), result(job_id="taken", text="text of taken"))
         assert not waiting.done()
     finally:
         serve_again()
     await waiting
     ended = result(job_id="taken", text="text of taken")
-    assert await until_served(lambda: store.finish(take_of(taken, reply), ended))
+    assert await until_served(lambda: store.finish(claim_of(taken, reply), ended))
     await all_stand(store, ["before", "taken", "meanwhile"])
 
 
@@ -151,7 +151,7 @@ async def test_a_server_that_loads_its_data_is_waited_for(redis_installed: str) 
             told: set[str] = set()
             while not starting.done():
                 try:
-                    await store.take(request("before"))
+                    await store.claim(request("before"))
                 except Unavailable as error:
                     told.add(str(error))
                 await asyncio.sleep(0.01)
@@ -168,17 +168,17 @@ async def test_a_lost_reply_is_repeated_and_the_end_is_written_once(own_redis: R
     with redis.Redis.from_url(own_redis.url) as admin:
         async with RedisProxy(own_redis.port) as proxy, redis_store(proxy.url) as store:
             wanted = request("a1")
-            reply = await store.take(wanted)
+            reply = await store.claim(wanted)
             admin.config_resetstat()
             proxy.cut_after(b"EVALSHA")
             ended = result(text="text of a1")
             with pytest.raises(Unavailable):
-                await store.finish(take_of(wanted, reply), ended)
+                await store.finish(claim_of(wanted, reply), ended)
             assert proxy.cuts == 1
             before = admin.hgetall(KEYS.job("a1"))
             assert before[b"status"] == b"completed"  # it had been written all the same
             again = result(text="a text that came later")
-            stands = await until_served(lambda: store.finish(take_of(wanted, reply), again))
+            stands = await until_served(lambda: store.finish(claim_of(wanted, reply), again))
             assert stands == ended
             assert admin.hgetall(KEYS.job("a1")) == before
             called = admin.info("commandstats")
@@ -230,10 +230,12 @@ async def test_a_hung_server_holds_up_no_more_than_was_asked_and_then_serves_all
     jobs = [f"j{number}" for number in range(1_000)]
     os.kill(own_redis.pid, signal.SIGSTOP)
     try:
-        given_up = [asyncio.create_task(store.take(request(f"g{number}"))) for number in range(500)]
+        given_up = [
+            asyncio.create_task(store.claim(request(f"g{number}"))) for number in range(500)
+        ]
         load = asyncio.create_task(settle_all(store, jobs, at_once=500))
         with pytest.raises(Unavailable):
-            await store.take(request("anything"))
+            await store.claim(request("anything"))
         for task in given_up:
             task.cancel()
         outcomes = await asyncio.gather(*given_up, return_exceptions=True)
@@ -253,7 +255,7 @@ async def test_storms_of_cancelled_calls_give_nobody_another_s_reply(store: Redi
     await settle_all(store, jobs)
 
     async def read(job_id: str) -> tuple[str, Any]:
-        reply = await store.take(request(job_id))
+        reply = await store.claim(request(job_id))
         assert reply.result is not None
         return job_id, reply.result.translations[0].text
 

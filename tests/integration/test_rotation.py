@@ -56,7 +56,7 @@ def new_worker(tmp_path: Path, redis_server: RedisServer) -> NewWorker:
             kafka=kafka["bootstrap_servers"],
             redis=redis_server.url,
             topic=TOPIC,
-            settings=settings | {"engine.echo.latency_s": 0.3, "limits.jobs_in_hand": 16},
+            settings=settings | {"engine.echo.latency_s": 0.3, "limits.max_in_flight_jobs": 16},
         )
 
     return make

@@ -51,7 +51,7 @@ class Bench:
         jobs = [job(f"{self._topic}-{document}", n, count, tokens) for n in range(count)]
         publish(self._where[1], self._topic, jobs)
 
-    def take_back(self, document: str) -> None:
+    def claim_back(self, document: str) -> None:
         """Cancel those that are left."""
         argv = command("dragoman", "cancel", "--document", f"{self._topic}-{document}")
         subprocess.run([*argv, *self._where], check=True, timeout=60, capture_output=True)
@@ -115,7 +115,7 @@ def test_short_texts_take_all_of_a_cpu_and_long_ones_its_cache(working: OpenBenc
         assert "two limits are one" in told["sentence"]
         short_ones = told["numbers"]["running"]
         bench.give("long", 1_000, LONG)
-        bench.take_back("short")
+        bench.claim_back("short")
         told = is_named(bench.worker, "kv_cache", settle_s=120)
         assert "kv_cache_memory_bytes" in told["change"]
 

@@ -278,8 +278,8 @@ CONTRACT_METRICS = [
     "dragoman_redeliveries_total",
     "dragoman_jobs_in_flight",
     "dragoman_items_in_flight",
-    "dragoman_queue_depth_jobs",
-    "dragoman_queue_depth_seconds",
+    "dragoman_lag_jobs",
+    "dragoman_lag_seconds",
     "dragoman_job_seconds",
     "dragoman_decode_seconds_per_token",
     "dragoman_commit_age_seconds",
@@ -350,7 +350,7 @@ def test_a_drain_finishes_what_runs_and_a_second_signal_ends_at_once(bench: Benc
         assert worker.wait(timeout_s=4) == 0
     fields = job(bench.redis, "hangs")
     assert fields["status"] == "queued", "an abort gives its claims back"
-    assert not [name for name in fields if name.startswith("take:")]
+    assert not [name for name in fields if name.startswith("claim:")]
 
 
 def test_a_killed_worker_loses_nothing_and_changes_no_result(bench: Bench) -> None:

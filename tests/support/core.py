@@ -61,8 +61,8 @@ class Core:
     exact_lengths: bool = False
     plan_budget_s: float = TIMEOUT_S
     max_planned_tokens: int = 400_000
-    jobs_in_hand: int = 64
-    bytes_in_hand: int = 1_000_000
+    max_in_flight_jobs: int = 64
+    max_in_flight_bytes: int = 1_000_000
     weights: dict[str, int] | None = None
     grace_s: float = TIMEOUT_S
     in_hand: InHand = field(default_factory=InHand)
@@ -113,7 +113,7 @@ class Core:
             results=self.results,
             in_hand=self.in_hand,
             permits=self.permits,
-            hand=Hand(self.weights, jobs=self.jobs_in_hand, size=self.bytes_in_hand),
+            hand=Hand(self.weights, jobs=self.max_in_flight_jobs, size=self.max_in_flight_bytes),
             outages=self.outages,
             grace_s=self.grace_s,
             metrics=self.metrics,

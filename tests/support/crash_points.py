@@ -35,7 +35,7 @@ When = Literal["before", "after", "reply lost"]
 
 SEAMS: Final[Mapping[str, tuple[type, str]]] = {
     "poll": (KafkaSource, "poll"),
-    "take": (RedisStore, "take"),
+    "claim": (RedisStore, "claim"),
     "engine": (EchoEngine, "generate"),
     "dead letter": (KafkaDeadLetters, "publish"),
     "finish": (RedisStore, "finish"),
@@ -45,7 +45,7 @@ SEAMS: Final[Mapping[str, tuple[type, str]]] = {
     "commit": (AIOKafkaConsumer, "commit"),
     "release": (RedisStore, "release"),
 }
-"""The arrows of the contract, section 5, and of `take` and `release`: where each is one call."""
+"""The arrows of the contract, section 5, and of `claim` and `release`: where each is one call."""
 
 
 @dataclass(frozen=True, slots=True)

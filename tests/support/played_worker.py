@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from dragoman_schemas import names, scripts
 from dragoman_schemas.results import TranslationResult
-from dragoman_schemas.scripts import Script, TakeAnswer
+from dragoman_schemas.scripts import Script, ClaimAnswer
 from dragoman_schemas.wire import encode_result, now_rfc3339
 
 _LIVE_TTL_MS = 60_000
@@ -52,9 +52,9 @@ class PlayedWorker:
         entries: Any = self.redis.xrange(self._keys.cancels)
         return [fields for _, fields in entries]
 
-    def take(self, job_id: str, fingerprint: str, *, replay: int = 0) -> TakeAnswer:
+    def claim(self, job_id: str, fingerprint: str, *, replay: int = 0) -> ClaimAnswer:
         """Take a job up."""
-        arguments = scripts.take_args(
+        arguments = scripts.claim_args(
             nonce=uuid.uuid4().hex,
             fingerprint=fingerprint,
             place="topic/0/0",
@@ -63,7 +63,7 @@ class PlayedWorker:
             queued_at=now_rfc3339(),
             replay=replay,
         )
-        return scripts.parse_take(self._run(scripts.TAKE, job_id, arguments))
+        return scripts.parse_claim(self._run(scripts.CLAIM, job_id, arguments))
 
     def finish(
         self,

@@ -24,7 +24,7 @@ from dragoman_schemas.results import (
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
-from dragoman_worker.ports import Store, Take, TakeReply, TakeRequest
+from dragoman_worker.ports import Store, Claim, ClaimReply, ClaimRequest
 from dragoman_worker.stores.redis import RedisStore
 
 TIMEOUT_S = 10.0
@@ -68,7 +68,7 @@ async def is_a_wrong_setting(url: str, told: str) -> str:
     return f"{worker_s.value} {client_s.value}"
 
 
-def request(job_id: str = "a1", **changes: Any) -> TakeRequest:
+def request(job_id: str = "a1", **changes: Any) -> ClaimRequest:
     """A take of a job, with a nonce that no other has."""
     wanted: dict[str, Any] = {
         "job_id": job_id,
@@ -78,13 +78,13 @@ def request(job_id: str = "a1", **changes: Any) -> TakeRequest:
         "replay": 0,
         "queued_at": RECORDED_AT,
     }
-    return TakeRequest(**(wanted | changes))
+    return ClaimRequest(**(wanted | changes))
 
 
-def take_of(wanted: TakeRequest, reply: TakeReply | None = None) -> Take:
+def claim_of(wanted: ClaimRequest, reply: ClaimReply | None = None) -> Claim:
     """The claim that an answered take is."""
     replay = wanted.replay if reply is None else reply.replays
-    return Take(wanted.job_id, wanted.fingerprint, wanted.nonce, replay, ttl_s=60)
+    return Claim(wanted.job_id, wanted.fingerprint, wanted.nonce, replay, ttl_s=60)
 
 
 def result(
@@ -106,12 +106,12 @@ def result(
     )
 
 
-async def taken(store: Store, **changes: Any) -> Take:
+async def taken(store: Store, **changes: Any) -> Claim:
     """Claim a job that is free."""
     wanted = request(**changes)
-    reply = await store.take(wanted)
+    reply = await store.claim(wanted)
     assert reply.verdict == "run"
-    return take_of(wanted, reply)
+    return claim_of(wanted, reply)
 
 
 async def until_served(call: Callable[[], Awaitable[T]], pause_s: float = 0.02) -> T:
@@ -127,10 +127,10 @@ async def until_served(call: Callable[[], Awaitable[T]], pause_s: float = 0.02) 
 async def settle(store: Store, job_id: str) -> bool:
     """One whole job: taken, finished with a text that only it has, and announced."""
     wanted = request(job_id)
-    reply = await until_served(lambda: store.take(wanted))
+    reply = await until_served(lambda: store.claim(wanted))
     assert (reply.verdict, reply.deliveries) == ("run", 1)
     ended = result(job_id=job_id, text=f"text of {job_id}")
-    stands = await until_served(lambda: store.finish(take_of(wanted, reply), ended))
+    stands = await until_served(lambda: store.finish(claim_of(wanted, reply), ended))
     await until_served(lambda: store.announce(ended))
     return stands == ended
 
@@ -150,7 +150,7 @@ async def all_stand(store: Store, jobs: list[str]) -> None:
     """Every job has its own text, and was taken once."""
 
     async def look(job_id: str) -> tuple[Any, ...]:
-        reply = await until_served(lambda: store.take(request(job_id)))
+        reply = await until_served(lambda: store.claim(request(job_id)))
         text = reply.result.translations[0].text if reply.result else None
         return reply.verdict, reply.status, reply.deliveries, text
 

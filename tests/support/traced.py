@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.kafka.memory import MemoryDeadLetters, MemoryResults, MemorySource
-from dragoman_worker.ports import Delivery, Take, TakeReply, TakeRequest
+from dragoman_worker.ports import Delivery, Claim, ClaimReply, ClaimRequest
 from dragoman_worker.stores.memory import MemoryStore
 from support.core import Core
 
@@ -42,20 +42,20 @@ class TracedStore(MemoryStore):
         super().__init__(**options)
         self._diary = diary
 
-    async def take(self, request: TakeRequest) -> TakeReply:
-        self._diary.begin("take")
-        reply = await super().take(request)
-        self._diary.done("take")
+    async def claim(self, request: ClaimRequest) -> ClaimReply:
+        self._diary.begin("claim")
+        reply = await super().claim(request)
+        self._diary.done("claim")
         return reply
 
-    async def release(self, take: Take) -> None:
+    async def release(self, claim: Claim) -> None:
         self._diary.begin("release")
-        await super().release(take)
+        await super().release(claim)
         self._diary.done("release")
 
-    async def finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
+    async def finish(self, claim: Claim, result: TranslationResult) -> TranslationResult | None:
         self._diary.begin("finish")
-        stands = await super().finish(take, result)
+        stands = await super().finish(claim, result)
         self._diary.done("finish")
         return stands
 

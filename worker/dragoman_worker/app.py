@@ -215,8 +215,8 @@ class App:
             permits=permits,
             hand=Hand(
                 weights,
-                jobs=_jobs_in_hand(settings.limits, engine.limits),
-                size=settings.limits.bytes_in_hand,
+                jobs=_max_in_flight_jobs(settings.limits, engine.limits),
+                size=settings.limits.max_in_flight_bytes,
             ),
             outages=outages,
             grace_s=settings.shutdown.grace_s,
@@ -329,6 +329,8 @@ def _beside(
     stack.callback(task.cancel)
 
 
-def _jobs_in_hand(limits: LimitsSettings, engine: EngineLimits) -> int:
+def _max_in_flight_jobs(limits: LimitsSettings, engine: EngineLimits) -> int:
     """Enough deliveries that the engine never waits for Kafka while the next ones are decoded."""
-    return limits.jobs_in_hand or max(64, round(3 * limits.engine_fill * engine.max_num_seqs))
+    return limits.max_in_flight_jobs or max(
+        64, round(3 * limits.engine_oversubscription * engine.max_num_seqs)
+    )

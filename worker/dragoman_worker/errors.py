@@ -119,7 +119,7 @@ class Conflict(JobError):
     """The id belongs to another payload, or its key holds no job."""
 
     code = FailureCode.CONFLICT
-    stage = "take"
+    stage = "claim"
 
 
 class QualityFailed(JobError):
@@ -155,7 +155,7 @@ class Poisoned(JobError):
     """The job took the process down too often."""
 
     code = FailureCode.POISONED
-    stage = "take"
+    stage = "claim"
 
 
 class DeadlineExceeded(JobError):

@@ -16,7 +16,7 @@ from dragoman_schemas.results import QualityVerdict, TerminalStatus
 
 _JOB_BUCKETS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800)
 _TOKEN_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.5, 1)
-_PHASES: Final = ("queue", "decode", "permit", "take", "engine", "settle", "total")
+_PHASES: Final = ("queue", "decode", "permit", "claim", "engine", "settle", "total")
 
 
 class Times:
@@ -138,21 +138,17 @@ class Metrics:
         self.jobs_in_step = self._gauge("jobs_in_step", "Those, by what they are in.", "step")
         self.items_in_flight = self._gauge("items_in_flight", "Items inside the engine.")
         self.items_waiting = self._gauge("items_waiting", "Items waiting for a permit.")
-        self.queue_depth_jobs = self._gauge(
-            "queue_depth_jobs", "Records not yet settled in our partitions."
+        self.lag_jobs = self._gauge("lag_jobs", "Records not yet settled in our partitions.")
+        self.lag_tokens = self._gauge(
+            "lag_tokens", "The same in tokens, with as many a job as of late."
         )
-        self.queue_depth_tokens = self._gauge(
-            "queue_depth_tokens", "The same in tokens, with as many a job as of late."
+        self.lag_seconds = self._gauge("lag_seconds", "The same at the pace of the last minute.")
+        self.class_lag_jobs = self._gauge(
+            "class_lag_jobs", "Records of a topic not yet settled; with several topics.", "topic"
         )
-        self.queue_depth_seconds = self._gauge(
-            "queue_depth_seconds", "The same at the pace of the last minute."
-        )
-        self.lane_depth_jobs = self._gauge(
-            "lane_depth_jobs", "Records of a topic not yet settled; with several topics.", "topic"
-        )
-        self.lane_jobs_in_flight = self._gauge("lane_jobs_in_flight", "Those in hand.", "topic")
-        self.lane_items_waiting = self._gauge(
-            "lane_items_waiting", "Their items waiting for a permit.", "topic"
+        self.class_jobs_in_flight = self._gauge("class_jobs_in_flight", "Those in hand.", "topic")
+        self.class_items_waiting = self._gauge(
+            "class_items_waiting", "Their items waiting for a permit.", "topic"
         )
         self.feed_wait_seconds = self._counter(
             "feed_wait_seconds", "Seconds the engine had room while there was work for it."
@@ -170,7 +166,7 @@ class Metrics:
         phases = self.job_seconds.by
         self.queue_seconds, self.total_seconds = phases["queue"], phases["total"]
         self.decode_seconds, self.permit_seconds = phases["decode"], phases["permit"]
-        self.take_seconds, self.settle_seconds = phases["take"], phases["settle"]
+        self.claim_seconds, self.settle_seconds = phases["claim"], phases["settle"]
         self.engine_seconds = phases["engine"]
         self.engine_wait_seconds = TimesFamily(
             "dragoman_engine_wait_seconds",

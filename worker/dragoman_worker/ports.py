@@ -98,7 +98,7 @@ class Results(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class Claim:
     """Our claim on a job: the nonce of this delivery, the replay it runs, the result's TTL."""
 
     job_id: str
@@ -109,8 +109,8 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeRequest:
-    """Arguments of the `take` script (contract, section 3)."""
+class ClaimRequest:
+    """Arguments of the `claim` script (contract, section 3)."""
 
     job_id: str
     fingerprint: str
@@ -123,7 +123,7 @@ class TakeRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeReply:
+class ClaimReply:
     """What the store said. `result` is the stored one, only with verdict `done`."""
 
     verdict: Verdict
@@ -149,15 +149,15 @@ class CancelNotice:
 class Store(Protocol):
     """The jobs' keys. Every method is idempotent; raises Unavailable if Redis cannot answer."""
 
-    async def take(self, request: TakeRequest) -> TakeReply:
+    async def claim(self, request: ClaimRequest) -> ClaimReply:
         """Claim the job, or learn why not. Raises Conflict if the key holds no job."""
         ...
 
-    async def release(self, take: Take) -> None:
+    async def release(self, claim: Claim) -> None:
         """Give the claim up; the job is `queued` again when no other claim is left."""
         ...
 
-    async def finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
+    async def finish(self, claim: Claim, result: TranslationResult) -> TranslationResult | None:
         """Write the terminal state and return the result that stands, as durable as asked.
 
         That is `result` itself if it was written, another one if a terminal state stood already,

@@ -62,12 +62,12 @@ class EngineSettings(Group):
 class LimitsSettings(Group):
     """How much work is in hand at once. Defaults follow from the engine's real limits."""
 
-    jobs_in_hand: Annotated[int, Field(ge=1)] | None = None
-    bytes_in_hand: Annotated[int, Field(ge=1_000_000)] = 64 * 1024 * 1024
+    max_in_flight_jobs: Annotated[int, Field(ge=1)] | None = None
+    max_in_flight_bytes: Annotated[int, Field(ge=1_000_000)] = 64 * 1024 * 1024
     partition_span: Annotated[int, Field(ge=1)] = 5_000
-    items_in_engine: Annotated[int, Field(ge=1)] | None = None
-    engine_fill: Annotated[float, Field(ge=1, le=4)] = 1.2
-    tokens_in_engine: Annotated[int, Field(ge=1)] | None = None
+    max_engine_items: Annotated[int, Field(ge=1)] | None = None
+    engine_oversubscription: Annotated[float, Field(ge=1, le=4)] = 1.2
+    max_engine_tokens: Annotated[int, Field(ge=1)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 4_096
     max_planned_tokens: Annotated[int, Field(ge=1)] | None = None
     plan_budget_s: Annotated[float, Field(gt=0)] = 10.0

@@ -149,11 +149,11 @@ class ClusterServers:
         for progress, count, asking in group:
             position += asking
             for reply in replies[position : position + count]:
-                if not self._take(progress, reply):
+                if not self._claim(progress, reply):
                     break
             position += count
 
-    def _take(self, progress: _Progress, reply: Any) -> bool:
+    def _claim(self, progress: _Progress, reply: Any) -> bool:
         """Note one reply; False if what follows it has to be sent (again)."""
         if not isinstance(reply, Exception):
             progress.answer.replies.append(reply)

@@ -76,7 +76,7 @@ def submit(
         str | None, typer.Option("--id", metavar="ID", help="The job's id; else one is made up.")
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Run failed, cancelled or expired jobs once more.")
+        bool, typer.Option("--resubmit", help="Run failed, cancelled or expired jobs once more.")
     ] = False,
     lines: Annotated[
         bool, typer.Option("--lines", help="Every line is a text of its own.")
@@ -203,7 +203,7 @@ def _tell_ended(submission: _Submission) -> None:
     if ended := submission.ended:
         first = f"{ended[0].job_id} ({ended[0].already})"
         what = f"job {first}" if len(ended) == 1 else f"{len(ended):,} jobs, the first {first},"
-        say(f"dragoman submit: {what} ended before and will not be run again; --again does that")
+        say(f"dragoman submit: {what} ended before and will not be run again; --resubmit does that")
 
 
 def _status(submission: _Submission) -> int:

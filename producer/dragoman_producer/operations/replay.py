@@ -123,7 +123,7 @@ class ReplayPlanner:
         """What to publish, by the job's key. Without one the result's TTL is over: it runs anew.
 
         The number is one above the key's, so that two commands that see the same failure ask for
-        the same replay, and ``take`` reopens the job for the first of the two records alone.
+        the same replay, and ``claim`` reopens the job for the first of the two records alone.
         """
         if key is not None:
             if key.status == "completed":

@@ -29,12 +29,12 @@ def _load(name: str) -> Script:
 
 
 STUB: Final = _load("stub")
-TAKE: Final = _load("take")
+CLAIM: Final = _load("claim")
 RELEASE: Final = _load("release")
 FINISH: Final = _load("finish")
 CONFIRM: Final = _load("confirm")
 CANCEL: Final = _load("cancel")
-SCRIPTS: Final = (STUB, TAKE, RELEASE, FINISH, CONFIRM, CANCEL)
+SCRIPTS: Final = (STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL)
 
 SUSPECT_AFTER: Final = 2
 """Other outstanding takes of the same record that make it a suspect."""
@@ -86,7 +86,7 @@ class StubAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeAnswer:
+class ClaimAnswer:
     """The verdict, and what the key holds after it; ``replays`` is what ``finish`` must be given.
 
     Times are None where the key holds none. ``result`` is there with ``done``, if it was wanted.
@@ -147,7 +147,7 @@ def stub_args(*, queued_at: str, live_ttl_ms: int) -> list[str | bytes]:
     return [queued_at, str(live_ttl_ms)]
 
 
-def take_args(
+def claim_args(
     *,
     nonce: str,
     fingerprint: str,
@@ -225,10 +225,10 @@ def parse_stub(reply: Reply) -> StubAnswer:
     return StubAnswer(reply[0] == 1, _text(reply[1]))
 
 
-def parse_take(reply: Reply) -> TakeAnswer:
+def parse_claim(reply: Reply) -> ClaimAnswer:
     """The reply of TAKE."""
     verdict, deliveries, replays, queued_at, started_at, status, result, suspicions = reply
-    return TakeAnswer(
+    return ClaimAnswer(
         verdict=Verdict(_text(verdict)),
         deliveries=int(deliveries),
         replays=int(replays),

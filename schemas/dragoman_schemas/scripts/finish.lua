@@ -2,12 +2,12 @@
 --
 -- KEYS[1]  the job's hash
 -- ARGV[1]  status: completed, failed, cancelled or expired
--- ARGV[2]  replays, as take answered it
+-- ARGV[2]  replays, as claim answered it
 -- ARGV[3]  result: JSON TranslationResult
 -- ARGV[4]  finished_at: RFC 3339, UTC, milliseconds, Z
 -- ARGV[5]  the job's TTL in ms, from now on
 -- ARGV[6]  fingerprint of the record
--- ARGV[7]  deliveries, as take answered it
+-- ARGV[7]  deliveries, as claim answered it
 -- ARGV[8]  queued_at, '' if not known
 -- ARGV[9]  started_at, '' if the job was never started
 --
@@ -48,7 +48,7 @@ if ARGV[8] ~= '' then redis.call('HSET', key, 'queued_at', ARGV[8]) end
 if ARGV[9] ~= '' then redis.call('HSET', key, 'started_at', ARGV[9]) end
 redis.call('HDEL', key, 'cancel_requested_at')
 for _, field in ipairs(redis.call('HKEYS', key)) do
-  if string.sub(field, 1, 5) == 'take:' then redis.call('HDEL', key, field) end
+  if string.sub(field, 1, 5) == 'claim:' then redis.call('HDEL', key, field) end
 end
 redis.call('PEXPIRE', key, ARGV[5])
 return {1, ARGV[1], tonumber(ARGV[2]), 1, ''}

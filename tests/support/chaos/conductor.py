@@ -179,7 +179,7 @@ class Conductor:
 
     # --- brokers --------------------------------------------------------------------------------
 
-    def _take(self, resource: str) -> bool:
+    def _claim(self, resource: str) -> bool:
         with self._lock:
             if resource in self._broken:
                 return False
@@ -193,7 +193,7 @@ class Conductor:
 
     def _node_blow(self, stroke: Stroke) -> str:
         node = self._node(stroke)
-        if node is None or not self._take("brokers"):
+        if node is None or not self._claim("brokers"):
             return "skipped"
         brokers = self._brokers
         match stroke.action:
@@ -211,7 +211,7 @@ class Conductor:
         return ""
 
     def _all_nodes_blow(self, stroke: Stroke) -> str:
-        if not self._take("brokers"):
+        if not self._claim("brokers"):
             return "skipped"
         brokers = self._brokers
         for node in range(brokers.count):
@@ -251,7 +251,7 @@ class Conductor:
         return int(stroke.who * self._brokers.count)
 
     def _move_leaders(self, stroke: Stroke) -> str:
-        if not self._take("brokers"):
+        if not self._claim("brokers"):
             return "skipped"
         self._heal_after(
             "leaders",
@@ -264,7 +264,7 @@ class Conductor:
     # --- Redis ----------------------------------------------------------------------------------
 
     def _redis_blow(self, stroke: Stroke) -> str:
-        if not self._take("redis"):
+        if not self._claim("redis"):
             return "skipped"
         try:
             heal = self._hit_redis(stroke)

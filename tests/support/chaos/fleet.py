@@ -56,7 +56,7 @@ class Fleet:
         for _ in range(self._size):
             self.add()
         for worker in self.all():
-            wait_until(worker.takes_jobs, timeout_s=_START_S, what=f"{worker.name} takes jobs")
+            wait_until(worker.claims_jobs, timeout_s=_START_S, what=f"{worker.name} takes jobs")
 
     def stop(self) -> None:
         """End all, for good; what does not drain in time is killed."""
@@ -87,7 +87,7 @@ class Fleet:
         """Wait until one takes jobs, or has been removed meanwhile."""
         worker = self[name]
         wait_until(
-            lambda: worker.takes_jobs() or name not in self._workers,
+            lambda: worker.claims_jobs() or name not in self._workers,
             timeout_s=_START_S,
             what=f"{name} takes jobs",
         )
@@ -130,7 +130,7 @@ class Fleet:
 
     def look(self) -> None:
         """See whether all take jobs: a worker takes seconds to start."""
-        if not all(worker.takes_jobs() for worker in self.all()):
+        if not all(worker.claims_jobs() for worker in self.all()):
             self._whole_since = time.monotonic()
         for worker in self.all():
             largest = max(self.largest_in_flight.get(worker.name, 0.0), worker.in_flight() or 0.0)

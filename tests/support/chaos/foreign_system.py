@@ -28,7 +28,7 @@ class ForeignWorker(GroupProcess):
         self.name = name
         super().__init__(argv, log=log, env=env)
 
-    def takes_jobs(self) -> bool:
+    def claims_jobs(self) -> bool:
         """Whether its log says so, in a line with the word `ready`."""
         return self.running and "ready" in self.output
 

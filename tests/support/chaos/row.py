@@ -76,7 +76,7 @@ class Row:
         fields = asdict(self)
         return json.dumps(fields | {"problems": self.problems[:50]})
 
-    def take_conductor(self, conductor: Conductor) -> None:
+    def claim_conductor(self, conductor: Conductor) -> None:
         """Count the blows that fell."""
 
         def fell(*actions: Action) -> int:
@@ -99,7 +99,7 @@ class Row:
         self.struck_in_flight = int(conductor.struck_in_flight)
         self.problems += [f"conductor: {failure}" for failure in conductor.failures]
 
-    def take_verdict(self, verdict: Verdict) -> None:
+    def claim_verdict(self, verdict: Verdict) -> None:
         """What the ledger says."""
         self.records, self.jobs = verdict.records, verdict.jobs
         self.duplicate_computations = verdict.duplicate_computations
@@ -108,7 +108,7 @@ class Row:
         self.condemned = verdict.condemned
         self.problems += verdict.problems
 
-    def take_watch(self, seen: Seen) -> None:
+    def claim_watch(self, seen: Seen) -> None:
         """What was seen all along."""
         self.changed, self.beyond = len(seen.changed), len(seen.beyond)
         self.slow, self.comparisons = len(seen.slow), seen.comparisons

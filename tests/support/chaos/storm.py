@@ -234,9 +234,9 @@ class _Storm:
         verdict = self._ledger.judge(ends, self._letters(), with_letters=self._system.letters)
         audit = self._system.audit(self._place)
         row = Row(seed=self._options.seed, system=self._system.name, seconds=round(seconds, 1))
-        row.take_conductor(self._conductor)
-        row.take_verdict(verdict)
-        row.take_watch(self._watch.seen)
+        row.claim_conductor(self._conductor)
+        row.claim_verdict(verdict)
+        row.claim_watch(self._watch.seen)
         row.own_deaths = self._fleet.own_deaths
         row.redeliveries = self._tallies.sums()[_REDELIVERIES]
         row.uncommitted = self._uncommitted

@@ -77,7 +77,7 @@ class Worker(Protocol):
     def pause(self) -> None: ...
     def resume(self) -> None: ...
     def wait(self, *, timeout_s: float) -> int: ...
-    def takes_jobs(self) -> bool:
+    def claims_jobs(self) -> bool:
         """Whether it takes jobs now; a look that never waits long."""
         ...
 
@@ -174,7 +174,7 @@ class DragomanWorker(WorkerProcess, GroupProcess):
             env=env,
         )
 
-    def takes_jobs(self) -> bool:
+    def claims_jobs(self) -> bool:
         """Whether it takes jobs now."""
         return self.running and self.metric("dragoman_ready") > 0
 

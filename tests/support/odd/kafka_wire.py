@@ -138,9 +138,9 @@ class KafkaWire:
         body = struct.pack(">hhii", -1, -1, 30_000, 1) + _string(topic)
         body += struct.pack(">iii", 1, partition, len(data)) + data
         reply = _Reader(self._ask(_PRODUCE, 7, body))
-        reply.take(">i")
+        reply.claim(">i")
         reply.string()
-        _, _, error, offset = reply.take(">iihq")
+        _, _, error, offset = reply.claim(">iihq")
         if error:
             raise Refused(f"the broker refused the batch with error {error}")
         return int(offset)
@@ -150,14 +150,14 @@ class KafkaWire:
         body = struct.pack(">iiiibi", -1, 10, 1, 50_000_000, 0, 1) + _string(topic)
         body += struct.pack(">iiqi", 1, partition, offset, 50_000_000)
         reply = _Reader(self._ask(_FETCH, 4, body))
-        reply.take(">ii")
+        reply.claim(">ii")
         reply.string()
-        _, _, error, _, _, aborted = reply.take(">iihqqi")
+        _, _, error, _, _, aborted = reply.claim(">iihqqi")
         if error:
             raise Refused(f"the broker refused the fetch with error {error}")
         for _ in range(max(0, aborted)):
-            reply.take(">qq")
-        (size,) = reply.take(">i")
+            reply.claim(">qq")
+        (size,) = reply.claim(">i")
         return [one for one in _records(reply.raw(max(0, size))) if one.offset >= offset]
 
     def _ask(self, api: int, version: int, body: bytes) -> bytes:
@@ -236,7 +236,7 @@ class _Reader:
     def left(self) -> int:
         return len(self._data) - self.at
 
-    def take(self, layout: str) -> tuple[int, ...]:
+    def claim(self, layout: str) -> tuple[int, ...]:
         found = struct.unpack_from(layout, self._data, self.at)
         self.at += struct.calcsize(layout)
         return found
@@ -247,7 +247,7 @@ class _Reader:
         return found
 
     def string(self) -> str:
-        return self.raw(self.take(">h")[0]).decode()
+        return self.raw(self.claim(">h")[0]).decode()
 
     def varint(self) -> int:
         value = shift = 0
@@ -270,7 +270,7 @@ def _records(data: bytes) -> Iterator[Read]:
         base, length = struct.unpack_from(">qi", data, reader.at)
         if reader.left < length + 12:
             return  # cut off where the answer was full
-        fields = reader.take(_HEAD.format)
+        fields = reader.claim(_HEAD.format)
         attributes, count = fields[5], fields[12]
         body = reader.raw(length + 12 - _HEAD.size)
         if not attributes & 0x20:  # no control batch
@@ -280,7 +280,7 @@ def _records(data: bytes) -> Iterator[Read]:
 
 def _read(reader: _Reader, base: int) -> Read:
     reader.varint()
-    reader.take(">b")
+    reader.claim(">b")
     reader.varint()
     offset = base + reader.varint()
     key, value = reader.nullable(), reader.nullable()

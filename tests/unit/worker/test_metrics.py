@@ -36,7 +36,7 @@ def told(registry: CollectorRegistry) -> Iterator[tuple[str, dict[str, str], flo
 
 def test_the_page_has_each_phase_and_its_help_once() -> None:
     page = generate_latest(Metrics(CollectorRegistry()).registry).decode()
-    for phase in ("queue", "decode", "permit", "take", "engine", "settle", "total"):
+    for phase in ("queue", "decode", "permit", "claim", "engine", "settle", "total"):
         assert f'dragoman_job_seconds_count{{phase="{phase}"}} 0.0' in page
     assert page.count("# TYPE dragoman_job_seconds histogram") == 1
     assert "dragoman_decode_seconds_per_token_bucket{le=" in page

@@ -62,7 +62,7 @@ class Admission:
     """The bounds now. Pure: give it what is seen, take what it says."""
 
     def __init__(self, limits: LimitsSettings, engine: EngineLimits) -> None:
-        """An explicit `limits.items_in_engine` or `limits.tokens_in_engine` is never steered."""
+        """An explicit `limits.max_engine_items` or `limits.max_engine_tokens` is never steered."""
         self._items = _Items(limits, engine)
         self._tokens = _Tokens(limits, engine)
 
@@ -89,10 +89,10 @@ class _Items:
     """Between an eighth of the engine's sequences and its sequences with the margin."""
 
     def __init__(self, limits: LimitsSettings, engine: EngineLimits) -> None:
-        seqs, given = engine.max_num_seqs, limits.items_in_engine
+        seqs, given = engine.max_num_seqs, limits.max_engine_items
         self._steered = given is None
         # Rounded up: a margin of less than one would leave every place empty for a while.
-        self.most = given or math.ceil(limits.engine_fill * seqs - 1e-9)
+        self.most = given or math.ceil(limits.engine_oversubscription * seqs - 1e-9)
         self.margin = max(0, self.most - seqs) if given is None else 0
         self._least = min(self.most, max(1, round(_LEAST_OF_SEQS * seqs), self.margin))
         self.bound = self.most
@@ -117,9 +117,9 @@ class _Tokens:
     """Between a tenth of the KV cache and eight times its size, in reserved tokens."""
 
     def __init__(self, limits: LimitsSettings, engine: EngineLimits) -> None:
-        size, given = engine.kv_cache_tokens, limits.tokens_in_engine
+        size, given = engine.kv_cache_tokens, limits.max_engine_tokens
         self._steered = given is None
-        self.bound = given or max(1, round(limits.engine_fill * size))
+        self.bound = given or max(1, round(limits.engine_oversubscription * size))
         self._least = max(1, round(_LEAST_OF_KV * size))
         self._most = max(self.bound, round(_MOST_OF_KV * size))
         self._rise = max(1, round(_RISE_OF_KV * size))
@@ -157,7 +157,9 @@ class _Tokens:
 
 def most_planned_tokens(limits: LimitsSettings, engine: EngineLimits) -> int:
     """Tokens of planned requests that may wait: a few engines full, unless the settings say."""
-    in_engine = limits.tokens_in_engine or round(limits.engine_fill * engine.kv_cache_tokens)
+    in_engine = limits.max_engine_tokens or round(
+        limits.engine_oversubscription * engine.kv_cache_tokens
+    )
     return limits.max_planned_tokens or max(1, _PLANNED_OF_ENGINE * in_engine)
 
 

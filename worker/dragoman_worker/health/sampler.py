@@ -21,7 +21,7 @@ from dragoman_worker.ports import Engine, EngineReadings
 
 LOOK_EVERY_S: Final = 0.5
 READ_EVERY_S: Final = 1.0
-_STORING: Final = frozenset({Step.TAKE, Step.SETTLE})
+_STORING: Final = frozenset({Step.CLAIM, Step.SETTLE})
 
 
 class Reading:
@@ -102,8 +102,8 @@ class Reading:
         preempted, ended = self._since_before(readings)
         return Moment(
             cut_off=self._source.cut_off,
-            queued=self._source.queued() + steps[Step.PERMIT] + steps[Step.TAKE],
-            storing=steps[Step.TAKE] + steps[Step.SETTLE],
+            queued=self._source.queued() + steps[Step.PERMIT] + steps[Step.CLAIM],
+            storing=steps[Step.CLAIM] + steps[Step.SETTLE],
             stalled=stalled,
             in_hand=steps.total(),
             held=permits.held_items,
@@ -149,16 +149,16 @@ class Reading:
             self._read_lanes(depths)
         depth = sum(depths.values())
         tokens, seconds = self._pace.work(depth, metrics.jobs_done(), metrics.tokens_done())
-        metrics.queue_depth_jobs.set(depth)
-        metrics.queue_depth_tokens.set(tokens)
-        metrics.queue_depth_seconds.set(seconds)
+        metrics.lag_jobs.set(depth)
+        metrics.lag_tokens.set(tokens)
+        metrics.lag_seconds.set(seconds)
 
     def _read_lanes(self, depths: Mapping[str, int]) -> None:
         metrics, in_flight = self._metrics, self._in_hand.by_topic()
         for topic, depth in depths.items():
-            metrics.lane_depth_jobs.labels(topic).set(depth)
-            metrics.lane_jobs_in_flight.labels(topic).set(in_flight[topic])
-            metrics.lane_items_waiting.labels(topic).set(self._permits.waiting_of(topic))
+            metrics.class_lag_jobs.labels(topic).set(depth)
+            metrics.class_jobs_in_flight.labels(topic).set(in_flight[topic])
+            metrics.class_items_waiting.labels(topic).set(self._permits.waiting_of(topic))
 
     def _read_engine(self) -> None:
         metrics, permits, readings = self._metrics, self._permits, self._engine.readings()

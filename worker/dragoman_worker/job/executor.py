@@ -39,7 +39,7 @@ from dragoman_worker.job.reporter import Execution, Reporter
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Delivery, Store, Take, TakeReply, TakeRequest
+from dragoman_worker.ports import Delivery, Store, Claim, ClaimReply, ClaimRequest
 from dragoman_worker.process.journal import Stage
 
 DEFAULT_TTL_S: Final = 86_400
@@ -101,7 +101,7 @@ class Executor:
         while (twin := self._in_hand.find(key)) is not None:
             result = await asyncio.shield(twin.settled())
             if result is not None:
-                return Completed(result, take=None), None
+                return Completed(result, claim=None), None
         held = self._in_hand.enter(key, document_id)
         held.delivery = delivery
         execution = Execution(delivery, envelope, replay, held, opening)
@@ -140,8 +140,8 @@ class Executor:
     async def _refused(self, execution: Execution) -> Outcome:
         """The end of a job that met a defect of ours, under its id wherever it can be claimed."""
         try:
-            if execution.held.take is None:
-                return await self._answer(execution, await self._take(execution))
+            if execution.held.claim is None:
+                return await self._answer(execution, await self._claim(execution))
             return self._reporter.rejected(execution)
         except Draining:
             return Released("draining")
@@ -172,14 +172,14 @@ class Executor:
         no permit would never let the suspect begin; such a claim stands for milliseconds.
         """
         async with self._permits.quarantine(opening.name, by_itself=True):
-            claims = {take.nonce: take.job_id for take in self._in_hand.takes()}
+            claims = {claim.nonce: claim.job_id for claim in self._in_hand.claims()}
             self._permits.let_finish(claims.values())
             while self._permits.held_items or self._outstanding(claims):  # noqa: ASYNC110  seldom
                 await asyncio.sleep(_LOOK_FOR_CLAIMS_S)
             yield
 
     def _outstanding(self, nonces: Container[str]) -> bool:
-        return any(take.nonce in nonces for take in self._in_hand.takes())
+        return any(claim.nonce in nonces for claim in self._in_hand.claims())
 
     async def _run(self, execution: Execution) -> Outcome:
         try:
@@ -189,18 +189,18 @@ class Executor:
                 await self._translator.admit(execution.plan)
             if not self._owned(execution.delivery):
                 return Released("partition revoked")
-            return await self._answer(execution, await self._take(execution))
+            return await self._answer(execution, await self._claim(execution))
         except Draining:
             return Released("draining")
         except errors.Conflict as conflict:
             return Rejected(conflict, job_id=execution.envelope.job_id)
 
-    async def _answer(self, execution: Execution, reply: TakeReply) -> Outcome:
+    async def _answer(self, execution: Execution, reply: ClaimReply) -> Outcome:
         match reply.verdict:
             case "run":
                 return await self._translate(execution)
             case "done":
-                return Completed(self._reporter.stored(execution), take=None)
+                return Completed(self._reporter.stored(execution), claim=None)
             case "conflict":
                 why = "job_id: it belongs to another payload; give every job an id of its own"
                 return Rejected(errors.Conflict(why), job_id=execution.envelope.job_id)
@@ -256,37 +256,37 @@ class Executor:
             execution.plan = self._translator.plan(job, lane=execution.delivery.topic)
             await self._translator.prepare(execution.plan)
 
-    async def _take(
+    async def _claim(
         self, execution: Execution, quarantine: Quarantine = Quarantine.NONE
-    ) -> TakeReply:
+    ) -> ClaimReply:
         envelope, delivery = execution.envelope, execution.delivery
         execution.opening.done()
-        take = Take(
+        claim = Claim(
             job_id=envelope.job_id,
             nonce=next(self._nonces),
             replay=execution.replay,
             ttl_s=_ttl_s(execution.job),
             fingerprint=envelope.fingerprint,
         )
-        request = TakeRequest(
+        request = ClaimRequest(
             job_id=envelope.job_id,
             fingerprint=envelope.fingerprint,
-            nonce=take.nonce,
+            nonce=claim.nonce,
             place=delivery.place,
             replay=execution.replay,
             queued_at=rfc3339(delivery.timestamp_ms),
             document_id=execution.document.document_id if execution.document else None,
             quarantine=quarantine,
         )
-        self._metrics.permit_seconds.observe(execution.held.enter(Step.TAKE))
-        execution.held.take = take  # before the call: a lost reply may hide a claim to release
+        self._metrics.permit_seconds.observe(execution.held.enter(Step.CLAIM))
+        execution.held.claim = claim  # before the call: a lost reply may hide a claim to release
         try:
-            reply = await self._until_available(STORE, self._store.take, request)
+            reply = await self._until_available(STORE, self._store.claim, request)
         except errors.Conflict:
-            execution.held.take = None
+            execution.held.claim = None
             raise
-        self._metrics.take_seconds.observe(execution.held.enter(Step.ENGINE))
-        execution.held.take = _claim(take, reply)
+        self._metrics.claim_seconds.observe(execution.held.enter(Step.ENGINE))
+        execution.held.claim = _claim(claim, reply)
         execution.reply = reply
         if reply.deliveries > 1:
             self._metrics.redeliveries.inc()
@@ -294,12 +294,12 @@ class Executor:
 
     async def _give_back(self, execution: Execution) -> Outcome:
         """The partition went, or the engine died, while we asked: nothing has entered it."""
-        if (take := execution.held.take) is not None:
-            await self._until_available(STORE, self._store.release, take)
-            execution.held.take = None
+        if (claim := execution.held.claim) is not None:
+            await self._until_available(STORE, self._store.release, claim)
+            execution.held.claim = None
         return Released("not to be done here")
 
-    async def _quarantined(self, execution: Execution, reply: TakeReply) -> Outcome:
+    async def _quarantined(self, execution: Execution, reply: ClaimReply) -> Outcome:
         """Run a suspect in a cohort of suspects, or by itself if a cohort died with it too."""
         if execution.plan is not None:
             self._translator.dismiss(execution.plan)
@@ -311,7 +311,7 @@ class Executor:
                 raise Draining
             if not self._owned(execution.delivery):
                 return Released("partition revoked")
-            reply = await self._take(execution, wanted)
+            reply = await self._claim(execution, wanted)
             if reply.verdict != "suspect":
                 return await self._answer(execution, reply)
         return await self._quarantined(execution, reply)
@@ -394,10 +394,10 @@ def _defect(error: BaseException, **names: str) -> errors.Internal:
     return errors.Internal(f"a defect of the worker: {where(error)}")
 
 
-def _claim(take: Take, reply: TakeReply) -> Take | None:
+def _claim(claim: Claim, reply: ClaimReply) -> Claim | None:
     if reply.verdict not in _CLAIMED:
         return None
-    return take if reply.replays == take.replay else replace(take, replay=reply.replays)
+    return claim if reply.replays == claim.replay else replace(claim, replay=reply.replays)
 
 
 def _why_ended(held: JobInHand) -> JobError:

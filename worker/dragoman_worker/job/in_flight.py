@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from dragoman_schemas.results import TranslationResult
-from dragoman_worker.ports import CancelNotice, Delivery, Take
+from dragoman_worker.ports import CancelNotice, Delivery, Claim
 
 JobKey = tuple[str, str, int]
 """Job id, fingerprint, replay: records that agree in all three are exact duplicates."""
@@ -21,7 +21,7 @@ class Step(Enum):
 
     PERMIT = "permit"
     """Its first item waits for a permit."""
-    TAKE = "take"
+    CLAIM = "claim"
     ENGINE = "engine"
     SETTLE = "settle"
 
@@ -33,7 +33,7 @@ class JobInHand:
     key: JobKey
     document_id: str | None
     delivery: Delivery | None = None
-    take: Take | None = None
+    claim: Claim | None = None
     released: bool = False
     """Its take was given back while the work goes on: another worker does the same work now."""
     cancelled: bool = False
@@ -121,10 +121,10 @@ class InHand:
         waiting = (job.since for job in self._by_key.values() if job.step is Step.SETTLE)
         return now - min(waiting, default=now)
 
-    def takes(self) -> Iterator[Take]:
+    def claims(self) -> Iterator[Claim]:
         """The claims that are outstanding: what a drain must release."""
         jobs = self._by_key.values()
-        return (job.take for job in jobs if job.take is not None and not job.released)
+        return (job.claim for job in jobs if job.claim is not None and not job.released)
 
     def lost(self, owned: Callable[[Delivery], bool]) -> list[JobInHand]:
         """Running jobs whose partition has gone, with a claim that nobody has given back."""

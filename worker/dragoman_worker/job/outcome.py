@@ -6,31 +6,31 @@ from dataclasses import dataclass
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.errors import JobError
-from dragoman_worker.ports import Take
+from dragoman_worker.ports import Claim
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
     """A terminal state that needs no dead letter.
 
-    With `take`, the state is still to be written. Without, it stands in the store already (`done`)
+    With `claim`, the state is still to be written. Without, it stands in the store already (`done`)
     and only what follows a finish is repeated.
     """
 
     result: TranslationResult
-    take: Take | None
+    claim: Claim | None
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
     """A failure: the dead letter first, then the terminal state if the job's key is ours.
 
-    `result` and `take` are None where no id can be read or the id belongs to another payload.
+    `result` and `claim` are None where no id can be read or the id belongs to another payload.
     """
 
     failure: JobError
     result: TranslationResult | None = None
-    take: Take | None = None
+    claim: Claim | None = None
     job_id: str | None = None
     attempts: int = 0
     deliveries: int = 0
@@ -42,7 +42,7 @@ class Released:
     """Not done here: nothing is written or completed, and Kafka gives the record again."""
 
     reason: str
-    take: Take | None = None
+    claim: Claim | None = None
 
 
 Outcome = Completed | Rejected | Released

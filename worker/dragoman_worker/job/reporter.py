@@ -26,7 +26,7 @@ from dragoman_worker.job.in_flight import JobInHand
 from dragoman_worker.job.opening import Opening
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected
 from dragoman_worker.job.plan import Plan
-from dragoman_worker.ports import Delivery, TakeReply
+from dragoman_worker.ports import Delivery, ClaimReply
 from dragoman_worker.prompts.plain import PLAIN
 
 
@@ -51,7 +51,7 @@ class Execution:
     job: TranslationJob | None = None
     plan: Plan | None = None
     failure: JobError | None = None
-    reply: TakeReply | None = None
+    reply: ClaimReply | None = None
     engine_s: float = 0.0
 
     @property
@@ -78,7 +78,7 @@ class Reporter:
         items = plan.results()
         failed = next((item.error for item in items if item.error is not None), None)
         if failed is None:
-            return Completed(self._result(execution, "completed", items), execution.held.take)
+            return Completed(self._result(execution, "completed", items), execution.held.claim)
         failure = plan.first_failure() or errors.Internal("an item has no text")
         execution.failure = failure
         return self.rejected(execution, items)
@@ -90,7 +90,7 @@ class Reporter:
         )
         return Completed(
             self._result(execution, status, _items(execution, why), why),
-            execution.held.take,
+            execution.held.claim,
         )
 
     def rejected(self, execution: Execution, items: list[ItemResult] | None = None) -> Rejected:
@@ -100,7 +100,7 @@ class Reporter:
         return Rejected(
             failure,
             result,
-            execution.held.take,
+            execution.held.claim,
             job_id=execution.envelope.job_id,
             attempts=result.attempts,
             deliveries=result.deliveries,
@@ -118,7 +118,7 @@ class Reporter:
             error=_error_info(failure),
             worker_id=self._identity.worker_id,
         )
-        return Rejected(failure, result, execution.held.take, job_id=envelope.job_id)
+        return Rejected(failure, result, execution.held.claim, job_id=envelope.job_id)
 
     def stored(self, execution: Execution) -> TranslationResult:
         """The result that stands in the store, or as much of it as what follows a finish needs."""

@@ -11,7 +11,7 @@ from dragoman_worker.job.outcome import Completed, Rejected
 from dragoman_worker.job.reporter import of_document
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import DeadLetters, Delivery, Results, Store, Take
+from dragoman_worker.ports import DeadLetters, Delivery, Results, Store, Claim
 
 
 class Settler:
@@ -42,19 +42,19 @@ class Settler:
         duplicate may share: it has to be worked on itself.
         """
         match outcome:
-            case Completed(result, take):
-                return await self._complete(delivery, result, take)
+            case Completed(result, claim):
+                return await self._complete(delivery, result, claim)
             case Rejected():
                 return await self._reject(delivery, outcome)
             case _:
                 assert_never(outcome)
 
     async def _complete(
-        self, delivery: Delivery, result: TranslationResult, take: Take | None
+        self, delivery: Delivery, result: TranslationResult, claim: Claim | None
     ) -> TranslationResult | None:
         try:
-            if take is not None:
-                stands = await self._finish(take, result)
+            if claim is not None:
+                stands = await self._finish(claim, result)
             else:
                 await self._until_available(STORE, self._store.confirm, result.job_id)
                 stands = result
@@ -66,10 +66,10 @@ class Settler:
 
     async def _reject(self, delivery: Delivery, outcome: Rejected) -> TranslationResult | None:
         await self._dead_letter(delivery, outcome)
-        if outcome.result is None or outcome.take is None:
+        if outcome.result is None or outcome.claim is None:
             return None
         try:
-            stands = await self._finish(outcome.take, outcome.result)
+            stands = await self._finish(outcome.claim, outcome.result)
         except Conflict:
             return None  # the id is another payload's, and this record has its dead letter
         await self._tell(stands)
@@ -93,9 +93,9 @@ class Settler:
             "rejected", job_id=outcome.job_id, place=delivery.place, code=failure.code.value
         )
 
-    async def _finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
+    async def _finish(self, claim: Claim, result: TranslationResult) -> TranslationResult | None:
         """Write the end of the job, and return the result that stands: ours, or one before it."""
-        stands = await self._until_available(STORE, self._store.finish, take, result)
+        stands = await self._until_available(STORE, self._store.finish, claim, result)
         if stands is None:
             return None
         if stands is result or _same_end(stands, result):  # or its first reply was lost

@@ -18,7 +18,7 @@ from dragoman_worker.job.outcome import Released
 from dragoman_worker.job.settling import Settler
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import DeadLetters, Delivery, Results, Room, Source, Store, Take
+from dragoman_worker.ports import DeadLetters, Delivery, Results, Room, Source, Store, Claim
 
 RELEASE_WITHIN_S: Final = 2.0
 """Longest wait of a stopping worker for Redis; what is not released looks like a crash."""
@@ -194,8 +194,8 @@ class Worker:
         while True:
             await asyncio.sleep(LOOK_FOR_LOST_S)
             for job in self._in_hand.lost(self._source.owned):
-                if (take := job.take) is not None:
-                    await self._release(take)
+                if (claim := job.claim) is not None:
+                    await self._release(claim)
                     job.released = True
 
     def _out_of_time(self) -> bool:
@@ -211,20 +211,20 @@ class Worker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        takes = list(self._in_hand.takes())
-        if takes and not isinstance(self._halt, EngineDead):
-            self._log.info("releasing", jobs=len(takes))
+        claims = list(self._in_hand.claims())
+        if claims and not isinstance(self._halt, EngineDead):
+            self._log.info("releasing", jobs=len(claims))
             try:
                 async with asyncio.timeout(RELEASE_WITHIN_S):
-                    await asyncio.gather(*map(self._release, takes))
+                    await asyncio.gather(*map(self._release, claims))
             except TimeoutError:
-                self._log.warning("release_failed", jobs=len(takes))
+                self._log.warning("release_failed", jobs=len(claims))
 
-    async def _release(self, take: Take) -> None:
+    async def _release(self, claim: Claim) -> None:
         try:
-            await self._outages.until_available(STORE, self._store.release, take)
+            await self._outages.until_available(STORE, self._store.release, claim)
         except Exception as error:  # noqa: BLE001  the others are to be released all the same
-            self._log.warning("release_failed", job_id=take.job_id, where=where(error))
+            self._log.warning("release_failed", job_id=claim.job_id, where=where(error))
 
 
 def _size(delivery: Delivery) -> int:

@@ -22,7 +22,7 @@ from dragoman_schemas.results import (
 from dragoman_schemas.scripts import CancelEffect, Quarantine
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.errors import REUSED, Conflict
-from dragoman_worker.ports import CancelNotice, Take, TakeReply, TakeRequest, Verdict
+from dragoman_worker.ports import CancelNotice, Claim, ClaimReply, ClaimRequest, Verdict
 
 LIVE_TTL_S: Final = 7 * 86_400
 _COUNTED: Final = frozenset({"suspect", "poisoned"})
@@ -37,7 +37,7 @@ class JobState:
     fingerprint: str | None = None
     deliveries: int = 0
     replays: int = 0
-    takes: dict[str, str] = field(default_factory=dict)
+    claims: dict[str, str] = field(default_factory=dict)
     cancel_requested_at: str | None = None
     queued_at: str | None = None
     started_at: str | None = None
@@ -83,7 +83,7 @@ class MemoryStore:
 
     # --- the port ---------------------------------------------------------------------------------
 
-    async def take(self, request: TakeRequest) -> TakeReply:
+    async def claim(self, request: ClaimRequest) -> ClaimReply:
         """Claim the job, or learn why not."""
         state = self.state(request.job_id)
         verdict = self._verdict(state, request)
@@ -91,26 +91,26 @@ class MemoryStore:
             state = self._claim(state or JobState(), request)
         return self._reply(verdict, state or JobState(), request)
 
-    async def release(self, take: Take) -> None:
+    async def release(self, claim: Claim) -> None:
         """Give the claim up."""
-        state = self.state(take.job_id)
-        if state is None or state.takes.pop(take.nonce, None) is None:
+        state = self.state(claim.job_id)
+        if state is None or state.claims.pop(claim.nonce, None) is None:
             return
-        if not state.takes and state.status is JobStatus.RUNNING:
+        if not state.claims and state.status is JobStatus.RUNNING:
             state.status = JobStatus.QUEUED
 
-    async def finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
+    async def finish(self, claim: Claim, result: TranslationResult) -> TranslationResult | None:
         """Write the terminal state and return the one that stands."""
-        state = self.state(take.job_id)
-        if state is None or _open_to(state, take):
-            self._end(state or JobState(), take, result)
+        state = self.state(claim.job_id)
+        if state is None or _open_to(state, claim):
+            self._end(state or JobState(), claim, result)
             return result
-        if _owned_by_another(state, take.fingerprint):
+        if _owned_by_another(state, claim.fingerprint):
             raise Conflict(REUSED)
         status = as_terminal(state.status)
         if status is None:
             return None
-        return state.result or TranslationResult(job_id=take.job_id, status=status)
+        return state.result or TranslationResult(job_id=claim.job_id, status=status)
 
     async def confirm(self, job_id: str) -> None:
         """Nothing here outlives the process."""
@@ -184,7 +184,7 @@ class MemoryStore:
 
     # --- the scripts ------------------------------------------------------------------------------
 
-    def _verdict(self, state: JobState | None, request: TakeRequest) -> Verdict:
+    def _verdict(self, state: JobState | None, request: ClaimRequest) -> Verdict:
         if state is None:
             return "run"
         if _owned_by_another(state, request.fingerprint):
@@ -197,26 +197,26 @@ class MemoryStore:
             return "cancel"
         return self._suspicion(state, request)
 
-    def _suspicion(self, state: JobState, request: TakeRequest) -> Verdict:
-        if request.nonce in state.takes:
+    def _suspicion(self, state: JobState, request: ClaimRequest) -> Verdict:
+        if request.nonce in state.claims:
             return "run"
         suspicions = _suspicions(state, request)
         if suspicions >= self._poison_after:
             return "poisoned"
         return "suspect" if request.quarantine < Quarantine.wanted(suspicions) else "run"
 
-    def _claim(self, state: JobState, request: TakeRequest) -> JobState:
+    def _claim(self, state: JobState, request: ClaimRequest) -> JobState:
         reopens = _reopens(state, request)
-        if request.nonce in state.takes and not reopens:
+        if request.nonce in state.claims and not reopens:
             return state  # a repeated call
         now = now_rfc3339()
         if reopens:
             state.result = state.finished_at = state.cancel_requested_at = None
-            state.takes.clear()
+            state.claims.clear()
         if state.started_at is None or reopens or request.replay > state.replays:
             state.started_at = now
         state.status = JobStatus.RUNNING
-        state.takes[request.nonce] = request.place
+        state.claims[request.nonce] = request.place
         state.fingerprint = request.fingerprint
         state.replays = max(state.replays, request.replay)
         state.queued_at = state.queued_at or request.queued_at
@@ -225,24 +225,24 @@ class MemoryStore:
         self._jobs[request.job_id] = state
         return state
 
-    def _end(self, state: JobState, take: Take, result: TranslationResult) -> None:
+    def _end(self, state: JobState, claim: Claim, result: TranslationResult) -> None:
         timing = result.timing
         state.status = JobStatus(result.status)
         state.result = result
-        state.fingerprint = take.fingerprint
-        state.replays = take.replay
+        state.fingerprint = claim.fingerprint
+        state.replays = claim.replay
         state.deliveries = max(state.deliveries, result.deliveries)
         state.queued_at = timing.queued_at or state.queued_at
         state.started_at = timing.started_at or state.started_at
         state.finished_at = timing.finished_at or now_rfc3339()
         state.cancel_requested_at = None
-        state.takes.clear()
-        state.expires_at = self.now() + take.ttl_s
-        self._jobs[take.job_id] = state
+        state.claims.clear()
+        state.expires_at = self.now() + claim.ttl_s
+        self._jobs[claim.job_id] = state
 
-    def _reply(self, verdict: Verdict, state: JobState, request: TakeRequest) -> TakeReply:
+    def _reply(self, verdict: Verdict, state: JobState, request: ClaimRequest) -> ClaimReply:
         known = request.job_id in self._jobs
-        return TakeReply(
+        return ClaimReply(
             verdict=verdict,
             deliveries=state.deliveries,
             replays=state.replays,
@@ -262,13 +262,13 @@ class MemoryStore:
             listener.put_nowait(notice)
 
 
-def _suspicions(state: JobState, request: TakeRequest) -> int:
+def _suspicions(state: JobState, request: ClaimRequest) -> int:
     return sum(
-        place == request.place for nonce, place in state.takes.items() if nonce != request.nonce
+        place == request.place for nonce, place in state.claims.items() if nonce != request.nonce
     )
 
 
-def _reopens(state: JobState, request: TakeRequest) -> bool:
+def _reopens(state: JobState, request: ClaimRequest) -> bool:
     ended_unwell = state.terminal and state.status is not JobStatus.COMPLETED
     return ended_unwell and request.replay > state.replays
 
@@ -277,7 +277,7 @@ def _owned_by_another(state: JobState, fingerprint: str) -> bool:
     return state.fingerprint is not None and state.fingerprint != fingerprint
 
 
-def _open_to(state: JobState, take: Take) -> bool:
-    if state.terminal or state.replays != take.replay:
+def _open_to(state: JobState, claim: Claim) -> bool:
+    if state.terminal or state.replays != claim.replay:
         return False
-    return not _owned_by_another(state, take.fingerprint)
+    return not _owned_by_another(state, claim.fingerprint)

@@ -20,7 +20,7 @@ from dragoman_worker import errors
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unreachable
 from dragoman_worker.log import logger
-from dragoman_worker.ports import CancelNotice, Take, TakeReply, TakeRequest
+from dragoman_worker.ports import CancelNotice, Claim, ClaimReply, ClaimRequest
 from dragoman_worker.stores.connection import RedisConnection
 from dragoman_worker.stores.durability import (
     check_durability,
@@ -120,9 +120,9 @@ class RedisStore:
 
     # --- the port ---------------------------------------------------------------------------------
 
-    async def take(self, request: TakeRequest) -> TakeReply:
+    async def claim(self, request: ClaimRequest) -> ClaimReply:
         """Claim the job, or learn why not."""
-        arguments = scripts.take_args(
+        arguments = scripts.claim_args(
             nonce=request.nonce,
             fingerprint=request.fingerprint,
             place=request.place,
@@ -134,12 +134,12 @@ class RedisStore:
             quarantine=request.quarantine,
             want_result=self._want_results,
         )
-        commands = [self._script(scripts.TAKE, request.job_id, arguments)]
+        commands = [self._script(scripts.CLAIM, request.job_id, arguments)]
         if request.document_id is not None:
             commands.append(("EXISTS", self._keys.document_cancel(request.document_id)))
         replies = await self._call(request.job_id, commands)
-        answer = scripts.parse_take(replies[0])
-        return TakeReply(
+        answer = scripts.parse_claim(replies[0])
+        return ClaimReply(
             verdict=answer.verdict.value,
             deliveries=answer.deliveries,
             replays=answer.replays,
@@ -151,33 +151,33 @@ class RedisStore:
             suspicions=answer.suspicions,
         )
 
-    async def release(self, take: Take) -> None:
+    async def release(self, claim: Claim) -> None:
         """Give the claim up."""
-        arguments = scripts.release_args(nonce=take.nonce)
+        arguments = scripts.release_args(nonce=claim.nonce)
         with suppress(Conflict):  # what holds no job holds no claim of ours
-            await self._call(take.job_id, [self._script(scripts.RELEASE, take.job_id, arguments)])
+            await self._call(claim.job_id, [self._script(scripts.RELEASE, claim.job_id, arguments)])
 
-    async def finish(self, take: Take, result: TranslationResult) -> TranslationResult | None:
+    async def finish(self, claim: Claim, result: TranslationResult) -> TranslationResult | None:
         """Write the terminal state and return the one that stands."""
         arguments = scripts.finish_args(
             status=result.status,
-            replays=take.replay,
+            replays=claim.replay,
             result=encode_result(result),
             finished_at=result.timing.finished_at or now_rfc3339(),
-            ttl_ms=take.ttl_s * 1000,
-            fingerprint=take.fingerprint,
+            ttl_ms=claim.ttl_s * 1000,
+            fingerprint=claim.fingerprint,
             deliveries=result.deliveries,
             queued_at=result.timing.queued_at,
             started_at=result.timing.started_at,
         )
-        command = self._script(scripts.FINISH, take.job_id, arguments)
-        replies = await self._call(take.job_id, [command], confirmed=True)
+        command = self._script(scripts.FINISH, claim.job_id, arguments)
+        replies = await self._call(claim.job_id, [command], confirmed=True)
         answer = scripts.parse_finish(replies[0])
         if answer.written:
             return result
         if not answer.owned:
             raise Conflict(errors.REUSED)
-        return _stands(take.job_id, answer.status, answer.result)
+        return _stands(claim.job_id, answer.status, answer.result)
 
     async def confirm(self, job_id: str) -> None:
         """Return once what stands is as durable as asked; costs nothing where nothing is asked."""

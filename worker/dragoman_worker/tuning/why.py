@@ -161,7 +161,7 @@ def _fetch(load: Load) -> tuple[str, str]:
         f"in hand, and {_runs(load)}."
     )
     change = (
-        "Look at the broker and the way to it; raise limits.jobs_in_hand, or "
+        "Look at the broker and the way to it; raise limits.max_in_flight_jobs, or "
         "limits.partition_span if one long job holds a partition up."
     )
     return sentence, change
@@ -198,7 +198,7 @@ def _quarantine(load: Load) -> tuple[str, str]:
 
 def _sequences(load: Load) -> tuple[str, str]:
     ours = load.most_items < load.max_num_seqs
-    bound = "limits.items_in_engine" if ours else "engine.options.max_num_seqs"
+    bound = "limits.max_engine_items" if ours else "engine.options.max_num_seqs"
     sentence = (
         f"The engine runs as many sequences as {bound} lets it: {_runs(load)}, "
         f"{_count(load.waiting)} wait inside it, and its KV cache is "
@@ -218,7 +218,10 @@ def _kv_cache(load: Load) -> tuple[str, str]:
     )
     # Nobody but a person sets a bound below a cache that has room.
     if held and load.tokens < load.kv_cache_tokens and load.kv_cache_usage < 0.5:
-        return sentence, "Raise limits.tokens_in_engine, or leave it out: the worker finds its own."
+        return (
+            sentence,
+            "Raise limits.max_engine_tokens, or leave it out: the worker finds its own.",
+        )
     if load.devices == 0:
         return sentence, "Give it more memory: engine.options.kv_cache_memory_bytes."
     change = (

@@ -34,7 +34,7 @@ def backlog(
 ) -> Run:
     """30 s of work without end; `unlimited` in tokens and unsteered, as a plain client would."""
     engine = Engine(seqs, blocks)
-    limits = LimitsSettings(tokens_in_engine=10**9) if unlimited else LimitsSettings()
+    limits = LimitsSettings(max_engine_tokens=10**9) if unlimited else LimitsSettings()
     admission = Admission(limits, engine.limits)
     work = texts(seed, long_share=long_share)
     return Run(engine, work, admission, steered=not unlimited).until(30)
@@ -59,7 +59,7 @@ def test_throughput_is_kept_and_preemptions_die_down(
 
 def test_a_reservation_of_all_that_may_be_written_starves_no_short_text() -> None:
     steered, engine = backlog(64, 400), Engine(64, 400)
-    pessimist = LimitsSettings(tokens_in_engine=400 * BLOCK)
+    pessimist = LimitsSettings(max_engine_tokens=400 * BLOCK)
     by_reservation = Run(engine, texts(1), Admission(pessimist, engine.limits)).until(30)
     assert steered.tokens_a_second(10) >= 1.6 * by_reservation.tokens_a_second(10)
 
@@ -76,7 +76,7 @@ def test_an_engine_with_room_for_all_its_sequences_runs_them_all() -> None:
 def test_never_do_hundreds_wait_inside(tokens: int | None) -> None:
     """With all tokens let in, by a setting that nobody may steer, the items alone must answer."""
     engine = Engine(512, 800)
-    admission = Admission(LimitsSettings(tokens_in_engine=tokens), engine.limits)
+    admission = Admission(LimitsSettings(max_engine_tokens=tokens), engine.limits)
     run = Run(engine, texts(3), admission).until(25)
     waiting = [readings.waiting for at, _, _, readings in run.ticks if at > 10]
     margin = 615 - 512
@@ -158,11 +158,11 @@ def test_a_place_is_taken_at_once_in_the_smallest_engine_too(
     seqs: int, fill: float, items: int
 ) -> None:
     engine = EngineLimits(seqs, 2048, 4096, 10_000)
-    assert Admission(LimitsSettings(engine_fill=fill), engine).bounds.items == items
+    assert Admission(LimitsSettings(engine_oversubscription=fill), engine).bounds.items == items
 
 
 def test_what_a_person_has_set_is_never_steered() -> None:
-    admission = Admission(LimitsSettings(items_in_engine=9, tokens_in_engine=700), ENGINE)
+    admission = Admission(LimitsSettings(max_engine_items=9, max_engine_tokens=700), ENGINE)
     for number in range(50):
         assert admission.steer(seen(1, 60, 1.0, 5 * number)) == Bounds(9, 700)
         assert admission.steer(seen(64, 0, 0.01, 5 * number)) == Bounds(9, 700)

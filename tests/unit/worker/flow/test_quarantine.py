@@ -16,7 +16,7 @@ from dragoman_worker.flow import quarantine as quarantine_module
 from dragoman_worker.flow.permits import Draining, Permits
 from dragoman_worker.flow.quarantine import SMALLEST_COHORT, Quarantine, cohort_size
 from dragoman_worker.stores.memory import MemoryStore
-from support.store_calls import request, result, take_of
+from support.store_calls import request, result, claim_of
 
 POISON_AFTER = 4
 
@@ -295,19 +295,19 @@ class Fleet:
 
     async def _job(self, permits: Permits, job: str) -> None:
         wanted = request(job, place=f"dragoman.jobs/0/{job}")
-        reply = await self.store.take(wanted)
+        reply = await self.store.claim(wanted)
         if reply.verdict == "run":
             await self._work(permits, job)
         while reply.verdict == "suspect":
             level = Level.wanted(reply.suspicions)
             async with permits.quarantine(job, by_itself=level is Level.BY_ITSELF):
                 wanted = request(job, place=wanted.place, quarantine=level)
-                reply = await self.store.take(wanted)
+                reply = await self.store.claim(wanted)
                 if reply.verdict == "run":
                     await self._work(permits, job)
         if reply.verdict == "poisoned":
             self.poisoned.append(job)
-        await self.store.finish(take_of(wanted, reply), result(job_id=job))
+        await self.store.finish(claim_of(wanted, reply), result(job_id=job))
         self.open.remove(job)
 
     async def _work(self, permits: Permits, job: str) -> None:

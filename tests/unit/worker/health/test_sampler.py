@@ -73,14 +73,14 @@ async def test_an_idle_worker_waits_for_jobs() -> None:
 async def test_time_without_work_counts_while_there_is_work() -> None:
     desk = Desk(queued=5_000, lag=5_040)
     for number in range(40):
-        desk.in_hand.enter((f"j{number}", "", 0), None).enter(Step.TAKE)
+        desk.in_hand.enter((f"j{number}", "", 0), None).enter(Step.CLAIM)
     await told(
         desk,
         'dragoman_bottleneck{cause="feed"} 1.0',
         "dragoman_feed_wait_seconds_total 1.0",
-        'dragoman_jobs_in_step{step="take"} 40.0',
+        'dragoman_jobs_in_step{step="claim"} 40.0',
         'dragoman_load{reading="queued"} 5040.0',
-        "dragoman_queue_depth_jobs 5040.0",
+        "dragoman_lag_jobs 5040.0",
     )
 
 

@@ -7,7 +7,7 @@ import asyncio
 from dragoman_schemas.wire import open_record
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.outcome import Outcome, Released
-from dragoman_worker.ports import Delivery, Room, TakeReply, TakeRequest
+from dragoman_worker.ports import Delivery, Room, ClaimReply, ClaimRequest
 from dragoman_worker.stores.memory import MemoryStore
 from support.core import Core, record
 
@@ -17,8 +17,8 @@ class ClosingStore(MemoryStore):
 
     permits: Permits | None = None
 
-    async def take(self, request: TakeRequest) -> TakeReply:
-        reply = await super().take(request)
+    async def claim(self, request: ClaimRequest) -> ClaimReply:
+        reply = await super().claim(request)
         if self.permits is not None:
             self.permits.close()
         return reply
@@ -55,8 +55,8 @@ async def test_a_suspect_whose_turn_comes_as_the_engine_dies_is_released_without
     core = Core()
     envelope = open_record(record())
     for nonce in ("crashed0", "crashed1"):
-        await core.store.take(
-            TakeRequest(
+        await core.store.claim(
+            ClaimRequest(
                 job_id="a1",
                 fingerprint=envelope.fingerprint,
                 nonce=nonce,
@@ -67,7 +67,7 @@ async def test_a_suspect_whose_turn_comes_as_the_engine_dies_is_released_without
         )
     assert isinstance(await closed_as_its_turn_comes(core), Released)
     assert core.state().deliveries == 2
-    assert sorted(core.state().takes) == ["crashed0", "crashed1"]
+    assert sorted(core.state().claims) == ["crashed0", "crashed1"]
 
 
 async def test_a_job_claimed_as_the_engine_dies_gives_its_claim_back() -> None:
@@ -77,5 +77,5 @@ async def test_a_job_claimed_as_the_engine_dies_gives_its_claim_back() -> None:
     _, executor, _ = core.build()
     outcome, _ = await executor.execute(await delivered(core))
     assert isinstance(outcome, Released)
-    assert core.state().takes == {}
+    assert core.state().claims == {}
     assert core.engine.requests == []

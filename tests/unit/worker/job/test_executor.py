@@ -18,7 +18,7 @@ from dragoman_worker.errors import EngineDead, EngineFailed, UnknownProfile
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.in_flight import JobInHand, JobKey
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected, Released
-from dragoman_worker.ports import CancelNotice, Delivery, Room, TakeReply, TakeRequest
+from dragoman_worker.ports import CancelNotice, Delivery, Room, ClaimReply, ClaimRequest
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.stores.memory import MemoryStore
@@ -60,16 +60,16 @@ async def settled(core: Core, outcome: Outcome) -> None:
     """Write the outcome's state, as a worker's settle does."""
     assert isinstance(outcome, Completed | Rejected)
     assert outcome.result is not None
-    assert outcome.take is not None
-    assert await core.store.finish(outcome.take, outcome.result)
+    assert outcome.claim is not None
+    assert await core.store.finish(outcome.claim, outcome.result)
 
 
 async def taken_before(core: Core, value: bytes, places: list[str]) -> None:
     """Leave takes outstanding, as crashed workers do."""
     envelope = open_record(value)
     for number, place in enumerate(places):
-        await core.store.take(
-            TakeRequest(
+        await core.store.claim(
+            ClaimRequest(
                 job_id=envelope.job_id,
                 fingerprint=envelope.fingerprint,
                 nonce=f"crashed{number}",
@@ -89,7 +89,7 @@ async def test_a_job_is_taken_translated_and_completed() -> None:
     outcome = await execute(core, record(text=["one", ""], metadata={"k": "v"}))
     result = completed(outcome)
     assert isinstance(outcome, Completed)
-    assert outcome.take is not None
+    assert outcome.claim is not None
     assert (result.status, result.error, result.metadata) == ("completed", None, {"k": "v"})
     assert [item.text for item in result.translations] == ["ONE", ""]
     assert (result.attempts, result.deliveries, result.model) == (1, 1, "scripted")
@@ -108,15 +108,15 @@ async def test_a_failed_job_keeps_the_items_that_succeeded() -> None:
     assert [item.text for item in outcome.result.translations] == ["ONE", None, "THREE"]
     assert outcome.result.error is not None
     assert outcome.result.error.code == "engine_failed"
-    assert outcome.take is not None
+    assert outcome.claim is not None
 
 
 async def test_the_take_lasts_as_long_as_the_job_asks() -> None:
     core = Core()
     outcome = await execute(core, record(ttl_s=60))
     assert isinstance(outcome, Completed)
-    assert outcome.take is not None
-    assert outcome.take.ttl_s == 60
+    assert outcome.claim is not None
+    assert outcome.claim.ttl_s == 60
 
 
 # --- the other verdicts ---------------------------------------------------------------------------
@@ -128,7 +128,7 @@ async def test_a_job_that_has_ended_is_not_run_again() -> None:
     await settled(core, first)
     again = await execute(core, record())
     assert isinstance(again, Completed)
-    assert again.take is None
+    assert again.claim is None
     assert again.result == completed(first)
     assert len(core.engine.requests) == 1
 
@@ -159,7 +159,7 @@ async def test_an_id_of_another_payload_is_a_conflict_and_the_first_is_untouched
     await execute(core, record(text="one"))
     before = core.state()
     outcome = rejected(await execute(core, record(text="other")), "conflict")
-    assert (outcome.result, outcome.take, outcome.job_id) == (None, None, "a1")
+    assert (outcome.result, outcome.claim, outcome.job_id) == (None, None, "a1")
     assert core.state() == before
     assert [request.source for request in core.engine.requests] == ["one"]
 
@@ -183,7 +183,7 @@ async def test_a_record_that_was_in_hand_at_too_many_deaths_is_poisoned() -> Non
     outcome = rejected(await execute(core, record()), "poisoned")
     assert core.engine.requests == []
     await settled(core, outcome)
-    assert (core.state().status, core.state().takes) == (JobStatus.FAILED, {})
+    assert (core.state().status, core.state().claims) == (JobStatus.FAILED, {})
 
 
 @pytest.mark.parametrize("crashes", [2, 3])
@@ -215,13 +215,13 @@ async def test_suspects_of_two_deaths_run_together_and_of_three_by_themselves() 
     turns = [names[:16], names[16:20], ["s20"], ["s21"]]
     released = [core.engine.hold(*turn) for turn in turns]
     _, executor, _ = core.build()
-    take, answers = core.store.take, asyncio.Event()
+    claim, answers = core.store.claim, asyncio.Event()
 
-    async def taking(request: TakeRequest) -> TakeReply:
+    async def taking(request: ClaimRequest) -> ClaimReply:
         await answers.wait()  # as Redis answers together what travels together
-        return await take(request)
+        return await claim(request)
 
-    core.store.take = taking  # type: ignore[method-assign]
+    core.store.claim = taking  # type: ignore[method-assign]
     tasks = [
         asyncio.create_task(executor.execute(await deliver(core, record(name, name))))
         for name in names
@@ -242,15 +242,15 @@ async def test_a_member_that_died_with_another_worker_meanwhile_leaves_its_cohor
     value = record("s1", "suspect text")
     await taken_before(core, value, ["dragoman.jobs/0/0"] * 2)
     levels: list[Quarantine] = []
-    take = core.store.take
+    claim = core.store.claim
 
-    async def taking(request: TakeRequest) -> TakeReply:
+    async def taking(request: ClaimRequest) -> ClaimReply:
         levels.append(request.quarantine)
         if request.quarantine is Quarantine.COHORT:
-            await take(replace(request, nonce="elsewhere"))
-        return await take(request)
+            await claim(replace(request, nonce="elsewhere"))
+        return await claim(request)
 
-    core.store.take = taking  # type: ignore[method-assign]  # what another worker does meanwhile
+    core.store.claim = taking  # type: ignore[method-assign]  # what another worker does meanwhile
     assert completed(await execute(core, value)).status == "completed"
     assert levels == [Quarantine.NONE, Quarantine.COHORT, Quarantine.BY_ITSELF]
 
@@ -267,7 +267,7 @@ async def test_a_suspect_whose_partition_went_while_it_waited_is_not_claimed() -
     core.permits.release(inside)
     outcome, _ = await task
     assert isinstance(outcome, Released)
-    assert (len(core.state("s1").takes), core.state("s1").deliveries) == (2, 2)
+    assert (len(core.state("s1").claims), core.state("s1").deliveries) == (2, 2)
 
 
 async def test_a_deadline_that_passes_in_quarantine_ends_the_job() -> None:
@@ -319,7 +319,7 @@ async def test_a_record_without_a_readable_id_is_rejected_and_no_state_is_writte
 ) -> None:
     core = Core()
     outcome = rejected(await execute(core, value), "invalid_job")
-    assert (outcome.result, outcome.take, outcome.job_id) == (None, None, None)
+    assert (outcome.result, outcome.claim, outcome.job_id) == (None, None, None)
     assert core.store.state("a1") is None
     assert outcome.failure.message
 
@@ -350,7 +350,7 @@ async def test_an_invalid_record_with_a_readable_id_is_taken_and_fails(
     core = Core(choose_profile=choose)
     outcome = rejected(await execute(core, value), code)
     assert named in outcome.failure.message
-    assert outcome.take is not None
+    assert outcome.claim is not None
     await settled(core, outcome)
     state = core.state()
     assert state.status is JobStatus.FAILED
@@ -374,7 +374,7 @@ async def test_a_record_that_breaks_the_decoder_fails_as_internal() -> None:
     core = Core(choose_profile=broken)
     outcome = rejected(await execute(core, record()), "internal")
     assert "the text of a document" not in outcome.failure.message
-    assert outcome.take is not None
+    assert outcome.claim is not None
 
 
 async def test_a_defect_during_translation_ends_the_job_as_internal() -> None:
@@ -393,7 +393,7 @@ async def test_the_engine_s_death_is_nobody_s_failure() -> None:
     delivery = await deliver(core, record())
     with pytest.raises(EngineDead):
         await executor.execute(delivery)
-    assert list(core.state().takes.values()) == ["dragoman.jobs/0/0"]
+    assert list(core.state().claims.values()) == ["dragoman.jobs/0/0"]
 
 
 # --- deadline and cancel --------------------------------------------------------------------------
@@ -444,22 +444,22 @@ async def test_a_cancel_during_the_run_keeps_finished_items_and_frees_the_engine
     await settled(core, outcome)
 
 
-class SlowToTake(MemoryStore):
+class SlowToClaim(MemoryStore):
     """Gives the test a word between the store's take and the executor's knowing of it."""
 
     def __init__(self, meanwhile: Callable[[], object]) -> None:
         super().__init__()
         self._meanwhile = meanwhile
 
-    async def take(self, request: TakeRequest) -> TakeReply:
-        reply = await super().take(request)
+    async def claim(self, request: ClaimRequest) -> ClaimReply:
+        reply = await super().claim(request)
         self._meanwhile()
         return reply
 
 
 async def test_a_cancel_between_the_take_and_the_run_cancels_the_job() -> None:
     core = Core()
-    core.store = SlowToTake(lambda: core.in_hand.cancel(CancelNotice(job_id="a1")))
+    core.store = SlowToClaim(lambda: core.in_hand.cancel(CancelNotice(job_id="a1")))
     core.engine.hold("one two")
     assert completed(await execute(core, record())).status == "cancelled"
 
@@ -490,8 +490,8 @@ async def test_a_late_copy_of_an_older_run_finishes_as_the_replay_that_is_under_
     await execute(core, record(), headers=[("dragoman-replay", b"3")])
     outcome = await execute(core, record())
     assert isinstance(outcome, Completed)
-    assert outcome.take is not None
-    assert outcome.take.replay == 3
+    assert outcome.claim is not None
+    assert outcome.claim.replay == 3
     await settled(core, outcome)
 
 
@@ -524,7 +524,7 @@ async def test_exact_duplicates_in_hand_cost_one_inference_and_share_its_outcome
     core.in_hand.leave(held, completed(leader))
     for outcome, other in await asyncio.gather(*tasks[1:]):
         assert isinstance(outcome, Completed)
-        assert (outcome.result, outcome.take, other) == (completed(leader), None, None)
+        assert (outcome.result, outcome.claim, other) == (completed(leader), None, None)
     assert len(core.engine.requests) == 1
     assert core.state().deliveries == 1
 
@@ -541,7 +541,7 @@ async def test_a_duplicate_of_a_job_given_up_is_worked_on_itself() -> None:
     core.in_hand.leave(held, None)
     outcome, _ = await task
     assert isinstance(outcome, Completed)
-    assert outcome.take is not None
+    assert outcome.claim is not None
     assert len(core.engine.requests) == 2
 
 
@@ -587,15 +587,15 @@ async def test_one_cancelled_by_the_worker_leaves_its_take_to_be_released() -> N
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    [take] = core.in_hand.takes()
-    await core.store.release(take)
-    assert (core.state().status, core.state().takes) == (JobStatus.QUEUED, {})
+    [claim] = core.in_hand.claims()
+    await core.store.release(claim)
+    assert (core.state().status, core.state().claims) == (JobStatus.QUEUED, {})
 
 
 async def test_a_take_whose_reply_was_lost_can_still_be_released() -> None:
     class Losing(MemoryStore):
-        async def take(self, request: TakeRequest) -> TakeReply:
-            await super().take(request)
+        async def claim(self, request: ClaimRequest) -> ClaimReply:
+            await super().claim(request)
             await asyncio.Event().wait()
             raise AssertionError
 
@@ -605,8 +605,8 @@ async def test_a_take_whose_reply_was_lost_can_still_be_released() -> None:
     await eventually(lambda: core.store.state("a1"), timeout_s=TIMEOUT_S, what="the take")
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    [take] = core.in_hand.takes()
-    assert set(core.state().takes) == {take.nonce}
+    [claim] = core.in_hand.claims()
+    assert set(core.state().claims) == {claim.nonce}
 
 
 # --- results --------------------------------------------------------------------------------------
@@ -677,7 +677,7 @@ async def test_a_defect_while_a_record_is_read_is_a_dead_letter(
 async def test_a_defect_while_a_job_is_planned_ends_it_under_its_id(error: BaseException) -> None:
     core = Core(choose_profile=_raising(error))
     outcome = rejected(await execute(core, record()), "internal")
-    assert outcome.take is not None
+    assert outcome.claim is not None
     assert outcome.result is not None
     assert outcome.result.status == "failed"
     assert core.engine.requests == []
@@ -690,7 +690,7 @@ async def test_a_defect_between_plan_and_claim_ends_the_job_under_its_id(
     core = Core()
     monkeypatch.setattr(core.permits, "acquire", _raising(error))
     outcome = rejected(await execute(core, record()), "internal")
-    assert outcome.take is not None
+    assert outcome.claim is not None
     assert outcome.result is not None
     assert core.engine.requests == []
 
@@ -701,7 +701,7 @@ async def test_a_claim_that_cannot_be_made_is_a_dead_letter(
 ) -> None:
     monkeypatch.setattr("dragoman_worker.job.executor.TakeRequest", _raising(error))
     outcome = rejected(await execute(Core(), record()), "internal")
-    assert (outcome.job_id, outcome.take) == ("a1", None)
+    assert (outcome.job_id, outcome.claim) == ("a1", None)
 
 
 async def test_a_failure_whose_result_cannot_be_made_ends_with_the_least_there_is(
@@ -710,7 +710,7 @@ async def test_a_failure_whose_result_cannot_be_made_ends_with_the_least_there_i
     core = Core()
     monkeypatch.setattr("dragoman_worker.job.reporter._timing", _raising(ZeroDivisionError()))
     outcome = rejected(await execute(core, record()), "internal")
-    assert outcome.take is not None
+    assert outcome.claim is not None
     assert outcome.result is not None
     assert outcome.result.fingerprint == open_record(record()).fingerprint
     assert decode_result(encode_result(outcome.result)) == outcome.result
@@ -736,9 +736,9 @@ async def test_no_two_claims_share_a_nonce_even_where_processes_are_forked() -> 
     claims: list[str] = []
 
     class Store(MemoryStore):
-        async def take(self, request: TakeRequest) -> TakeReply:
+        async def claim(self, request: ClaimRequest) -> ClaimReply:
             claims.append(request.nonce)
-            return await super().take(request)
+            return await super().claim(request)
 
     for _ in range(3):
         core = Core(store=Store())

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.job.in_flight import InHand, JobInHand, Step
-from dragoman_worker.ports import CancelNotice, Take
+from dragoman_worker.ports import CancelNotice, Claim
 
 KEY = ("a1", "f" * 64, 0)
 RESULT = TranslationResult(job_id="a1", status="completed")
@@ -86,9 +86,9 @@ async def test_outstanding_claims_are_those_of_jobs_that_have_one() -> None:
     in_hand = InHand()
     job = in_hand.enter(KEY, None)
     in_hand.enter(("a2", "f" * 64, 0), None)
-    assert list(in_hand.takes()) == []
-    job.take = Take(job_id="a1", fingerprint="f" * 64, nonce="n1")
-    assert list(in_hand.takes()) == [job.take]
+    assert list(in_hand.claims()) == []
+    job.claim = Claim(job_id="a1", fingerprint="f" * 64, nonce="n1")
+    assert list(in_hand.claims()) == [job.claim]
 
 
 async def test_the_oldest_job_that_waits_for_its_end_tells_how_long() -> None:

@@ -229,7 +229,7 @@ async def test_a_record_that_cannot_be_planned_alive_fails_under_its_id() -> Non
     assert isinstance(outcome, Rejected)
     assert (outcome.failure.code, outcome.job_id) == ("poisoned", "a1")
     assert outcome.result is not None
-    assert outcome.take is not None
+    assert outcome.claim is not None
     assert core.engine.requests == []
 
 
@@ -319,7 +319,7 @@ async def test_a_suspect_does_not_wait_for_claims_that_came_after_its_turn() -> 
     await turns()
     _, later = await executor.execute(records[1])
     assert later is not None
-    assert later.take is not None
+    assert later.claim is not None
     core.in_hand.leave(before, None)
     key = ("a3", open_record(values[2]).fingerprint, 0)
     await eventually(lambda: core.in_hand.find(key), timeout_s=10, what="the suspect is read")

@@ -9,7 +9,7 @@ from dragoman_schemas.wire import open_record
 from dragoman_worker.errors import Conflict, EngineFailed, Unavailable
 from dragoman_worker.stores.memory import JobState, MemoryStore
 from support.core import Core, record
-from support.store_calls import request, result, take_of
+from support.store_calls import request, result, claim_of
 from support.traced import traced
 
 DOCUMENT = {"document_id": "d1", "index": 3, "total": 9}
@@ -47,7 +47,7 @@ async def test_an_id_that_ran_out_and_was_used_again_is_a_conflict() -> None:
         await core.inside("one two")
         now[0] += 61
         wanted = request(fingerprint="0" * 64, place="dragoman.jobs/7/7")
-        other = take_of(wanted, await core.store.take(wanted))
+        other = claim_of(wanted, await core.store.claim(wanted))
         await core.store.finish(other, result(text="OTHER", fingerprint="0" * 64))
         core.store.events.clear()
         released.set()
@@ -66,7 +66,7 @@ async def test_a_failed_job_whose_id_was_used_again_has_its_one_dead_letter() ->
         await core.inside("one two")
         core.engine.script("one two", EngineFailed("never"))
         now[0] += 61
-        await core.store.take(request(fingerprint="0" * 64))
+        await core.store.claim(request(fingerprint="0" * 64))
         core.engine.script("one two", EngineFailed("never"))
         held.set()
         await core.all_completed()
@@ -103,7 +103,7 @@ async def test_a_run_that_a_replay_has_overtaken_tells_nothing() -> None:
     async with core.working():
         await core.inside("one two")
         fingerprint = open_record(record()).fingerprint
-        await core.store.take(request(fingerprint=fingerprint, replay=1, place="other/0/0"))
+        await core.store.claim(request(fingerprint=fingerprint, replay=1, place="other/0/0"))
         released.set()
         await core.all_completed()
     assert core.state().status is JobStatus.RUNNING
@@ -118,7 +118,7 @@ async def test_an_end_that_another_wrote_is_confirmed_before_the_offset_moves() 
     diary.fail("confirm", *[Unavailable("too few servers confirmed")] * 3)
     core.source.append(record())
     await core.run_all()
-    assert diary.steps == ["take", "confirm", "announce", "result", "complete"]
+    assert diary.steps == ["claim", "confirm", "announce", "result", "complete"]
     assert not diary.failures["confirm"]
 
 

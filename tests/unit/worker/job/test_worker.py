@@ -12,7 +12,7 @@ from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job import worker as worker_module
 from dragoman_worker.job.worker import Worker, WorkerState
 from dragoman_worker.kafka.memory import MemorySource
-from dragoman_worker.ports import TakeReply, TakeRequest
+from dragoman_worker.ports import ClaimReply, ClaimRequest
 from support.core import TIMEOUT_S, Core, record
 from support.traced import traced
 from support.waiting import eventually
@@ -24,7 +24,7 @@ async def test_a_completed_job_is_written_told_and_only_then_committed() -> None
     core, diary = traced()
     core.source.append(record())
     await core.run_all()
-    assert diary.steps == ["take", "finish", "announce", "result", "complete"]
+    assert diary.steps == ["claim", "finish", "announce", "result", "complete"]
     assert core.texts() == ["ONE TWO"]
     assert [result.status for result in core.results.results] == ["completed"]
 
@@ -34,7 +34,7 @@ async def test_a_failed_job_s_dead_letter_comes_first() -> None:
     core.engine.script("one two", EngineFailed("never"))
     core.source.append(record(), headers=[("traceparent", b"t")])
     await core.run_all()
-    assert diary.steps == ["take", "dead-letter", "finish", "announce", "result", "complete"]
+    assert diary.steps == ["claim", "dead-letter", "finish", "announce", "result", "complete"]
     [letter] = core.dead_letters.letters
     assert (letter.code, letter.message, letter.job_id) == ("engine_failed", "never", "a1")
     assert (letter.attempts, letter.deliveries) == (1, 1)
@@ -75,7 +75,7 @@ async def test_a_job_that_had_ended_is_told_again_and_committed() -> None:
     core.restart()
     core.source.append(record())
     await core.run_all()
-    assert diary.steps == ["take", "confirm", "announce", "result", "complete"]
+    assert diary.steps == ["claim", "confirm", "announce", "result", "complete"]
     assert len(core.engine.requests) == 1
 
 
@@ -96,9 +96,9 @@ async def test_a_cancelled_job_needs_no_dead_letter() -> None:
 # --- crashes between any two steps ----------------------------------------------------------------
 
 ARROWS = {
-    "completed": ["take", "after-take", "finish", "after-finish", "result", "after-result"],
+    "completed": ["claim", "after-claim", "finish", "after-finish", "result", "after-result"],
     "failed": [
-        *("take", "after-take", "dead-letter", "after-dead-letter"),
+        *("claim", "after-claim", "dead-letter", "after-dead-letter"),
         *("finish", "after-finish", "result", "after-result"),
     ],
 }
@@ -122,7 +122,7 @@ async def test_a_crash_at_any_step_is_made_good_by_the_next_worker(status: str, 
     diary.steps.clear()
     await core.run_all()
     assert core.state().status == status
-    assert core.state().takes == {}
+    assert core.state().claims == {}
     assert diary.steps[-2:] == ["result", "complete"]
     if status == "failed":
         assert core.dead_letters.letters
@@ -142,7 +142,7 @@ async def test_a_halt_of_one_job_completes_none_beside_it() -> None:
 # --- outages --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", ["take", "finish", "after-finish", "result", "after-result"])
+@pytest.mark.parametrize("step", ["claim", "finish", "after-finish", "result", "after-result"])
 async def test_an_outage_holds_the_offset_and_costs_no_attempt(step: str) -> None:
     core, diary = traced()
     diary.fail(step, Unavailable("away"), Unavailable("away"))
@@ -184,7 +184,7 @@ async def test_an_outage_that_lasts_completes_nothing() -> None:
 
 
 async def test_a_hundred_exact_duplicates_cost_one_inference() -> None:
-    core, diary = traced(jobs_in_hand=200)
+    core, diary = traced(max_in_flight_jobs=200)
     released = core.engine.hold("one two")
     for _ in range(100):
         core.source.append(record())
@@ -232,7 +232,7 @@ async def test_bad_records_do_no_harm_to_their_neighbours() -> None:
 
 
 async def test_no_more_jobs_are_in_hand_than_the_bound() -> None:
-    core = Core(jobs_in_hand=4)
+    core = Core(max_in_flight_jobs=4)
     texts = [f"text {letter}" for letter in "abcdefghijkl"]
     released = core.engine.hold(*texts)
     for number, text in enumerate(texts):
@@ -246,7 +246,7 @@ async def test_no_more_jobs_are_in_hand_than_the_bound() -> None:
 
 
 async def test_no_more_bytes_are_in_hand_than_the_bound_and_one_record() -> None:
-    core = Core(bytes_in_hand=1)
+    core = Core(max_in_flight_bytes=1)
     texts = ["text a", "text b"]
     released = core.engine.hold(*texts)
     core.source.append(record("j0", texts[0]))
@@ -265,7 +265,7 @@ async def test_a_backlog_of_one_lane_keeps_no_job_of_another_from_the_engine() -
     core = Core(
         source=MemorySource(topics=tuple(lanes), poll_s=0.01),
         permits=Permits(items=2, tokens=100_000, weights=lanes),
-        jobs_in_hand=8,
+        max_in_flight_jobs=8,
         weights=lanes,
     )
     texts = [f"bulk {letter}" for letter in "abcdefghijklmnop"]
@@ -291,7 +291,7 @@ async def test_a_backlog_of_one_lane_keeps_no_job_of_another_from_the_engine() -
 
 
 async def test_the_poll_loop_turns_while_nothing_fits_in_hand() -> None:
-    core = Core(jobs_in_hand=1)
+    core = Core(max_in_flight_jobs=1)
     released = core.engine.hold("one two")
     core.source.append(record())
     async with core.working() as worker:
@@ -332,7 +332,7 @@ async def test_a_drain_out_of_time_leaves_no_take_outstanding() -> None:
         await core.inside(*texts)
     for number in range(3):
         state = core.state(f"j{number}")
-        assert (state.status, state.takes) == (JobStatus.QUEUED, {})
+        assert (state.status, state.claims) == (JobStatus.QUEUED, {})
     assert core.source.committed() == 0
     assert sorted(core.engine.aborted) == texts
     assert core.permits.held_items == 0
@@ -346,7 +346,7 @@ async def test_a_drain_tries_to_release_again_while_there_is_time() -> None:
     diary.fail("release", Unavailable("away"))
     async with core.working():
         await core.inside("text a", "text b")
-    assert [core.state(job).takes for job in ("j0", "j1")] == [{}, {}]
+    assert [core.state(job).claims for job in ("j0", "j1")] == [{}, {}]
 
 
 async def test_an_abort_ends_a_drain_at_once() -> None:
@@ -357,7 +357,7 @@ async def test_an_abort_ends_a_drain_at_once() -> None:
         await core.inside("one two")
         worker.stop()
         worker.abort()
-    assert (core.state().status, core.state().takes) == (JobStatus.QUEUED, {})
+    assert (core.state().status, core.state().claims) == (JobStatus.QUEUED, {})
 
 
 async def test_what_a_drain_gave_back_is_done_by_the_next_worker() -> None:
@@ -392,7 +392,7 @@ async def test_the_engine_s_death_halts_and_neither_releases_nor_completes(how: 
         await work()
     assert "release" not in diary.steps
     assert "complete" not in diary.steps
-    assert list(core.state("b1").takes.values()) == ["dragoman.jobs/0/0"]
+    assert list(core.state("b1").claims.values()) == ["dragoman.jobs/0/0"]
     assert core.source.committed() == 0
 
 
@@ -415,7 +415,7 @@ async def test_who_never_entered_a_dead_engine_is_not_suspected_of_its_death(roo
     with pytest.raises(EngineDead):
         await work()
     states = (core.store.state(f"by{number}") for number in range(60))
-    assert sum(len(state.takes) for state in states if state is not None) <= room
+    assert sum(len(state.claims) for state in states if state is not None) <= room
 
 
 async def test_of_suspects_that_wait_to_be_alone_a_death_suspects_only_the_one_inside() -> None:
@@ -438,7 +438,7 @@ async def test_of_suspects_that_wait_to_be_alone_a_death_suspects_only_the_one_i
         with pytest.raises(EngineDead):
             await work(in_company, together)
         core.restart()
-    assert sorted(len(core.state(name).takes) for name in names) == [2, 2, 2, 2, 3]
+    assert sorted(len(core.state(name).claims) for name in names) == [2, 2, 2, 2, 3]
 
 
 async def test_a_log_that_cannot_be_read_ends_the_worker() -> None:
@@ -538,7 +538,7 @@ async def test_a_running_job_that_moves_four_times_is_not_suspected_and_its_firs
         await core.inside("one two")
         for _ in range(4):
             core.source.revoke()
-            await eventually(lambda: not core.state().takes, timeout_s=TIMEOUT_S, what="released")
+            await eventually(lambda: not core.state().claims, timeout_s=TIMEOUT_S, what="released")
             assert core.state().status is JobStatus.QUEUED
             core.source.assign()
         held.set()
@@ -558,7 +558,7 @@ async def test_a_retained_partition_keeps_its_claims(monkeypatch: pytest.MonkeyP
         await core.inside("one two")
         polled = worker.polled_at
         await eventually(lambda: worker.polled_at > polled, timeout_s=TIMEOUT_S, what="a turn")
-        assert len(core.state().takes) == 1
+        assert len(core.state().claims) == 1
         held.set()
 
 
@@ -567,17 +567,17 @@ async def test_a_partition_that_goes_while_the_claim_is_asked_for_runs_nothing(
 ) -> None:
     core = Core()
     core.source.append(record())
-    take = core.store.take
+    claim = core.store.claim
 
-    async def take_and_lose(request: TakeRequest) -> TakeReply:
-        reply = await take(request)
+    async def claim_and_lose(request: ClaimRequest) -> ClaimReply:
+        reply = await claim(request)
         core.source.revoke()
         return reply
 
-    monkeypatch.setattr(core.store, "take", take_and_lose)
+    monkeypatch.setattr(core.store, "claim", claim_and_lose)
     async with core.working():
         await eventually(
-            lambda: (state := core.store.state("a1")) is not None and not state.takes,
+            lambda: (state := core.store.state("a1")) is not None and not state.claims,
             timeout_s=TIMEOUT_S,
             what="the claim given back",
         )

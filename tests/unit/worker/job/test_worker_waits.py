@@ -16,7 +16,7 @@ from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.kafka import resyncs
 from dragoman_worker.kafka.memory import MemorySource
-from dragoman_worker.ports import Delivery, Room, Take
+from dragoman_worker.ports import Delivery, Room, Claim
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.stores.memory import MemoryStore
 from support.core import TIMEOUT_S, Core, record
@@ -47,10 +47,10 @@ class GatedStore(MemoryStore):
         self.gate = asyncio.Event()
         self.finishing = 0
 
-    async def finish(self, take: Take, result: TranslationResult) -> Any:
+    async def finish(self, claim: Claim, result: TranslationResult) -> Any:
         self.finishing += 1
         await self.gate.wait()
-        return await super().finish(take, result)
+        return await super().finish(claim, result)
 
 
 # --- polls ----------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ class GatedStore(MemoryStore):
 
 async def test_a_full_worker_does_not_poll_in_a_busy_loop() -> None:
     source = CountedSource()
-    core = Core(source=source, jobs_in_hand=1)
+    core = Core(source=source, max_in_flight_jobs=1)
     released = core.engine.hold("one two")
     source.append(record())
     async with core.working():
@@ -131,7 +131,7 @@ async def test_a_stop_without_redis_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     diary.fail("release", *[Unavailable("away")] * 10_000)
     async with core.working():
         await core.inside("one two")
-    assert core.state().takes, "what could not be released looks like a crash"
+    assert core.state().claims, "what could not be released looks like a crash"
 
 
 # --- back-offs ------------------------------------------------------------------------------------

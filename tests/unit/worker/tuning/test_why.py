@@ -66,7 +66,7 @@ def page(*loads: Load, **more: float) -> str:
     ("load", "cause", "said", "change"),
     [
         (replace(BUSY, empty=1.0, queued=0, running=0), "queue_empty", "0 jobs wait", "Nothing"),
-        (STARVED, "feed", "12 of 512 sequences run", "limits.jobs_in_hand"),
+        (STARVED, "feed", "12 of 512 sequences run", "limits.max_in_flight_jobs"),
         (replace(STARVED, loop_busy=0.93), "feed", "93 % of a core", "engine.replicas"),
         (replace(STARVED, storing=1_790, stalled=1_500), "feed", "1,790 of 1,800", "redis.url"),
         (SIXTEEN, "sequences", "15 of 16 sequences run", "Raise engine.options.max_num_seqs"),
@@ -74,7 +74,7 @@ def page(*loads: Load, **more: float) -> str:
             replace(BUSY, most_items=25, running=25),
             "sequences",
             "25 of 512",
-            "limits.items_in_engine",
+            "limits.max_engine_items",
         ),
         (
             replace(BUSY, running=100, kv_cache_usage=0.97, preemptions_per_s=7.5),
@@ -92,7 +92,7 @@ def page(*loads: Load, **more: float) -> str:
             replace(BUSY, running=9, kv_cache_usage=0.02, tokens_hold_back=1.0, tokens=9_000),
             "kv_cache",
             "2 % full",
-            "limits.tokens_in_engine",
+            "limits.max_engine_tokens",
         ),
         (replace(BUSY, gpu_busy=0.42), "engine_cpu", "a kernel runs 42 %", "Raise engine.replicas"),
         (BUSY, "compute", "busy 98 % of the time", "fp8"),

@@ -126,7 +126,7 @@ class Load:
     def begin(self, drive: Drive) -> None:
         """Hand jobs over from now on, those of the sample from its first."""
         limits = self._settings.limits.model_copy(
-            update={"items_in_engine": drive.items or self._settings.limits.items_in_engine}
+            update={"max_engine_items": drive.items or self._settings.limits.max_engine_items}
         )
         admission = Admission(limits, self._engine.limits)
         bounds = admission.bounds

@@ -1,4 +1,4 @@
--- take: a worker asks whether to run a record, just before its first item may enter the engine.
+-- claim: a worker asks whether to run a record, just before its first item may enter the engine.
 --
 -- KEYS[1]  the job's hash
 -- ARGV[1]  nonce: fresh for each delivery; a repetition with the same nonce is harmless
@@ -7,7 +7,7 @@
 -- ARGV[4]  now: RFC 3339, UTC, milliseconds, Z
 -- ARGV[5]  live TTL in ms
 -- ARGV[6]  replay asked for: the number of the header dragoman-replay, 0 without one
--- ARGV[7]  poison_after: so many outstanding takes of the same place are poison
+-- ARGV[7]  poison_after: so many outstanding claims of the same place are poison
 -- ARGV[8]  quarantine: 0 none, 1 in a cohort of suspects, 2 by itself in its engine
 -- ARGV[9]  queued_at: the record's timestamp, used if the key has none
 -- ARGV[10] 1 if a stored result is wanted with `done`, else 0
@@ -16,7 +16,7 @@
 --          verdict is run, done, conflict, cancel, suspect or poisoned; only run changes the key.
 --          The others are what the key holds after it; '' (0 for numbers) is what it does not hold.
 --          `replays` is what finish must be given. `result` is '' unless verdict is done and it
---          was wanted. `suspicions` are the other outstanding takes of the same place with suspect
+--          was wanted. `suspicions` are the other outstanding claims of the same place with suspect
 --          and poisoned, else 0: with suspect, 2 asks for a cohort and more for a run by itself.
 
 -- A field that holds no count is one that we did not write: it counts as 0 and stops nothing.
@@ -29,7 +29,7 @@ end
 local key, nonce, fingerprint, place, now = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local suspicions = 0
 local replay = tonumber(ARGV[6])
-local own = 'take:' .. nonce
+local own = 'claim:' .. nonce
 
 local held = redis.call('HMGET', key, 'status', 'fingerprint', 'replays', 'cancel_requested_at',
   'deliveries')
@@ -52,10 +52,10 @@ end
 if cancelled and not reopens then return answer('cancel') end
 if not reopens and redis.call('HEXISTS', key, own) == 1 then return answer('run') end
 
-local takes = {}
+local claims = {}
 for _, field in ipairs(redis.call('HKEYS', key)) do
-  if string.sub(field, 1, 5) == 'take:' then
-    takes[#takes + 1] = field
+  if string.sub(field, 1, 5) == 'claim:' then
+    claims[#claims + 1] = field
     if redis.call('HGET', key, field) == place then suspicions = suspicions + 1 end
   end
 end
@@ -72,7 +72,7 @@ redis.call('HSET', key, 'status', 'running', own, place, 'fingerprint', fingerpr
   'deliveries', string.format('%.0f', count(held[5]) + 1))
 if reopens then
   redis.call('HDEL', key, 'result', 'finished_at', 'cancel_requested_at')
-  for _, field in ipairs(takes) do
+  for _, field in ipairs(claims) do
     if field ~= own then redis.call('HDEL', key, field) end
   end
 end
