@@ -7,10 +7,10 @@ usage: cancel_and_drain.py [--in-flight 32] [--tokens 400] [--grace-s 5]
 Every generation has an exact length. Cancel: with `in-flight` generations inside the engine and as
 many jobs waiting, each of the running ones is cancelled through the client, 20 a second; a latency
 is from that call to the first look that finds `cancelled` in Redis (one every 10 ms), and a slot's
-from the call to the `claim` of the waiting job that enters, in order. Drain: `in-flight` generations
-of mixed lengths inside the engine and half as many waiting, then SIGTERM to the command; a second
-worker takes over. A duplicate is a job that had ended before the first worker did, and whose stored
-bytes differ afterwards or whom the second worker completed too.
+from the call to the `claim` of the waiting job that enters, in order. Drain: `in-flight`
+generations of mixed lengths inside the engine and half as many waiting, then SIGTERM to the
+command; a second worker takes over. A duplicate is a job that had ended before the first worker
+did, and whose stored bytes differ afterwards or whom the second worker completed too.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from rig import append, table
+from harness import append, table
 
 TOPIC = "jobs"
 
@@ -47,7 +47,7 @@ def told(partitions: list[TopicPartition]) -> Any:
     return StickyPartitionAssignor._metadata({TOPIC}, partitions, 1)  # noqa: SLF001
 
 
-def owned(each: Any) -> list[TopicPartition]:
+def still_assigned(each: Any) -> list[TopicPartition]:
     """The partitions that an assignment gives to a member."""
     return [TopicPartition(topic, number) for topic, own in each.assignment for number in own]
 
@@ -56,10 +56,13 @@ def measure(members: int, partitions: int) -> dict[str, Any]:
     """A group of so many that begins, and one more that joins it."""
     new = {f"member-{number}": told([]) for number in range(members)}
     assignment, begins = shared_out(new, partitions)
-    again = {name: told(owned(each)) for name, each in assignment.items()}
+    again = {name: told(still_assigned(each)) for name, each in assignment.items()}
     again["member-new"] = told([])
     after, joins = shared_out(again, partitions)
-    kept = sum(len({*owned(assignment[name])} & {*owned(after[name])}) for name in assignment)
+    kept = sum(
+        len({*still_assigned(assignment[name])} & {*still_assigned(after[name])})
+        for name in assignment
+    )
     return {
         "members": members,
         "partitions": partitions,

@@ -17,23 +17,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rig import Rig, append, services, table
+from harness import Harness, append, services, table
 
 from support.foreign import ended
 from support.worker_process import WorkerProcess
 
 
-def measure(number: int, rig: Rig, topic: str) -> dict[str, Any]:
+def measure(number: int, harness: Harness, topic: str) -> dict[str, Any]:
     """One start for one job."""
-    rig.publish(topic, 1, first=number)
-    where = {"kafka": rig.broker.bootstrap, "redis": rig.server.url, "topic": topic}
+    harness.publish(topic, 1, first=number)
+    where = {"kafka": harness.broker.bootstrap, "redis": harness.server.url, "topic": topic}
     settings = {"quality.level": "off", "engine.echo.faults": False}
     started = time.time()
     with (
         TemporaryDirectory() as folder,
         WorkerProcess(Path(folder), **where, settings=settings) as worker,
     ):
-        end = ended(rig.client, f"e-{number}", timeout_s=90)
+        end = ended(harness.client, f"e-{number}", timeout_s=90)
         finished = _seconds(end["result"]["timing"]["finished_at"])
         warm = next(
             _seconds(event["timestamp"])
@@ -61,10 +61,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    with services() as rig:
-        topic = rig.fresh_topic(4)
+    with services() as harness:
+        topic = harness.fresh_topic(4)
         for number in range(given.times + 1):
-            rows.append(measure(number, rig, topic))
+            rows.append(measure(number, harness, topic))
             append(given.out, rows[-1])
     print(table(rows, "start", ("warm_s", "start_s")))
 

@@ -1,7 +1,7 @@
 """What do the echo benchmarks stand on? Broker, Redis with its log, jobs, and what each is charged.
 
-Progress is counted where all programs meet: two scripts a job in Redis, `claim` and `finish`. CPU is
-user and system time of a process and all below it.
+Progress is counted where all programs meet: two scripts a job in Redis, `claim` and `finish`. CPU
+is user and system time of a process and all below it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Rig:
+class Harness:
     """The services of one benchmark."""
 
     broker: KafkaBroker
@@ -56,13 +56,13 @@ class Rig:
 
 
 @contextmanager
-def services() -> Iterator[Rig]:
+def services() -> Iterator[Harness]:
     """A real Kafka whose groups wait for nobody, and a real Redis that appends every write."""
     with RedisServer(appendonly="yes") as server:
         before = _java()
         with KafkaBroker() as broker:
             client = redis.Redis.from_url(server.url)
-            yield Rig(broker, server, client, tuple(_java() - before))
+            yield Harness(broker, server, client, tuple(_java() - before))
             client.close()
 
 
@@ -97,15 +97,15 @@ class Look:
     rss: int
 
 
-def look(rig: Rig, pid: int) -> Look:
+def look(harness: Harness, pid: int) -> Look:
     """Count now; `pid` is the program's root."""
-    info: Any = rig.client.info()
+    info: Any = harness.client.info()
     return Look(
         at=time.monotonic(),
-        scripts=rig.scripts(),
+        scripts=harness.scripts(),
         worker_cpu_s=cpu_s(pid),
-        kafka_cpu_s=sum(map(cpu_s, rig.kafka_pids)),
-        redis_cpu_s=cpu_s(rig.server.pid),
+        kafka_cpu_s=sum(map(cpu_s, harness.kafka_pids)),
+        redis_cpu_s=cpu_s(harness.server.pid),
         redis_reads=int(info.get("total_reads_processed", 0)),
         redis_in=int(info["total_net_input_bytes"]),
         redis_out=int(info["total_net_output_bytes"]),
@@ -113,10 +113,10 @@ def look(rig: Rig, pid: int) -> Look:
     )
 
 
-def store(rig: Rig, count: int) -> dict[str, float]:
+def store(harness: Harness, count: int) -> dict[str, float]:
     """What so many ended jobs take of Redis' memory, and its time in a script and an event."""
-    stats: Any = rig.client.info("commandstats")
-    memory: Any = rig.client.info("memory")
+    stats: Any = harness.client.info("commandstats")
+    memory: Any = harness.client.info("memory")
     commands = {"script_us": "evalsha", "event_us": "xadd"}
     return {
         "redis_memory_bytes": memory["used_memory_dataset"] / count,
@@ -127,15 +127,15 @@ def store(rig: Rig, count: int) -> dict[str, float]:
     }
 
 
-def between(rig: Rig, pid: int, low: int, high: int, timeout_s: float) -> tuple[Look, Look]:
+def between(harness: Harness, pid: int, low: int, high: int, timeout_s: float) -> tuple[Look, Look]:
     """Two looks: when `low` scripts have run, and when `high` have. Raises SystemExit in vain."""
     deadline, first = time.monotonic() + timeout_s, None
     while True:
-        done = rig.scripts()
+        done = harness.scripts()
         if first is None and done >= low:
-            first = look(rig, pid)
+            first = look(harness, pid)
         if first is not None and done >= high:
-            return first, look(rig, pid)
+            return first, look(harness, pid)
         if time.monotonic() > deadline or not psutil.pid_exists(pid):
             raise SystemExit(f"only {done} of {high} scripts ran")
         time.sleep(0.05)
@@ -207,4 +207,4 @@ def _spread(values: Sequence[float]) -> str:
     return median if len(values) == 1 else f"{median} ({min(values):.4g}-{max(values):.4g})"
 
 
-Measure = Callable[[Rig], dict[str, Any]]
+Measure = Callable[[Harness], dict[str, Any]]

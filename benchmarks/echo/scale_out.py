@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rig import Rig, append, between, charges, services, table
+from harness import Harness, append, between, charges, services, table
 
 from support.waiting import wait_until
 from support.worker_process import WorkerProcess
@@ -28,9 +28,9 @@ COLUMNS = (
 )
 
 
-def measure(workers: int, rig: Rig, given: argparse.Namespace) -> dict[str, Any]:
+def measure(workers: int, harness: Harness, given: argparse.Namespace) -> dict[str, Any]:
     """One run of so many workers."""
-    topic = rig.fresh_topic(given.partitions_a_worker * workers)
+    topic = harness.fresh_topic(given.partitions_a_worker * workers)
     ideal = workers * given.in_flight / given.latency_s
     count = round(given.seconds * ideal)
     settings = {
@@ -43,7 +43,7 @@ def measure(workers: int, rig: Rig, given: argparse.Namespace) -> dict[str, Any]
         "kafka.session_timeout_s": 30,
         "quality.level": "off",
     }
-    where = {"kafka": rig.broker.bootstrap, "redis": rig.server.url, "topic": topic}
+    where = {"kafka": harness.broker.bootstrap, "redis": harness.server.url, "topic": topic}
     with (
         TemporaryDirectory() as folder,
         WorkerProcess(Path(folder), **where, settings=settings) as worker,
@@ -53,10 +53,10 @@ def measure(workers: int, rig: Rig, given: argparse.Namespace) -> dict[str, Any]
             timeout_s=60 + 20 * workers,
             what=f"{workers} replicas ready",
         )
-        rig.client.config_resetstat()
-        rig.publish(topic, count)
-        first, last = between(rig, worker.pid, count // 2, count * 3 // 2, given.timeout_s)
-        clients: Any = rig.client.info("clients")
+        harness.client.config_resetstat()
+        harness.publish(topic, count)
+        first, last = between(harness, worker.pid, count // 2, count * 3 // 2, given.timeout_s)
+        clients: Any = harness.client.info("clients")
         row = {"workers": workers, "jobs": count, **charges(first, last)}
         worker.terminate()
         worker.wait(timeout_s=60)
@@ -81,11 +81,11 @@ def main() -> None:
     given = parser.parse_args()
     counts = [int(number) for number in given.workers.split(",")]
     rows: list[dict[str, Any]] = []
-    with services() as rig:
+    with services() as harness:
         for number in range(given.rounds):
             one = None
             for workers in counts:
-                row = {"round": number, **measure(workers, rig, given)}
+                row = {"round": number, **measure(workers, harness, given)}
                 one = one or row["jobs_per_s"] / workers
                 row["of_one"] = row["jobs_per_s"] / (workers * one)
                 rows.append(row)

@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rig import Rig, append, between, charges, services, store, table
+from harness import Harness, append, between, charges, services, store, table
 
 from support.processes import ChildProcess
 from support.worker_process import WorkerProcess
@@ -38,9 +38,11 @@ COLUMNS = (
 
 
 @contextmanager
-def program(system: str, rig: Rig, topic: str, folder: Path, python: str) -> Iterator[ChildProcess]:
+def program(
+    system: str, harness: Harness, topic: str, folder: Path, python: str
+) -> Iterator[ChildProcess]:
     """One of the compared programs, running."""
-    where = {"kafka": rig.broker.bootstrap, "redis": rig.server.url, "topic": topic}
+    where = {"kafka": harness.broker.bootstrap, "redis": harness.server.url, "topic": topic}
     log = folder / f"{system.split(maxsplit=1)[0]}.log"
     if system == OURS:
         settings = {"quality.level": "off", "engine.echo.faults": False}
@@ -57,26 +59,30 @@ def program(system: str, rig: Rig, topic: str, folder: Path, python: str) -> Ite
         yield one
 
 
-def measure(system: str, rig: Rig, given: argparse.Namespace) -> dict[str, Any]:
+def measure(system: str, harness: Harness, given: argparse.Namespace) -> dict[str, Any]:
     """One run of one program."""
-    topic = rig.fresh_topic(given.partitions)
-    rig.publish(topic, given.jobs)
-    rig.client.config_resetstat()
+    topic = harness.fresh_topic(given.partitions)
+    harness.publish(topic, given.jobs)
+    harness.client.config_resetstat()
     with (
         TemporaryDirectory() as folder,
-        program(system, rig, topic, Path(folder), given.python) as process,
+        program(system, harness, topic, Path(folder), given.python) as process,
     ):
         scripts = 1 if system == ONE_WRITE else 2
         first, last = between(
-            rig, process.pid, scripts * max(given.skip, 1), scripts * given.jobs, given.timeout_s
+            harness,
+            process.pid,
+            scripts * max(given.skip, 1),
+            scripts * given.jobs,
+            given.timeout_s,
         )
         row = {"system": system, "jobs": given.jobs, **charges(first, last, scripts)}
-        row |= store(rig, given.jobs)
+        row |= store(harness, given.jobs)
         if isinstance(process, WorkerProcess):
             row["commits_per_s"] = process.metric("dragoman_commits_total") / (last.at - first.at)
         process.terminate()
         process.wait(timeout_s=30)
-    ended = rig.client.hget(f"dragoman:job:e-{given.jobs - 1}", "status")
+    ended = harness.client.hget(f"dragoman:job:e-{given.jobs - 1}", "status")
     if ended != b"completed":
         raise SystemExit(f"{system} left a job behind: {ended!r}")
     return row
@@ -99,11 +105,11 @@ def main() -> None:
     if given.systems:
         systems = given.systems.split(",")
     rows: list[dict[str, Any]] = []
-    with services() as rig:
+    with services() as harness:
         for number in range(given.rounds):
             turn = number % len(systems)
             for system in systems[turn:] + systems[:turn]:
-                rows.append({"round": number, **measure(system, rig, given)})
+                rows.append({"round": number, **measure(system, harness, given)})
                 append(given.out, rows[-1])
     print(table(rows, "system", COLUMNS))
     print(ratios(rows))

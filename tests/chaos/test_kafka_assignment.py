@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.kafka.member import Member
-from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.kafka.consumer import KafkaConsumer
+from dragoman_worker.kafka.membership import Membership
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Delivery, Room
+from dragoman_worker.ports import Capacity, Delivery
 from support.foreign import committed, publish
 from support.mock_broker import Api, Error, MockBroker
 
@@ -38,18 +38,18 @@ class Gate:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.open = asyncio.Event()
         self.waiting = asyncio.Event()
-        self._asked: Any = Member._committed
+        self._asked: Any = Membership._committed
         gate = self
 
         async def committed_later(
-            member: Member, partitions: set[TopicPartition]
+            membership: Membership, partitions: set[TopicPartition]
         ) -> dict[TopicPartition, int | None]:
             gate.waiting.set()
             await gate.open.wait()
-            found: dict[TopicPartition, int | None] = await gate._asked(member, partitions)
+            found: dict[TopicPartition, int | None] = await gate._asked(membership, partitions)
             return found
 
-        monkeypatch.setattr(Member, "_committed", committed_later)
+        monkeypatch.setattr(Membership, "_committed", committed_later)
 
     async def held_up(self) -> None:
         async with asyncio.timeout(60):
@@ -60,13 +60,13 @@ class Gate:
         self.waiting.clear()
 
 
-async def read(source: KafkaSource, count: int) -> list[Delivery]:
+async def read(source: KafkaConsumer, count: int) -> list[Delivery]:
     """As many deliveries, all completed."""
     found: list[Delivery] = []
     async with asyncio.timeout(60):
         while len(found) < count:
-            for delivery in await source.poll(Room(100)):
-                assert source.owned(delivery)
+            for delivery in await source.poll(Capacity(100)):
+                assert source.still_assigned(delivery)
                 found.append(delivery)
                 source.complete(delivery)
     return found
@@ -76,7 +76,7 @@ async def test_records_wait_for_a_slow_assignment_and_come_once(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(monkeypatch)
-    source = KafkaSource(
+    source = KafkaConsumer(
         KafkaSettings(
             bootstrap_servers=broker.bootstrap, topics=("jobs",), group_id="g", session_timeout_s=3
         ),
@@ -88,7 +88,7 @@ async def test_records_wait_for_a_slow_assignment_and_come_once(
     await source.start(Deadline.after(30))
     await gate.held_up()
     for _ in range(8):  # two seconds of polls
-        assert list(await source.poll(Room(100))) == []
+        assert list(await source.poll(Capacity(100))) == []
     gate.open.set()
     found = await read(source, 30)
 

@@ -98,7 +98,7 @@ async def test_it_runs_max_num_seqs_at_once_and_lets_the_others_wait(engine: Eng
         for place, task in enumerate(tasks):
             if task.done():  # vLLM's gauges are read now and then: keep it full until they are
                 (tasks[place],) = begin(engine, a_long_request(engine))
-        now = engine.readings()
+        now = engine.stats()
         assert now.running <= MAX_NUM_SEQS
         return now.running == MAX_NUM_SEQS and now.waiting == 3 and (now.kv_cache_usage or 0) > 0
 
@@ -106,14 +106,14 @@ async def test_it_runs_max_num_seqs_at_once_and_lets_the_others_wait(engine: Eng
     for task in tasks:
         task.cancel()
     await ended(tasks)
-    idle = engine.readings()
+    idle = engine.stats()
     assert (idle.running, idle.waiting, idle.kv_cache_usage) == (0, 0, 0.0)
 
 
 async def test_more_than_it_admits_all_come_to_their_turn(engine: Engine) -> None:
     results = await ended(begin(engine, *(a_request(engine) for _ in range(3 * MAX_NUM_SEQS))))
     assert [written(result) for result in results] == [8] * 3 * MAX_NUM_SEQS
-    assert engine.readings().waiting == 0
+    assert engine.stats().waiting == 0
 
 
 async def test_cancelling_frees_the_slots_for_those_who_wait(engine: Engine) -> None:
@@ -124,7 +124,7 @@ async def test_cancelling_frees_the_slots_for_those_who_wait(engine: Engine) -> 
     results = await ended([*first, waiting])
     assert all(isinstance(result, asyncio.CancelledError) for result in results[:-1])
     assert written(results[-1]) == 8
-    assert engine.readings().running == 0
+    assert engine.stats().running == 0
 
 
 async def test_requests_cancelled_as_they_enter_leave_nothing_behind(engine: Engine) -> None:
@@ -137,7 +137,7 @@ async def test_requests_cancelled_as_they_enter_leave_nothing_behind(engine: Eng
         await ended(tasks)
     results = await ended(begin(engine, *(a_request(engine) for _ in range(MAX_NUM_SEQS))))
     assert [written(result) for result in results] == [8] * MAX_NUM_SEQS
-    assert engine.readings().running == 0
+    assert engine.stats().running == 0
 
 
 async def test_nobody_is_told_of_a_death_that_did_not_happen(engine: Engine) -> None:

@@ -19,13 +19,13 @@ from dragoman_schemas.results import cancelled_result
 from dragoman_schemas.scripts import (
     CancelAnswer,
     CancelEffect,
+    ClaimAnswer,
     ConfirmAnswer,
     FinishAnswer,
     Quarantine,
     ReleaseAnswer,
     Script,
     StubAnswer,
-    ClaimAnswer,
     Verdict,
 )
 from dragoman_schemas.wire import decode_result, encode_result
@@ -842,9 +842,9 @@ def test_scripts_are_known_by_the_digest_redis_gives_them(client: Any) -> None:
 
 def test_replies_are_understood_with_decoded_responses_too(job: Job, redis_url: str) -> None:
     with client_of(redis_url, decode_responses=True) as decoding:
-        twin = Job(decoding)
-        twin.key = job.key
-        assert twin.stub() == StubAnswer(written=True, status="queued")
-        assert twin.claim("a").verdict is Verdict.RUN
-        assert twin.finish().written
-        assert twin.claim(want_result=True).result == RESULT
+        duplicate = Job(decoding)
+        duplicate.key = job.key
+        assert duplicate.stub() == StubAnswer(written=True, status="queued")
+        assert duplicate.claim("a").verdict is Verdict.RUN
+        assert duplicate.finish().written
+        assert duplicate.claim(want_result=True).result == RESULT

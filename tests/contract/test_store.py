@@ -21,7 +21,7 @@ from dragoman_schemas.scripts import Quarantine
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unavailable, Unreachable
-from dragoman_worker.ports import CancelNotice, Store, Claim
+from dragoman_worker.ports import CancelNotice, Claim, Store
 from dragoman_worker.stores.memory import MemoryStore
 from dragoman_worker.stores.redis import RedisStore
 from support.ports import free_port
@@ -33,10 +33,10 @@ from support.store_calls import (
     RECORDED_AT,
     TIMEOUT_S,
     TTL_S,
+    claim_of,
     redis_store,
     request,
     result,
-    claim_of,
     taken,
 )
 from support.waiting import eventually

@@ -23,12 +23,12 @@ from support.redis_cluster import RedisCluster
 from support.redis_server import RedisServer
 from support.store_calls import (
     all_stand,
+    claim_of,
     is_a_wrong_setting,
     redis_store,
     request,
     result,
     settle,
-    claim_of,
     until_served,
 )
 

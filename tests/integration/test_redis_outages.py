@@ -25,12 +25,12 @@ from support.redis_proxy import RedisProxy
 from support.redis_server import RedisServer
 from support.store_calls import (
     all_stand,
+    claim_of,
     redis_store,
     request,
     result,
     settle,
     settle_all,
-    claim_of,
     until_served,
 )
 from support.waiting import eventually

@@ -23,7 +23,7 @@ CORE = "worker/dragoman_worker"
 SCHEMAS, CLIENT = "schemas/dragoman_schemas", "producer/dragoman_producer"
 CONNECTIONS = "connections/dragoman_connections"
 WORKER, EXECUTOR = "unit/worker/job/test_worker.py", "unit/worker/job/test_executor.py"
-SOURCE, TRANSLATION = "unit/worker/kafka/test_source.py", "unit/worker/job/test_translator.py"
+SOURCE, TRANSLATION = "unit/worker/kafka/test_consumer.py", "unit/worker/job/test_translator.py"
 PERMITS, RETRY = "unit/worker/flow/test_permits.py", "unit/worker/job/test_retry.py"
 LANES, ADMISSION = "unit/worker/flow/test_fair_queue.py", "unit/worker/flow/test_admission.py"
 BOTTLENECK = "unit/worker/health/test_bottleneck.py"
@@ -46,8 +46,8 @@ MUTANTS = (
         "complete before write (test 2)",
         f"{CORE}/job/worker.py",
         "            stands = await self._settler.settle(delivery, outcome)\n"
-        "            self._source.complete(delivery)\n",
-        "            self._source.complete(delivery)\n"
+        "            self._consumer.complete(delivery)\n",
+        "            self._consumer.complete(delivery)\n"
         "            stands = await self._settler.settle(delivery, outcome)\n",
         WORKER,
     ),
@@ -64,8 +64,8 @@ MUTANTS = (
     Mutant(
         "result told before it is written",
         f"{CORE}/job/settling.py",
-        "        try:\n            if take is not None:\n",
-        "        await self._tell(result)\n        try:\n            if take is not None:\n",
+        "        try:\n            if claim is not None:\n",
+        "        await self._tell(result)\n        try:\n            if claim is not None:\n",
         WORKER,
     ),
     Mutant(
@@ -78,15 +78,15 @@ MUTANTS = (
     Mutant(
         "release after halt",
         f"{CORE}/job/worker.py",
-        "        if takes and not isinstance(self._halt, EngineDead):",
-        "        if takes:",
+        "        if claims and not isinstance(self._halt, EngineDead):",
+        "        if claims:",
         WORKER,
     ),
     Mutant(
         "no release after drain",
         f"{CORE}/job/worker.py",
-        "        if takes and not isinstance(self._halt, EngineDead):",
-        "        if takes and isinstance(self._halt, EngineDead):",
+        "        if claims and not isinstance(self._halt, EngineDead):",
+        "        if claims and isinstance(self._halt, EngineDead):",
         WORKER,
     ),
     Mutant(
@@ -106,28 +106,28 @@ MUTANTS = (
     Mutant(
         "skip the gate",
         f"{CORE}/kafka/fetching.py",
-        "deliveries = self._partitions.begun(batches) if member.is_assigned else []",
+        "deliveries = self._partitions.begun(batches) if membership.is_assigned else []",
         "deliveries = self._partitions.begun(batches)",
         SOURCE,
     ),
     Mutant(
         "no resync after an error (test 2)",
         f"{CORE}/kafka/resyncs.py",
-        "            self._again_at = None\n            member.seek_all()\n",
+        "            self._again_at = None\n            membership.seek_all()\n",
         "            self._again_at = None\n",
         SOURCE,
     ),
     Mutant(
         "an empty fetch forgives what could not be fetched",
         f"{CORE}/kafka/resyncs.py",
-        "if self._in_a_row and member.has_passed(self._failed_at):",
+        "if self._in_a_row and membership.has_passed(self._failed_at):",
         "if self._in_a_row:",
         SOURCE,
     ),
     Mutant(
         "old epochs complete",
         f"{CORE}/kafka/partitions.py",
-        "        if offsets is None or offsets.epoch != delivery.epoch:",
+        "        if offsets is None or offsets.generation != delivery.generation:",
         "        if offsets is None:",
         SOURCE,
     ),
@@ -140,21 +140,21 @@ MUTANTS = (
     ),
     Mutant(
         "retained partitions start anew",
-        f"{CORE}/kafka/member.py",
+        f"{CORE}/kafka/membership.py",
         "            if offsets is None or not offsets.continues(held):",
         "            if True:",
         SOURCE,
     ),
     Mutant(
         "a replaced consumer's callbacks still count",
-        f"{CORE}/kafka/member.py",
+        f"{CORE}/kafka/membership.py",
         "        self._retired = True\n",
         "",
         SOURCE,
     ),
     Mutant(
         "a loss is not committed",
-        f"{CORE}/kafka/member.py",
+        f"{CORE}/kafka/membership.py",
         "track(partition, beginnings[partition], offsets.committed)",
         "track(partition, beginnings[partition], beginnings[partition])",
         SOURCE,
@@ -162,13 +162,13 @@ MUTANTS = (
     Mutant(
         "commits go on between two assignments",
         f"{CORE}/kafka/committer.py",
-        "        if member is None or not member.may_commit:",
-        "        if member is None:",
+        "        if membership is None or not membership.may_commit:",
+        "        if membership is None:",
         SOURCE,
     ),
     Mutant(
         "a broker that is away ends the worker",
-        f"{CORE}/kafka/source.py",
+        f"{CORE}/kafka/consumer.py",
         "                if not passes(error):",
         "                if True:",
         SOURCE,
@@ -176,7 +176,7 @@ MUTANTS = (
     Mutant(
         "the claims of lost jobs stay",
         f"{CORE}/job/worker.py",
-        "                    await self._release(take)\n                    job.released",
+        "                    await self._release(claim)\n                    job.released",
         "                    job.released",
         WORKER,
     ),
@@ -240,7 +240,7 @@ MUTANTS = (
         "run without asking who owns the partition",
         f"{CORE}/job/executor.py",
         "                await self._translator.admit(execution.plan)\n"
-        "            if not self._owned(execution.delivery):\n"
+        "            if not self._still_assigned(execution.delivery):\n"
         '                return Released("partition revoked")\n',
         "                await self._translator.admit(execution.plan)\n",
         EXECUTOR,
@@ -256,7 +256,7 @@ MUTANTS = (
     Mutant(
         "the claim is known only after the reply",
         f"{CORE}/job/executor.py",
-        "        execution.held.take = take  # before the call",
+        "        execution.held.claim = claim  # before the call",
         "        # before the call",
         EXECUTOR,
     ),
@@ -356,7 +356,7 @@ MUTANTS = (
     ),
     Mutant(
         "a new group starts at the end (test 2)",
-        f"{CORE}/kafka/member.py",
+        f"{CORE}/kafka/membership.py",
         "beginnings = await self.consumer.beginning_offsets(fresh) if fresh else {}",
         "beginnings = await self.consumer.end_offsets(fresh) if fresh else {}",
         SOURCE,
@@ -364,9 +364,9 @@ MUTANTS = (
     Mutant(
         "completed though saving failed (test 2, taskiq)",
         f"{CORE}/job/settling.py",
-        "        stands = await self._until_available(STORE, self._store.finish, take, result)\n",
+        "        stands = await self._until_available(STORE, self._store.finish, claim, result)\n",
         "        try:\n"
-        "            stands = await self._store.finish(take, result)\n"
+        "            stands = await self._store.finish(claim, result)\n"
         "        except Exception:\n"
         "            stands = result\n",
         WORKER,
@@ -376,10 +376,10 @@ MUTANTS = (
         "a failure told before it is written",
         f"{CORE}/job/settling.py",
         "        await self._dead_letter(delivery, outcome)\n"
-        "        if outcome.result is None or outcome.take is None:\n"
+        "        if outcome.result is None or outcome.claim is None:\n"
         "            return None\n",
         "        await self._dead_letter(delivery, outcome)\n"
-        "        if outcome.result is None or outcome.take is None:\n"
+        "        if outcome.result is None or outcome.claim is None:\n"
         "            return None\n"
         "        await self._tell(outcome.result)\n",
         f"{WORKER} {CRASHES}",
@@ -558,21 +558,21 @@ MUTANTS = (
     ),
     Mutant(
         "only the first group membership is reported",
-        f"{CORE}/kafka/source.py",
+        f"{CORE}/kafka/consumer.py",
         'member_id not in ("", self._reported):',
         "member_id and not self._reported:",
         SOURCE,
     ),
     Mutant(
         "a certificate is read only once",
-        "schemas/dragoman_connections/tls.py",
+        f"{CONNECTIONS}/tls.py",
         "        self._reload()\n",
         "",
         "unit/connections/test_tls.py",
     ),
     Mutant(
         "a half-written certificate counts as read",
-        "schemas/dragoman_connections/tls.py",
+        f"{CONNECTIONS}/tls.py",
         '            _LOG.warning("changed TLS files cannot be used yet: %s", error)\n',
         "            self._seen = now\n",
         "unit/connections/test_tls.py",
@@ -630,8 +630,8 @@ MUTANTS = (
     Mutant(
         "work that waits for Redis counts as stuck",
         f"{CORE}/health/liveness.py",
-        "        return in_hand.left if ending and not outages.any else None\n",
-        "        return in_hand.left if ending else None\n",
+        "        return in_flight.left if ending and not outages.any else None\n",
+        "        return in_flight.left if ending else None\n",
         "unit/worker/health/test_liveness.py",
     ),
     Mutant(
@@ -728,7 +728,7 @@ MUTANTS = (
     Mutant(
         "suspects keep all others out",
         f"{CORE}/flow/permits.py",
-        "                self._between = min(self._items, len(self._turns))\n",
+        "                self._between = min(self._items, len(self._queue))\n",
         "                self._between = 0\n",
         PERMITS,
     ),
@@ -764,8 +764,8 @@ MUTANTS = (
     Mutant(
         "a job that was claimed as the engine died keeps its claim",
         f"{CORE}/job/executor.py",
-        "if self._permits.closed or not self._owned(execution.delivery):",
-        "if not self._owned(execution.delivery):",
+        "if self._permits.closed or not self._still_assigned(execution.delivery):",
+        "if not self._still_assigned(execution.delivery):",
         CLOSED,
     ),
     Mutant(
@@ -778,14 +778,14 @@ MUTANTS = (
     Mutant(
         "a full worker polls in a busy loop",
         f"{CORE}/job/worker.py",
-        "        if room.jobs == 0:\n            await self._change_within(0.25)\n",
+        "        if capacity.jobs == 0:\n            await self._change_within(0.25)\n",
         "",
         WAITS,
     ),
     Mutant(
         "a drain stops polling",
         f"{CORE}/job/worker.py",
-        "                await self._source.poll(Room(0))\n",
+        "                await self._consumer.poll(Capacity(0))\n",
         "",
         WAITS,
     ),
@@ -826,9 +826,10 @@ MUTANTS = (
     ),
     Mutant(
         "a rebuild keeps the old fetch",
-        f"{CORE}/kafka/source.py",
-        "member, self._member = self._member, None\n        await self._fetching.abandon()\n",
-        "member, self._member = self._member, None\n",
+        f"{CORE}/kafka/consumer.py",
+        "membership, self._membership = self._membership, None\n"
+        "        await self._fetching.abandon()\n",
+        "membership, self._membership = self._membership, None\n",
         SOURCE,
     ),
     Mutant(
@@ -877,10 +878,10 @@ MUTANTS = (
     Mutant(
         "a suspect of a lost partition is claimed",
         f"{CORE}/job/executor.py",
-        "            if not self._owned(execution.delivery):\n"
+        "            if not self._still_assigned(execution.delivery):\n"
         '                return Released("partition revoked")\n'
-        "            reply = await self._take(execution, wanted)\n",
-        "            reply = await self._take(execution, wanted)\n",
+        "            reply = await self._claim(execution, wanted)\n",
+        "            reply = await self._claim(execution, wanted)\n",
         EXECUTOR,
     ),
     Mutant(
@@ -928,8 +929,8 @@ MUTANTS = (
     Mutant(
         "duplicates are told what was refused",
         f"{CORE}/job/worker.py",
-        "            self._in_hand.leave(held, stands)",
-        '            self._in_hand.leave(held, getattr(outcome, "result", None))',
+        "            self._in_flight.leave(held, stands)",
+        '            self._in_flight.leave(held, getattr(outcome, "result", None))',
         SETTLING,
     ),
     Mutant(

@@ -12,19 +12,19 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.results import EngineInfo
-from dragoman_worker.flow.fair_queue import Hand
+from dragoman_worker.flow.fair_queue import Intake
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
 from dragoman_worker.job.executor import Executor
-from dragoman_worker.job.in_flight import InHand
+from dragoman_worker.job.in_flight import JobsInFlight
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.reporter import Identity, Reporter
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.job.worker import Worker
-from dragoman_worker.kafka.memory import MemoryDeadLetters, MemoryResults, MemorySource
+from dragoman_worker.kafka.memory import MemoryConsumer, MemoryDeadLetters, MemoryResults
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
@@ -48,7 +48,7 @@ class Core:
 
     engine: ScriptedEngine = field(default_factory=ScriptedEngine)
     store: MemoryStore = field(default_factory=MemoryStore)
-    source: MemorySource = field(default_factory=lambda: MemorySource(poll_s=0.01))
+    consumer: MemoryConsumer = field(default_factory=lambda: MemoryConsumer(poll_s=0.01))
     dead_letters: MemoryDeadLetters = field(default_factory=MemoryDeadLetters)
     results: MemoryResults = field(default_factory=MemoryResults)
     metrics: Metrics = field(default_factory=lambda: Metrics(CollectorRegistry()))
@@ -65,7 +65,7 @@ class Core:
     max_in_flight_bytes: int = 1_000_000
     weights: dict[str, int] | None = None
     grace_s: float = TIMEOUT_S
-    in_hand: InHand = field(default_factory=InHand)
+    in_flight: JobsInFlight = field(default_factory=JobsInFlight)
     worker_id: str = "w1"
     detector: LanguageDetector = field(default_factory=LanguageDetector)
     _running: asyncio.Task[None] | None = None
@@ -97,8 +97,8 @@ class Core:
             slices=slices,
             planned=planned,
             permits=self.permits,
-            in_hand=self.in_hand,
-            owned=self.source.owned,
+            in_flight=self.in_flight,
+            still_assigned=self.consumer.still_assigned,
             outages=self.outages,
             reporter=Reporter(
                 Identity(self.worker_id, EngineInfo(name="scripted", version="1"), "scripted")
@@ -106,14 +106,16 @@ class Core:
             metrics=self.metrics,
         )
         worker = Worker(
-            source=self.source,
+            consumer=self.consumer,
             executor=executor,
             store=self.store,
             dead_letters=self.dead_letters,
             results=self.results,
-            in_hand=self.in_hand,
+            in_flight=self.in_flight,
             permits=self.permits,
-            hand=Hand(self.weights, jobs=self.max_in_flight_jobs, size=self.max_in_flight_bytes),
+            intake=Intake(
+                self.weights, jobs=self.max_in_flight_jobs, size=self.max_in_flight_bytes
+            ),
             outages=self.outages,
             grace_s=self.grace_s,
             metrics=self.metrics,
@@ -136,9 +138,9 @@ class Core:
 
     def restart(self) -> None:
         """What a new process finds: the store and the log, from its committed offset."""
-        self.in_hand = InHand()
+        self.in_flight = JobsInFlight()
         self.permits = Permits(items=8, tokens=100_000)
-        self.source.assign()
+        self.consumer.assign()
 
     async def ended(self) -> None:
         """Wait for the end of the worker's run, and raise what it raises."""
@@ -153,7 +155,7 @@ class Core:
     async def all_completed(self) -> None:
         """Wait until everything in the log is committed."""
         await eventually(
-            lambda: self.source.committed() == self.source.end() or self._has_ended(),
+            lambda: self.consumer.committed() == self.consumer.end() or self._has_ended(),
             timeout_s=TIMEOUT_S,
             what="every record completed",
         )

@@ -26,22 +26,22 @@ from dragoman_worker import log
 from dragoman_worker.app import App
 from dragoman_worker.engines.echo import EchoEngine
 from dragoman_worker.errors import Unavailable
+from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaResults
-from dragoman_worker.kafka.source import KafkaSource
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
 
 When = Literal["before", "after", "reply lost"]
 
 SEAMS: Final[Mapping[str, tuple[type, str]]] = {
-    "poll": (KafkaSource, "poll"),
+    "poll": (KafkaConsumer, "poll"),
     "claim": (RedisStore, "claim"),
     "engine": (EchoEngine, "generate"),
     "dead letter": (KafkaDeadLetters, "publish"),
     "finish": (RedisStore, "finish"),
     "announce": (RedisStore, "announce"),
     "results": (KafkaResults, "publish"),
-    "complete": (KafkaSource, "complete"),
+    "complete": (KafkaConsumer, "complete"),
     "commit": (AIOKafkaConsumer, "commit"),
     "release": (RedisStore, "release"),
 }

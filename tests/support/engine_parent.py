@@ -47,7 +47,7 @@ async def main(model: Path) -> None:
     await asyncio.to_thread(sys.stdin.readline)
     medium = Decoding(max_tokens=1_500, exact_length=True)
     tasks = begin(engine, *(a_request(engine, decoding=medium) for _ in range(4)))
-    await eventually(lambda: engine.readings().running == 4, timeout_s=60, what="4 running")
+    await eventually(lambda: engine.stats().running == 4, timeout_s=60, what="4 running")
     os.killpg(os.getpgrp(), signal.SIGINT)
     await eventually(lambda: interrupts, timeout_s=10, what="SIGINT")
     say(finished=reasons(await ended(tasks)))

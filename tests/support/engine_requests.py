@@ -71,7 +71,7 @@ async def begin_long(engine: Engine, count: int) -> list[asyncio.Task[Generation
         for place, task in enumerate(tasks):
             if task.done():  # the engine's gauges are read now and then: keep it busy until then
                 (tasks[place],) = begin(engine, a_long_request(engine))
-        return engine.readings().running == count
+        return engine.stats().running == count
 
     await eventually(all_running, timeout_s=60, what=f"{count} running")
     return tasks

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from dragoman_schemas import names, scripts
 from dragoman_schemas.results import TranslationResult
-from dragoman_schemas.scripts import Script, ClaimAnswer
+from dragoman_schemas.scripts import ClaimAnswer, Script
 from dragoman_schemas.wire import encode_result, now_rfc3339
 
 _LIVE_TTL_MS = 60_000

@@ -11,7 +11,7 @@ from dragoman_schemas.results import EngineInfo
 from dragoman_worker.errors import EngineDead
 from dragoman_worker.ports import (
     EngineLimits,
-    EngineReadings,
+    EngineStats,
     FinishReason,
     Generation,
     GenerationRequest,
@@ -121,9 +121,9 @@ class ScriptedEngine:
             completion_tokens=self.count_tokens(says.text) if tokens is None else tokens,
         )
 
-    def readings(self) -> EngineReadings:
+    def stats(self) -> EngineStats:
         """Its own counts now."""
-        return EngineReadings(len(self.inside), 0, 0.0, 0)
+        return EngineStats(len(self.inside), 0, 0.0, 0)
 
     def on_death(self, callback: Callable[[EngineDead], None]) -> None:
         """Call back from `die`."""

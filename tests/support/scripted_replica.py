@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_worker.process.journal import Entry, Slots, Stage, journal_file, table_file
-from dragoman_worker.process.parent_link import ABORT_SIGNAL, Membership, Tether
+from dragoman_worker.process.parent_link import ABORT_SIGNAL, GroupMember, ParentLink
 
 
 class Scripted:
     """One start of one replica."""
 
-    def __init__(self, number: str, tether: Tether, folder: Path) -> None:
+    def __init__(self, number: str, parent_link: ParentLink, folder: Path) -> None:
         self._number = number
-        self._tether = tether
+        self._parent_link = parent_link
         self._folder = folder
         self._step: dict[str, Any] = self._own_step()
         self._over = asyncio.Event()
@@ -58,16 +58,16 @@ class Scripted:
             child = subprocess.Popen(["sleep", "300"], start_new_session=True)  # noqa: ASYNC220
             self.tell("left", child=child.pid)
         for member in step.get("joined", ()):
-            self._tether.joined(Membership("the-group", member))
+            self._parent_link.joined(GroupMember("the-group", member))
         if "say" in step:
-            self._tether.failed(*step["say"])
+            self._parent_link.failed(*step["say"])
         if "exit" in step:
             return int(step["exit"])
         async with await asyncio.start_unix_server(self._answer, place):
             await asyncio.sleep(step.get("load_s", 0))
             if step.get("ready", True):
                 self.tell("ready")
-                self._tether.ready()
+                self._parent_link.ready()
             self._work(Path(place))
             if step.get("deaf_once_ready"):
                 time.sleep(300)  # noqa: ASYNC251  a loop that is stuck is what is wanted
@@ -77,9 +77,9 @@ class Scripted:
     def _work(self, place: Path) -> None:
         step = self._step
         if step.get("settles"):
-            self._tether.settled()
+            self._parent_link.settled()
         if "opened" in step:
-            self._tether.opened(step["opened"])
+            self._parent_link.opened(step["opened"])
         if "opens" in step:
             told = Slots.open(table_file(place.parent)).entries()
             self.tell("table", crashes={entry.name: entry.crashes for entry in told})
@@ -120,6 +120,6 @@ class Scripted:
 
 
 if __name__ == "__main__":
-    line = Tether.adopt(int(sys.argv[3]))
+    line = ParentLink.adopt(int(sys.argv[3]))
     line.hold()
     sys.exit(asyncio.run(Scripted(sys.argv[1], line, Path(sys.argv[4])).live(sys.argv[2])))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from dragoman_worker.flow.admission import Admission, Seen
-from dragoman_worker.ports import EngineLimits, EngineReadings
+from dragoman_worker.ports import EngineLimits, EngineStats
 
 BLOCK = 16
 STEP_S = 0.01
@@ -54,9 +54,9 @@ class Engine:
     def limits(self) -> EngineLimits:
         return EngineLimits(self.seqs, self.batched, 1_000_000, self.blocks * BLOCK)
 
-    def readings(self) -> EngineReadings:
+    def stats(self) -> EngineStats:
         usage = 1 - self.free / self.blocks
-        return EngineReadings(len(self.running), len(self.queue), usage, self.preemptions)
+        return EngineStats(len(self.running), len(self.queue), usage, self.preemptions)
 
     def add(self, sequence: Sequence) -> None:
         sequence.to_read = sequence.prompt
@@ -135,7 +135,7 @@ class Run:
     now: float = 0.0
     done: list[tuple[float, Sequence]] = field(default_factory=list)
     inside: list[Sequence] = field(default_factory=list)
-    ticks: list[tuple[float, int, int, EngineReadings]] = field(default_factory=list)
+    ticks: list[tuple[float, int, int, EngineStats]] = field(default_factory=list)
     _written: list[tuple[float, int]] = field(default_factory=list)
     _next: Sequence | None = None
 
@@ -174,13 +174,13 @@ class Run:
             self._next = None
 
     def _tick(self) -> None:
-        readings = self.engine.readings()
+        stats = self.engine.stats()
         if self.steered:
             free = len(self.inside) < self.admission.bounds.items
-            self.admission.steer(Seen(readings, self.held_tokens, tokens_hold_back=free))
+            self.admission.steer(Seen(stats, self.held_tokens, tokens_hold_back=free))
         self._written.append((self.now, self.engine.written))
         bounds = self.admission.bounds
-        self.ticks.append((self.now, bounds.items, bounds.tokens, readings))
+        self.ticks.append((self.now, bounds.items, bounds.tokens, stats))
 
 
 def texts(

@@ -24,7 +24,7 @@ from dragoman_schemas.results import (
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
-from dragoman_worker.ports import Store, Claim, ClaimReply, ClaimRequest
+from dragoman_worker.ports import Claim, ClaimReply, ClaimRequest, Store
 from dragoman_worker.stores.redis import RedisStore
 
 TIMEOUT_S = 10.0

@@ -26,11 +26,11 @@ from support import scripted_replica, scripted_standby
 def main(folder: str, options: str) -> NoReturn:
     settings = load_settings(WorkerSettings, None, {"engine.kind": "echo", **json.loads(options)})
 
-    def command(number: int, socket: Path, tether: int) -> Sequence[str]:
+    def command(number: int, socket: Path, parent_link: int) -> Sequence[str]:
         if Path(folder, "early").exists():  # nothing of the supervisor can hear it yet
             os.kill(os.getpid(), getattr(signal, Path(folder, "early").read_text()))
         script = str(scripted_replica.__file__)
-        return [sys.executable, script, str(number), str(socket), str(tether), folder]
+        return [sys.executable, script, str(number), str(socket), str(parent_link), folder]
 
     with signals_held():
         standby = [sys.executable, str(scripted_standby.__file__), folder]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman_schemas.results import TranslationResult
-from dragoman_worker.kafka.memory import MemoryDeadLetters, MemoryResults, MemorySource
-from dragoman_worker.ports import Delivery, Claim, ClaimReply, ClaimRequest
+from dragoman_worker.kafka.memory import MemoryConsumer, MemoryDeadLetters, MemoryResults
+from dragoman_worker.ports import Claim, ClaimReply, ClaimRequest, Delivery
 from dragoman_worker.stores.memory import MemoryStore
 from support.core import Core
 
@@ -70,7 +70,7 @@ class TracedStore(MemoryStore):
         self._diary.done("announce")
 
 
-class TracedSource(MemorySource):
+class TracedSource(MemoryConsumer):
     """MemorySource with a diary."""
 
     def __init__(self, diary: Diary, **options: Any) -> None:
@@ -114,7 +114,7 @@ def traced(**options: Any) -> tuple[Core, Diary]:
     diary = Diary()
     core = Core(
         store=TracedStore(diary),
-        source=TracedSource(diary),
+        consumer=TracedSource(diary),
         dead_letters=TracedDeadLetters(diary),
         results=TracedResults(diary),
         **options,

@@ -70,10 +70,10 @@ def _with_replicas(settings: Any, count: int) -> Any:
 
 
 def _command(settings: Any, share: Any, config: Path | None, set_: list[str] | None) -> Any:
-    def command(number: int, socket: Path, tether: int) -> list[str]:
+    def command(number: int, socket: Path, parent_link: int) -> list[str]:
         own = {"worker_id": _worker_id(settings, number), **share.options}
         pairs = [*(set_ or ()), *(f"{name}={json.dumps(value)}" for name, value in own.items())]
-        return _own_command("replica", config, pairs, str(number), str(socket), str(tether))
+        return _own_command("replica", config, pairs, str(number), str(socket), str(parent_link))
 
     return command
 
@@ -89,16 +89,16 @@ def _own_command(name: str, config: Path | None, pairs: list[str], *values: str)
 
 @app.command(hidden=True)
 def replica(
-    number: int, socket: Path, tether: int, config: Config = None, set_: Set = None
+    number: int, socket: Path, parent_link: int, config: Config = None, set_: Set = None
 ) -> None:
     """One engine and its consumer, started by `run`, which is told how it ends."""
-    from dragoman_worker.process.parent_link import Seat, Tether
+    from dragoman_worker.process.parent_link import ParentLink, ReplicaSlot
 
-    line = Tether.adopt(tether)
+    line = ParentLink.adopt(parent_link)
     line.hold()
     try:
         settings = read_settings(config, set_)
-        _work(settings, Seat(number, socket, line))
+        _work(settings, ReplicaSlot(number, socket, line))
     except SettingsError as error:
         line.failed("settings", str(error))
         raise SystemExit(2) from None
@@ -118,25 +118,25 @@ def end_memberships(config: Config = None, set_: Set = None) -> None:
     leave_group.end_memberships(settings.kafka, sys.stdin)
 
 
-def _work(settings: Any, seat: Any) -> None:
+def _work(settings: Any, slot: Any) -> None:
     from dragoman_worker import log
     from dragoman_worker.app import App
     from dragoman_worker.errors import Unreachable, WorkerError
     from dragoman_worker.process.full_disk import full_disk
 
-    log.configure(settings.log, worker_id=settings.worker_id, replica=seat.number)
+    log.configure(settings.log, worker_id=settings.worker_id, replica=slot.number)
     log.adopt_interpreter()
     try:
-        _loop_runner()(App(settings, seat).run())
+        _loop_runner()(App(settings, slot).run())
     except WorkerError as error:
         kind = "unreachable" if isinstance(error, Unreachable) else "failed"
-        seat.tether.failed(kind, str(error))
+        slot.parent_link.failed(kind, str(error))
         raise SystemExit(1) from None
     except (SettingsError, ModuleNotFoundError):
         raise
     except Exception as error:  # noqa: BLE001  the text of a job must not reach the log
         defect = f"a defect of the worker: {log.where(error)}; nothing unfinished was committed"
-        seat.tether.failed("failed", full_disk(error) or defect)
+        slot.parent_link.failed("failed", full_disk(error) or defect)
         raise SystemExit(1) from None
 
 

@@ -17,15 +17,15 @@ from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.gpu import Gpus
 from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.flow.admission import Admission, most_planned_tokens, steering
-from dragoman_worker.flow.fair_queue import Hand
+from dragoman_worker.flow.fair_queue import Intake
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
-from dragoman_worker.health.liveness import keep_watch, watches_of
-from dragoman_worker.health.sampler import Reading
+from dragoman_worker.health.liveness import liveness_checks, run_watchdog
+from dragoman_worker.health.sampler import Sampler
 from dragoman_worker.health.watchdog import LoopGuard, Watchdog
 from dragoman_worker.job.executor import Executor
-from dragoman_worker.job.in_flight import InHand
+from dragoman_worker.job.in_flight import JobsInFlight
 from dragoman_worker.job.opening import journaled
 from dragoman_worker.job.outages import DEAD_LETTERS, RESULTS, STORE, Outages
 from dragoman_worker.job.planner import Planner
@@ -33,9 +33,9 @@ from dragoman_worker.job.reporter import Identity, Reporter
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.job.worker import Worker, WorkerState
+from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.kafka.contact import Contact
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
-from dragoman_worker.kafka.source import KafkaSource
 from dragoman_worker.kafka.topic_watch import TopicWatch
 from dragoman_worker.kafka.topics import topics_ready
 from dragoman_worker.log import logger
@@ -43,7 +43,7 @@ from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Engine, EngineLimits
 from dragoman_worker.process.gc_tuning import seldom_collected
 from dragoman_worker.process.http import HttpServer, replica_pages
-from dragoman_worker.process.parent_link import Seat
+from dragoman_worker.process.parent_link import ReplicaSlot
 from dragoman_worker.process.signals import stop_signals, supervised_signals
 from dragoman_worker.prompts import get_profile, names
 from dragoman_worker.prompts.base import Profile
@@ -63,10 +63,10 @@ class _TopicsWritten(TypedDict):
 class App:
     """One replica: an engine, a consumer, a store, and the worker between them."""
 
-    def __init__(self, settings: WorkerSettings, seat: Seat | None = None) -> None:
+    def __init__(self, settings: WorkerSettings, slot: ReplicaSlot | None = None) -> None:
         """`seat` is its place at a supervisor; without one it serves `http.port` itself."""
         self._settings = settings
-        self._seat = seat
+        self._slot = slot
         self._log = logger()
         self._metrics = Metrics(CollectorRegistry())
         self._reached: set[str] = set()
@@ -84,7 +84,7 @@ class App:
     async def run(self) -> None:
         """Start in order, work until a signal, stop in reverse. Raises SettingsError and Halt."""
         async with AsyncExitStack() as stack:
-            signals = supervised_signals if self._seat else stop_signals
+            signals = supervised_signals if self._slot else stop_signals
             stack.enter_context(signals(self._stop, self._abort))
             await self._serve(stack)
             starting = asyncio.create_task(self._start(stack), name="start")
@@ -99,36 +99,36 @@ class App:
             worker = starting.result()
             self._log.info("working")
             self._phase = ""
-            if self._seat:
-                self._seat.tether.ready()
-                _beside(stack, worker, "settled", self._report_settled(self._seat))
+            if self._slot:
+                self._slot.parent_link.ready()
+                _beside(stack, worker, "settled", self._report_settled(self._slot))
             try:
                 with seldom_collected():
                     await worker.run()
             finally:
                 self._log.info("stopping")
 
-    async def _report_settled(self, seat: Seat) -> None:
+    async def _report_settled(self, slot: ReplicaSlot) -> None:
         """Until a job has reached its end here, the supervisor does not count us as recovered."""
         while True:
             await asyncio.sleep(_LOOK_FOR_SETTLED_S)
             if self._metrics.jobs_ended():
                 break
-        seat.tether.settled()
+        slot.parent_link.settled()
 
     async def _serve(self, stack: AsyncExitStack) -> None:
-        seat, place = self._seat, self._settings.http
+        slot, place = self._slot, self._settings.http
         pages = replica_pages(
-            str(seat.number if seat else 0),
+            str(slot.number if slot else 0),
             started=lambda: {self._phase: False} if self._phase else {},
             live=self._live,
             ready=self._ready,
             metrics=self._metrics.registry,
         )
-        http = HttpServer(seat.socket if seat else place, pages)
+        http = HttpServer(slot.socket if slot else place, pages)
         stack.push_async_callback(http.close)
         port = await http.start()
-        if not seat:
+        if not slot:
             self._log.info("http_listening", host=place.host, port=port)
 
     # --- composition ------------------------------------------------------------------------------
@@ -181,17 +181,17 @@ class App:
         self, stack: AsyncExitStack, engine: Engine, store: RedisStore, publisher: KafkaPublisher
     ) -> Worker:
         settings = self._settings
-        source = KafkaSource(
+        consumer = KafkaConsumer(
             settings.kafka,
             partition_span=settings.limits.partition_span,
             client_id=settings.worker_id,
             metrics=self._metrics,
-            joined=self._seat.tether.joined if self._seat else None,
+            joined=self._slot.parent_link.joined if self._slot else None,
         )
         weights = settings.kafka.topic_weights
         admission = Admission(settings.limits, engine.limits)
         permits = Permits(**asdict(admission.bounds), weights=weights)
-        in_hand, outages, slices = InHand(), self._outages, Slices()
+        in_flight, outages, slices = JobsInFlight(), self._outages, Slices()
         planned = PlannedTokens(most_planned_tokens(settings.limits, engine.limits))
         stack.callback(slices.close)
         executor = Executor(
@@ -200,20 +200,20 @@ class App:
             slices=slices,
             planned=planned,
             permits=permits,
-            in_hand=in_hand,
-            owned=source.owned,
+            in_flight=in_flight,
+            still_assigned=consumer.still_assigned,
             outages=outages,
             reporter=Reporter(Identity(settings.worker_id, engine.info, engine.model)),
             metrics=self._metrics,
-            openings=journaled(self._seat, poison_after=settings.retry.poison_after),
+            openings=journaled(self._slot, poison_after=settings.retry.poison_after),
         )
         worker = Worker(
-            source=source,
+            consumer=consumer,
             executor=executor,
             store=store,
-            in_hand=in_hand,
+            in_flight=in_flight,
             permits=permits,
-            hand=Hand(
+            intake=Intake(
                 weights,
                 jobs=_max_in_flight_jobs(settings.limits, engine.limits),
                 size=settings.limits.max_in_flight_bytes,
@@ -224,19 +224,21 @@ class App:
             **self._topics_written(publisher),
         )
         engine.on_death(worker.halt)
-        stack.push_async_callback(source.close)
-        await source.start(Deadline.after(settings.connect_timeout_s))
-        self._contact = Contact(settings.kafka.bootstrap_servers, source.answered)
+        stack.push_async_callback(consumer.close)
+        await consumer.start(Deadline.after(settings.connect_timeout_s))
+        self._contact = Contact(settings.kafka.bootstrap_servers, consumer.answered)
         _beside(stack, worker, "contact", self._contact.watch())
         _beside(stack, worker, "topics", self._topics.watch())
         most = admission.most_items
-        reading = Reading(self._metrics, source, permits, in_hand, engine, most_items=most)
+        reading = Sampler(self._metrics, consumer, permits, in_flight, engine, most_items=most)
         _beside(stack, worker, "readings", reading.forever(self._ready))
         _beside(stack, worker, "gpus", reading.gpus_forever(Gpus(engine.limits.devices)))
         _beside(stack, worker, "admission", steering(admission, permits, engine))
         limit = settings.retry.attempt_timeout_s
-        watches = watches_of(worker, source, permits, in_hand, outages, attempt_timeout_s=limit)
-        self._watchdog = keep_watch(stack, self._guard, watches, worker, self._metrics)
+        checks = liveness_checks(
+            worker, consumer, permits, in_flight, outages, attempt_timeout_s=limit
+        )
+        self._watchdog = run_watchdog(stack, self._guard, checks, worker, self._metrics)
         self._worker = worker
         return worker
 

@@ -1,7 +1,7 @@
-"""What can go wrong in a worker, and what is to be done about it?
+"""Failures of the worker, each with its error code and disposition.
 
-Every class carries its `code` (what readers see) and its `disposition` (what the worker does), so
-that adding a failure touches this file alone::
+Every class carries its `code` (published in results) and its `disposition` (what the worker does),
+so that adding a failure touches this file alone::
 
     WorkerError
     ├── JobError                 reject   this job, or one item of it, cannot be translated
@@ -13,17 +13,18 @@ that adding a failure touches this file alone::
     │   ├── TooLong              reject   too_long
     │   ├── Conflict             reject   conflict
     │   ├── QualityFailed        reject   quality_failed
-    │   ├── EngineFailed         reject   engine_failed: it would fail again, or attempts ran out
-    │   │   ├── CutOff           reject   engine_failed: and a replay would be cut off again
-    │   │   └── EngineStumbled   retry    engine_failed: may well succeed if asked again
+    │   ├── EngineError                   engine_failed
+    │   │   ├── PermanentEngineError  reject  would fail again
+    │   │   │   └── CutOff            reject  reached max_tokens, and a replay would too
+    │   │   └── TransientEngineError  retry   may succeed if repeated
     │   ├── Poisoned             reject   poisoned
     │   ├── DeadlineExceeded     expire   deadline_exceeded
     │   ├── Cancelled            cancel   cancelled
     │   └── Internal             reject   internal: a defect of ours, not of the job
     ├── Unavailable              wait     broker or Redis: never consumes an attempt of a job
-    └── Halt                     halt     the process must end, non-zero, nothing committed
+    └── Halt                     halt     the process exits non-zero, commits nothing
         ├── EngineDead           halt
-        └── Unreachable          halt     broker or Redis, at the start
+        └── Unreachable          halt     broker or Redis, at startup
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from dragoman_schemas.failures import RETRYABLE, FailureCode
 
 
 class Disposition(StrEnum):
-    """What the worker does about an error."""
+    """What the worker does with a job after an error."""
 
     RETRY = "retry"
     REJECT = "reject"
@@ -46,44 +47,44 @@ class Disposition(StrEnum):
 
 
 class WorkerError(Exception):
-    """Base of everything the worker raises on purpose."""
+    """Base of all errors that the worker raises deliberately."""
 
     disposition: ClassVar[Disposition] = Disposition.REJECT
 
 
 class JobError(WorkerError):
-    """One job or item cannot be translated. The message is read by the job's owner."""
+    """One job or item cannot be translated. The job's owner reads the message."""
 
     code: ClassVar[FailureCode] = FailureCode.INTERNAL
     stage: ClassVar[str] = "translate"
 
     @property
     def message(self) -> str:
-        """What was wrong and what to do about it."""
+        """The cause and the remedy; the code if no text was given."""
         return str(self) or self.code.value
 
     @property
     def retryable(self) -> bool:
-        """Whether a replay of the same bytes may end well."""
+        """Whether a replay of the same bytes may succeed."""
         return self.code in RETRYABLE
 
 
 class InvalidJob(JobError):
-    """The record is not a job as the contract describes it."""
+    """The record is not a valid TranslationJob."""
 
     code = FailureCode.INVALID_JOB
     stage = "decode"
 
 
 class UnsupportedSchema(JobError):
-    """The record is of a schema this worker does not know."""
+    """The record has a `schema` that this worker does not support."""
 
     code = FailureCode.UNSUPPORTED_SCHEMA
     stage = "decode"
 
 
 class UnsupportedLanguage(JobError):
-    """The tag names no language, or one that the profile cannot translate."""
+    """The tag is no language, or one that the profile does not translate."""
 
     code = FailureCode.UNSUPPORTED_LANGUAGE
     stage = "decode"
@@ -116,7 +117,7 @@ REUSED: Final = (
 
 
 class Conflict(JobError):
-    """The id belongs to another payload, or its key holds no job."""
+    """The id belongs to another payload, or its Redis key is not a job."""
 
     code = FailureCode.CONFLICT
     stage = "claim"
@@ -129,30 +130,34 @@ class QualityFailed(JobError):
     stage = "judge"
 
 
-class EngineFailed(JobError):
-    """The engine gave no translation, and asking again would not help."""
+class EngineError(JobError):
+    """The engine returned no usable translation."""
 
     code = FailureCode.ENGINE_FAILED
     stage = "engine"
 
 
-class CutOff(EngineFailed):
-    """The answer reached the most tokens that job, worker and model allow together."""
+class PermanentEngineError(EngineError):
+    """The engine would fail again if the request were repeated."""
+
+
+class CutOff(PermanentEngineError):
+    """The output reached max_tokens of the job, the worker or the model."""
 
     @property
     def retryable(self) -> bool:
-        """Never: the same bytes have the same bound."""
+        """Never: the same bytes have the same max_tokens."""
         return False
 
 
-class EngineStumbled(EngineFailed):
-    """The engine gave no translation this time: aborted, overloaded, empty, cut off, looping."""
+class TransientEngineError(EngineError):
+    """The engine may succeed if the request is repeated: aborted, overloaded, empty, looping."""
 
     disposition = Disposition.RETRY
 
 
 class Poisoned(JobError):
-    """The job took the process down too often."""
+    """The job was in flight at too many crashes of the process."""
 
     code = FailureCode.POISONED
     stage = "claim"
@@ -179,20 +184,20 @@ class Internal(JobError):
 
 
 class Unavailable(WorkerError):
-    """Broker or Redis cannot be used now. The work waits; no attempt is consumed."""
+    """Kafka or Redis is unavailable. The work waits; no attempt is consumed."""
 
     disposition = Disposition.WAIT
 
 
 class Halt(WorkerError):
-    """The process can do no more work and must end with a non-zero status."""
+    """The process cannot continue and must exit with a non-zero status."""
 
     disposition = Disposition.HALT
 
 
 class EngineDead(Halt):
-    """The engine is gone; its process cannot be revived from inside."""
+    """The engine process died and cannot be restarted from inside the worker."""
 
 
 class Unreachable(Halt):
-    """Broker or Redis did not answer within connect_timeout_s; the message names the address."""
+    """Kafka or Redis did not answer within connect_timeout_s; the message names the address."""

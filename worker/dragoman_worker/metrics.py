@@ -228,11 +228,11 @@ class Metrics:
 
     # --- more than one at once --------------------------------------------------------------------
 
-    def limited_by(self, cause: str, readings: Mapping[str, float | None]) -> None:
+    def limited_by(self, cause: str, stats: Mapping[str, float | None]) -> None:
         """Mark the one cause that limits throughput now, and tell what it is judged by."""
         self.bottleneck.clear()
         self.bottleneck.labels(cause).set(1)
-        for name, value in readings.items():
+        for name, value in stats.items():
             if value is not None:
                 self.load.labels(name).set(value)
 

@@ -18,11 +18,11 @@ Verdict = Literal["run", "done", "conflict", "cancel", "suspect", "poisoned"]
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Capacity:
     """How many more jobs may be taken in hand: in all, and of each lane. No lanes: of any."""
 
     jobs: int
-    lanes: Mapping[str, int] | None = None
+    priorities: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Delivery:
     topic: str
     partition: int
     offset: int
-    epoch: int
+    generation: int
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
@@ -46,10 +46,10 @@ class Delivery:
         return f"{self.topic}/{self.partition}/{self.offset}"
 
 
-class Source(Protocol):
+class Consumer(Protocol):
     """Where deliveries come from. At least once; within an epoch no offset is given twice."""
 
-    async def poll(self, room: Room) -> Sequence[Delivery]:
+    async def poll(self, capacity: Capacity) -> Sequence[Delivery]:
         """At most as many as there is room for, perhaps none, within about 0.25 s.
 
         Never cancel it.
@@ -63,7 +63,7 @@ class Source(Protocol):
         """The delivery needs nobody any more. Idempotent; of an old epoch a counted no-op."""
         ...
 
-    def owned(self, delivery: Delivery) -> bool:
+    def still_assigned(self, delivery: Delivery) -> bool:
         """Whether the delivery's partition is still ours in the delivery's epoch."""
         ...
 
@@ -223,7 +223,7 @@ class EngineLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineReadings:
+class EngineStats:
     """The engine's own counts, as of its last step.
 
     `waiting` is all it has that does not run: not begun, or preempted. `kv_cache_usage` is 0-1, the
@@ -317,7 +317,7 @@ class Engine(Protocol):
         """
         ...
 
-    def readings(self) -> EngineReadings:
+    def stats(self) -> EngineStats:
         """Cheap; for admission and metrics."""
         ...
 

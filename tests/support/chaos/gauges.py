@@ -28,7 +28,7 @@ class Trend:
     last: float
     largest: float
     slope_an_hour: float
-    readings: int
+    stats: int
 
 
 class Gauges:
@@ -39,7 +39,7 @@ class Gauges:
         self._every_s = every_s
         self._began = time.monotonic()
         self._over = threading.Event()
-        self._readings: dict[tuple[str, int, str], list[tuple[float, float]]] = defaultdict(list)
+        self._stats: dict[tuple[str, int, str], list[tuple[float, float]]] = defaultdict(list)
 
     def run(self) -> None:
         """Read until `stop`."""
@@ -66,13 +66,13 @@ class Gauges:
             values["tasks"] = tasks
         at_s = time.monotonic() - self._began
         for gauge, value in values.items():
-            self._readings[worker.name, worker.pid, gauge].append((at_s, value))
+            self._stats[worker.name, worker.pid, gauge].append((at_s, value))
 
     def trends(self) -> list[Trend]:
         """The least-squares line of each gauge of each life, without its warm-up."""
         found = []
-        for (worker, _, gauge), readings in sorted(self._readings.items()):
-            settled = readings[int(len(readings) * _WARM_UP) :]
+        for (worker, _, gauge), stats in sorted(self._stats.items()):
+            settled = stats[int(len(stats) * _WARM_UP) :]
             if len(settled) < 3:
                 continue
             values = [value for _, value in settled]
@@ -85,7 +85,7 @@ class Gauges:
                     last=round(values[-1], 1),
                     largest=round(max(values), 1),
                     slope_an_hour=round(slope * 3600, 2),
-                    readings=len(values),
+                    stats=len(values),
                 )
             )
         return found

@@ -33,7 +33,7 @@ async def test_a_large_result_is_made_beside_the_loop(
     items: int, on_the_loop: bool, threads: list[bool]
 ) -> None:
     core = Core()
-    core.source.append(record(text=[f"text {number}" for number in range(items)]))
+    core.consumer.append(record(text=[f"text {number}" for number in range(items)]))
     await core.run_all()
     assert threads == [on_the_loop]
     assert core.state().status is JobStatus.COMPLETED

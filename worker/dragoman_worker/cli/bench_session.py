@@ -18,8 +18,8 @@ from dragoman_worker.tuning.measure.session import (
     CannotMeasure,
     Request,
     Screen,
+    harness_for,
     read_sample,
-    rig_for,
     write_json,
 )
 from dragoman_worker.tuning.output import plot
@@ -59,9 +59,9 @@ async def benched(request: Request, wanted: frozenset[str] | None, rounds: int) 
     share = share_out(request.settings.engine, this_machine)
     with Screen(quiet=request.as_json) as screen:
         screen.say(f"{len(sample.jobs)} jobs from {sample.origin}")
-        async with rig_for(request, sample, screen) as rig:
+        async with harness_for(request, sample, screen) as harness:
             try:
-                results = await Bench(rig, request.settings, share, rounds).run(wanted)
+                results = await Bench(harness, request.settings, share, rounds).run(wanted)
             except (Refused, OutOfBudget) as error:
                 raise CannotMeasure(str(error)) from None
     if not results.rows:  # what an earlier run found stays

@@ -14,8 +14,8 @@ from dragoman_worker.tuning.measure.session import (
     CannotMeasure,
     Request,
     Screen,
+    harness_for,
     read_sample,
-    rig_for,
     write_json,
 )
 from dragoman_worker.tuning.output import plot, report, settings_file
@@ -30,8 +30,8 @@ async def tuned(request: Request, wishes: Wishes) -> int:
     sample = await read_sample(request)
     with Screen(quiet=request.as_json) as screen:
         screen.say(f"{len(sample.jobs)} jobs from {sample.origin}")
-        async with rig_for(request, sample, screen) as rig:
-            tuner = Tuner(rig, request.settings, sample, wishes)
+        async with harness_for(request, sample, screen) as harness:
+            tuner = Tuner(harness, request.settings, sample, wishes)
             try:
                 found = await tuner.run()
             except (Refused, NothingMeasured, OutOfBudget) as error:

@@ -139,7 +139,7 @@ def _print_part(console: Console, part: Sequence[Sequence[str]], *, show_header:
 _GAP: Final = 2
 _ROWS: Final = (
     ("jobs queued", "queued", "{:,.0f}"),
-    ("jobs in hand", "in_hand", "{:,.0f}"),
+    ("jobs in flight", "in_flight", "{:,.0f}"),
     ("  at Redis or Kafka", "storing", "{:,.0f}"),
     ("items with a permit", "held", "{:,.0f}"),
     ("  may have one", "items", "{:,.0f}"),

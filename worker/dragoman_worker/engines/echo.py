@@ -14,10 +14,10 @@ from zlib import crc32
 from dragoman_connections.settings import SettingsError
 from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.fault_lines import Fault, split_fault
-from dragoman_worker.errors import EngineDead, EngineFailed, EngineStumbled, TooLong
+from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import (
     EngineLimits,
-    EngineReadings,
+    EngineStats,
     FinishReason,
     Generation,
     GenerationRequest,
@@ -117,9 +117,9 @@ class EchoEngine:
             self._tokens -= tokens
             self._leave()
 
-    def readings(self) -> EngineReadings:
+    def stats(self) -> EngineStats:
         """Its own counts now."""
-        return EngineReadings(
+        return EngineStats(
             running=self._running,
             waiting=len(self._queue),
             kv_cache_usage=min(1.0, self._tokens / self._limits.kv_cache_tokens),
@@ -220,9 +220,11 @@ class EchoEngine:
             return shown[fault.name]
         match fault.name:
             case "fatal":
-                raise EngineFailed("the fault line asks for a failure")
+                raise PermanentEngineError("the fault line asks for a failure")
             case "transient" if attempt <= fault.times:
-                raise EngineStumbled(f"failure {attempt} of {fault.times} that were asked for")
+                raise TransientEngineError(
+                    f"failure {attempt} of {fault.times} that were asked for"
+                )
             case "exit":
                 os._exit(_EXIT_STATUS)
             case "engine-dead":

@@ -14,7 +14,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class GpuReading:
+class GpuStats:
     """One GPU now. `busy` is 0-1, memory in bytes; `name` is its number as NVML counts."""
 
     name: str
@@ -53,7 +53,7 @@ class Gpus:
             return False
         return bool(self._devices)
 
-    def read(self) -> list[GpuReading]:
+    def read(self) -> list[GpuStats]:
         """All that can be read now."""
         return [reading for name in list(self._devices) if (reading := self._read(name))]
 
@@ -86,7 +86,7 @@ class Gpus:
     def _named(self, handle: Any) -> tuple[str, Any]:
         return str(self._nvml.nvmlDeviceGetIndex(handle)), handle
 
-    def _read(self, name: str) -> GpuReading | None:
+    def _read(self, name: str) -> GpuStats | None:
         nvml, handle = self._nvml, self._devices[name]
         try:
             rates = nvml.nvmlDeviceGetUtilizationRates(handle)
@@ -94,4 +94,4 @@ class Gpus:
         except nvml.NVMLError:  # a slice of a GPU (MIG) has no utilisation; a lost one has nothing
             del self._devices[name]
             return None
-        return GpuReading(name, rates.gpu / 100, memory.used, memory.total)
+        return GpuStats(name, rates.gpu / 100, memory.used, memory.total)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_worker.flow.permits import Permits
-from dragoman_worker.ports import Engine, EngineLimits, EngineReadings
+from dragoman_worker.ports import Engine, EngineLimits, EngineStats
 from dragoman_worker.settings import LimitsSettings
 
 STEER_EVERY_S: Final = 0.25
@@ -52,7 +52,7 @@ class Bounds:
 class Seen:
     """Engine and permits at one tick."""
 
-    engine: EngineReadings
+    engine: EngineStats
     held_tokens: int
     tokens_hold_back: bool
     """Whether items wait for a permit although their number is free."""
@@ -97,7 +97,7 @@ class _Items:
         self._least = min(self.most, max(1, round(_LEAST_OF_SEQS * seqs), self.margin))
         self.bound = self.most
 
-    def steer(self, engine: EngineReadings) -> None:
+    def steer(self, engine: EngineStats) -> None:
         if not self._steered:
             return
         if _inside(engine) > self.margin:
@@ -108,7 +108,7 @@ class _Items:
             self.bound = min(self.most, self.bound + max(1, self.margin // 4))
 
 
-def _inside(engine: EngineReadings) -> int:
+def _inside(engine: EngineStats) -> int:
     """How many wait in the engine itself; what is on its way there and back is not its crowd."""
     return engine.waiting - engine.in_transit
 
@@ -167,7 +167,7 @@ async def steering(admission: Admission, permits: Permits, engine: Engine) -> No
     """Keep the permits' bounds as the policy says, for ever."""
     while True:
         await asyncio.sleep(STEER_EVERY_S)
-        seen = Seen(engine.readings(), permits.held_tokens, permits.tokens_hold_back)
+        seen = Seen(engine.stats(), permits.held_tokens, permits.tokens_hold_back)
         bounds = admission.steer(seen)
         if bounds != Bounds(permits.items, permits.tokens):
             permits.resize(items=bounds.items, tokens=bounds.tokens)

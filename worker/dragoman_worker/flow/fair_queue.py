@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from dragoman_worker.ports import Room
+from dragoman_worker.ports import Capacity
 
 Entry = TypeVar("Entry")
 
@@ -21,7 +21,7 @@ _WORTH_A_POLL: Final = 8
 
 
 @dataclass(slots=True, eq=False)
-class _Lane(Generic[Entry]):
+class _PriorityClass(Generic[Entry]):
     weight: int
     begins: float = 0.0
     """The virtual time at which its next entry is served: cost so far, by weight."""
@@ -31,12 +31,12 @@ class _Lane(Generic[Entry]):
 class Turn(NamedTuple, Generic[Entry]):
     """Who is next: the first entry of a line of a lane."""
 
-    lane: str
+    priority: str
     line: str
     entry: Entry
 
 
-class Turns(Generic[Entry]):
+class FairQueue(Generic[Entry]):
     """Entries wait in lines, lines in lanes. Lanes by weight, the lines of a lane in rotation.
 
     What an entry costs is up to the caller, and so is whether the first one may be served now.
@@ -44,16 +44,18 @@ class Turns(Generic[Entry]):
 
     def __init__(self, weights: Mapping[str, int] | None = None) -> None:
         """`weights` of the lanes, 1 and more; a lane that is not named weighs 1."""
-        heaviest_first = sorted((weights or {}).items(), key=lambda lane: -lane[1])
-        self._lanes: dict[str, _Lane[Entry]] = {name: _Lane(each) for name, each in heaviest_first}
+        heaviest_first = sorted((weights or {}).items(), key=lambda priority: -priority[1])
+        self._priorities: dict[str, _PriorityClass[Entry]] = {
+            name: _PriorityClass(each) for name, each in heaviest_first
+        }
         self._waiting = 0
         self._now = 0.0
 
-    def join(self, lane: str, line: str, entry: Entry) -> None:
+    def join(self, priority: str, line: str, entry: Entry) -> None:
         """Stand at the end of a line."""
-        there = self._lanes.get(lane)
+        there = self._priorities.get(priority)
         if there is None:
-            there = self._lanes[lane] = _Lane(1)
+            there = self._priorities[priority] = _PriorityClass(1)
         if not there.lines:
             there.begins = max(there.begins, self._now)
         there.lines.setdefault(line, deque()).append(entry)
@@ -63,7 +65,7 @@ class Turns(Generic[Entry]):
         """Who is next, if anybody waits: of all lines, or of those `among` them."""
         best: Turn[Entry] | None = None
         begins = 0.0
-        for name, there in self._lanes.items():
+        for name, there in self._priorities.items():
             if not there.lines or (best is not None and there.begins >= begins):
                 continue
             line = _first_line(there.lines, among)
@@ -73,7 +75,7 @@ class Turns(Generic[Entry]):
 
     def serve(self, turn: Turn[Entry], cost: float) -> None:
         """Let who is next go on: its lane is charged, and its line goes to the lane's end."""
-        there = self._lanes[turn.lane]
+        there = self._priorities[turn.priority]
         self._now = there.begins
         there.begins += cost / there.weight
         entries = there.lines[turn.line]
@@ -84,9 +86,9 @@ class Turns(Generic[Entry]):
         else:
             del there.lines[turn.line]
 
-    def leave(self, lane: str, line: str, entry: Entry) -> bool:
+    def leave(self, priority: str, line: str, entry: Entry) -> bool:
         """Wait no longer, wherever one stands. False if one does not stand there."""
-        there = self._lanes.get(lane)
+        there = self._priorities.get(priority)
         entries = there.lines.get(line) if there is not None else None
         if there is None or entries is None or entry not in entries:
             return False
@@ -100,16 +102,16 @@ class Turns(Generic[Entry]):
         """Everybody who waits, in no order; as it was when asked."""
         return iter(
             [
-                Turn(lane, line, entry)
-                for lane, there in self._lanes.items()
+                Turn(priority, line, entry)
+                for priority, there in self._priorities.items()
                 for line, entries in there.lines.items()
                 for entry in entries
             ]
         )
 
-    def waiting(self, lane: str) -> int:
+    def waiting(self, priority: str) -> int:
         """How many wait in a lane."""
-        there = self._lanes.get(lane)
+        there = self._priorities.get(priority)
         return sum(map(len, there.lines.values())) if there is not None else 0
 
     def __len__(self) -> int:
@@ -129,20 +131,20 @@ class _Bound:
         total = sum(weights.values())
         alone = len(weights) == 1
         self.reserved = {
-            lane: most if alone else max(1, most * weight // (2 * total))
-            for lane, weight in weights.items()
+            priority: most if alone else max(1, most * weight // (2 * total))
+            for priority, weight in weights.items()
         }
         self._shared = most - sum(self.reserved.values())
         self.held = dict.fromkeys(weights, 0)
 
-    def room(self) -> dict[str, int]:
+    def capacity(self) -> dict[str, int]:
         """How much more each lane may hold, if no other takes more meanwhile."""
-        own = {lane: self.reserved[lane] - held for lane, held in self.held.items()}
+        own = {priority: self.reserved[priority] - held for priority, held in self.held.items()}
         shared = max(0, self._shared + sum(min(0, left) for left in own.values()))
-        return {lane: max(0, left) + shared for lane, left in own.items()}
+        return {priority: max(0, left) + shared for priority, left in own.items()}
 
 
-class Hand:
+class Intake:
     """The jobs in hand and their bytes, by lane.
 
     Half of the hand is reserved, so that a lane which wakes up finds room however much of another
@@ -156,39 +158,45 @@ class Hand:
         self._jobs = _Bound(jobs, self._weights)
         self._bytes = _Bound(size, self._weights)
 
-    def enter(self, lane: str, size: int) -> None:
+    def enter(self, priority: str, size: int) -> None:
         """A job of `size` bytes was taken in hand."""
-        lane = "" if self._alone else lane
-        self._jobs.held[lane] += 1
-        self._bytes.held[lane] += size
+        priority = "" if self._alone else priority
+        self._jobs.held[priority] += 1
+        self._bytes.held[priority] += size
 
-    def leave(self, lane: str, size: int) -> None:
+    def leave(self, priority: str, size: int) -> None:
         """It was let go."""
-        lane = "" if self._alone else lane
-        self._jobs.held[lane] -= 1
-        self._bytes.held[lane] -= size
+        priority = "" if self._alone else priority
+        self._jobs.held[priority] -= 1
+        self._bytes.held[priority] -= size
 
     def held(self) -> Mapping[str, int]:
         """Jobs in hand by lane; the one lane of a worker without lanes has no name."""
         return self._jobs.held
 
-    def room(self) -> Room:
+    def capacity(self) -> Capacity:
         """What may be taken in hand now."""
-        bytes_left, reserved = self._bytes.room(), self._jobs.reserved
-        lanes = {
-            lane: left if bytes_left[lane] > 0 and self._worth(left, reserved[lane]) else 0
-            for lane, left in self._jobs.room().items()
+        bytes_left, reserved = self._bytes.capacity(), self._jobs.reserved
+        priorities = {
+            priority: left
+            if bytes_left[priority] > 0 and self._worth(left, reserved[priority])
+            else 0
+            for priority, left in self._jobs.capacity().items()
         }
         if self._alone:
-            return Room(lanes[""])
-        return Room(self._in_all(lanes), lanes)
+            return Capacity(priorities[""])
+        return Capacity(self._in_all(priorities), priorities)
 
     def _worth(self, left: int, reserved: int) -> bool:
         return left > reserved // (_WORTH_A_POLL * (2 if self._alone else 1))
 
-    def _in_all(self, lanes: Mapping[str, int]) -> int:
+    def _in_all(self, priorities: Mapping[str, int]) -> int:
         """The room that lanes share is counted once."""
         held, reserved = self._jobs.held, self._jobs.reserved
-        own = {lane: max(0, reserved[lane] - held[lane]) for lane, left in lanes.items() if left}
-        shared = max((lanes[lane] - left for lane, left in own.items()), default=0)
+        own = {
+            priority: max(0, reserved[priority] - held[priority])
+            for priority, left in priorities.items()
+            if left
+        }
+        shared = max((priorities[priority] - left for priority, left in own.items()), default=0)
         return shared + sum(own.values())

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from dragoman_worker.flow.fair_queue import Turn, Turns
+from dragoman_worker.flow.fair_queue import FairQueue, Turn
 from dragoman_worker.flow.quarantine import Quarantine
 
 
@@ -47,7 +47,7 @@ class Permits:
         self._held_tokens = 0
         self._granted = 0
         self._held: dict[int, int] = {}
-        self._turns: Turns[_Waiter] = Turns(weights)
+        self._queue: FairQueue[_Waiter] = FairQueue(weights)
         self._quarantine = Quarantine()
         self._between = 0
         """How many may still enter before the next turn of the quarantine."""
@@ -88,7 +88,7 @@ class Permits:
     def tokens_hold_back(self) -> bool:
         """Whether items wait although there is room for more of them: their tokens do not fit."""
         free = len(self._held) < self._items and not self.quarantined
-        return free and bool(self._turns) and not self._closed
+        return free and bool(self._queue) and not self._closed
 
     @property
     def quarantined(self) -> int:
@@ -99,11 +99,11 @@ class Permits:
     @property
     def waiting(self) -> int:
         """Items waiting for a permit."""
-        return len(self._turns)
+        return len(self._queue)
 
-    def waiting_of(self, lane: str) -> int:
+    def waiting_of(self, priority: str) -> int:
         """Items of one lane waiting for a permit."""
-        return self._turns.waiting(lane)
+        return self._queue.waiting(priority)
 
     def resize(self, *, items: int, tokens: int) -> None:
         """Change the bounds; nobody who is in the engine is thrown out."""
@@ -112,20 +112,20 @@ class Permits:
         self._grant()
 
     async def acquire(
-        self, line: str, tokens: int, *, lane: str = "", starts_job: bool = False
+        self, line: str, tokens: int, *, priority: str = "", starts_job: bool = False
     ) -> Permit:
         """Wait for a permit in `line` (one a job). Raises Draining if it `starts_job` too late."""
         if starts_job and self._draining:
             raise Draining
-        if not self._turns and self._fits(line, tokens):
+        if not self._queue and self._fits(line, tokens):
             return self._take(line, tokens)
         waiter = _Waiter(tokens, starts_job, asyncio.get_running_loop().create_future())
-        self._turns.join(lane, line, waiter)
+        self._queue.join(priority, line, waiter)
         self._grant()
         try:
             return await waiter.granted
         except asyncio.CancelledError:
-            self._withdraw(lane, line, waiter)
+            self._withdraw(priority, line, waiter)
             raise
 
     def release(self, permit: Permit) -> None:
@@ -151,7 +151,7 @@ class Permits:
             yield
         finally:
             if self._quarantine.leave(member):
-                self._between = min(self._items, len(self._turns))
+                self._between = min(self._items, len(self._queue))
             self._grant()
 
     def let_finish(self, lines: Iterable[str]) -> None:
@@ -166,10 +166,10 @@ class Permits:
     def drain(self) -> None:
         """Turn away jobs that have not started; those that have may finish their items."""
         self._draining = True
-        for turn in self._turns.all():
+        for turn in self._queue.all():
             waiter = turn.entry
             if waiter.starts_job:
-                self._turns.leave(turn.lane, turn.line, waiter)
+                self._queue.leave(turn.priority, turn.line, waiter)
                 if not waiter.granted.done():
                     waiter.granted.set_exception(Draining())
         self._quarantine.turn_away(Draining)
@@ -209,38 +209,38 @@ class Permits:
         return permit
 
     def _grant(self) -> None:
-        if not self._turns and not self._quarantine.waiting:
+        if not self._queue and not self._quarantine.waiting:
             return
         self._admit_suspects()
         while len(self._held) < self._items and (turn := self._next_turn()) is not None:
             waiter = turn.entry
             gone = waiter.granted.done()
-            self._turns.serve(turn, 0 if gone else waiter.tokens)
+            self._queue.serve(turn, 0 if gone else waiter.tokens)
             if not gone:
                 waiter.granted.set_result(self._take(turn.line, waiter.tokens))
 
     def _admit_suspects(self) -> None:
         if self._closed:
             return
-        if len(self._held) == 0 and not (self._between and self._turns):
+        if len(self._held) == 0 and not (self._between and self._queue):
             self._quarantine.begin_turn()
         self._quarantine.fill_cohort()
 
     def _next_turn(self) -> Turn[_Waiter] | None:
         if self._quarantine.inside:
-            turn = self._turns.first(among=self._quarantine.lines)
+            turn = self._queue.first(among=self._quarantine.lines)
         elif self._quarantine.waiting and not self._between:
             turn = None
         else:
-            turn = self._turns.first()
+            turn = self._queue.first()
         if turn is None or not self._fits(turn.line, turn.entry.tokens):
             return None
         return turn
 
-    def _withdraw(self, lane: str, line: str, waiter: _Waiter) -> None:
+    def _withdraw(self, priority: str, line: str, waiter: _Waiter) -> None:
         if waiter.granted.done() and not waiter.granted.cancelled():
             if waiter.granted.exception() is None:
                 self.release(waiter.granted.result())
             return
-        self._turns.leave(lane, line, waiter)
+        self._queue.leave(priority, line, waiter)
         self._grant()

@@ -31,7 +31,7 @@ class PlannedTokens:
         """Whether anybody may plan at once."""
         return self.held < self._most and not self._queue
 
-    async def room(self, job: Hashable, *, runs: bool = False) -> None:
+    async def capacity(self, job: Hashable, *, runs: bool = False) -> None:
         """Wait until `job` may plan its next request. Followed by `go_on` or `enter`."""
         if self.free or (runs and job not in self._waiting):
             return

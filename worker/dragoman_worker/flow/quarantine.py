@@ -96,8 +96,8 @@ class Quarantine:
         if self._cohort is None or self._cohort >= cohort_size(self._cohort + len(self._waiting)):
             return
         ready = [member for member in self._ready() if not member.by_itself]
-        room = cohort_size(self._cohort + len(ready)) - self._cohort
-        for member in ready[:room]:
+        capacity = cohort_size(self._cohort + len(ready)) - self._cohort
+        for member in ready[:capacity]:
             self._cohort += 1
             self._admit(member)
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from statistics import fmean
 from typing import Final
 
-from dragoman_worker.ports import EngineLimits, EngineReadings
+from dragoman_worker.ports import EngineLimits, EngineStats
 
 FED: Final = 0.9
 """So much of what it could run must be in the engine for it to count as fed."""
@@ -63,7 +63,7 @@ class Moment:
     """Jobs in hand that wait for Redis, or for Kafka to take what they ended with."""
     stalled: int
     """Those of them that have for longer than `STALLED_S`."""
-    in_hand: int
+    in_flight: int
     held: int
     """Items with a permit."""
     items: int
@@ -72,7 +72,7 @@ class Moment:
     """And in tokens."""
     tokens_hold_back: bool
     """Whether items wait for a permit and only its tokens are wanting."""
-    engine: EngineReadings
+    engine: EngineStats
     preempted: int
     """Preemptions since the moment before."""
     ended: int
@@ -94,7 +94,7 @@ class Load:
     starved: float
     """Share in which it had, and the engine lacked it."""
     queued: float
-    in_hand: float
+    in_flight: float
     storing: float
     stalled: float
     held: float
@@ -153,7 +153,7 @@ def feed_limit(load: Load) -> Feed:
         return Feed.QUARANTINE
     if load.loop_busy >= LOOP_BUSY:
         return Feed.LOOP
-    if load.stalled >= 1 or load.storing >= 0.5 * max(1.0, load.in_hand):
+    if load.stalled >= 1 or load.storing >= 0.5 * max(1.0, load.in_flight):
         return Feed.STORE
     return Feed.LOOP if load.loop_late_s >= LOOP_LATE_S else Feed.FETCH
 
@@ -188,7 +188,7 @@ class Window:
             empty=states.count(Cause.QUEUE_EMPTY) / len(states),
             starved=states.count(Cause.FEED) / len(states),
             queued=fmean(moment.queued for moment in moments),
-            in_hand=fmean(moment.in_hand for moment in moments),
+            in_flight=fmean(moment.in_flight for moment in moments),
             storing=fmean(moment.storing for moment in moments),
             stalled=fmean(moment.stalled for moment in moments),
             held=fmean(moment.held for moment in moments),
@@ -226,7 +226,7 @@ def _state(moment: Moment, max_num_seqs: int) -> Cause | None:
 def together(loads: Sequence[Load]) -> Load:
     """One load of many engines: counts and rates are added up, shares and times averaged."""
     added = {
-        *("queued", "in_hand", "storing", "stalled", "held", "items", "most_items"),
+        *("queued", "in_flight", "storing", "stalled", "held", "items", "most_items"),
         *("tokens", "running", "waiting"),
         *("preemptions_per_s", "items_per_s", "max_num_seqs", "kv_cache_tokens"),
         *("full_batch", "devices", "quarantined"),

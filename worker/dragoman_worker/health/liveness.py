@@ -12,11 +12,11 @@ from contextlib import AsyncExitStack
 from typing import Final
 
 from dragoman_worker.flow.permits import Permits
-from dragoman_worker.health.watchdog import LoopGuard, Stuck, Watch, Watchdog, watching
-from dragoman_worker.job.in_flight import InHand
+from dragoman_worker.health.watchdog import LivenessCheck, LoopGuard, Stuck, Watchdog, watching
+from dragoman_worker.job.in_flight import JobsInFlight
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.worker import Worker, WorkerState
-from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.process.exit_limits import ENDS_S
 
@@ -24,15 +24,15 @@ REMEDY_S: Final = 60.0
 FAILS_S: Final = 120.0
 
 
-def watches_of(
+def liveness_checks(
     worker: Worker,
-    source: KafkaSource,
+    consumer: KafkaConsumer,
     permits: Permits,
-    in_hand: InHand,
+    in_flight: JobsInFlight,
     outages: Outages,
     *,
     attempt_timeout_s: float,
-) -> list[Watch]:
+) -> list[LivenessCheck]:
     """The watches of one replica; none of them does I/O."""
 
     def polls() -> Hashable | None:
@@ -40,7 +40,7 @@ def watches_of(
 
     def deliveries() -> Hashable | None:
         """None unless the broker has told of records and there is room for them."""
-        return source.delivered if worker.has_room and source.undelivered() else None
+        return consumer.delivered if worker.has_capacity and consumer.undelivered() else None
 
     def oldest_item() -> Hashable | None:
         """An item holds its permit for one attempt, or while its job waits for Redis."""
@@ -48,42 +48,42 @@ def watches_of(
 
     def jobs() -> Hashable | None:
         """Jobs in hand of which no item is in the engine or waits for it: they are being ended."""
-        ending = len(in_hand) and not permits.held_items and not permits.waiting
-        return in_hand.left if ending and not outages.any else None
+        ending = len(in_flight) and not permits.held_items and not permits.waiting
+        return in_flight.left if ending and not outages.any else None
 
     return [
-        Watch("poll loop", polls, FAILS_S / 2, ENDS_S),
-        Watch("consumer", lambda: source.broken, FAILS_S / 2, ENDS_S),
-        Watch(
+        LivenessCheck("poll loop", polls, FAILS_S / 2, ENDS_S),
+        LivenessCheck("consumer", lambda: consumer.broken, FAILS_S / 2, ENDS_S),
+        LivenessCheck(
             "deliveries",
             deliveries,
             FAILS_S,
             ENDS_S,
-            lambda: source.rebuild("records are there and none is delivered"),
+            lambda: consumer.rebuild("records are there and none is delivered"),
             REMEDY_S,
         ),
-        Watch(
+        LivenessCheck(
             "commits",
-            lambda: source.commits,
+            lambda: consumer.commits,
             FAILS_S,
             ENDS_S,
-            lambda: source.rebuild("finished work is not committed"),
+            lambda: consumer.rebuild("finished work is not committed"),
             REMEDY_S,
         ),
-        Watch(
+        LivenessCheck(
             "items in the engine",
             oldest_item,
             attempt_timeout_s + FAILS_S,
             attempt_timeout_s + ENDS_S,
         ),
-        Watch("jobs being ended", jobs, FAILS_S, ENDS_S),
+        LivenessCheck("jobs being ended", jobs, FAILS_S, ENDS_S),
     ]
 
 
-def keep_watch(
+def run_watchdog(
     stack: AsyncExitStack,
     guard: LoopGuard,
-    watches: Sequence[Watch],
+    checks: Sequence[LivenessCheck],
     worker: Worker,
     metrics: Metrics,
 ) -> Watchdog:
@@ -93,7 +93,7 @@ def keep_watch(
         guard.halting()
         worker.halt(why)
 
-    watchdog = Watchdog(watches, end=end)
+    watchdog = Watchdog(checks, end=end)
     ticks = asyncio.create_task(watching(watchdog, guard, metrics), name="watchdog")
     ticks.add_done_callback(worker.side_task_ended)
     guard.start()

@@ -10,46 +10,46 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Final
 
-from dragoman_worker.engines.gpu import GpuReading, Gpus
+from dragoman_worker.engines.gpu import Gpus, GpuStats
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.health.bottleneck import STALLED_S, Moment, Window, bottleneck
 from dragoman_worker.health.stalls import StallClock
-from dragoman_worker.job.in_flight import InHand, Step
-from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.job.in_flight import JobsInFlight, Step
+from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics, Pace
-from dragoman_worker.ports import Engine, EngineReadings
+from dragoman_worker.ports import Engine, EngineStats
 
 LOOK_EVERY_S: Final = 0.5
 READ_EVERY_S: Final = 1.0
 _STORING: Final = frozenset({Step.CLAIM, Step.SETTLE})
 
 
-class Reading:
+class Sampler:
     """Sets the gauges of one replica, and names what limits it. All of it is cheap, but the GPU."""
 
     def __init__(
         self,
         metrics: Metrics,
-        source: KafkaSource,
+        consumer: KafkaConsumer,
         permits: Permits,
-        in_hand: InHand,
+        in_flight: JobsInFlight,
         engine: Engine,
         *,
         most_items: int,
     ) -> None:
         """`most_items` is the highest that the bound of the permits can be."""
         self._metrics = metrics
-        self._source = source
+        self._consumer = consumer
         self._permits = permits
-        self._in_hand = in_hand
+        self._in_flight = in_flight
         self._engine = engine
         self._window = Window(engine.limits, most_items=most_items, every_s=LOOK_EVERY_S)
         self._pace = Pace()
         self._loop = LoopClock()
         self._stalls = StallClock()
-        self._preemptions = engine.readings().preemptions
+        self._preemptions = engine.stats().preemptions
         self._ended = permits.given_back
-        self._gpus: list[GpuReading] = []
+        self._gpus: list[GpuStats] = []
 
     async def forever(self, ready: Callable[[], Mapping[str, bool]]) -> None:
         """Look twice a second, and set the gauges every other time."""
@@ -90,27 +90,27 @@ class Reading:
             self._metrics.feed_wait_seconds.inc(LOOK_EVERY_S)
 
     def _moment(self) -> Moment:
-        readings, permits = self._engine.readings(), self._permits
+        stats, permits = self._engine.stats(), self._permits
         late_before = time.perf_counter() - STALLED_S
         steps: Counter[Step] = Counter()
         stalled = 0
-        for step, since in self._in_hand.steps():
+        for step, since in self._in_flight.steps():
             steps[step] += 1
             stalled += step in _STORING and since < late_before
         for step in Step:
             self._metrics.jobs_in_step.labels(step.value).set(steps[step])
-        preempted, ended = self._since_before(readings)
+        preempted, ended = self._since_before(stats)
         return Moment(
-            cut_off=self._source.cut_off,
-            queued=self._source.queued() + steps[Step.PERMIT] + steps[Step.CLAIM],
+            cut_off=self._consumer.cut_off,
+            queued=self._consumer.queued() + steps[Step.PERMIT] + steps[Step.CLAIM],
             storing=steps[Step.CLAIM] + steps[Step.SETTLE],
             stalled=stalled,
-            in_hand=steps.total(),
+            in_flight=steps.total(),
             held=permits.held_items,
             items=permits.items,
             tokens=permits.tokens,
             tokens_hold_back=permits.tokens_hold_back,
-            engine=readings,
+            engine=stats,
             preempted=preempted,
             ended=ended,
             loop_busy=self._loop.busy,
@@ -119,10 +119,10 @@ class Reading:
             quarantined=permits.quarantined,
         )
 
-    def _since_before(self, readings: EngineReadings) -> tuple[int, int]:
-        preempted = readings.preemptions - self._preemptions
+    def _since_before(self, stats: EngineStats) -> tuple[int, int]:
+        preempted = stats.preemptions - self._preemptions
         ended = self._permits.given_back - self._ended
-        self._preemptions, self._ended = readings.preemptions, self._permits.given_back
+        self._preemptions, self._ended = stats.preemptions, self._permits.given_back
         if preempted > 0:
             self._metrics.preemptions.inc(preempted)
         return max(0, preempted), ended
@@ -138,33 +138,33 @@ class Reading:
 
     def _read_work(self) -> None:
         metrics, permits = self._metrics, self._permits
-        metrics.jobs_in_flight.set(len(self._in_hand))
+        metrics.jobs_in_flight.set(len(self._in_flight))
         metrics.items_in_flight.set(permits.held_items)
         metrics.items_waiting.set(permits.waiting)
         metrics.commit_age_seconds.set(
-            max(self._source.commit_age_s(), self._in_hand.unsettled_s())
+            max(self._consumer.commit_age_s(), self._in_flight.unsettled_s())
         )
-        depths = self._source.lags()
+        depths = self._consumer.lags()
         if len(depths) > 1:
-            self._read_lanes(depths)
+            self._sample_classes(depths)
         depth = sum(depths.values())
         tokens, seconds = self._pace.work(depth, metrics.jobs_done(), metrics.tokens_done())
         metrics.lag_jobs.set(depth)
         metrics.lag_tokens.set(tokens)
         metrics.lag_seconds.set(seconds)
 
-    def _read_lanes(self, depths: Mapping[str, int]) -> None:
-        metrics, in_flight = self._metrics, self._in_hand.by_topic()
+    def _sample_classes(self, depths: Mapping[str, int]) -> None:
+        metrics, in_flight = self._metrics, self._in_flight.by_topic()
         for topic, depth in depths.items():
             metrics.class_lag_jobs.labels(topic).set(depth)
             metrics.class_jobs_in_flight.labels(topic).set(in_flight[topic])
             metrics.class_items_waiting.labels(topic).set(self._permits.waiting_of(topic))
 
     def _read_engine(self) -> None:
-        metrics, permits, readings = self._metrics, self._permits, self._engine.readings()
-        metrics.engine_running.set(readings.running)
-        metrics.engine_waiting.set(readings.waiting)
-        metrics.kv_cache_usage.set(readings.kv_cache_usage or 0.0)
+        metrics, permits, stats = self._metrics, self._permits, self._engine.stats()
+        metrics.engine_running.set(stats.running)
+        metrics.engine_waiting.set(stats.waiting)
+        metrics.kv_cache_usage.set(stats.kv_cache_usage or 0.0)
         metrics.admission_items.set(permits.items)
         metrics.admission_tokens.set(permits.tokens)
         metrics.admission_held_tokens.set(permits.held_tokens)

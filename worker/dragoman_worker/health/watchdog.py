@@ -32,7 +32,7 @@ class Stuck(Halt):
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class LivenessCheck:
     """One sign of life: any value that changes while all is well, None while nothing is due.
 
     After `remedy_after_s` without a change the remedy is tried, once; after `fails_after_s` the
@@ -59,13 +59,13 @@ class Watchdog:
 
     def __init__(
         self,
-        watches: Sequence[Watch],
+        checks: Sequence[LivenessCheck],
         *,
         end: Callable[[Stuck], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._seen = {watch.name: _Seen() for watch in watches}
-        self._watches = tuple(watches)
+        self._seen = {watch.name: _Seen() for watch in checks}
+        self._checks = tuple(checks)
         self._end = end
         self._clock = clock
         self._ticked_at = clock()
@@ -76,17 +76,16 @@ class Watchdog:
         now = self._clock()
         passed = min(LONGEST_TICK_S, max(0.0, now - self._ticked_at))
         self._ticked_at = now
-        for watch in self._watches:
+        for watch in self._checks:
             self._look(watch, self._seen[watch.name], passed)
 
     def checks(self) -> Mapping[str, bool]:
         """Whether each watch is well, by name."""
         return {
-            watch.name: self._seen[watch.name].age_s < watch.fails_after_s
-            for watch in self._watches
+            watch.name: self._seen[watch.name].age_s < watch.fails_after_s for watch in self._checks
         }
 
-    def _look(self, watch: Watch, seen: _Seen, passed: float) -> None:
+    def _look(self, watch: LivenessCheck, seen: _Seen, passed: float) -> None:
         sign = watch.sign()
         if sign is None or sign != seen.sign:
             seen.sign, seen.age_s, seen.remedied = sign, 0.0, False

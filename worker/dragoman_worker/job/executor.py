@@ -30,7 +30,7 @@ from dragoman_worker.errors import Halt, JobError
 from dragoman_worker.flow.permits import Draining, Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import LARGE, Slices
-from dragoman_worker.job.in_flight import InHand, JobInHand, Step
+from dragoman_worker.job.in_flight import JobInFlight, JobsInFlight, Step
 from dragoman_worker.job.opening import Opening, Openings
 from dragoman_worker.job.outages import STORE, Outages
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected, Released
@@ -39,7 +39,7 @@ from dragoman_worker.job.reporter import Execution, Reporter
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Delivery, Store, Claim, ClaimReply, ClaimRequest
+from dragoman_worker.ports import Claim, ClaimReply, ClaimRequest, Delivery, Store
 from dragoman_worker.process.journal import Stage
 
 DEFAULT_TTL_S: Final = 86_400
@@ -67,8 +67,8 @@ class Executor:
         slices: Slices,
         planned: PlannedTokens,
         permits: Permits,
-        in_hand: InHand,
-        owned: Callable[[Delivery], bool],
+        in_flight: JobsInFlight,
+        still_assigned: Callable[[Delivery], bool],
         outages: Outages,
         reporter: Reporter,
         metrics: Metrics,
@@ -79,15 +79,15 @@ class Executor:
         self._slices = slices
         self._planned = planned
         self._permits = permits
-        self._in_hand = in_hand
-        self._owned = owned
+        self._in_flight = in_flight
+        self._still_assigned = still_assigned
         self._until_available = outages.until_available
         self._nonces = _nonces()
         self._reporter = reporter
         self._metrics = metrics
         self._openings = openings or Openings()
 
-    async def execute(self, delivery: Delivery) -> tuple[Outcome, JobInHand | None]:
+    async def execute(self, delivery: Delivery) -> tuple[Outcome, JobInFlight | None]:
         """The outcome, and the job in hand that the caller lets go once it is settled.
 
         Raises Halt alone. Cancelled, it leaves its take outstanding for the drain to release.
@@ -98,11 +98,11 @@ class Executor:
             return found, None
         envelope, replay, document_id = found
         key = (envelope.job_id, envelope.fingerprint, replay)
-        while (twin := self._in_hand.find(key)) is not None:
-            result = await asyncio.shield(twin.settled())
+        while (duplicate := self._in_flight.find(key)) is not None:
+            result = await asyncio.shield(duplicate.settled())
             if result is not None:
                 return Completed(result, claim=None), None
-        held = self._in_hand.enter(key, document_id)
+        held = self._in_flight.enter(key, document_id)
         held.delivery = delivery
         execution = Execution(delivery, envelope, replay, held, opening)
         try:
@@ -172,14 +172,14 @@ class Executor:
         no permit would never let the suspect begin; such a claim stands for milliseconds.
         """
         async with self._permits.quarantine(opening.name, by_itself=True):
-            claims = {claim.nonce: claim.job_id for claim in self._in_hand.claims()}
+            claims = {claim.nonce: claim.job_id for claim in self._in_flight.claims()}
             self._permits.let_finish(claims.values())
             while self._permits.held_items or self._outstanding(claims):  # noqa: ASYNC110  seldom
                 await asyncio.sleep(_LOOK_FOR_CLAIMS_S)
             yield
 
     def _outstanding(self, nonces: Container[str]) -> bool:
-        return any(claim.nonce in nonces for claim in self._in_hand.claims())
+        return any(claim.nonce in nonces for claim in self._in_flight.claims())
 
     async def _run(self, execution: Execution) -> Outcome:
         try:
@@ -187,7 +187,7 @@ class Executor:
             self._metrics.decode_seconds.observe(execution.held.enter(Step.PERMIT))
             if execution.plan is not None and execution.failure is None:
                 await self._translator.admit(execution.plan)
-            if not self._owned(execution.delivery):
+            if not self._still_assigned(execution.delivery):
                 return Released("partition revoked")
             return await self._answer(execution, await self._claim(execution))
         except Draining:
@@ -219,7 +219,7 @@ class Executor:
         """Read the job and plan its first request; a failure is kept: it is taken all the same."""
         delivery = execution.delivery
         if not self._planned.free:
-            await self._planned.room(execution)
+            await self._planned.capacity(execution)
         opening, cost = execution.opening, _cost(delivery)
         try:
             if not self._slices.now(cost):
@@ -253,7 +253,7 @@ class Executor:
             job = await self._slices.run(cost, decode)
         execution.job = job
         if not _past_deadline(job):
-            execution.plan = self._translator.plan(job, lane=execution.delivery.topic)
+            execution.plan = self._translator.plan(job, priority=execution.delivery.topic)
             await self._translator.prepare(execution.plan)
 
     async def _claim(
@@ -309,7 +309,7 @@ class Executor:
         async with self._permits.quarantine(execution.envelope.job_id, by_itself=by_itself):
             if self._permits.closed:
                 raise Draining
-            if not self._owned(execution.delivery):
+            if not self._still_assigned(execution.delivery):
                 return Released("partition revoked")
             reply = await self._claim(execution, wanted)
             if reply.verdict != "suspect":
@@ -317,7 +317,7 @@ class Executor:
         return await self._quarantined(execution, reply)
 
     async def _translate(self, execution: Execution) -> Outcome:
-        if self._permits.closed or not self._owned(execution.delivery):
+        if self._permits.closed or not self._still_assigned(execution.delivery):
             return await self._give_back(execution)
         job, plan = execution.job, execution.plan
         if execution.failure is not None:
@@ -400,7 +400,7 @@ def _claim(claim: Claim, reply: ClaimReply) -> Claim | None:
     return claim if reply.replays == claim.replay else replace(claim, replay=reply.replays)
 
 
-def _why_ended(held: JobInHand) -> JobError:
+def _why_ended(held: JobInFlight) -> JobError:
     if held.cancelled:
         return errors.Cancelled("cancelled while it ran")
     return errors.DeadlineExceeded("the deadline passed while it ran")

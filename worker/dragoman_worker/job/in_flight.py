@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from dragoman_schemas.results import TranslationResult
-from dragoman_worker.ports import CancelNotice, Delivery, Claim
+from dragoman_worker.ports import CancelNotice, Claim, Delivery
 
 JobKey = tuple[str, str, int]
 """Job id, fingerprint, replay: records that agree in all three are exact duplicates."""
@@ -27,7 +27,7 @@ class Step(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class JobInHand:
+class JobInFlight:
     """One job from the moment its record is read until it is settled or given up."""
 
     key: JobKey
@@ -85,24 +85,24 @@ class JobInHand:
             self._scope.reschedule(asyncio.get_running_loop().time())
 
 
-class InHand:
+class JobsInFlight:
     """The jobs in hand, by what records and cancellers call them. Event loop only."""
 
     def __init__(self) -> None:
-        self._by_key: dict[JobKey, JobInHand] = {}
+        self._by_key: dict[JobKey, JobInFlight] = {}
         self.left = 0
         """Jobs let go so far: a sign of life."""
 
-    def find(self, key: JobKey) -> JobInHand | None:
+    def find(self, key: JobKey) -> JobInFlight | None:
         """The job that an exact duplicate should wait for."""
         return self._by_key.get(key)
 
-    def enter(self, key: JobKey, document_id: str | None) -> JobInHand:
+    def enter(self, key: JobKey, document_id: str | None) -> JobInFlight:
         """Take a job in hand; its key must not be there."""
-        job = self._by_key[key] = JobInHand(key, document_id)
+        job = self._by_key[key] = JobInFlight(key, document_id)
         return job
 
-    def leave(self, job: JobInHand, result: TranslationResult | None) -> None:
+    def leave(self, job: JobInFlight, result: TranslationResult | None) -> None:
         """Let a job go: with its result once settled, with None if it was given up."""
         del self._by_key[job.key]
         self.left += 1
@@ -126,12 +126,15 @@ class InHand:
         jobs = self._by_key.values()
         return (job.claim for job in jobs if job.claim is not None and not job.released)
 
-    def lost(self, owned: Callable[[Delivery], bool]) -> list[JobInHand]:
+    def lost(self, still_assigned: Callable[[Delivery], bool]) -> list[JobInFlight]:
         """Running jobs whose partition has gone, with a claim that nobody has given back."""
         return [
             job
             for job in self._by_key.values()
-            if job.running and not job.released and job.delivery and not owned(job.delivery)
+            if job.running
+            and not job.released
+            and job.delivery
+            and not still_assigned(job.delivery)
         ]
 
     def steps(self) -> Iterator[tuple[Step, float]]:
@@ -146,7 +149,7 @@ class InHand:
         return len(self._by_key)
 
 
-def _named(job: JobInHand, notice: CancelNotice) -> bool:
+def _named(job: JobInFlight, notice: CancelNotice) -> bool:
     if notice.job_id is not None:
         return job.key[0] == notice.job_id
     return notice.document_id is not None and job.document_id == notice.document_id

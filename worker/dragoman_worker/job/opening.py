@@ -24,7 +24,7 @@ from dragoman_worker.process.journal import (
     journal_file,
     table_file,
 )
-from dragoman_worker.process.parent_link import Seat
+from dragoman_worker.process.parent_link import ReplicaSlot
 
 _NO_TABLE: Final = bytearray()
 
@@ -191,18 +191,18 @@ class Opening:
             self.leave()
 
 
-def journaled(seat: Seat | None, *, poison_after: int) -> Openings:
+def journaled(slot: ReplicaSlot | None, *, poison_after: int) -> Openings:
     """The openings of a replica, in its journal; without a supervisor or room for one, in none."""
-    if seat is None:
+    if slot is None:
         return Openings(poison_after=poison_after)
-    folder = seat.socket.parent
+    folder = slot.socket.parent
     try:
-        journal = Slots.create(journal_file(folder, seat.number), JOURNAL_SLOTS)
+        journal = Slots.create(journal_file(folder, slot.number), JOURNAL_SLOTS)
         table = Slots.open(table_file(folder))
     except (OSError, ValueError) as error:
         logger().warning("journal_unavailable", folder=str(folder), error=str(error))
         return Openings(poison_after=poison_after)
-    cleared = seat.tether.opened
+    cleared = slot.parent_link.opened
     return Openings(journal, table, poison_after=poison_after, cleared=cleared)
 
 

@@ -27,7 +27,7 @@ class Unit:
     text: str | None = None
     error: JobError | None = None
     """Why it has no text, once that is final."""
-    stumble: JobError | None = None
+    last_error: JobError | None = None
     """Why the last attempt gave none."""
     attempts: int = 0
     finish_reason: str | None = None
@@ -68,7 +68,7 @@ class Plan:
     target_lang: str
     items: list[PlannedItem]
     first: Permit | None = None
-    lane: str = ""
+    priority: str = ""
     steering_chars: int = 0
     """Characters of context, terms and instructions, which every request reads again."""
     upcoming: Unit | None = None

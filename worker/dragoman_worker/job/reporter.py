@@ -22,11 +22,11 @@ from dragoman_schemas.results import (
 from dragoman_schemas.wire import Envelope, now_rfc3339
 from dragoman_worker import errors
 from dragoman_worker.errors import JobError
-from dragoman_worker.job.in_flight import JobInHand
+from dragoman_worker.job.in_flight import JobInFlight
 from dragoman_worker.job.opening import Opening
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected
 from dragoman_worker.job.plan import Plan
-from dragoman_worker.ports import Delivery, ClaimReply
+from dragoman_worker.ports import ClaimReply, Delivery
 from dragoman_worker.prompts.plain import PLAIN
 
 
@@ -46,7 +46,7 @@ class Execution:
     delivery: Delivery
     envelope: Envelope
     replay: int
-    held: JobInHand
+    held: JobInFlight
     opening: Opening
     job: TranslationJob | None = None
     plan: Plan | None = None

@@ -11,7 +11,7 @@ from dragoman_worker.job.outcome import Completed, Rejected
 from dragoman_worker.job.reporter import of_document
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import DeadLetters, Delivery, Results, Store, Claim
+from dragoman_worker.ports import Claim, DeadLetters, Delivery, Results, Store
 
 
 class Settler:

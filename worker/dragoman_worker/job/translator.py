@@ -12,10 +12,10 @@ from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.errors import (
     CutOff,
     EngineDead,
-    EngineFailed,
-    EngineStumbled,
     Halt,
     JobError,
+    PermanentEngineError,
+    TransientEngineError,
 )
 from dragoman_worker.flow.permits import Draining, Permit, Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
@@ -58,10 +58,10 @@ class Translator:
         self._attempt_timeout_s = attempt_timeout_s
         self._metrics = metrics
 
-    def plan(self, job: TranslationJob, *, lane: str = "") -> Plan:
+    def plan(self, job: TranslationJob, *, priority: str = "") -> Plan:
         """A plan with nothing planned yet. Raises the JobError that fails the whole job."""
         plan = self._planner.open(job)
-        plan.lane = lane
+        plan.priority = priority
         return plan
 
     async def prepare(self, plan: Plan) -> None:
@@ -108,7 +108,7 @@ class Translator:
         if plan.complete:
             return None
         if not self._planned.free:
-            await self._planned.room(plan, runs=plan.runs)
+            await self._planned.capacity(plan, runs=plan.runs)
         try:
             return await self._step(plan)
         finally:
@@ -157,14 +157,14 @@ class Translator:
         permit, plan.first = plan.first, None
         if permit is None:
             permit = await self._enter(plan, unit)
-        if unit.stumble is not None:
-            self._metrics.retries.labels(unit.stumble.code.value).inc()
+        if unit.last_error is not None:
+            self._metrics.retries.labels(unit.last_error.code.value).inc()
         unit.attempts = number
         try:
             generation = await self._generate(plan, unit)
             return self._judge(plan, unit, generation)
         except JobError as error:
-            unit.stumble = error
+            unit.last_error = error
             raise
         finally:
             self._permits.release(permit)
@@ -174,7 +174,7 @@ class Translator:
         tokens = unit.tokens
         try:
             permit = await self._permits.acquire(
-                plan.job.job_id, tokens, lane=plan.lane, starts_job=starts_job
+                plan.job.job_id, tokens, priority=plan.priority, starts_job=starts_job
             )
         finally:
             if unit.waits:
@@ -203,8 +203,8 @@ class Translator:
             why = f"no answer within {self._attempt_timeout_s:g} s (retry.attempt_timeout_s)"
             if self._permits.in_quarantine(plan.job.job_id):
                 # Asked again, it would keep everybody else out for as long once more.
-                raise EngineFailed(f"{why}, in quarantine after crashes") from None
-            raise EngineStumbled(why) from None
+                raise PermanentEngineError(f"{why}, in quarantine after crashes") from None
+            raise TransientEngineError(why) from None
         if generation.completion_tokens:
             seconds = (time.perf_counter() - started) / generation.completion_tokens
             self._metrics.decode_seconds_per_token.observe(seconds)
@@ -219,7 +219,7 @@ class Translator:
             text = plan.profile.clean(generation.text, unit.source)
             if text.strip() or exact:
                 return text.strip()
-            error = EngineStumbled("the engine wrote nothing")
+            error = TransientEngineError("the engine wrote nothing")
         elif generation.finish_reason == "length" and not _may_grow(unit):
             raise CutOff(
                 f"the translation was cut off at {unit.decoding.max_tokens} tokens, and neither "
@@ -227,7 +227,7 @@ class Translator:
             )
         else:
             why = _NOT_SUCCESS.get(generation.finish_reason, "the engine gave no reason")
-            error = EngineStumbled(why.format(max_tokens=unit.decoding.max_tokens))
+            error = TransientEngineError(why.format(max_tokens=unit.decoding.max_tokens))
         unit.decoding = self._otherwise(unit, generation)
         raise error
 

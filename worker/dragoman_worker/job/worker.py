@@ -9,16 +9,16 @@ from typing import Final
 
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import EngineDead, WorkerError
-from dragoman_worker.flow.fair_queue import Hand
+from dragoman_worker.flow.fair_queue import Intake
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.executor import Executor
-from dragoman_worker.job.in_flight import InHand, Step
+from dragoman_worker.job.in_flight import JobsInFlight, Step
 from dragoman_worker.job.outages import STORE, Outages
 from dragoman_worker.job.outcome import Released
 from dragoman_worker.job.settling import Settler
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import DeadLetters, Delivery, Results, Room, Source, Store, Claim
+from dragoman_worker.ports import Capacity, Claim, Consumer, DeadLetters, Delivery, Results, Store
 
 RELEASE_WITHIN_S: Final = 2.0
 """Longest wait of a stopping worker for Redis; what is not released looks like a crash."""
@@ -40,19 +40,19 @@ class Worker:
     def __init__(
         self,
         *,
-        source: Source,
+        consumer: Consumer,
         executor: Executor,
         store: Store,
         dead_letters: DeadLetters,
         results: Results | None,
-        in_hand: InHand,
+        in_flight: JobsInFlight,
         permits: Permits,
-        hand: Hand,
+        intake: Intake,
         outages: Outages,
         grace_s: float,
         metrics: Metrics,
     ) -> None:
-        self._source = source
+        self._consumer = consumer
         self._executor = executor
         self._store = store
         self._settler = Settler(
@@ -62,9 +62,9 @@ class Worker:
             outages=outages,
             metrics=metrics,
         )
-        self._in_hand = in_hand
+        self._in_flight = in_flight
         self._permits = permits
-        self._hand = hand
+        self._intake = intake
         self._outages = outages
         self._grace_s = grace_s
         self._metrics = metrics
@@ -89,7 +89,7 @@ class Worker:
             while self._halt is None and self.state is WorkerState.WORKING:
                 await self._admit()
             while self._halt is None and self._tasks and not self._out_of_time():
-                await self._source.poll(Room(0))
+                await self._consumer.poll(Capacity(0))
                 self.polled_at = time.monotonic()
                 await self._change_within(0.25)
         finally:
@@ -124,20 +124,20 @@ class Worker:
     # --- admit ------------------------------------------------------------------------------------
 
     async def _admit(self) -> None:
-        room = self._hand.room()
-        for delivery in await self._source.poll(room):
-            self._hand.enter(delivery.topic, _size(delivery))
+        capacity = self._intake.capacity()
+        for delivery in await self._consumer.poll(capacity):
+            self._intake.enter(delivery.topic, _size(delivery))
             task = asyncio.create_task(self._work(delivery), name=delivery.place)
             self._tasks[task] = delivery
             task.add_done_callback(self._task_ended)
         self.polled_at = time.monotonic()
-        if room.jobs == 0:
+        if capacity.jobs == 0:
             await self._change_within(0.25)
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Whether deliveries are asked for now."""
-        return self.state is WorkerState.WORKING and self._hand.room().jobs > 0
+        return self.state is WorkerState.WORKING and self._intake.capacity().jobs > 0
 
     async def _change_within(self, seconds: float) -> None:
         self._changed.clear()
@@ -149,7 +149,7 @@ class Worker:
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
         delivery = self._tasks.pop(task)
-        self._hand.leave(delivery.topic, _size(delivery))
+        self._intake.leave(delivery.topic, _size(delivery))
         self._changed.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             # Others than ours may quote a document in their message.
@@ -173,16 +173,16 @@ class Worker:
             self._log.debug("released", place=delivery.place, reason=outcome.reason)
         else:
             stands = await self._settler.settle(delivery, outcome)
-            self._source.complete(delivery)
+            self._consumer.complete(delivery)
         if held is not None:
             self._metrics.settle_seconds.observe(held.enter(Step.SETTLE))
-            self._in_hand.leave(held, stands)
+            self._in_flight.leave(held, stands)
 
     # --- cancels and the end ----------------------------------------------------------------------
 
     async def _heed_cancels(self) -> None:
         async for notice in self._store.cancels():
-            if count := self._in_hand.cancel(notice):
+            if count := self._in_flight.cancel(notice):
                 self._log.info("cancelling", jobs=count)
 
     async def _release_lost(self) -> None:
@@ -193,7 +193,7 @@ class Worker:
         """
         while True:
             await asyncio.sleep(LOOK_FOR_LOST_S)
-            for job in self._in_hand.lost(self._source.owned):
+            for job in self._in_flight.lost(self._consumer.still_assigned):
                 if (claim := job.claim) is not None:
                     await self._release(claim)
                     job.released = True
@@ -211,7 +211,7 @@ class Worker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        claims = list(self._in_hand.claims())
+        claims = list(self._in_flight.claims())
         if claims and not isinstance(self._halt, EngineDead):
             self._log.info("releasing", jobs=len(claims))
             try:

@@ -11,7 +11,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError
 
 from dragoman_worker.kafka.connection import forbidden
-from dragoman_worker.kafka.member import Member
+from dragoman_worker.kafka.membership import Membership
 from dragoman_worker.kafka.offsets import PartitionOffsets
 from dragoman_worker.kafka.partitions import Partitions
 from dragoman_worker.log import logger, where
@@ -28,10 +28,10 @@ class Committer:
     """Commits what is finished, of whichever member is there."""
 
     def __init__(
-        self, partitions: Partitions, member: Callable[[], Member | None], metrics: Metrics
+        self, partitions: Partitions, membership: Callable[[], Membership | None], metrics: Metrics
     ) -> None:
         self._partitions = partitions
-        self._member = member
+        self._membership = membership
         self._metrics = metrics
         self._log = logger()
         self._lock = asyncio.Lock()
@@ -53,25 +53,25 @@ class Committer:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        member = self._member()
-        if member is not None and not member.broken and self._owes():
+        membership = self._membership()
+        if membership is not None and not membership.broken and self._owes():
             # A sibling that drained beside us has left: nothing may be committed until the group
             # has rebalanced, and what is finished would be delivered again.
-            await member.assigned_within(LAST_COMMIT_S)
+            await membership.assigned_within(LAST_COMMIT_S)
         await self.commit(LAST_COMMIT_S)
 
     async def commit(self, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
         """Commit every watermark that has moved. Never raises: what failed is due again."""
         async with self._lock:
-            member, due = self._member(), self.due()
-            if member is None or not due:
+            membership, due = self._membership(), self.due()
+            if membership is None or not due:
                 if not self._owes():
                     self._committed_at = time.monotonic()
                 return
             for offsets, mark in due.values():
                 offsets.tried = mark
             outcome = await self._try_commit(
-                member, {tp: mark for tp, (_, mark) in due.items()}, timeout_s
+                membership, {tp: mark for tp, (_, mark) in due.items()}, timeout_s
             )
             self._metrics.commits.labels(outcome).inc()
             if outcome == "ok":
@@ -81,12 +81,12 @@ class Committer:
                     offsets.committed = mark
 
     async def _try_commit(
-        self, member: Member, marks: dict[TopicPartition, int], timeout_s: float
+        self, membership: Membership, marks: dict[TopicPartition, int], timeout_s: float
     ) -> str:
         self.broker_away = False
         try:
             async with asyncio.timeout(timeout_s):  # aiokafka retries without end
-                await member.consumer.commit(marks)
+                await membership.consumer.commit(marks)
         except (CommitFailedError, IllegalStateError):
             return "rebalanced"
         except Exception as error:  # noqa: BLE001  uvloop: RuntimeError of a broken connection
@@ -104,12 +104,12 @@ class Committer:
 
     def due(self) -> _Due:
         """The watermarks that the broker has not acknowledged."""
-        member = self._member()
-        if member is None or not member.may_commit:
+        membership = self._membership()
+        if membership is None or not membership.may_commit:
             return {}
-        assigned = member.consumer.assignment()
+        assigned = membership.consumer.assignment()
         return {
-            partition: (offsets, offsets.watermark)
+            partition: (offsets, offsets.commit_offset)
             for partition, offsets in self._partitions.items()
             if partition in assigned and offsets.due
         }

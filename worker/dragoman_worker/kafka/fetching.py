@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from aiokafka import TopicPartition
 
-from dragoman_worker.kafka.member import Member
+from dragoman_worker.kafka.membership import Membership
 from dragoman_worker.kafka.partitions import Partitions
-from dragoman_worker.ports import Delivery, Room
+from dragoman_worker.ports import Capacity, Delivery
 
 POLL_MS: Final = 250
 SHORT_POLL_MS: Final = 50
@@ -44,14 +44,18 @@ class Fetching:
         """Whether there are deliveries to give out."""
         return bool(self._ready)
 
-    def out(self, room: Room) -> list[Delivery]:
+    def out(self, capacity: Capacity) -> list[Delivery]:
         """Give out what is ready."""
-        return [self._ready.popleft() for _ in range(min(room.jobs, len(self._ready)))]
+        return [self._ready.popleft() for _ in range(min(capacity.jobs, len(self._ready)))]
 
-    def begin(self, member: Member, room: Room) -> None:
+    def begin(self, membership: Membership, capacity: Capacity) -> None:
         """Fetch, in the background: getmany must not be cancelled."""
-        by_lane = room.lanes and room.jobs
-        fetch = self._lanes(member, room) if by_lane else self._any(member, room.jobs)
+        by_class = capacity.priorities and capacity.jobs
+        fetch = (
+            self._priorities(membership, capacity)
+            if by_class
+            else self._any(membership, capacity.jobs)
+        )
         self._task = asyncio.create_task(fetch, name="fetch")
 
     async def ended_within(self, seconds: float) -> asyncio.Task[int] | None:
@@ -73,43 +77,44 @@ class Fetching:
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
-    async def _any(self, member: Member, room: int) -> int:
+    async def _any(self, membership: Membership, capacity: int) -> int:
         return self._begun(
-            member,
-            await member.consumer.getmany(
-                timeout_ms=POLL_MS if room else 0, max_records=max(1, min(room, MAX_POLL_RECORDS))
+            membership,
+            await membership.consumer.getmany(
+                timeout_ms=POLL_MS if capacity else 0,
+                max_records=max(1, min(capacity, MAX_POLL_RECORDS)),
             ),
         )
 
-    async def _lanes(self, member: Member, room: Room) -> int:
+    async def _priorities(self, membership: Membership, capacity: Capacity) -> int:
         """What is there of each lane; if nothing is, whatever comes first."""
-        lanes = room.lanes or {}
-        left, found = min(room.jobs, MAX_POLL_RECORDS), 0
-        for lane, most in lanes.items():
-            found += await self._of_lanes(member, {lane: most}, left - found, 0)
+        priorities = capacity.priorities or {}
+        left, found = min(capacity.jobs, MAX_POLL_RECORDS), 0
+        for priority, most in priorities.items():
+            found += await self._of_classes(membership, {priority: most}, left - found, 0)
         if found:
             return found
-        waits = POLL_MS if all(lanes.values()) else SHORT_POLL_MS
-        return await self._of_lanes(member, lanes, left, waits)
+        waits = POLL_MS if all(priorities.values()) else SHORT_POLL_MS
+        return await self._of_classes(membership, priorities, left, waits)
 
-    async def _of_lanes(
-        self, member: Member, lanes: Mapping[str, int], room: int, timeout_ms: int
+    async def _of_classes(
+        self, membership: Membership, priorities: Mapping[str, int], capacity: int, timeout_ms: int
     ) -> int:
-        open_ones = {lane: most for lane, most in lanes.items() if most}
-        partitions = member.open_partitions(open_ones)
-        records = min((room, *open_ones.values()))
+        open_ones = {priority: most for priority, most in priorities.items() if most}
+        partitions = membership.open_partitions(open_ones)
+        records = min((capacity, *open_ones.values()))
         if not timeout_ms and not (partitions and open_ones and records):
             return 0
         return self._begun(
-            member,
-            await member.consumer.getmany(
+            membership,
+            await membership.consumer.getmany(
                 *(partitions or (_NONE,)), timeout_ms=timeout_ms, max_records=records
             ),
         )
 
-    def _begun(self, member: Member, batches: Mapping[Any, Any]) -> int:
+    def _begun(self, membership: Membership, batches: Mapping[Any, Any]) -> int:
         # Registered in the same step as they come out, or not at all: records of an assignment
         # whose callback has not ended are fetched again, because that ends by seeking.
-        deliveries = self._partitions.begun(batches) if member.is_assigned else []
+        deliveries = self._partitions.begun(batches) if membership.is_assigned else []
         self._ready.extend(deliveries)
         return len(deliveries)

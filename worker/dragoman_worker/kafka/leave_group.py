@@ -30,7 +30,7 @@ def end_memberships(settings: KafkaSettings, lines: Iterable[str]) -> None:
 
 
 async def end_membership(
-    settings: KafkaSettings, group: str, member: str, within_s: float = WITHIN_S
+    settings: KafkaSettings, group: str, membership: str, within_s: float = WITHIN_S
 ) -> bool:
     """Remove `member` from `group`; return whether the coordinator confirmed it in time.
 
@@ -41,13 +41,15 @@ async def end_membership(
     error: BaseException | None = None
     try:
         async with asyncio.timeout(within_s):
-            while (error := await _attempt(settings, group, member)) is not None:
+            while (error := await _attempt(settings, group, membership)) is not None:
                 if forbidden(error):
                     break
                 await asyncio.sleep(RETRY_S)
     except TimeoutError as timeout:
         error = error or timeout
-    log = logger().bind(group=group, member=member, seconds=round(time.monotonic() - began, 2))
+    log = logger().bind(
+        group=group, membership=membership, seconds=round(time.monotonic() - began, 2)
+    )
     if error is None:
         log.info("membership_ended")
     else:
@@ -55,7 +57,7 @@ async def end_membership(
     return error is None
 
 
-async def _attempt(settings: KafkaSettings, group: str, member: str) -> BaseException | None:
+async def _attempt(settings: KafkaSettings, group: str, membership: str) -> BaseException | None:
     try:
         client: Any = AIOKafkaClient(**client_options(settings))
     except SettingsError as error:  # certificates that are being replaced
@@ -63,7 +65,7 @@ async def _attempt(settings: KafkaSettings, group: str, member: str) -> BaseExce
     try:
         await client.bootstrap()
         node = await client.coordinator_lookup(CoordinationType.GROUP, group)
-        request = LeaveGroupRequest(group, member)
+        request = LeaveGroupRequest(group, membership)
         reply = await client.send(node, request, group=ConnectionGroup.COORDINATION)
     except (KafkaError, OSError) as error:
         return error

@@ -16,7 +16,7 @@ from dragoman_schemas import names
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.errors import Halt
 from dragoman_worker.kafka.offsets import PartitionOffsets
-from dragoman_worker.ports import Delivery, Room
+from dragoman_worker.ports import Capacity, Delivery
 
 POLL_S: Final = 0.25
 """How long an empty poll waits for news."""
@@ -33,7 +33,7 @@ class _Record:
     timestamp_ms: int
 
 
-class MemorySource:
+class MemoryConsumer:
     """A log of topics and a consumer group of one. What is finished is committed at once.
 
     Where a topic can be named, the first one is meant if none is.
@@ -48,7 +48,7 @@ class MemorySource:
     ) -> None:
         self._topic = topics[0]
         self._poll_s = poll_s
-        self._epoch = 0
+        self._generation = 0
         self._log: dict[_Partition, list[_Record]] = {
             (topic, number): [] for topic in topics for number in range(partitions)
         }
@@ -98,10 +98,10 @@ class MemorySource:
 
         This is also what a restart does.
         """
-        self._epoch += 1
+        self._generation += 1
         place = (topic or self._topic, partition)
         base = self._committed[place]
-        self._offsets[place] = PartitionOffsets(epoch=self._epoch, base=base)
+        self._offsets[place] = PartitionOffsets(generation=self._generation, base=base)
         self._news.set()
 
     def fail(self, reason: Halt) -> None:
@@ -111,13 +111,13 @@ class MemorySource:
 
     # --- the port ---------------------------------------------------------------------------------
 
-    async def poll(self, room: Room) -> Sequence[Delivery]:
+    async def poll(self, capacity: Capacity) -> Sequence[Delivery]:
         """New deliveries, waiting a moment if there are none."""
-        if room.jobs == 0:
+        if capacity.jobs == 0:
             await asyncio.sleep(0)
             self._raise_if_failed()
             return ()
-        found = self._next(room)
+        found = self._next(capacity)
         if not found and self._failure is None:
             self._news.clear()
             try:
@@ -125,42 +125,42 @@ class MemorySource:
                     await self._news.wait()
             except TimeoutError:
                 return ()
-            found = self._next(room)
+            found = self._next(capacity)
         self._raise_if_failed()
         return found
 
     def complete(self, delivery: Delivery) -> None:
         """The delivery needs nobody any more."""
         offsets = self._offsets.get(place := (delivery.topic, delivery.partition))
-        if offsets is None or offsets.epoch != delivery.epoch:
+        if offsets is None or offsets.generation != delivery.generation:
             self.stale_completions += 1
             return
         offsets.complete(delivery.offset)
-        offsets.committed = self._committed[place] = offsets.watermark
+        offsets.committed = self._committed[place] = offsets.commit_offset
 
-    def owned(self, delivery: Delivery) -> bool:
+    def still_assigned(self, delivery: Delivery) -> bool:
         """Whether completing the delivery would still count."""
         offsets = self._offsets.get((delivery.topic, delivery.partition))
-        return offsets is not None and offsets.epoch == delivery.epoch
+        return offsets is not None and offsets.generation == delivery.generation
 
     def _raise_if_failed(self) -> None:
         if self._failure is not None:
             raise self._failure
 
-    def _next(self, room: Room) -> list[Delivery]:
+    def _next(self, capacity: Capacity) -> list[Delivery]:
         found: list[Delivery] = []
         if self._failure is not None:
             return found
-        left = dict(room.lanes) if room.lanes is not None else None
+        left = dict(capacity.priorities) if capacity.priorities is not None else None
         for place, offsets in self._offsets.items():
             topic = place[0]
             for record in self._log[place][self._delivered(place, offsets) :]:
-                if len(found) == room.jobs:
+                if len(found) == capacity.jobs:
                     return found
                 if left is not None and not left.get(topic):
                     break
                 if offsets.begin(record.offset):
-                    found.append(_delivery(place, offsets.epoch, record))
+                    found.append(_delivery(place, offsets.generation, record))
                     if left is not None:
                         left[topic] -= 1
         return found
@@ -169,13 +169,13 @@ class MemorySource:
         return bisect_left(self._log[place], offsets.next_offset, key=lambda record: record.offset)
 
 
-def _delivery(place: _Partition, epoch: int, record: _Record) -> Delivery:
+def _delivery(place: _Partition, generation: int, record: _Record) -> Delivery:
     topic, partition = place
     return Delivery(
         topic=topic,
         partition=partition,
         offset=record.offset,
-        epoch=epoch,
+        generation=generation,
         key=record.key,
         value=record.value,
         headers=record.headers,

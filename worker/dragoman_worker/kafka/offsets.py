@@ -13,10 +13,10 @@ class PartitionOffsets:
     watermark never falls; no unfinished offset lies below it.
     """
 
-    __slots__ = ("_ahead", "_unfinished", "base", "committed", "epoch", "next_offset", "tried")
+    __slots__ = ("_ahead", "_unfinished", "base", "committed", "generation", "next_offset", "tried")
 
-    def __init__(self, *, epoch: int, base: int, committed: int | None = None) -> None:
-        self.epoch = epoch
+    def __init__(self, *, generation: int, base: int, committed: int | None = None) -> None:
+        self.generation = generation
         self.base = base
         """Where delivery began."""
         self.next_offset = base
@@ -38,7 +38,7 @@ class PartitionOffsets:
 
     def complete(self, offset: int) -> None:
         """Mark a delivered offset as finished, in any order. Idempotent."""
-        if offset < self.watermark or offset >= self.next_offset:
+        if offset < self.commit_offset or offset >= self.next_offset:
             return
         self._ahead.add(offset)
         while self._unfinished and self._unfinished[0] in self._ahead:
@@ -49,7 +49,7 @@ class PartitionOffsets:
         return held in {self.committed, self.tried}
 
     @property
-    def watermark(self) -> int:
+    def commit_offset(self) -> int:
         """The offset to commit: everything delivered below it is finished."""
         return self._unfinished[0] if self._unfinished else self.next_offset
 
@@ -60,12 +60,12 @@ class PartitionOffsets:
         Also when what it holds lies outside the log: only a commit ends that a restart asks for it
         again, and counts the same loss again.
         """
-        return self.watermark != (self.base if self.committed is None else self.committed)
+        return self.commit_offset != (self.base if self.committed is None else self.committed)
 
     @property
     def span(self) -> int:
         """How far delivery has run ahead of the watermark, in offsets."""
-        return self.next_offset - self.watermark
+        return self.next_offset - self.commit_offset
 
     @property
     def unfinished(self) -> int:

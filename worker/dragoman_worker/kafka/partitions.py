@@ -19,14 +19,14 @@ class Partitions:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._offsets: dict[TopicPartition, PartitionOffsets] = {}
-        self.epoch = 0
+        self.generation = 0
 
     def track(
         self, partition: TopicPartition, base: int, committed: int | None
     ) -> PartitionOffsets:
         """Begin anew at `base`, in a new epoch; what was in hand completes nothing any more."""
-        self.epoch += 1
-        offsets = PartitionOffsets(epoch=self.epoch, base=base, committed=committed)
+        self.generation += 1
+        offsets = PartitionOffsets(generation=self.generation, base=base, committed=committed)
         self._offsets[partition] = offsets
         return offsets
 
@@ -46,7 +46,7 @@ class Partitions:
     def begun(self, batches: Mapping[TopicPartition, Iterable[Any]]) -> list[Delivery]:
         """Register fetched records; those that were delivered before are left out."""
         return [
-            _delivery(record, partition, offsets.epoch)
+            _delivery(record, partition, offsets.generation)
             for partition, records in batches.items()
             if (offsets := self._offsets.get(partition)) is not None
             for record in records
@@ -56,24 +56,24 @@ class Partitions:
     def complete(self, delivery: Delivery) -> None:
         """Mark as finished; an old epoch's delivery belongs to somebody else now."""
         offsets = self._offsets.get(TopicPartition(delivery.topic, delivery.partition))
-        if offsets is None or offsets.epoch != delivery.epoch:
+        if offsets is None or offsets.generation != delivery.generation:
             self._metrics.stale_completions.inc()
             return
         offsets.complete(delivery.offset)
 
-    def owned(self, delivery: Delivery) -> bool:
+    def still_assigned(self, delivery: Delivery) -> bool:
         """Whether completing the delivery would still count."""
         offsets = self._offsets.get(TopicPartition(delivery.topic, delivery.partition))
-        return offsets is not None and offsets.epoch == delivery.epoch
+        return offsets is not None and offsets.generation == delivery.generation
 
 
-def _delivery(record: Any, partition: TopicPartition, epoch: int) -> Delivery:
+def _delivery(record: Any, partition: TopicPartition, generation: int) -> Delivery:
     headers, unreadable = unmarked(record.headers)
     return Delivery(
         topic=partition.topic,
         partition=partition.partition,
         offset=record.offset,
-        epoch=epoch,
+        generation=generation,
         key=record.key,
         value=record.value,
         headers=headers,

@@ -21,7 +21,7 @@ from aiokafka.errors import (
 )
 
 from dragoman_worker.errors import Halt
-from dragoman_worker.kafka.member import Member
+from dragoman_worker.kafka.membership import Membership
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 
@@ -46,13 +46,13 @@ class Resyncs:
         self._failed_at: dict[TopicPartition, int] = {}
         self._again_at: float | None = None
 
-    def failed(self, member: Member, error: KafkaError) -> None:
+    def failed(self, membership: Membership, error: KafkaError) -> None:
         """Fetch again after a pause, for a broker's disk or the way to it may mend. Raises Halt."""
-        if not member.is_assigned:
+        if not membership.is_assigned:
             return  # between two assignments nobody has a position; the callback will seek
         self._metrics.resyncs.inc()
         if not self._in_a_row:
-            self._failed_at = member.places()
+            self._failed_at = membership.places()
         self._in_a_row += 1
         pause_s = backoff_s(self._in_a_row)
         logger().error(
@@ -68,9 +68,9 @@ class Resyncs:
             ) from error
         self._again_at = time.monotonic() + pause_s
 
-    def forgive(self, member: Member) -> None:
+    def forgive(self, membership: Membership) -> None:
         """After a fetch that went well: an empty one, or others' records, say nothing yet."""
-        if self._in_a_row and member.has_passed(self._failed_at):
+        if self._in_a_row and membership.has_passed(self._failed_at):
             self._in_a_row = 0
 
     async def due_within(self, seconds: float) -> bool:
@@ -80,11 +80,11 @@ class Resyncs:
             await asyncio.sleep(min(pause_s, seconds))
         return pause_s <= seconds
 
-    def again(self, member: Member) -> None:
+    def again(self, membership: Membership) -> None:
         """The pause is over: go back to where delivery stopped."""
         if self._again_at is not None:
             self._again_at = None
-            member.seek_all()
+            membership.seek_all()
 
 
 def backoff_s(tries: int) -> float:

@@ -19,7 +19,12 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from dragoman_worker.process.memberships import Memberships
-from dragoman_worker.process.parent_link import ABORT_SIGNAL, FailureKind, Membership, adopt_orphans
+from dragoman_worker.process.parent_link import (
+    ABORT_SIGNAL,
+    FailureKind,
+    GroupMember,
+    adopt_orphans,
+)
 
 Command = Callable[[int, Path, int], Sequence[str]]
 """The argv of a replica: from its number, the path of its HTTP socket, its tether's descriptor."""
@@ -38,7 +43,7 @@ class Replica:
         self._line = line
         self._heard = b""
         self._memberships = memberships
-        self._membership: Membership | None = None
+        self._membership: GroupMember | None = None
         self._listening: asyncio.AbstractEventLoop | None = None
         self.pid = process.pid
         self.started_at = time.monotonic()
@@ -108,7 +113,7 @@ class Replica:
             case "ready":
                 self.ready.set()
             case "joined":
-                self._membership = Membership(said["group"], said["member"])
+                self._membership = GroupMember(said["group"], said["member"])
                 self._memberships.prepare()
             case "settled":
                 self.settled.set()
@@ -123,7 +128,7 @@ class Replica:
             self._listening = None
 
 
-class Nursery:
+class ChildProcesses:
     """Starts replicas, reaps them and all that they leave behind. Owns this process's children."""
 
     def __init__(self, command: Command, folder: Path, end_memberships: Sequence[str] = ()) -> None:

@@ -14,10 +14,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from dragoman_worker.process.backoff import Backoff
-from dragoman_worker.process.children import Command, Nursery
+from dragoman_worker.process.children import ChildProcesses, Command
 from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.end import End
-from dragoman_worker.process.runtime_dir import NoFolder, run_folder
+from dragoman_worker.process.runtime_dir import NoFolder, runtime_directory
 
 if TYPE_CHECKING:
     from dragoman_worker.settings import WorkerSettings
@@ -39,12 +39,15 @@ def supervise(
     `end_memberships` starts the process that ends the group memberships of dead replicas.
     Raises SettingsError where the HTTP port cannot be had, and NoFolder.
     """
-    with run_folder() as folder, Nursery(command, folder, end_memberships) as nursery:
+    with (
+        runtime_directory() as folder,
+        ChildProcesses(command, folder, end_memberships) as children,
+    ):
         crashes = Crashes(folder)
         # The first replica imports its engine while we import the rest of ourselves.
-        nursery.start(0)
+        children.start(0)
         from dragoman_worker import log  # noqa: PLC0415
-        from dragoman_worker.process.supervisor import House  # noqa: PLC0415
+        from dragoman_worker.process.supervisor import Supervisor  # noqa: PLC0415
 
         log.configure(settings.log, worker_id=settings.worker_id)
         log.adopt_interpreter()
@@ -53,7 +56,7 @@ def supervise(
         if why:
             log.logger().info("replicas_chosen", replicas=settings.engine.replicas, reason=why)
         # Not uvloop: it keeps SIGCHLD, by which we know of every orphan, to itself.
-        return asyncio.run(House(settings, nursery, backoff, crashes).run())
+        return asyncio.run(Supervisor(settings, children, backoff, crashes).run())
 
 
 def leave(status: int) -> NoReturn:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO
 
-from dragoman_worker.process.parent_link import Membership
+from dragoman_worker.process.parent_link import GroupMember
 from dragoman_worker.process.signals import signals_held
 
 
@@ -40,7 +40,7 @@ class Memberships:
             os.set_blocking(_pipe(standby).fileno(), False)
             self._standby = standby
 
-    def end(self, membership: Membership) -> None:
+    def end(self, membership: GroupMember) -> None:
         """Request the end of a membership. Does not wait, never raises."""
         request = json.dumps(membership._asdict()).encode() + b"\n"
         with suppress(OSError):  # no process can be started

@@ -30,21 +30,21 @@ _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
-class Membership(NamedTuple):
+class GroupMember(NamedTuple):
     """A consumer's place in its consumer group, as the coordinator knows it."""
 
     group: str
     member: str
 
 
-class Tether:
+class ParentLink:
     """A replica's end of the line to its supervisor."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
 
     @classmethod
-    def adopt(cls, descriptor: int) -> Tether:
+    def adopt(cls, descriptor: int) -> ParentLink:
         """Take over the descriptor this process was started with; nothing else inherits it."""
         os.set_inheritable(descriptor, False)
         return cls(socket.socket(fileno=descriptor))
@@ -66,7 +66,7 @@ class Tether:
         """Say that this replica takes jobs."""
         self._say(event="ready")
 
-    def joined(self, membership: Membership) -> None:
+    def joined(self, membership: GroupMember) -> None:
         """Report the latest group membership, which the supervisor ends if this process cannot."""
         self._say(event="joined", **membership._asdict())
 
@@ -97,12 +97,12 @@ class Tether:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class ReplicaSlot:
     """A replica's place at its supervisor: its number, where its pages are asked for, its line."""
 
     number: int
     socket: Path
-    tether: Tether
+    parent_link: ParentLink
 
 
 def adopt_orphans() -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 from dragoman_worker.log import logger
 from dragoman_worker.process.backoff import Backoff
-from dragoman_worker.process.children import Nursery, Replica
+from dragoman_worker.process.children import ChildProcesses, Replica
 from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.end import End
 from dragoman_worker.process.exit_limits import ENDS_S, HALT_WITHIN_S
@@ -39,14 +39,14 @@ class Shared:
     aborted: bool = False
 
 
-class Keeper:
+class ReplicaRestarter:
     """Keeps replica `number` alive until the supervisor stops or there is no point."""
 
     def __init__(
         self,
         number: int,
         *,
-        nursery: Nursery,
+        children: ChildProcesses,
         shared: Shared,
         backoff: Backoff,
         crashes: Crashes,
@@ -55,7 +55,7 @@ class Keeper:
         started_again: Callable[[], None],
     ) -> None:
         self.number = number
-        self._nursery = nursery
+        self._children = children
         self._shared = shared
         self._crashes = crashes
         self._stuck_after_s = stuck_after_s
@@ -83,7 +83,7 @@ class Keeper:
         """A replica that is ready or has ended, in which case nothing is left of it."""
         async with self._shared.turn:
             # Of the first replica the process is there before we are, and may have ended since.
-            begun = None if self._starts else self._nursery.latest(self.number)
+            begun = None if self._starts else self._children.latest(self.number)
             if self._shared.stopping.is_set() and begun is None:
                 return None
             replica = self._begin(begun)
@@ -99,7 +99,7 @@ class Keeper:
         return replica
 
     def _begin(self, begun: Replica | None) -> Replica:
-        replica = begun or self._nursery.start(self.number)
+        replica = begun or self._children.start(self.number)
         replica.on_opened = self._crashes.forget
         replica.listen()
         if self._starts:
@@ -124,7 +124,7 @@ class Keeper:
             waited_s += min(time.monotonic() - looked_at, 2 * look_s)
 
     async def _end_hanging_start(self, replica: Replica, waited_s: float) -> None:
-        answer = await ask(self._nursery.socket(self.number), "/startupz")
+        answer = await ask(self._children.socket(self.number), "/startupz")
         why = f"not ready after {waited_s:.0f} s (supervisor.start_within_s): {answer.reason}"
         self._log.error("replica_start_hangs", seconds=round(waited_s), reason=answer.reason)
         replica.failure = ("failed", why)
@@ -153,7 +153,7 @@ class Keeper:
         patience_s = self._stuck_after_s
         while unwell_s < patience_s:
             await asyncio.sleep(every_s)
-            answer = await ask(self._nursery.socket(self.number), "/livez")
+            answer = await ask(self._children.socket(self.number), "/livez")
             now = time.monotonic()
             passed_s, seen_at = min(now - seen_at, every_s + ASK_S), now
             # One that is loading a model may be deaf for as long as it takes.
@@ -229,7 +229,7 @@ class Keeper:
         return End(1, f"replica {self.number} did not drain: {replica.how_it_ended}")
 
     async def _bury(self) -> None:
-        burying = self._nursery.end_orphans(self._report_orphans)
+        burying = self._children.end_orphans(self._report_orphans)
         if not self._shared.stopping.is_set():
             await burying
             return

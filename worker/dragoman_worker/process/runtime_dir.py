@@ -27,7 +27,7 @@ class NoFolder(Exception):
 
 
 @contextmanager
-def run_folder() -> Iterator[Path]:
+def runtime_directory() -> Iterator[Path]:
     """A folder that is ours alone; a run that was killed leaves its own to the next one to start.
 
     A lock tells the two apart: the kernel lets go of it with the process, however that ends.

@@ -13,14 +13,14 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 
 from dragoman_worker.log import logger
 from dragoman_worker.process.backoff import Backoff
-from dragoman_worker.process.children import Nursery, Replica
+from dragoman_worker.process.children import ChildProcesses, Replica
 from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.end import End
 from dragoman_worker.process.http import HttpServer, verdict
 from dragoman_worker.process.merging import merged
 from dragoman_worker.process.metrics import ReplicaMetrics
 from dragoman_worker.process.probes import PROBE_S, Answer, ask_all, ask_for_one
-from dragoman_worker.process.restarts import Keeper, Shared
+from dragoman_worker.process.restarts import ReplicaRestarter, Shared
 from dragoman_worker.process.signals import signals_heard, stop_signals
 from dragoman_worker.settings import WorkerSettings
 
@@ -32,20 +32,20 @@ ABORTING_S: Final = 1.2
 """How long replicas may give back their claims after the second signal: all is over in 2 s."""
 
 
-class House:
+class Supervisor:
     """The replicas of one `run`, from the first start to the last end."""
 
     def __init__(
         self,
         settings: WorkerSettings,
-        nursery: Nursery,
+        children: ChildProcesses,
         backoff: Callable[[], Backoff],
         crashes: Crashes,
     ) -> None:
         if settings.engine.replicas == "auto":
             raise ValueError("engine.replicas: auto is counted before there is a house")
         self._settings = settings
-        self._nursery = nursery
+        self._children = children
         self._backoff = backoff
         self._crashes = crashes
         self._shared = Shared()
@@ -57,7 +57,7 @@ class House:
     async def run(self) -> End:
         """Keep every replica until a signal or until one cannot be kept. Raises SettingsError."""
         async with AsyncExitStack() as stack:
-            stack.enter_context(self._nursery.reaping())
+            stack.enter_context(self._children.reaping())
             stack.enter_context(stop_signals(self._stop, self._abort))
             stack.enter_context(signals_heard())
             http = HttpServer(
@@ -79,21 +79,21 @@ class House:
                     killing.cancel()
 
     async def _keep(self) -> End:
-        keepers = [
-            asyncio.create_task(self._keeper(number).keep(), name=f"replica-{number}")
+        restarters = [
+            asyncio.create_task(self._restarter(number).keep(), name=f"replica-{number}")
             for number in self._numbers
         ]
-        ended, _ = await asyncio.wait(keepers, return_when=asyncio.FIRST_COMPLETED)
+        ended, _ = await asyncio.wait(restarters, return_when=asyncio.FIRST_COMPLETED)
         self._stop()  # one that ends without a signal takes the others along, drained
-        first = _worst(keeper.result() for keeper in ended)
-        others = _worst(await asyncio.gather(*keepers))
+        first = _worst(restarter.result() for restarter in ended)
+        others = _worst(await asyncio.gather(*restarters))
         return first if first.status else others
 
-    def _keeper(self, number: int) -> Keeper:
+    def _restarter(self, number: int) -> ReplicaRestarter:
         restarts = self._metrics.restarts.labels(str(number))
-        return Keeper(
+        return ReplicaRestarter(
             number,
-            nursery=self._nursery,
+            children=self._children,
             shared=self._shared,
             backoff=self._backoff(),
             crashes=self._crashes,
@@ -125,7 +125,7 @@ class House:
         self._kill_after(ABORTING_S, self._replicas())
 
     def _replicas(self) -> list[Replica]:
-        found = (self._nursery.replica(number) for number in self._numbers)
+        found = (self._children.replica(number) for number in self._numbers)
         return [replica for replica in found if replica is not None]
 
     def _kill_after(self, seconds: float, replicas: Iterable[Replica]) -> None:
@@ -164,11 +164,11 @@ class House:
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     def _has_been_ready(self, number: int) -> bool:
-        replica = self._nursery.replica(number)
+        replica = self._children.replica(number)
         return replica is not None and replica.ready.is_set()
 
     def _sockets(self, numbers: Iterable[int]) -> dict[int, Path]:
-        return {number: self._nursery.socket(number) for number in numbers}
+        return {number: self._children.socket(number) for number in numbers}
 
 
 def _failing(answers: dict[int, Answer]) -> list[str]:

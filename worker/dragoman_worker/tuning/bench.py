@@ -14,7 +14,7 @@ from typing import Any, Final
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.sizing import GPU_SHARE, MEMORY, Share
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.measure.harness import OutOfBudget, Point, Rig
+from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
 from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.results import Row
 from dragoman_worker.tuning.tuner import PUBLISHED
@@ -46,8 +46,10 @@ class Results:
 class Bench:
     """Measures the strategies round by round."""
 
-    def __init__(self, rig: Rig, settings: WorkerSettings, share: Share, rounds: int) -> None:
-        self._rig = rig
+    def __init__(
+        self, harness: Harness, settings: WorkerSettings, share: Share, rounds: int
+    ) -> None:
+        self._harness = harness
         self._options = settings.engine.options
         self._share = share
         self._rounds = rounds
@@ -61,7 +63,7 @@ class Bench:
         names, unfit = set(STRATEGIES if wanted is None else wanted), self._unfit()
         if wanted is not None:
             _check(names, unfit)
-        limits = (await self._rig.survey(Point("survey", Drive())))["limits"]
+        limits = (await self._harness.survey(Point("survey", Drive())))["limits"]
         unfit |= _too_many(limits["max_num_seqs"])
         if wanted is not None:
             _check(names, unfit)
@@ -119,7 +121,7 @@ class Bench:
                 of=planned.of,
                 round=number,
             )
-            row = await self._rig.measure(point)
+            row = await self._harness.measure(point)
             if "refused" in row:
                 self.results.notes.append(f"{STRATEGIES[point.stage]}: {row['refused']}")
             elif number == row["round"]:
@@ -128,7 +130,7 @@ class Bench:
     async def _at_once(self, group: Sequence[Point]) -> int:
         """As many jobs as the engine does within the seconds of a point."""
         first = next(point for point in group if point.stage == "given")
-        row = await self._rig.measure(first)
+        row = await self._harness.measure(first)
         if "refused" in row:
             return _LEAST_AT_ONCE
         jobs = float(row["jobs_per_s"] * row["seconds"])

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dragoman_worker.engines.sizing import GPU_SHARE, KV_BYTES, MEMORY, share_out, this_machine
 from dragoman_worker.settings import EngineSettings
-from dragoman_worker.tuning.measure.harness import OutOfBudget, Point, Rig
+from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
 from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.results import Row
 
@@ -65,13 +65,13 @@ class Given:
         return bool(self.row["limits"].get("devices"))
 
 
-Stage = Callable[[Rig, Given], Awaitable[Decision]]
+Stage = Callable[[Harness, Given], Awaitable[Decision]]
 
 
-async def run_stage(name: str, rig: Rig, given: Given) -> Decision:
+async def run_stage(name: str, harness: Harness, given: Given) -> Decision:
     """One of `STAGES` after the sweep; out of budget is a decision too."""
     try:
-        return await _BY_NAME[name](rig, given)
+        return await _BY_NAME[name](harness, given)
     except OutOfBudget as error:
         return Decision(name, f"left out: {error}", complete=False)
 
@@ -87,7 +87,7 @@ def better(rows: Sequence[Row], base: Row) -> Row | None:
     return best if enough and not slower else None
 
 
-async def _batched_tokens(rig: Rig, given: Given) -> Decision:
+async def _batched_tokens(harness: Harness, given: Given) -> Decision:
     if given.engine.kind == "echo":
         return Decision("batched_tokens", "left out: the echo engine has no steps")
     now = given.row["limits"]["max_num_batched_tokens"]
@@ -96,7 +96,7 @@ async def _batched_tokens(rig: Rig, given: Given) -> Decision:
         _point("batched_tokens", given, {**given.options, "max_num_batched_tokens": tokens})
         for tokens in tried
     ]
-    rows = await _measured(rig, given, points)
+    rows = await _measured(harness, given, points)
     taken = better(rows, given.row)
     if taken is None:
         why = f"{now} stays: {_compared(rows, given.row, 'max_num_batched_tokens')}"
@@ -128,18 +128,18 @@ def _share(given: Given) -> float:
     return float(given.engine.options.get(MEMORY, GPU_SHARE))
 
 
-async def _memory(rig: Rig, given: Given) -> Decision:
+async def _memory(harness: Harness, given: Given) -> Decision:
     if (why := _no_more_memory(given)) is not None:
         return Decision("memory", f"left out: {why}")
     more = {MEMORY: _UTILISATION}
-    rows = await _measured(rig, given, [_point("memory", given, {**given.options, **more})])
+    rows = await _measured(harness, given, [_point("memory", given, {**given.options, **more})])
     said = _compared(rows, given.row, MEMORY)
     if better(rows, given.row) is None:
         return Decision("memory", f"{_share(given):g} stays: {said}", rows=rows)
     return Decision("memory", f"{_UTILISATION}: {said}", more, rows=rows)
 
 
-async def _replicas(rig: Rig, given: Given) -> Decision:
+async def _replicas(harness: Harness, given: Given) -> Decision:
     if "replicas" not in given.allow:
         return Decision("replicas", "left out: not allowed (--allow replicas)")
     most, why = _MOST_REPLICAS, ""
@@ -161,7 +161,7 @@ async def _replicas(rig: Rig, given: Given) -> Decision:
         each = max(1, 8 * math.ceil(1.5 * given.sequences / count / 8))
         drive = Drive(items=min(each, given.row["limits"]["max_num_seqs"]))
         points.append(Point("replicas", drive, options, engines=count, of=most))
-    rows = await _measured(rig, given, points)
+    rows = await _measured(harness, given, points)
     taken = better(rows, given.row)
     said = _compared(rows, given.row, None)
     if taken is None:
@@ -171,7 +171,7 @@ async def _replicas(rig: Rig, given: Given) -> Decision:
     return Decision("replicas", f"{count}: {said}", {"max_num_seqs": each}, count, rows)
 
 
-async def _fp8(rig: Rig, given: Given) -> Decision:
+async def _fp8(harness: Harness, given: Given) -> Decision:
     if "fp8" not in given.allow:
         return Decision("fp8", "left out: it changes translations a little (--allow fp8)")
     if not given.on_gpu:
@@ -179,7 +179,7 @@ async def _fp8(rig: Rig, given: Given) -> Decision:
     if given.engine.options.get("quantization"):
         return Decision("fp8", "left out: the settings name a quantization")
     fp8 = {"quantization": "fp8"}
-    rows = await _measured(rig, given, [_point("fp8", given, {**given.options, **fp8})])
+    rows = await _measured(harness, given, [_point("fp8", given, {**given.options, **fp8})])
     said = _compared(rows, given.row, "quantization")
     if better(rows, given.row) is None:
         return Decision("fp8", f"not taken: {said}", rows=rows)
@@ -190,12 +190,12 @@ def _point(stage: str, given: Given, options: Mapping[str, Any]) -> Point:
     return Point(stage, Drive(items=given.sequences), options)
 
 
-async def _measured(rig: Rig, given: Given, points: Sequence[Point]) -> list[Row]:
+async def _measured(harness: Harness, given: Given, points: Sequence[Point]) -> list[Row]:
     """As many of them as there is time for. Raises OutOfBudget if there is none for the first."""
     rows: list[Row] = []
     for point in points:
         try:
-            rows.append(await rig.measure(point, reserve_s=given.reserve_s))
+            rows.append(await harness.measure(point, reserve_s=given.reserve_s))
         except OutOfBudget:
             if not rows:
                 raise

@@ -9,7 +9,7 @@ from typing import Any, Final
 from dragoman_worker.engines.sizing import GPU_SHARE, MEMORY
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning import knee
-from dragoman_worker.tuning.measure.harness import OutOfBudget, Point, Rig
+from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
 from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.results import Row
 from dragoman_worker.tuning.measure.sample import Sample
@@ -88,8 +88,10 @@ class Findings:
 class Tuner:
     """Goes through the stages, from the sweep to the settings as a worker would run them."""
 
-    def __init__(self, rig: Rig, settings: WorkerSettings, sample: Sample, wishes: Wishes) -> None:
-        self._rig = rig
+    def __init__(
+        self, harness: Harness, settings: WorkerSettings, sample: Sample, wishes: Wishes
+    ) -> None:
+        self._harness = harness
         self._settings = settings
         self._sample = sample
         self._wishes = wishes
@@ -98,8 +100,8 @@ class Tuner:
 
     async def run(self) -> Findings:
         """All stages. Raises NothingMeasured, and Refused if the engine does not even start."""
-        rig = self._rig
-        survey = await rig.survey(Point("survey", Drive(), self._base))
+        harness = self._harness
+        survey = await harness.survey(Point("survey", Drive(), self._base))
         found = Findings(survey, arrivals=self._sample.arrivals)
         if survey["items_a_job"] is not None:
             await self._sweep(found)
@@ -117,7 +119,7 @@ class Tuner:
         for sequences in self._candidates(found):
             point = Point("sequences", Drive(items=sequences), self._base)
             try:
-                row = await self._rig.measure(point)
+                row = await self._harness.measure(point)
             except OutOfBudget as error:
                 found.complete = False
                 found.notes.append(f"The sweep ended before {sequences} sequences: {error}.")
@@ -161,12 +163,12 @@ class Tuner:
             row,
             allow=self._wishes.allow,
             named=self._wishes.named,
-            reserve_s=self._rig.reserve_s if self._verifies else 0.0,
+            reserve_s=self._harness.reserve_s if self._verifies else 0.0,
         )
         for name in AFTER_SWEEP:
             if name not in self._wishes.stages:
                 continue
-            decision = await run_stage(name, self._rig, given)
+            decision = await run_stage(name, self._harness, given)
             found.decisions.append(decision)
             found.complete = found.complete and decision.complete
             if decision.options and (taken := _row_of(decision)) is not None:
@@ -198,10 +200,10 @@ class Tuner:
         if given != 1:
             kept = "" if found.chose_replicas else ", and the file keeps that number unmeasured"
             said.append(f"As given is one engine here: engine.replicas is {given}{kept}.")
-        if self._rig.reused:
+        if self._harness.reused:
             said.append(
-                f"{len(self._rig.reused)} points were measured by an earlier run and taken from "
-                f"{self._rig.rows.place.name}; another --out measures them again."
+                f"{len(self._harness.reused)} points were measured by an earlier run and read from "
+                f"{self._harness.rows.place.name}; another --out measures them again."
             )
         return said
 
@@ -211,7 +213,7 @@ class Tuner:
 
     async def _add(self, found: Findings, name: str, point: Point) -> None:
         try:
-            row = await self._rig.measure(point)
+            row = await self._harness.measure(point)
         except OutOfBudget as error:
             found.complete = False
             found.notes.append(f"{name.capitalize()} was not measured: {error}.")

@@ -157,7 +157,7 @@ def _queue_empty(load: Load) -> tuple[str, str]:
 
 def _fetch(load: Load) -> tuple[str, str]:
     sentence = (
-        f"Jobs come in too slowly: {_count(load.queued)} are queued, {_count(load.in_hand)} are "
+        f"Jobs come in too slowly: {_count(load.queued)} are queued, {_count(load.in_flight)} are "
         f"in hand, and {_runs(load)}."
     )
     change = (
@@ -179,7 +179,7 @@ def _loop(load: Load) -> tuple[str, str]:
 def _store(load: Load) -> tuple[str, str]:
     sentence = (
         f"Redis, or Kafka as it takes what jobs end with, is too slow: {_count(load.storing)} of "
-        f"{_count(load.in_hand)} jobs in hand wait for it, {_count(load.stalled)} of them for "
+        f"{_count(load.in_flight)} jobs in hand wait for it, {_count(load.stalled)} of them for "
         f"longer than a second, and {_runs(load)}."
     )
     return (

@@ -13,7 +13,7 @@ from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.echo import EchoEngine, latency
 from dragoman_worker.engines.fault_lines import Fault, split_fault
-from dragoman_worker.errors import EngineDead, EngineFailed, EngineStumbled, TooLong
+from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import Decoding, Generation, GenerationRequest, Message, Prompt
 from dragoman_worker.settings import EchoSettings, EngineSettings
 
@@ -45,7 +45,7 @@ async def started(engine: EchoEngine, *sources: str) -> list[asyncio.Task[Genera
     """One task each, all of them admitted or in the queue."""
     tasks = [asyncio.create_task(engine.generate(request(source))) for source in sources]
     await asyncio.sleep(0)  # each runs up to its first wait
-    now = engine.readings()
+    now = engine.stats()
     assert now.running + now.waiting == len(sources)
     return tasks
 
@@ -103,15 +103,15 @@ async def test_a_fault_that_shows_in_the_generation(line: str, text: str, finish
 
 
 async def test_fatal_fails_for_good() -> None:
-    with pytest.raises(EngineFailed) as failed:
+    with pytest.raises(PermanentEngineError) as failed:
         await echo(faults=True).generate(request("#!fatal\nHello."))
-    assert not isinstance(failed.value, EngineStumbled)
+    assert not isinstance(failed.value, TransientEngineError)
 
 
 async def test_transient_fails_the_attempts_it_names_and_no_more() -> None:
     engine = echo(faults=True)
     for attempt in (1, 2):
-        with pytest.raises(EngineStumbled):
+        with pytest.raises(TransientEngineError):
             await engine.generate(request("#!transient 2\nHello.", attempt=attempt))
     third = await engine.generate(request("#!transient 2\nHello.", attempt=3))
     assert third.text == "[de] Hello."
@@ -123,7 +123,7 @@ async def test_hang_lasts_until_it_is_cancelled_and_then_frees_its_slot() -> Non
     hanging.cancel()
     with pytest.raises(asyncio.CancelledError):
         await hanging
-    assert engine.readings().running == 0
+    assert engine.stats().running == 0
     assert (await engine.generate(request("Hello."))).finish_reason == "stop"
 
 
@@ -135,8 +135,8 @@ async def test_engine_dead_takes_all_in_flight_along_and_calls_back_once() -> No
     tasks = [asyncio.create_task(engine.generate(request(source))) for source in dying]
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert [type(result) for result in results] == [EngineDead] * 5
-    assert engine.readings().running == 0
-    assert engine.readings().waiting == 0
+    assert engine.stats().running == 0
+    assert engine.stats().waiting == 0
     with pytest.raises(EngineDead):
         await engine.generate(request("after"))
     assert len(deaths) == 1
@@ -184,17 +184,17 @@ async def test_no_more_than_max_num_seqs_run_and_the_others_wait_in_order() -> N
 
     async def one(source: str) -> None:
         await engine.generate(request(source))
-        assert engine.readings().running <= 2
+        assert engine.stats().running <= 2
         order.append(source)
 
     tasks = [asyncio.create_task(one(str(number))) for number in range(6)]
     await asyncio.sleep(0)
-    assert (engine.readings().running, engine.readings().waiting) == (2, 4)
-    assert 0 < (engine.readings().kv_cache_usage or 0) < 1
+    assert (engine.stats().running, engine.stats().waiting) == (2, 4)
+    assert 0 < (engine.stats().kv_cache_usage or 0) < 1
     await asyncio.gather(*tasks)
     assert order == ["0", "1", "2", "3", "4", "5"]
-    assert (engine.readings().running, engine.readings().waiting) == (0, 0)
-    assert engine.readings().kv_cache_usage == 0
+    assert (engine.stats().running, engine.stats().waiting) == (0, 0)
+    assert engine.stats().kv_cache_usage == 0
 
 
 async def test_one_who_gives_up_its_place_in_the_queue_keeps_nobody_out() -> None:
@@ -202,10 +202,10 @@ async def test_one_who_gives_up_its_place_in_the_queue_keeps_nobody_out() -> Non
     hanging, leaving, staying = await started(engine, "#!hang\n1", "2", "3")
     leaving.cancel()
     await asyncio.wait([leaving])
-    assert engine.readings().waiting == 1
+    assert engine.stats().waiting == 1
     hanging.cancel()
     assert (await staying).text == "[de] 3"
-    assert engine.readings().running == 0
+    assert engine.stats().running == 0
 
 
 async def test_a_slot_handed_to_one_who_is_cancelled_at_that_moment_goes_on_to_the_next() -> None:
@@ -215,7 +215,7 @@ async def test_a_slot_handed_to_one_who_is_cancelled_at_that_moment_goes_on_to_t
     hanging.add_done_callback(lambda _: unlucky.cancel())
     assert (await next_one).text == "[de] 3"
     await asyncio.wait([hanging, unlucky])
-    assert engine.readings().running == 0
+    assert engine.stats().running == 0
 
 
 async def test_the_latency_is_waited_for() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_worker.engines.gpu import GpuReading, Gpus
+from dragoman_worker.engines.gpu import Gpus, GpuStats
 
 
 class NVMLError(Exception):
@@ -90,7 +90,7 @@ def test_the_environment_counts_if_nobody_says_otherwise(monkeypatch: pytest.Mon
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
     gpus = Gpus(1)
     assert gpus.open()
-    assert gpus.read() == [GpuReading("2", 0.92, 12, 100)]
+    assert gpus.read() == [GpuStats("2", 0.92, 12, 100)]
 
 
 def test_a_gpu_that_tells_nothing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.engines.vllm.launch import Built
 from dragoman_worker.engines.vllm.request_failures import RequestFailures
-from dragoman_worker.errors import EngineDead, EngineFailed, EngineStumbled, TooLong
+from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import Decoding, EngineLimits, GenerationRequest
 from dragoman_worker.settings import EngineSettings
 
@@ -103,9 +103,9 @@ async def test_whatever_reason_vllm_names_is_passed_on(reason: str) -> None:
 
 @pytest.mark.parametrize("outputs", [[output(None)], [output("?")], []])
 async def test_an_end_without_a_reason_is_a_failure(outputs: list[Any]) -> None:
-    with pytest.raises(EngineFailed) as failed:
+    with pytest.raises(PermanentEngineError) as failed:
         await adapter(answering(*outputs)).generate(request())
-    assert not isinstance(failed.value, EngineStumbled)
+    assert not isinstance(failed.value, TransientEngineError)
 
 
 async def test_names_inside_vllm_are_unique_and_prompts_are_ids() -> None:
@@ -123,18 +123,18 @@ async def test_cancelling_aborts_by_name_and_leaves_nothing_in_flight() -> None:
     engine = adapter(client)
     task = asyncio.create_task(engine.generate(request()))
     await asyncio.sleep(0)
-    busy = engine.readings()  # a real vLLM of the session may have gauges in the registry
+    busy = engine.stats()  # a real vLLM of the session may have gauges in the registry
     assert busy.running + busy.waiting == 1
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert client.aborted == [client.asked[0][2]]
-    idle = engine.readings()
+    idle = engine.stats()
     assert idle.running + idle.waiting == 0
 
 
 async def test_an_unknown_error_of_vllms_is_worth_another_attempt() -> None:
-    with pytest.raises(EngineStumbled, match="slot"):
+    with pytest.raises(TransientEngineError, match="slot"):
         await adapter(answering(RuntimeError("no slot"))).generate(request())
 
 
@@ -211,6 +211,6 @@ async def test_a_seed_that_would_kill_vllm_on_a_cpu_fails_its_job_alone(
     if not refused:
         assert (await engine.generate(request(**decoding))).finish_reason == "stop"
         return
-    with pytest.raises(EngineFailed, match=r"sampling\.seed"):
+    with pytest.raises(PermanentEngineError, match=r"sampling\.seed"):
         await engine.generate(request(**decoding))
     assert not client.asked

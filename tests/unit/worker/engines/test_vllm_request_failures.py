@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from dragoman_worker.engines.vllm.request_failures import RequestFailures
-from dragoman_worker.errors import EngineDead, EngineFailed, EngineStumbled, TooLong
+from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 
 
 class EngineDeadError(Exception): ...
@@ -50,16 +50,16 @@ def test_a_prompt_beyond_the_context_is_too_long_in_every_version(text: str) -> 
 
 def test_another_refusal_would_be_repeated_so_it_fails() -> None:
     empty = "The decoder prompt cannot be empty"
-    assert type(OF_0_26.translate(ValueErrorOf026(empty))) is EngineFailed
-    assert type(TODAYS.translate(VLLMValidationError(empty))) is EngineFailed
-    assert type(TODAYS.translate(VLLMClientError("not found"))) is EngineFailed
+    assert type(OF_0_26.translate(ValueErrorOf026(empty))) is PermanentEngineError
+    assert type(TODAYS.translate(VLLMValidationError(empty))) is PermanentEngineError
+    assert type(TODAYS.translate(VLLMClientError("not found"))) is PermanentEngineError
 
 
 @pytest.mark.parametrize(
     "error", [QueueOverflowError("busy"), EngineGenerateError(), RuntimeError("unknown")]
 )
 def test_what_may_pass_is_worth_another_attempt(error: Exception) -> None:
-    assert type(TODAYS.translate(error)) is EngineStumbled
+    assert type(TODAYS.translate(error)) is TransientEngineError
     assert str(TODAYS.translate(error))
 
 

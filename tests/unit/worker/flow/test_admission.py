@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_worker.flow.admission import Admission, Bounds, Seen
-from dragoman_worker.ports import EngineLimits, EngineReadings
+from dragoman_worker.ports import EngineLimits, EngineStats
 from dragoman_worker.settings import LimitsSettings
 from support.simulated_engine import BLOCK, Engine, Run, texts
 
@@ -26,7 +26,7 @@ def seen(
     tokens: int = 12_000,
     hold_back: bool = True,
 ) -> Seen:
-    return Seen(EngineReadings(running, waiting, usage, preemptions), tokens, hold_back)
+    return Seen(EngineStats(running, waiting, usage, preemptions), tokens, hold_back)
 
 
 def backlog(
@@ -66,8 +66,8 @@ def test_a_reservation_of_all_that_may_be_written_starves_no_short_text() -> Non
 
 def test_an_engine_with_room_for_all_its_sequences_runs_them_all() -> None:
     run = backlog(64, 2000)
-    late = [readings for at, _, _, readings in run.ticks if at > 20]
-    assert min(readings.running for readings in late) >= 55
+    late = [stats for at, _, _, stats in run.ticks if at > 20]
+    assert min(stats.running for stats in late) >= 55
     assert run.engine.preemptions == 0
     assert run.ticks[-1][1] == 77, "and the bound in items is not touched"
 
@@ -78,7 +78,7 @@ def test_never_do_hundreds_wait_inside(tokens: int | None) -> None:
     engine = Engine(512, 800)
     admission = Admission(LimitsSettings(max_engine_tokens=tokens), engine.limits)
     run = Run(engine, texts(3), admission).until(25)
-    waiting = [readings.waiting for at, _, _, readings in run.ticks if at > 10]
+    waiting = [stats.waiting for at, _, _, stats in run.ticks if at > 10]
     margin = 615 - 512
     assert sum(waiting) / len(waiting) <= 1.2 * margin
     if tokens is None:
@@ -96,7 +96,7 @@ def test_texts_that_grow_longer_are_answered_before_long() -> None:
 
 
 def engine_preemptions(run: Run, at: float) -> int:
-    return max(readings.preemptions for when, _, _, readings in run.ticks if when <= at)
+    return max(stats.preemptions for when, _, _, stats in run.ticks if when <= at)
 
 
 @given(
@@ -200,7 +200,7 @@ def test_one_preemption_is_answered_once() -> None:
 def test_what_is_on_its_way_into_the_engine_or_out_is_no_crowd() -> None:
     """A slow event loop has answers that it has not read; fewer items would starve the engine."""
     admission = Admission(LimitsSettings(), ENGINE)
-    on_the_way = EngineReadings(24, 50, 0.1, 0, in_transit=45)
+    on_the_way = EngineStats(24, 50, 0.1, 0, in_transit=45)
     for _ in range(50):
         bounds = admission.steer(Seen(on_the_way, 12_000, tokens_hold_back=False))
         assert bounds.items == 77

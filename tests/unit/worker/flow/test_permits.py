@@ -92,8 +92,8 @@ async def test_lanes_share_by_weight_and_by_tokens_and_jobs_inside_a_lane_in_tur
     permits = Permits(items=1, tokens=100, weights={"interactive": 3, "bulk": 1})
     order: list[str] = []
 
-    async def item(lane: str, line: str, tokens: int) -> None:
-        permit = await permits.acquire(line, tokens, lane=lane)
+    async def item(priority: str, line: str, tokens: int) -> None:
+        permit = await permits.acquire(line, tokens, priority=priority)
         order.append(line)
         permits.release(permit)
 
@@ -115,7 +115,7 @@ async def test_lanes_share_by_weight_and_by_tokens_and_jobs_inside_a_lane_in_tur
 
 async def test_an_idle_lane_leaves_its_share_to_the_others() -> None:
     permits = Permits(items=4, tokens=1_000, weights={"interactive": 1000, "bulk": 1})
-    tasks = [line_up(permits, f"job {number}", lane="bulk") for number in range(8)]
+    tasks = [line_up(permits, f"job {number}", priority="bulk") for number in range(8)]
     await settle()
     assert permits.held_items == 4
     permits.release(tasks[0].result())
@@ -126,9 +126,9 @@ async def test_an_idle_lane_leaves_its_share_to_the_others() -> None:
 
 async def test_a_lane_that_wakes_up_behind_a_backlog_is_the_next_to_enter() -> None:
     permits = Permits(items=2, tokens=1_000, weights={"interactive": 8, "bulk": 1})
-    bulk = [line_up(permits, f"job {number}", 50, lane="bulk") for number in range(300)]
+    bulk = [line_up(permits, f"job {number}", 50, priority="bulk") for number in range(300)]
     await settle()
-    urgent = line_up(permits, "urgent", 400, lane="interactive")
+    urgent = line_up(permits, "urgent", 400, priority="interactive")
     await settle()
     permits.release(bulk[0].result())
     await settle()
@@ -139,8 +139,11 @@ async def test_a_lane_that_wakes_up_behind_a_backlog_is_the_next_to_enter() -> N
 async def test_whoever_is_cancelled_while_waiting_costs_its_lane_nothing() -> None:
     permits = Permits(items=1, tokens=1_000, weights={"a": 1, "b": 1})
     inside = await permits.acquire("x", 1)
-    gone = [line_up(permits, f"gone {number}", 900, lane="a") for number in range(5)]
-    one, other = line_up(permits, "one", 1, lane="a"), line_up(permits, "other", 1, lane="b")
+    gone = [line_up(permits, f"gone {number}", 900, priority="a") for number in range(5)]
+    one, other = (
+        line_up(permits, "one", 1, priority="a"),
+        line_up(permits, "other", 1, priority="b"),
+    )
     await settle()
     for task in gone:
         task.cancel()

@@ -10,7 +10,7 @@ from dragoman_worker.flow.planned_tokens import PlannedTokens
 async def test_a_job_waits_for_room_and_the_first_come_plans_first() -> None:
     planned = PlannedTokens(10)
     planned.enter("a", 10)
-    waiting = [asyncio.create_task(planned.room(name)) for name in ("b", "c")]
+    waiting = [asyncio.create_task(planned.capacity(name)) for name in ("b", "c")]
     await asyncio.sleep(0)
     assert not any(task.done() for task in waiting)
     planned.leave("a", 10)
@@ -25,9 +25,9 @@ async def test_a_job_waits_for_room_and_the_first_come_plans_first() -> None:
 async def test_a_running_job_with_nothing_waiting_plans_whatever_others_hold() -> None:
     planned = PlannedTokens(10)
     planned.enter("a", 100)
-    await asyncio.wait_for(planned.room("b", runs=True), 5)
+    await asyncio.wait_for(planned.capacity("b", runs=True), 5)
     planned.enter("b", 1)
-    second = asyncio.create_task(planned.room("b", runs=True))
+    second = asyncio.create_task(planned.capacity("b", runs=True))
     await asyncio.sleep(0)
     assert not second.done()
     planned.leave("b", 1)
@@ -37,7 +37,7 @@ async def test_a_running_job_with_nothing_waiting_plans_whatever_others_hold() -
 async def test_who_is_cancelled_hands_the_turn_on() -> None:
     planned = PlannedTokens(10)
     planned.enter("a", 10)
-    first, second = (asyncio.create_task(planned.room(name)) for name in ("b", "c"))
+    first, second = (asyncio.create_task(planned.capacity(name)) for name in ("b", "c"))
     await asyncio.sleep(0)
     planned.leave("a", 10)
     first.cancel()

@@ -16,7 +16,7 @@ from dragoman_worker.flow import quarantine as quarantine_module
 from dragoman_worker.flow.permits import Draining, Permits
 from dragoman_worker.flow.quarantine import SMALLEST_COHORT, Quarantine, cohort_size
 from dragoman_worker.stores.memory import MemoryStore
-from support.store_calls import request, result, claim_of
+from support.store_calls import claim_of, request, result
 
 POISON_AFTER = 4
 
@@ -192,13 +192,13 @@ async def test_priority_classes_share_the_engine_inside_a_cohort_too() -> None:
     permits = Permits(items=1, tokens=1_000, weights={"a": 1, "b": 1})
     order: list[str] = []
 
-    async def suspect(lane: str) -> None:
-        async with permits.quarantine(lane, by_itself=False):
-            await asyncio.gather(*(item(lane) for _ in range(3)))
+    async def suspect(priority: str) -> None:
+        async with permits.quarantine(priority, by_itself=False):
+            await asyncio.gather(*(item(priority) for _ in range(3)))
 
-    async def item(lane: str) -> None:
-        permit = await permits.acquire(lane, 1, lane=lane)
-        order.append(lane)
+    async def item(priority: str) -> None:
+        permit = await permits.acquire(priority, 1, priority=priority)
+        order.append(priority)
         await settle()
         permits.release(permit)
 

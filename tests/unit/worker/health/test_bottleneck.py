@@ -19,7 +19,7 @@ from dragoman_worker.health.bottleneck import (
     feed_limit,
     together,
 )
-from dragoman_worker.ports import EngineLimits, EngineReadings
+from dragoman_worker.ports import EngineLimits, EngineStats
 
 LIMITS = EngineLimits(512, 8192, 4096, 700_000, devices=1, full_batch=384)
 
@@ -37,12 +37,12 @@ def moment(
         queued=10_000,
         storing=2,
         stalled=0,
-        in_hand=1_800,
+        in_flight=1_800,
         held=held,
         items=615,
         tokens=840_000,
         tokens_hold_back=False,
-        engine=EngineReadings(running, waiting, usage, 0),
+        engine=EngineStats(running, waiting, usage, 0),
         preempted=0,
         ended=94,
         loop_busy=0.3,
@@ -64,7 +64,7 @@ def limited(seqs: int, **changed: Any) -> EngineLimits:
 
 
 CASES: dict[str, tuple[Moment, EngineLimits, Cause]] = {
-    "nothing to do": (moment(0, 0, 0.0, queued=0, in_hand=0), LIMITS, Cause.QUEUE_EMPTY),
+    "nothing to do": (moment(0, 0, 0.0, queued=0, in_flight=0), LIMITS, Cause.QUEUE_EMPTY),
     "the last few jobs": (moment(30, 0, 0.02, queued=0), LIMITS, Cause.QUEUE_EMPTY),
     "a trickle": (moment(3, 0, 0.01, queued=2), LIMITS, Cause.QUEUE_EMPTY),
     "a queue that does not come in": (moment(40, 0, 0.03), LIMITS, Cause.FEED),
@@ -78,7 +78,7 @@ CASES: dict[str, tuple[Moment, EngineLimits, Cause]] = {
         LIMITS,
         Cause.FEED,
     ),
-    "no broker": (moment(0, 0, 0.0, queued=0, in_hand=0, cut_off=True), LIMITS, Cause.FEED),
+    "no broker": (moment(0, 0, 0.0, queued=0, in_flight=0, cut_off=True), LIMITS, Cause.FEED),
     "16 sequences on a large GPU": (
         moment(15, 4, 0.01, items=20),
         limited(16),
@@ -176,7 +176,7 @@ def test_numbers_of_the_engine_are_those_of_when_it_was_fed() -> None:
     ("changed", "feed"),
     [
         ({}, Feed.FETCH),
-        ({"in_hand": 0, "storing": 0}, Feed.FETCH),
+        ({"in_flight": 0, "storing": 0}, Feed.FETCH),
         ({"loop_busy": 0.95, "storing": 1_700}, Feed.LOOP),
         ({"loop_late_s": 0.4}, Feed.LOOP),
         ({"storing": 1_700}, Feed.STORE),

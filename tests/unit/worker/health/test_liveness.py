@@ -12,14 +12,14 @@ from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.flow.permits import Permits
-from dragoman_worker.health.liveness import FAILS_S, REMEDY_S, watches_of
+from dragoman_worker.health.liveness import FAILS_S, REMEDY_S, liveness_checks
 from dragoman_worker.health.watchdog import Watchdog
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.worker import Worker
 from dragoman_worker.kafka import committer, group_consumer
-from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Room
+from dragoman_worker.ports import Capacity
 from dragoman_worker.process.exit_limits import ENDS_S
 from support.core import Core
 from support.fake_consumer import TOPIC, FakeConsumer
@@ -43,23 +43,23 @@ class Bench:
         self.rebuilds: list[str] = []
         self.ended: list[str] = []
         self.now = 0.0
-        self.source = KafkaSource(
+        self.source = KafkaConsumer(
             KafkaSettings(topics=(TOPIC,)),
             partition_span=100,
             client_id="w1",
             metrics=Metrics(CollectorRegistry()),
         )
         monkeypatch.setattr(self.source, "rebuild", self.rebuilds.append)
-        watches = watches_of(
+        checks = liveness_checks(
             self.worker,
             self.source,
             self.permits,
-            self.core.in_hand,
+            self.core.in_flight,
             self.outages,
             attempt_timeout_s=ATTEMPT_S,
         )
         self.dog = Watchdog(
-            watches, end=lambda why: self.ended.append(str(why)), clock=lambda: self.now
+            checks, end=lambda why: self.ended.append(str(why)), clock=lambda: self.now
         )
 
     async def start(self) -> None:
@@ -122,14 +122,14 @@ async def test_records_that_are_not_delivered_ask_for_a_new_consumer(bench: Benc
 
 async def test_a_full_worker_is_not_asked_why_it_takes_nothing(bench: Bench) -> None:
     bench.consumer.fill(0, 5)
-    bench.worker._hand.enter(TOPIC, 10_000_000)
+    bench.worker._intake.enter(TOPIC, 10_000_000)
     assert bench.run(LONG_S) == []
     assert bench.rebuilds == []
 
 
 async def finish_one(bench: Bench) -> None:
     bench.consumer.fill(0, 1)
-    [delivery] = await bench.source.poll(Room(10))
+    [delivery] = await bench.source.poll(Capacity(10))
     bench.source.complete(delivery)
 
 
@@ -166,14 +166,14 @@ async def test_items_that_come_and_go_alike_are_no_stuck_item(bench: Bench) -> N
 
 async def test_jobs_that_wait_for_redis_are_not_stuck(bench: Bench) -> None:
     await bench.fails("store")
-    bench.core.in_hand.enter(("a1", "f", 0), None)
+    bench.core.in_flight.enter(("a1", "f", 0), None)
     await bench.permits.acquire("a1", 10)
     assert bench.run(2 * LONG_S) == []
     assert bench.ended == []
 
 
 async def test_a_job_that_does_not_end_while_all_servers_answer_is_named(bench: Bench) -> None:
-    bench.core.in_hand.enter(("a1", "f", 0), None)
+    bench.core.in_flight.enter(("a1", "f", 0), None)
     assert bench.run(FAILS_S + 2) == ["jobs being ended"]
     await bench.fails("dead letters")
     assert bench.run(2) == []

@@ -11,13 +11,13 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from dragoman_worker.engines.echo import EchoEngine
-from dragoman_worker.engines.gpu import GpuReading
+from dragoman_worker.engines.gpu import GpuStats
 from dragoman_worker.flow.admission import Admission, steering
 from dragoman_worker.flow.permits import Permits
-from dragoman_worker.health.sampler import Reading
-from dragoman_worker.job.in_flight import InHand, Step
+from dragoman_worker.health.sampler import Sampler
+from dragoman_worker.job.in_flight import JobsInFlight, Step
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import EngineLimits, EngineReadings
+from dragoman_worker.ports import EngineLimits, EngineStats
 from dragoman_worker.settings import EngineSettings, LimitsSettings
 from support.waiting import eventually
 
@@ -28,19 +28,19 @@ class Desk:
     def __init__(self, *, queued: int = 0, lag: int = 0) -> None:
         self.metrics = Metrics(CollectorRegistry())
         self.permits = Permits(items=20, tokens=1_000)
-        self.in_hand = InHand()
+        self.in_flight = JobsInFlight()
         self.engine = EchoEngine(
             EngineSettings(kind="echo", options={"max_num_seqs": 16}),
         )
-        source: Any = SimpleNamespace(
+        consumer: Any = SimpleNamespace(
             cut_off=False,
             queued=lambda: queued,
             lag=lambda: lag,
             lags=lambda: {"jobs": lag},
             commit_age_s=lambda: 0.5,
         )
-        self.reading = Reading(
-            self.metrics, source, self.permits, self.in_hand, self.engine, most_items=20
+        self.reading = Sampler(
+            self.metrics, consumer, self.permits, self.in_flight, self.engine, most_items=20
         )
 
     def page(self) -> list[str]:
@@ -73,7 +73,7 @@ async def test_an_idle_worker_waits_for_jobs() -> None:
 async def test_time_without_work_counts_while_there_is_work() -> None:
     desk = Desk(queued=5_000, lag=5_040)
     for number in range(40):
-        desk.in_hand.enter((f"j{number}", "", 0), None).enter(Step.CLAIM)
+        desk.in_flight.enter((f"j{number}", "", 0), None).enter(Step.CLAIM)
     await told(
         desk,
         'dragoman_bottleneck{cause="feed"} 1.0',
@@ -88,7 +88,7 @@ async def test_gpus_are_read_beside_the_loop_and_closed() -> None:
     desk, closed = Desk(), []
     gpus: Any = SimpleNamespace(
         open=lambda: True,
-        read=lambda: [GpuReading("3", 0.5, 10, 20)],
+        read=lambda: [GpuStats("3", 0.5, 10, 20)],
         close=lambda: closed.append(1),
     )
     task = asyncio.create_task(desk.reading.gpus_forever(gpus))
@@ -112,8 +112,8 @@ async def test_without_a_gpu_nothing_is_read_for_ever() -> None:
 
 async def test_the_permits_follow_the_engine() -> None:
     limits = EngineLimits(64, 2048, 4096, 10_000)
-    crowded = EngineReadings(20, 57, 1.0, 0)
-    engine: Any = SimpleNamespace(limits=limits, readings=lambda: crowded)
+    crowded = EngineStats(20, 57, 1.0, 0)
+    engine: Any = SimpleNamespace(limits=limits, stats=lambda: crowded)
     admission = Admission(LimitsSettings(), limits)
     permits = Permits(items=admission.bounds.items, tokens=admission.bounds.tokens)
     task = asyncio.create_task(steering(admission, permits, engine))

@@ -9,7 +9,13 @@ from collections.abc import Hashable
 
 import pytest
 
-from dragoman_worker.health.watchdog import LONGEST_TICK_S, LoopGuard, Stuck, Watch, Watchdog
+from dragoman_worker.health.watchdog import (
+    LONGEST_TICK_S,
+    LivenessCheck,
+    LoopGuard,
+    Stuck,
+    Watchdog,
+)
 
 
 class Bench:
@@ -20,7 +26,7 @@ class Bench:
         self.sign: Hashable | None = "a"
         self.ended: list[Stuck] = []
         self.remedies = 0
-        watch = Watch("hands", lambda: self.sign, 10.0, 30.0, self._remedy, 5.0)
+        watch = LivenessCheck("hands", lambda: self.sign, 10.0, 30.0, self._remedy, 5.0)
         self.dog = Watchdog([watch], end=self.ended.append, clock=lambda: self.now)
         self.dog.tick()
 
@@ -127,7 +133,8 @@ def test_the_guard_of_a_blocked_loop_tells_where_it_hangs_and_exits() -> None:
     """In a process of its own: it does not survive."""
     program = (
         "import time, threading\n"
-        "from dragoman_worker import log, watchdog\n"
+        "from dragoman_worker import log\n"
+        "from dragoman_worker.health import watchdog\n"
         "from dragoman_worker.settings import LogSettings\n"
         "log.configure(LogSettings(), worker_id='w')\n"
         "guard = watchdog.LoopGuard(blocked_s=0.5)\n"

@@ -7,7 +7,7 @@ import asyncio
 from dragoman_schemas.wire import open_record
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.outcome import Outcome, Released
-from dragoman_worker.ports import Delivery, Room, ClaimReply, ClaimRequest
+from dragoman_worker.ports import Capacity, ClaimReply, ClaimRequest, Delivery
 from dragoman_worker.stores.memory import MemoryStore
 from support.core import Core, record
 
@@ -25,8 +25,8 @@ class ClosingStore(MemoryStore):
 
 
 async def delivered(core: Core) -> Delivery:
-    core.source.append(record())
-    [delivery] = await core.source.poll(Room(1))
+    core.consumer.append(record())
+    [delivery] = await core.consumer.poll(Capacity(1))
     return delivery
 
 

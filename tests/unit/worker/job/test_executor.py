@@ -14,11 +14,11 @@ import pytest
 from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.scripts import Quarantine
 from dragoman_schemas.wire import decode_result, encode_result, open_record
-from dragoman_worker.errors import EngineDead, EngineFailed, UnknownProfile
+from dragoman_worker.errors import EngineDead, PermanentEngineError, UnknownProfile
 from dragoman_worker.flow.permits import Permits
-from dragoman_worker.job.in_flight import JobInHand, JobKey
+from dragoman_worker.job.in_flight import JobInFlight, JobKey
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected, Released
-from dragoman_worker.ports import CancelNotice, Delivery, Room, ClaimReply, ClaimRequest
+from dragoman_worker.ports import CancelNotice, Capacity, ClaimReply, ClaimRequest, Delivery
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.stores.memory import MemoryStore
@@ -33,15 +33,15 @@ async def execute(core: Core, value: bytes | None, **options: Any) -> Outcome:
     _, executor, _ = core.build()
     outcome, held = await executor.execute(await deliver(core, value, **options))
     if held is not None:
-        core.in_hand.leave(held, None)
-    assert len(core.in_hand) == 0
+        core.in_flight.leave(held, None)
+    assert len(core.in_flight) == 0
     assert core.permits.held_items == 0
     return outcome
 
 
 async def deliver(core: Core, value: bytes | None, **options: Any) -> Delivery:
-    core.source.append(value, **options)
-    [delivery] = await core.source.poll(Room(1))
+    core.consumer.append(value, **options)
+    [delivery] = await core.consumer.poll(Capacity(1))
     return delivery
 
 
@@ -101,7 +101,7 @@ async def test_a_job_is_taken_translated_and_completed() -> None:
 
 async def test_a_failed_job_keeps_the_items_that_succeeded() -> None:
     core = Core()
-    core.engine.script("two", EngineFailed("never"))
+    core.engine.script("two", PermanentEngineError("never"))
     outcome = rejected(await execute(core, record(text=["one", "two", "three"])), "engine_failed")
     assert outcome.result is not None
     assert outcome.result.status == "failed"
@@ -149,7 +149,7 @@ async def test_a_job_that_has_ended_is_announced_for_its_document() -> None:
 
 async def test_without_stored_results_the_state_is_known_all_the_same() -> None:
     core = Core(store=MemoryStore(want_results=False))
-    core.engine.script("one two", EngineFailed("never"))
+    core.engine.script("one two", PermanentEngineError("never"))
     await settled(core, await execute(core, record()))
     assert completed(await execute(core, record())).status == "failed"
 
@@ -263,7 +263,7 @@ async def test_a_suspect_whose_partition_went_while_it_waited_is_not_claimed() -
     _, executor, _ = core.build()
     task = asyncio.create_task(executor.execute(await deliver(core, value)))
     await eventually(lambda: core.permits.quarantined, timeout_s=TIMEOUT_S, what="a suspect")
-    core.source.assign()
+    core.consumer.assign()
     core.permits.release(inside)
     outcome, _ = await task
     assert isinstance(outcome, Released)
@@ -434,7 +434,7 @@ async def test_a_cancel_during_the_run_keeps_finished_items_and_frees_the_engine
     task = asyncio.create_task(executor.execute(await deliver(core, record(text=["one", "two"]))))
     await core.inside("two")
     core.store.cancel("a1")
-    assert core.in_hand.cancel(CancelNotice(job_id="a1")) == 1
+    assert core.in_flight.cancel(CancelNotice(job_id="a1")) == 1
     outcome, _ = await task
     result = completed(outcome)
     assert result.status == "cancelled"
@@ -459,7 +459,7 @@ class SlowToClaim(MemoryStore):
 
 async def test_a_cancel_between_the_take_and_the_run_cancels_the_job() -> None:
     core = Core()
-    core.store = SlowToClaim(lambda: core.in_hand.cancel(CancelNotice(job_id="a1")))
+    core.store = SlowToClaim(lambda: core.in_flight.cancel(CancelNotice(job_id="a1")))
     core.engine.hold("one two")
     assert completed(await execute(core, record())).status == "cancelled"
 
@@ -477,7 +477,7 @@ async def test_a_cancelled_document_cancels_its_jobs_before_they_run() -> None:
 
 async def test_a_replay_reopens_a_failed_job_and_finishes_as_that_replay() -> None:
     core = Core()
-    core.engine.script("one two", EngineFailed("never"))
+    core.engine.script("one two", PermanentEngineError("never"))
     await settled(core, await execute(core, record()))
     again = await execute(core, record(), headers=[("dragoman-replay", b"1")])
     await settled(core, again)
@@ -504,13 +504,13 @@ async def test_exact_duplicates_in_hand_cost_one_inference_and_share_its_outcome
     core = Core()
     _, executor, _ = core.build()
     looked_for: list[JobKey] = []
-    find = core.in_hand.find
+    find = core.in_flight.find
 
-    def seen(key: JobKey) -> JobInHand | None:
+    def seen(key: JobKey) -> JobInFlight | None:
         looked_for.append(key)
         return find(key)
 
-    monkeypatch.setattr(core.in_hand, "find", seen)
+    monkeypatch.setattr(core.in_flight, "find", seen)
     released = core.engine.hold("one two")
     tasks = [
         asyncio.create_task(executor.execute(await deliver(core, record()))) for _ in range(100)
@@ -521,7 +521,7 @@ async def test_exact_duplicates_in_hand_cost_one_inference_and_share_its_outcome
     released.set()
     leader, held = await tasks[0]
     assert held is not None
-    core.in_hand.leave(held, completed(leader))
+    core.in_flight.leave(held, completed(leader))
     for outcome, other in await asyncio.gather(*tasks[1:]):
         assert isinstance(outcome, Completed)
         assert (outcome.result, outcome.claim, other) == (completed(leader), None, None)
@@ -538,7 +538,7 @@ async def test_a_duplicate_of_a_job_given_up_is_worked_on_itself() -> None:
     task = asyncio.create_task(executor.execute(duplicate))
     await asyncio.sleep(0)
     assert not task.done()
-    core.in_hand.leave(held, None)
+    core.in_flight.leave(held, None)
     outcome, _ = await task
     assert isinstance(outcome, Completed)
     assert outcome.claim is not None
@@ -571,7 +571,7 @@ async def test_a_job_of_a_partition_that_went_away_is_released_untaken() -> None
     core = Core()
     _, executor, _ = core.build()
     delivery = await deliver(core, record())
-    core.source.revoke()
+    core.consumer.revoke()
     outcome, _ = await executor.execute(delivery)
     assert isinstance(outcome, Released)
     assert core.store.state("a1") is None
@@ -587,7 +587,7 @@ async def test_one_cancelled_by_the_worker_leaves_its_take_to_be_released() -> N
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    [claim] = core.in_hand.claims()
+    [claim] = core.in_flight.claims()
     await core.store.release(claim)
     assert (core.state().status, core.state().claims) == (JobStatus.QUEUED, {})
 
@@ -605,7 +605,7 @@ async def test_a_take_whose_reply_was_lost_can_still_be_released() -> None:
     await eventually(lambda: core.store.state("a1"), timeout_s=TIMEOUT_S, what="the take")
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    [claim] = core.in_hand.claims()
+    [claim] = core.in_flight.claims()
     assert set(core.state().claims) == {claim.nonce}
 
 
@@ -699,7 +699,7 @@ async def test_a_defect_between_plan_and_claim_ends_the_job_under_its_id(
 async def test_a_claim_that_cannot_be_made_is_a_dead_letter(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_worker.job.executor.TakeRequest", _raising(error))
+    monkeypatch.setattr("dragoman_worker.job.executor.ClaimRequest", _raising(error))
     outcome = rejected(await execute(Core(), record()), "internal")
     assert (outcome.job_id, outcome.claim) == ("a1", None)
 
@@ -742,7 +742,7 @@ async def test_no_two_claims_share_a_nonce_even_where_processes_are_forked() -> 
 
     for _ in range(3):
         core = Core(store=Store())
-        core.source.append(record("a1"))
-        core.source.append(record("a2"))
+        core.consumer.append(record("a1"))
+        core.consumer.append(record("a2"))
         await core.run_all()
     assert len(set(claims)) == len(claims) == 6

@@ -13,7 +13,7 @@ async def test_who_comes_second_tells_the_result_that_stands_and_not_its_own() -
     fast.engine.script("one two", Says("DIFFERENT"))
     released = slow.engine.hold("one two")
     for core in (slow, fast):
-        core.source.append(record())
+        core.consumer.append(record())
     async with slow.working():
         await slow.inside("one two")
         await fast.run_all()

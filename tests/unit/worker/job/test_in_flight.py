@@ -8,14 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from dragoman_schemas.results import TranslationResult
-from dragoman_worker.job.in_flight import InHand, JobInHand, Step
+from dragoman_worker.job.in_flight import JobInFlight, JobsInFlight, Step
 from dragoman_worker.ports import CancelNotice, Claim
 
 KEY = ("a1", "f" * 64, 0)
 RESULT = TranslationResult(job_id="a1", status="completed")
 
 
-async def run_for_ever(job: JobInHand, *soon: Callable[[], None]) -> None:
+async def run_for_ever(job: JobInFlight, *soon: Callable[[], None]) -> None:
     """Run a job that only a cancel can end, and call `soon` once it runs."""
     async with asyncio.timeout(None) as scope:
         job.run_in(scope)
@@ -25,55 +25,55 @@ async def run_for_ever(job: JobInHand, *soon: Callable[[], None]) -> None:
 
 
 async def test_a_job_is_found_until_it_is_let_go() -> None:
-    in_hand = InHand()
-    assert in_hand.find(KEY) is None
-    job = in_hand.enter(KEY, None)
-    assert in_hand.find(KEY) is job
-    assert in_hand.find(("a1", "f" * 64, 1)) is None
+    in_flight = JobsInFlight()
+    assert in_flight.find(KEY) is None
+    job = in_flight.enter(KEY, None)
+    assert in_flight.find(KEY) is job
+    assert in_flight.find(("a1", "f" * 64, 1)) is None
     waiting = job.settled()
-    in_hand.leave(job, RESULT)
-    assert (in_hand.find(KEY), len(in_hand)) == (None, 0)
+    in_flight.leave(job, RESULT)
+    assert (in_flight.find(KEY), len(in_flight)) == (None, 0)
     assert await waiting is RESULT
 
 
 async def test_a_job_given_up_tells_whoever_waits_to_work_on_it_itself() -> None:
-    in_hand = InHand()
-    job = in_hand.enter(KEY, None)
+    in_flight = JobsInFlight()
+    job = in_flight.enter(KEY, None)
     waiting = job.settled()
-    in_hand.leave(job, None)
+    in_flight.leave(job, None)
     assert await waiting is None
 
 
 async def test_a_notice_cancels_what_it_names_and_nothing_else() -> None:
-    in_hand = InHand()
-    one = in_hand.enter(KEY, "d1")
-    replay = in_hand.enter(("a1", "f" * 64, 1), "d1")
-    other = in_hand.enter(("a2", "f" * 64, 0), "d1")
-    free = in_hand.enter(("a3", "f" * 64, 0), None)
-    assert in_hand.cancel(CancelNotice(job_id="a1")) == 2
+    in_flight = JobsInFlight()
+    one = in_flight.enter(KEY, "d1")
+    replay = in_flight.enter(("a1", "f" * 64, 1), "d1")
+    other = in_flight.enter(("a2", "f" * 64, 0), "d1")
+    free = in_flight.enter(("a3", "f" * 64, 0), None)
+    assert in_flight.cancel(CancelNotice(job_id="a1")) == 2
     assert [job.cancelled for job in (one, replay, other, free)] == [True, True, False, False]
-    assert in_hand.cancel(CancelNotice(document_id="d1")) == 3
+    assert in_flight.cancel(CancelNotice(document_id="d1")) == 3
     assert other.cancelled
-    assert in_hand.cancel(CancelNotice(job_id="nobody")) == 0
-    assert in_hand.cancel(CancelNotice()) == 0
+    assert in_flight.cancel(CancelNotice(job_id="nobody")) == 0
+    assert in_flight.cancel(CancelNotice()) == 0
     assert not free.cancelled
 
 
 async def test_a_cancel_ends_the_run_that_is_under_way() -> None:
-    job = InHand().enter(KEY, None)
+    job = JobsInFlight().enter(KEY, None)
     with pytest.raises(TimeoutError):
         await run_for_ever(job, job.cancel, job.cancel)
 
 
 async def test_a_cancel_that_came_before_the_run_ends_it_at_once() -> None:
-    job = InHand().enter(KEY, None)
+    job = JobsInFlight().enter(KEY, None)
     job.cancel()
     with pytest.raises(TimeoutError):
         await run_for_ever(job)
 
 
 async def test_a_cancel_after_the_run_comes_too_late() -> None:
-    job = InHand().enter(KEY, None)
+    job = JobsInFlight().enter(KEY, None)
     async with asyncio.timeout(None) as scope:
         job.run_in(scope)
         job.leave_scope()
@@ -83,25 +83,25 @@ async def test_a_cancel_after_the_run_comes_too_late() -> None:
 
 
 async def test_outstanding_claims_are_those_of_jobs_that_have_one() -> None:
-    in_hand = InHand()
-    job = in_hand.enter(KEY, None)
-    in_hand.enter(("a2", "f" * 64, 0), None)
-    assert list(in_hand.claims()) == []
+    in_flight = JobsInFlight()
+    job = in_flight.enter(KEY, None)
+    in_flight.enter(("a2", "f" * 64, 0), None)
+    assert list(in_flight.claims()) == []
     job.claim = Claim(job_id="a1", fingerprint="f" * 64, nonce="n1")
-    assert list(in_hand.claims()) == [job.claim]
+    assert list(in_flight.claims()) == [job.claim]
 
 
 async def test_the_oldest_job_that_waits_for_its_end_tells_how_long() -> None:
-    in_hand = InHand()
-    jobs = [in_hand.enter((f"a{number}", "f", 0), None) for number in range(3)]
+    in_flight = JobsInFlight()
+    jobs = [in_flight.enter((f"a{number}", "f", 0), None) for number in range(3)]
     jobs[0].since -= 1_000  # in the engine, which may take its time
     jobs[0].step = Step.ENGINE
-    assert in_hand.unsettled_s() == 0
+    assert in_flight.unsettled_s() == 0
     for job, waited_s in zip(jobs[1:], (70, 7), strict=True):
         job.enter(Step.SETTLE)
         job.since -= waited_s
-    assert 70 <= in_hand.unsettled_s() < 75
-    in_hand.leave(jobs[1], RESULT)
-    assert 7 <= in_hand.unsettled_s() < 12
-    in_hand.leave(jobs[2], RESULT)
-    assert in_hand.unsettled_s() == 0
+    assert 70 <= in_flight.unsettled_s() < 75
+    in_flight.leave(jobs[1], RESULT)
+    assert 7 <= in_flight.unsettled_s() < 12
+    in_flight.leave(jobs[2], RESULT)
+    assert in_flight.unsettled_s() == 0

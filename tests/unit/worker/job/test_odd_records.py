@@ -105,7 +105,7 @@ def _core(engine: Any, profile: Profile) -> Core:
 async def _worked_off(core: Core, *values: bytes | None) -> Stalls:
     """The longest stall until these records and a bystander behind them are completed."""
     for value in (*values, record("bystander")):
-        core.source.append(value)
+        core.consumer.append(value)
     with seldom_collected():
         return await _watched(core)
 
@@ -113,7 +113,7 @@ async def _worked_off(core: Core, *values: bytes | None) -> Stalls:
 async def _watched(core: Core) -> Stalls:
     async with longest_stall() as stalls, core.working():
         await eventually(
-            lambda: core.source.committed() == core.source.end(),
+            lambda: core.consumer.committed() == core.consumer.end(),
             timeout_s=PATIENCE_S,
             what="every record completed",
         )

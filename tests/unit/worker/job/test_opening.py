@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman_schemas.wire import open_record
-from dragoman_worker.errors import EngineStumbled, Poisoned
+from dragoman_worker.errors import Poisoned, TransientEngineError
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.opening import Openings, journaled
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected, Released
 from dragoman_worker.ports import Delivery
 from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.journal import JOURNAL_SLOTS, Entry, Slots, Stage
-from dragoman_worker.process.parent_link import Seat
+from dragoman_worker.process.parent_link import ReplicaSlot
 from support.core import Core, record
 from support.waiting import eventually
 
@@ -208,10 +208,10 @@ async def outcome_of(core: Core, value: bytes, *entries: Entry) -> Outcome:
     _, executor, _ = core.build()
     executor._openings = Openings(slots(4), slots(4, *entries))
     one = Delivery("dragoman.jobs", 0, 0, 1, None, value, (), 5)
-    core.source.append(value)
+    core.consumer.append(value)
     outcome, held = await executor.execute(one)
     if held is not None:
-        core.in_hand.leave(held, None)
+        core.in_flight.leave(held, None)
     return outcome
 
 
@@ -248,16 +248,18 @@ async def test_a_suspect_is_opened_with_nobody_in_the_engine() -> None:
     values = [record("a1", "in the engine"), record("a2", "odd")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:
-        core.source.append(value)
+        core.consumer.append(value)
     first = asyncio.create_task(executor.execute(records[0]))
     await core.inside("in the engine")
     suspected = asyncio.create_task(executor.execute(records[1]))
     await turns()
-    assert core.in_hand.find(("a2", open_record(values[1]).fingerprint, 0)) is None, "not read yet"
+    assert core.in_flight.find(("a2", open_record(values[1]).fingerprint, 0)) is None, (
+        "not read yet"
+    )
     held.set()
     _, settled = await asyncio.wait_for(first, 10)
     assert settled is not None
-    core.in_hand.leave(settled, None)
+    core.in_flight.leave(settled, None)
     outcome, _ = await asyncio.wait_for(suspected, 10)
     assert isinstance(outcome, Completed)
 
@@ -270,13 +272,15 @@ async def test_a_suspect_is_opened_once_every_claim_is_settled() -> None:
     values = [record("a1"), record("a2")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:
-        core.source.append(value)
+        core.consumer.append(value)
     _, unsettled = await executor.execute(records[0])
     assert unsettled is not None
     suspected = asyncio.create_task(executor.execute(records[1]))
     await turns()
-    assert core.in_hand.find(("a2", open_record(values[1]).fingerprint, 0)) is None, "not read yet"
-    core.in_hand.leave(unsettled, None)
+    assert core.in_flight.find(("a2", open_record(values[1]).fingerprint, 0)) is None, (
+        "not read yet"
+    )
+    core.in_flight.leave(unsettled, None)
     outcome, _ = await asyncio.wait_for(suspected, 10)
     assert isinstance(outcome, Completed)
 
@@ -288,13 +292,13 @@ async def test_a_job_that_runs_goes_on_while_a_suspect_waits_for_its_end(text: A
     inside = "one" if isinstance(text, list) else text
     held = asyncio.Event()
     core.engine.script("one", held)
-    core.engine.script("asked again", held, EngineStumbled("not now"))
+    core.engine.script("asked again", held, TransientEngineError("not now"))
     _, executor, worker = core.build()
     executor._openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
     values = [record("a1", text), record("a2"), record("a3")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:
-        core.source.append(value)
+        core.consumer.append(value)
     first = asyncio.create_task(worker._work(records[0]))
     await core.inside(inside)
     others = [asyncio.create_task(worker._work(each)) for each in records[1:]]
@@ -312,7 +316,7 @@ async def test_a_suspect_does_not_wait_for_claims_that_came_after_its_turn() -> 
     values = [record("a1"), record("a2", " "), record("a3")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:
-        core.source.append(value)
+        core.consumer.append(value)
     _, before = await executor.execute(records[0])
     assert before is not None
     suspected = asyncio.create_task(executor.execute(records[2]))
@@ -320,10 +324,10 @@ async def test_a_suspect_does_not_wait_for_claims_that_came_after_its_turn() -> 
     _, later = await executor.execute(records[1])
     assert later is not None
     assert later.claim is not None
-    core.in_hand.leave(before, None)
+    core.in_flight.leave(before, None)
     key = ("a3", open_record(values[2]).fingerprint, 0)
-    await eventually(lambda: core.in_hand.find(key), timeout_s=10, what="the suspect is read")
-    core.in_hand.leave(later, None)
+    await eventually(lambda: core.in_flight.find(key), timeout_s=10, what="the suspect is read")
+    core.in_flight.leave(later, None)
     outcome, _ = await asyncio.wait_for(suspected, 10)
     assert isinstance(outcome, Completed)
 
@@ -341,8 +345,8 @@ async def test_a_suspect_that_waits_when_the_worker_drains_is_released() -> None
 async def test_a_replica_without_room_for_a_journal_opens_records_all_the_same(
     tmp_path: Any,
 ) -> None:
-    tether: Any = None
-    openings = journaled(Seat(0, tmp_path / "gone" / "0.sock", tether), poison_after=4)
+    parent_link: Any = None
+    openings = journaled(ReplicaSlot(0, tmp_path / "gone" / "0.sock", parent_link), poison_after=4)
     async with openings.of(delivery()).at(Stage.READING):
         pass
 
@@ -353,8 +357,8 @@ async def test_a_replica_knows_what_died_before_it_and_while_it_runs(tmp_path: A
             crashes.forget(name)
 
     crashes = Crashes(tmp_path)
-    tether: Any = Line()
-    openings = journaled(Seat(0, tmp_path / "0.sock", tether), poison_after=4)
+    parent_link: Any = Line()
+    openings = journaled(ReplicaSlot(0, tmp_path / "0.sock", parent_link), poison_after=4)
     other = Slots.create(tmp_path / "1.journal", JOURNAL_SLOTS)
     other.put(5, suspect(3))
     crashes.replica_ended(1, lambda _: None)

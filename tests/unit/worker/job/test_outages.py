@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from dragoman_worker.errors import EngineStumbled, Halt, Unavailable
+from dragoman_worker.errors import Halt, TransientEngineError, Unavailable
 from dragoman_worker.job.outages import MAX_PAUSE_S, STORE, Outages
 from dragoman_worker.job.retry import RetryPolicy
 from support.waiting import eventually
@@ -49,7 +49,7 @@ async def test_an_outage_inside_an_attempt_consumes_no_attempt() -> None:
     assert (generated, len(calls)) == ([1], 6)
 
 
-@pytest.mark.parametrize("error", [EngineStumbled("no"), Halt("no"), ValueError("no")])
+@pytest.mark.parametrize("error", [TransientEngineError("no"), Halt("no"), ValueError("no")])
 async def test_an_outage_is_the_only_thing_waited_out(error: Exception) -> None:
     call, _ = failing(Unavailable(), error, "never")
     with pytest.raises(type(error), match="no"):

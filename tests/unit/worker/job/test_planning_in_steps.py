@@ -12,7 +12,7 @@ from support.waiting import eventually
 async def test_only_what_may_soon_enter_is_planned() -> None:
     core = Core(permits=Permits(items=1, tokens=100_000), max_planned_tokens=200)
     held = core.engine.hold("item 0")
-    core.source.append(record(text=[f"item {number}" for number in range(100)]))
+    core.consumer.append(record(text=[f"item {number}" for number in range(100)]))
     async with core.working():
         await core.inside("item 0")
         await eventually(lambda: core.permits.waiting > 0, timeout_s=TIMEOUT_S, what="some wait")
@@ -45,7 +45,7 @@ async def test_a_job_over_its_budget_is_too_long_and_told_which_field_costs(
     fields: dict[str, object], named: str
 ) -> None:
     core = Core(plan_budget_s=-1.0)
-    core.source.append(record(**fields))  # type: ignore[arg-type]
+    core.consumer.append(record(**fields))  # type: ignore[arg-type]
     await core.run_all()
     result = core.state().result
     assert result is not None

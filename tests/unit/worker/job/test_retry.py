@@ -7,7 +7,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from dragoman_worker.errors import EngineFailed, EngineStumbled, Halt, JobError, Unavailable
+from dragoman_worker.errors import (
+    Halt,
+    JobError,
+    PermanentEngineError,
+    TransientEngineError,
+    Unavailable,
+)
 from dragoman_worker.job.retry import RetryPolicy
 from support.waiting import eventually
 
@@ -36,27 +42,27 @@ async def test_a_success_needs_one_attempt() -> None:
 
 
 async def test_attempts_are_counted_from_one_until_one_succeeds() -> None:
-    attempt, numbers = failing(EngineStumbled(), EngineStumbled(), "ok")
+    attempt, numbers = failing(TransientEngineError(), TransientEngineError(), "ok")
     assert await AT_ONCE.run(attempt) == "ok"
     assert numbers == [1, 2, 3]
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 3, 5])
 async def test_the_last_error_is_raised_when_the_attempts_are_used_up(attempts: int) -> None:
-    attempt, numbers = failing(*(EngineStumbled(str(number)) for number in range(1, 10)))
-    with pytest.raises(EngineStumbled, match=str(attempts)):
+    attempt, numbers = failing(*(TransientEngineError(str(number)) for number in range(1, 10)))
+    with pytest.raises(TransientEngineError, match=str(attempts)):
         await RetryPolicy(attempts=attempts, initial_s=0, max_s=0).run(attempt)
     assert numbers == list(range(1, attempts + 1))
 
 
 @pytest.mark.parametrize(
-    "error", [EngineFailed("no"), Halt("no"), Unavailable("no"), ValueError("no")]
+    "error", [PermanentEngineError("no"), Halt("no"), Unavailable("no"), ValueError("no")]
 )
 @pytest.mark.parametrize("before", [0, 1])
 async def test_whatever_asking_again_does_not_help_is_raised_at_once(
     error: Exception, before: int
 ) -> None:
-    attempt, numbers = failing(*(EngineStumbled() for _ in range(before)), error, "never")
+    attempt, numbers = failing(*(TransientEngineError() for _ in range(before)), error, "never")
     with pytest.raises(type(error), match="no"):
         await AT_ONCE.run(attempt)
     assert len(numbers) == before + 1
@@ -64,14 +70,16 @@ async def test_whatever_asking_again_does_not_help_is_raised_at_once(
 
 @pytest.mark.parametrize("before", [0, 1])
 async def test_a_cancellation_passes_through(before: int) -> None:
-    attempt, numbers = failing(*(EngineStumbled() for _ in range(before)), asyncio.CancelledError())
+    attempt, numbers = failing(
+        *(TransientEngineError() for _ in range(before)), asyncio.CancelledError()
+    )
     with pytest.raises(asyncio.CancelledError):
         await AT_ONCE.run(attempt)
     assert len(numbers) == before + 1
 
 
 async def test_a_cancellation_during_the_back_off_ends_it() -> None:
-    attempt, numbers = failing(EngineStumbled(), "never")
+    attempt, numbers = failing(TransientEngineError(), "never")
     task = asyncio.create_task(RetryPolicy(attempts=3, initial_s=3_600, max_s=3_600).run(attempt))
     await eventually(lambda: numbers, timeout_s=5, what="the first attempt")
     task.cancel()
@@ -86,7 +94,7 @@ async def test_back_offs_grow_with_full_jitter_up_to_their_bound(
 ) -> None:
     policy = RetryPolicy(attempts=6, initial_s=initial_s, max_s=5.0)
     for _ in range(200):
-        attempt, _ = failing(*(EngineStumbled() for _ in range(6)))
+        attempt, _ = failing(*(TransientEngineError() for _ in range(6)))
         with pytest.raises(JobError):
             await policy.run(attempt)
     rounds = [sleeps[start : start + 5] for start in range(0, len(sleeps), 5)]

@@ -6,10 +6,10 @@ import pytest
 
 from dragoman_schemas.results import JobStatus
 from dragoman_schemas.wire import open_record
-from dragoman_worker.errors import Conflict, EngineFailed, Unavailable
+from dragoman_worker.errors import Conflict, PermanentEngineError, Unavailable
 from dragoman_worker.stores.memory import JobState, MemoryStore
 from support.core import Core, record
-from support.store_calls import request, result, claim_of
+from support.store_calls import claim_of, request, result
 from support.traced import traced
 
 DOCUMENT = {"document_id": "d1", "index": 3, "total": 9}
@@ -19,11 +19,11 @@ async def test_event_bitmaps_results_and_duplicates_are_told_the_result_that_sta
     """Another worker failed the job first; ours completes it, and is refused."""
     ours = Core(worker_id="ours")
     theirs = Core(worker_id="theirs", store=ours.store)
-    theirs.engine.script("one two", EngineFailed("never"))
+    theirs.engine.script("one two", PermanentEngineError("never"))
     released = ours.engine.hold("one two")
     for _ in range(3):  # two exact duplicates wait for the first
-        ours.source.append(record(document=DOCUMENT))
-    theirs.source.append(record(document=DOCUMENT))
+        ours.consumer.append(record(document=DOCUMENT))
+    theirs.consumer.append(record(document=DOCUMENT))
     async with ours.working():
         await ours.inside("one two")
         await theirs.run_all()
@@ -42,7 +42,7 @@ async def test_an_id_that_ran_out_and_was_used_again_is_a_conflict() -> None:
     now = [1_000.0]
     core = Core(store=MemoryStore(live_ttl_s=60, clock=lambda: now[0]))
     released = core.engine.hold("one two")
-    core.source.append(record(document=DOCUMENT))
+    core.consumer.append(record(document=DOCUMENT))
     async with core.working():
         await core.inside("one two")
         now[0] += 61
@@ -61,13 +61,13 @@ async def test_a_failed_job_whose_id_was_used_again_has_its_one_dead_letter() ->
     now = [1_000.0]
     core = Core(store=MemoryStore(live_ttl_s=60, clock=lambda: now[0]))
     held = core.engine.hold("one two")
-    core.source.append(record())
+    core.consumer.append(record())
     async with core.working():
         await core.inside("one two")
-        core.engine.script("one two", EngineFailed("never"))
+        core.engine.script("one two", PermanentEngineError("never"))
         now[0] += 61
         await core.store.claim(request(fingerprint="0" * 64))
-        core.engine.script("one two", EngineFailed("never"))
+        core.engine.script("one two", PermanentEngineError("never"))
         held.set()
         await core.all_completed()
     assert len(core.dead_letters.letters) == 1
@@ -90,7 +90,7 @@ async def test_a_failed_job_whose_id_was_used_again_has_its_one_dead_letter() ->
 async def test_a_place_in_a_document_beyond_the_bounds_sets_no_bit(document: object) -> None:
     """Bit 9,999,999 of a fresh document keeps 2.5 MB in Redis for a week."""
     core = Core()
-    core.source.append(record(document=document))
+    core.consumer.append(record(document=document))
     await core.run_all()
     assert [letter.code for letter in core.dead_letters.letters] == ["invalid_job"]
     assert core.store.documents == {}
@@ -99,7 +99,7 @@ async def test_a_place_in_a_document_beyond_the_bounds_sets_no_bit(document: obj
 async def test_a_run_that_a_replay_has_overtaken_tells_nothing() -> None:
     core = Core()
     released = core.engine.hold("one two")
-    core.source.append(record())
+    core.consumer.append(record())
     async with core.working():
         await core.inside("one two")
         fingerprint = open_record(record()).fingerprint
@@ -116,7 +116,7 @@ async def test_an_end_that_another_wrote_is_confirmed_before_the_offset_moves() 
     core.store.stub("a1")
     core.store.cancel("a1")
     diary.fail("confirm", *[Unavailable("too few servers confirmed")] * 3)
-    core.source.append(record())
+    core.consumer.append(record())
     await core.run_all()
     assert diary.steps == ["claim", "confirm", "announce", "result", "complete"]
     assert not diary.failures["confirm"]
@@ -124,11 +124,11 @@ async def test_an_end_that_another_wrote_is_confirmed_before_the_offset_moves() 
 
 async def test_a_done_job_whose_key_became_something_else_is_a_conflict() -> None:
     core, diary = traced()
-    core.source.append(record())
+    core.consumer.append(record())
     await core.run_all()
     core.restart()
     diary.fail("confirm", Conflict("the key holds something that is no job"))
-    core.source.append(record())
+    core.consumer.append(record())
     await core.run_all()
     assert [letter.code for letter in core.dead_letters.letters] == ["conflict"]
 
@@ -137,7 +137,7 @@ async def test_a_terminal_key_without_a_result_counts_as_its_status() -> None:
     """A canceller in another language wrote the status alone."""
     core = Core()
     released = core.engine.hold("one two")
-    core.source.append(record(document=DOCUMENT))
+    core.consumer.append(record(document=DOCUMENT))
     async with core.working():
         await core.inside("one two")
         state: JobState = core.state()

@@ -18,8 +18,8 @@ from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.errors import (
     Cancelled,
     EngineDead,
-    EngineFailed,
-    EngineStumbled,
+    PermanentEngineError,
+    TransientEngineError,
     UnknownGlossary,
     UnknownProfile,
 )
@@ -121,19 +121,19 @@ async def test_only_stop_is_success(reason: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "stumble",
+    "last_error",
     [
         Says("ONE", "length"),
         Says("ONE", "abort"),
         Says("ONE", "error"),
         Says("ONE", "repetition"),
         Says("   "),
-        EngineStumbled("not now"),
+        TransientEngineError("not now"),
     ],
 )
-async def test_a_stumble_is_asked_for_again(stumble: Any) -> None:
+async def test_a_stumble_is_asked_for_again(last_error: Any) -> None:
     core = Core()
-    core.engine.script("one", stumble)
+    core.engine.script("one", last_error)
     plan = await run(core, "one")
     [item] = plan.results()
     assert (item.text, item.error, item.attempts, item.finish_reason) == ("ONE", None, 2, "stop")
@@ -142,7 +142,7 @@ async def test_a_stumble_is_asked_for_again(stumble: Any) -> None:
 
 async def test_what_would_fail_again_is_not_asked_for_again() -> None:
     core = Core()
-    core.engine.script("one", EngineFailed("never"))
+    core.engine.script("one", PermanentEngineError("never"))
     plan = await run(core, ["one", "two"])
     first, second = plan.results()
     assert first.error is not None
@@ -181,10 +181,10 @@ async def test_a_text_cut_off_at_the_jobs_own_limit_is_not_retryable() -> None:
     assert not failure.retryable
 
 
-@pytest.mark.parametrize("stumble", [Says("ONE ONE ONE", "repetition"), Says("")])
-async def test_after_a_loop_or_nothing_it_is_asked_otherwise(stumble: Says) -> None:
+@pytest.mark.parametrize("last_error", [Says("ONE ONE ONE", "repetition"), Says("")])
+async def test_after_a_loop_or_nothing_it_is_asked_otherwise(last_error: Says) -> None:
     core = Core()
-    core.engine.script("one", stumble)
+    core.engine.script("one", last_error)
     await run(core, "one")
     first, second = (request.decoding for request in core.engine.requests)
     assert first != second
@@ -203,7 +203,7 @@ async def test_usage_is_summed_over_attempts() -> None:
 
 async def test_retries_are_counted_by_code() -> None:
     core = Core()
-    core.engine.script("one", *[EngineStumbled("not now")] * 2)
+    core.engine.script("one", *[TransientEngineError("not now")] * 2)
     await run(core, "one")
     count = core.metrics.registry.get_sample_value
     assert count("dragoman_retries_total", {"code": "engine_failed"}) == 2
@@ -242,7 +242,7 @@ async def test_a_permit_covers_prompt_and_longest_answer() -> None:
 
 async def test_while_it_waits_to_try_again_an_item_holds_no_permit() -> None:
     core = Core(retry=replace(Core().retry, initial_s=3_600, max_s=3_600))
-    core.engine.script("one", EngineStumbled("not now"))
+    core.engine.script("one", TransientEngineError("not now"))
     task = asyncio.create_task(run(core, "one"))
     await eventually(
         lambda: core.engine.asked("one") == 1 and not core.engine.inside,
@@ -296,7 +296,7 @@ async def test_the_engine_s_death_is_not_hidden_by_a_defect_beside_it() -> None:
 async def test_a_cut_keeps_what_was_done_and_says_why_the_rest_is_not() -> None:
     core = Core()
     core.engine.hold("two")
-    core.engine.script("three", *[EngineStumbled("not now")] * 3)
+    core.engine.script("three", *[TransientEngineError("not now")] * 3)
     translate = translator(core)
     plan = translate.plan(job(["one", "two", ""]))
     task = asyncio.create_task(translate.run(plan))
@@ -312,7 +312,7 @@ async def test_a_cut_keeps_what_was_done_and_says_why_the_rest_is_not() -> None:
 
 async def test_an_item_cut_between_two_attempts_was_cancelled_not_failed() -> None:
     core = Core(retry=replace(Core().retry, initial_s=3_600, max_s=3_600))
-    core.engine.script("one", EngineStumbled("not now"))
+    core.engine.script("one", TransientEngineError("not now"))
     translate = translator(core)
     plan = translate.plan(job("one"))
     task = asyncio.create_task(translate.run(plan))
@@ -474,7 +474,7 @@ async def test_warnings_of_any_piece_are_kept() -> None:
 
 async def test_one_piece_that_fails_fails_its_item() -> None:
     core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=1)))
-    core.engine.script("Four five six.", EngineFailed("never"))
+    core.engine.script("Four five six.", PermanentEngineError("never"))
     plan = await run(core, "One two three. Four five six.")
     [item] = plan.results()
     assert item.text is None

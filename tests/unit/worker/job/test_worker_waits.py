@@ -15,8 +15,8 @@ from dragoman_worker.job import worker as worker_module
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.kafka import resyncs
-from dragoman_worker.kafka.memory import MemorySource
-from dragoman_worker.ports import Delivery, Room, Claim
+from dragoman_worker.kafka.memory import MemoryConsumer
+from dragoman_worker.ports import Capacity, Claim, Delivery
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.stores.memory import MemoryStore
 from support.core import TIMEOUT_S, Core, record
@@ -27,16 +27,16 @@ LONGEST_WAIT_S = 30.0
 """Somebody who waits for a mended service waits this much longer at most."""
 
 
-class CountedSource(MemorySource):
+class CountedSource(MemoryConsumer):
     """Counts its polls, by whether they had capacity."""
 
     def __init__(self) -> None:
         super().__init__(poll_s=0.01)
         self.polls = {True: 0, False: 0}
 
-    async def poll(self, room: Room) -> Sequence[Delivery]:
-        self.polls[room.jobs > 0] += 1
-        return await super().poll(room)
+    async def poll(self, capacity: Capacity) -> Sequence[Delivery]:
+        self.polls[capacity.jobs > 0] += 1
+        return await super().poll(capacity)
 
 
 class GatedStore(MemoryStore):
@@ -57,31 +57,31 @@ class GatedStore(MemoryStore):
 
 
 async def test_a_full_worker_does_not_poll_in_a_busy_loop() -> None:
-    source = CountedSource()
-    core = Core(source=source, max_in_flight_jobs=1)
+    consumer = CountedSource()
+    core = Core(consumer=consumer, max_in_flight_jobs=1)
     released = core.engine.hold("one two")
-    source.append(record())
+    consumer.append(record())
     async with core.working():
         await core.inside("one two")
-        polled = source.polls[False]
+        polled = consumer.polls[False]
         for _ in range(1_000):  # turns of the loop, whatever time they take
             await asyncio.sleep(0)
-        assert source.polls[False] - polled < 100
+        assert consumer.polls[False] - polled < 100
         released.set()
         await core.all_completed()
 
 
 async def test_a_drain_polls_for_as_long_as_it_lasts() -> None:
-    source = CountedSource()
-    core = Core(source=source)
+    consumer = CountedSource()
+    core = Core(consumer=consumer)
     released = core.engine.hold("one two")
-    source.append(record())
+    consumer.append(record())
     async with core.working() as worker:
         await core.inside("one two")
         worker.stop()
-        polled = source.polls[False]
+        polled = consumer.polls[False]
         await eventually(
-            lambda: source.polls[False] > polled + 1, timeout_s=TIMEOUT_S, what="two polls"
+            lambda: consumer.polls[False] > polled + 1, timeout_s=TIMEOUT_S, what="two polls"
         )
         released.set()
     assert core.state().status is JobStatus.COMPLETED
@@ -93,11 +93,11 @@ async def test_a_drain_polls_for_as_long_as_it_lasts() -> None:
 async def test_a_cancel_during_the_finish_comes_too_late_and_breaks_nothing() -> None:
     store = GatedStore()
     core = Core(store=store)
-    core.source.append(record())
+    core.consumer.append(record())
     async with core.working() as worker:
         await eventually(lambda: store.listening, timeout_s=TIMEOUT_S, what="a listener")
         await eventually(lambda: store.finishing, timeout_s=TIMEOUT_S, what="the finish")
-        [job] = core.in_hand._by_key.values()
+        [job] = core.in_flight._by_key.values()
         assert not job.running
         core.store.cancel("a1")
         await eventually(lambda: job.cancelled, timeout_s=TIMEOUT_S, what="the cancel")
@@ -110,7 +110,7 @@ async def test_a_cancel_during_the_finish_comes_too_late_and_breaks_nothing() ->
 async def test_a_halt_lets_nobody_into_the_engine_any_more() -> None:
     core = Core()
     core.engine.hold("one two")
-    core.source.append(record())
+    core.consumer.append(record())
 
     async def work() -> None:
         async with core.working() as worker:
@@ -127,7 +127,7 @@ async def test_a_stop_without_redis_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(worker_module, "RELEASE_WITHIN_S", 0.05)
     core, diary = traced(grace_s=0.0)
     core.engine.hold("one two")
-    core.source.append(record())
+    core.consumer.append(record())
     diary.fail("release", *[Unavailable("away")] * 10_000)
     async with core.working():
         await core.inside("one two")
@@ -185,7 +185,7 @@ async def test_a_record_of_any_timestamp_is_claimed_and_done(
 ) -> None:
     core = Core()
     monkeypatch.setattr("time.time_ns", lambda: ms * 1_000_000)
-    core.source.append(record())
+    core.consumer.append(record())
     monkeypatch.undo()
     await core.run_all()
     assert core.state().status is JobStatus.COMPLETED

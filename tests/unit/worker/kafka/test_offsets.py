@@ -18,9 +18,9 @@ class OffsetsAgainstAnOracle(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.offsets = PartitionOffsets(epoch=1, base=BASE)
+        self.offsets = PartitionOffsets(generation=1, base=BASE)
         self.delivered: dict[int, bool] = {}
-        self.last_watermark = BASE
+        self.last_commit_offset = BASE
 
     @property
     def next_offset(self) -> int:
@@ -59,14 +59,14 @@ class OffsetsAgainstAnOracle(RuleBasedStateMachine):
     def agrees(self) -> None:
         unfinished = [offset for offset, finished in self.delivered.items() if not finished]
         assert self.offsets.next_offset == self.next_offset
-        assert self.offsets.watermark == min(unfinished, default=self.next_offset)
+        assert self.offsets.commit_offset == min(unfinished, default=self.next_offset)
         assert self.offsets.unfinished == len(unfinished)
-        assert self.offsets.span == self.next_offset - self.offsets.watermark
+        assert self.offsets.span == self.next_offset - self.offsets.commit_offset
 
     @invariant()
     def never_falls(self) -> None:
-        assert self.offsets.watermark >= self.last_watermark
-        self.last_watermark = self.offsets.watermark
+        assert self.offsets.commit_offset >= self.last_commit_offset
+        self.last_commit_offset = self.offsets.commit_offset
 
 
 OffsetsAgainstAnOracle.TestCase.settings = settings(
@@ -76,21 +76,21 @@ TestOffsets = OffsetsAgainstAnOracle.TestCase
 
 
 def test_completing_inside_a_gap_moves_nothing() -> None:
-    offsets = PartitionOffsets(epoch=1, base=0)
+    offsets = PartitionOffsets(generation=1, base=0)
     for offset in (0, 5):
         offsets.begin(offset)
     offsets.complete(3)
-    assert offsets.watermark == 0
+    assert offsets.commit_offset == 0
     offsets.complete(0)
-    assert offsets.watermark == 5
+    assert offsets.commit_offset == 5
 
 
 def test_the_watermark_passes_the_gaps_of_compaction() -> None:
-    offsets = PartitionOffsets(epoch=1, base=0)
+    offsets = PartitionOffsets(generation=1, base=0)
     for offset in (2, 7, 40):
         offsets.begin(offset)
     offsets.complete(2)
-    assert offsets.watermark == 7
+    assert offsets.commit_offset == 7
     offsets.complete(40)
     offsets.complete(7)
-    assert offsets.watermark == 41
+    assert offsets.commit_offset == 41

@@ -34,7 +34,7 @@ class Topic:
 
 def delivery(value: bytes | None = b"{}", **more: Any) -> Delivery:
     given: dict[str, Any] = {"key": b"k", "headers": (), "timestamp_ms": 7, **more}
-    return Delivery(topic="t", partition=1, offset=2, epoch=1, value=value, **given)
+    return Delivery(topic="t", partition=1, offset=2, generation=1, value=value, **given)
 
 
 async def letter(topic: Topic, record: Delivery, message: str = "why") -> Sent:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from dragoman_worker.process import restarts as keeper
+from dragoman_worker.process import restarts as restarter
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exit_limits import ENDS_S, HALT_WITHIN_S
 from dragoman_worker.process.probes import Answer
-from dragoman_worker.process.restarts import Keeper, Shared
+from dragoman_worker.process.restarts import ReplicaRestarter, Shared
 
 
 async def test_a_clock_that_jumps_between_two_looks_is_one_look_of_silence(
@@ -31,8 +31,8 @@ async def test_a_clock_that_jumps_between_two_looks_is_one_look_of_silence(
         return Answer()
 
     hours = count(step=3_600.0)
-    monkeypatch.setattr(keeper, "ask", deaf)
-    monkeypatch.setattr(keeper, "time", SimpleNamespace(monotonic=lambda: next(hours)))
+    monkeypatch.setattr(restarter, "ask", deaf)
+    monkeypatch.setattr(restarter, "time", SimpleNamespace(monotonic=lambda: next(hours)))
     replica = ready_replica()
     await asyncio.wait_for(a_keeper(tmp_path)._watch(replica), 30)
     assert replica.killed.is_set()
@@ -82,7 +82,7 @@ async def test_a_replica_has_recovered_once_it_settled_a_job_or_was_ready_for_a_
         replica.settled.set()
     keeping._ready_at = 100.0
     now = SimpleNamespace(monotonic=lambda: 100.0 + ready_s)
-    monkeypatch.setattr(keeper, "time", now)
+    monkeypatch.setattr(restarter, "time", now)
     assert keeping._has_recovered(replica) is waits_anew
 
 
@@ -109,8 +109,8 @@ async def looked_at(
         looks.append(now)
         return answer(now)
 
-    monkeypatch.setattr(keeper, "ask", asked)
-    monkeypatch.setattr(keeper, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(restarter, "ask", asked)
+    monkeypatch.setattr(restarter, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(asyncio, "sleep", passes)
     await a_keeper(folder)._watch(ready_replica())
     return now
@@ -122,11 +122,11 @@ def ready_replica() -> Any:
     return SimpleNamespace(ready=ready, settled=settled, kill=killed.set, killed=killed)
 
 
-def a_keeper(folder: Path) -> Keeper:
-    nursery: Any = SimpleNamespace(socket=lambda _: Path("0.sock"))
-    return Keeper(
+def a_keeper(folder: Path) -> ReplicaRestarter:
+    children: Any = SimpleNamespace(socket=lambda _: Path("0.sock"))
+    return ReplicaRestarter(
         0,
-        nursery=nursery,
+        children=children,
         shared=Shared(),
         backoff=Backoff(),
         crashes=Crashes(folder),

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_worker.process.runtime_dir import NoFolder, run_folder
+from dragoman_worker.process.runtime_dir import NoFolder, runtime_directory
 
-_HOLD = "from dragoman_worker.process.runtime_dir import run_folder as f\n"
+_HOLD = "from dragoman_worker.process.runtime_dir import runtime_directory as f\n"
 _HOLD += "with f() as folder:\n (folder / '0.sock').touch(); print(folder, flush=True); input()"
 
 
@@ -32,7 +32,7 @@ def age(folder: Path) -> None:
 
 
 def test_a_run_that_ends_leaves_nothing(place: Path) -> None:
-    with run_folder() as folder:
+    with runtime_directory() as folder:
         (folder / "0.sock").touch()
         assert folder.parent == place
     assert list(place.iterdir()) == []
@@ -50,13 +50,13 @@ def test_what_a_killed_run_left_goes_with_the_next_start_and_what_a_living_one_h
             assert other.stdout is not None
             theirs = Path(other.stdout.readline().strip())
             age(theirs)
-            with run_folder() as ours:
+            with runtime_directory() as ours:
                 assert {*place.iterdir()} == {ours, theirs}
                 assert (theirs / "0.sock").exists()
         finally:
             other.kill()
     assert theirs.exists(), "killed: it could not clean up"
-    with run_folder() as ours:
+    with runtime_directory() as ours:
         assert [*place.iterdir()] == [ours]
 
 
@@ -65,7 +65,7 @@ def test_a_folder_that_is_about_to_be_locked_and_one_of_another_name_stay(place:
     for folder in (young, foreign):
         folder.mkdir()
     age(foreign)
-    with run_folder() as ours:
+    with runtime_directory() as ours:
         assert {*place.iterdir()} == {ours, young, foreign}
 
 
@@ -75,7 +75,7 @@ def test_a_long_way_to_temporary_files_is_not_taken(
     far = place / ("x" * 90)
     far.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(far))
-    with run_folder() as folder:
+    with runtime_directory() as folder:
         assert len(str(folder / "10.sock")) <= 103
 
 
@@ -86,10 +86,10 @@ def test_without_a_temporary_directory_the_way_out_is_named(
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
 
     monkeypatch.setattr(tempfile, "gettempdir", none)
-    with pytest.raises(NoFolder, match=r"No usable.*TMPDIR"), run_folder():
+    with pytest.raises(NoFolder, match=r"No usable.*TMPDIR"), runtime_directory():
         raise AssertionError
 
 
 def test_an_error_of_what_runs_in_the_folder_is_its_own() -> None:
-    with pytest.raises(PermissionError), run_folder():
+    with pytest.raises(PermissionError), runtime_directory():
         raise PermissionError

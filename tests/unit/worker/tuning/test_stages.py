@@ -21,7 +21,7 @@ def row(rate: float = 1000.0, p99: float = 500.0, **more: Any) -> dict[str, Any]
     return {**told, **rest, "drive": {"items": 512}, **more}
 
 
-class ScriptedRig:
+class ScriptedHarness:
     """Answers every point from a function, and remembers what it was asked."""
 
     def __init__(self, answer: Rate) -> None:
@@ -40,8 +40,8 @@ def given(base: dict[str, Any] | None = None, **more: Any) -> Given:
     return Given(engine, 512, base or row(), **rest)
 
 
-async def decided(name: str, rig: ScriptedRig, start: Given) -> Decision:
-    scripted: Any = rig
+async def decided(name: str, harness: ScriptedHarness, start: Given) -> Decision:
+    scripted: Any = harness
     return await run_stage(name, scripted, start)
 
 
@@ -56,13 +56,13 @@ def test_a_setting_is_taken_only_for_a_gain_that_costs_no_latency() -> None:
 
 
 async def test_batched_tokens_are_tried_on_both_sides_and_the_better_one_is_taken() -> None:
-    rig = ScriptedRig(
+    harness = ScriptedHarness(
         lambda p: {
             "output_tokens_per_s": 1100.0 if p.options["max_num_batched_tokens"] > 8192 else 900.0
         }
     )
-    decision = await decided("batched_tokens", rig, given())
-    assert [p.options["max_num_batched_tokens"] for p in rig.asked] == [4096, 16384]
+    decision = await decided("batched_tokens", harness, given())
+    assert [p.options["max_num_batched_tokens"] for p in harness.asked] == [4096, 16384]
     assert decision.options == {"max_num_batched_tokens": 16384}
     assert "16384 changes tokens/s by +10.0%" in decision.why
 
@@ -74,57 +74,59 @@ async def test_a_refused_value_is_told_and_the_other_may_still_be_taken() -> Non
         large = point.options["max_num_batched_tokens"] > 8192
         return {"refused": refusal, "knob": "x"} if large else {"output_tokens_per_s": 1100.0}
 
-    decision = await decided("batched_tokens", ScriptedRig(answer), given())
+    decision = await decided("batched_tokens", ScriptedHarness(answer), given())
     assert decision.options == {"max_num_batched_tokens": 4096}
     assert f"16384 was refused ({refusal})" in decision.why
 
 
 async def test_more_memory_is_tried_only_where_the_kv_cache_was_full() -> None:
-    rig = ScriptedRig(lambda _: {"output_tokens_per_s": 1200.0})
-    assert (await decided("memory", rig, given())).why.startswith("left out: at most 40%")
-    assert not rig.asked
+    harness = ScriptedHarness(lambda _: {"output_tokens_per_s": 1200.0})
+    assert (await decided("memory", harness, given())).why.startswith("left out: at most 40%")
+    assert not harness.asked
     full = given(row(kv_usage_max=0.99))
-    assert (await decided("memory", rig, full)).options == {"gpu_memory_utilization": 0.95}
+    assert (await decided("memory", harness, full)).options == {"gpu_memory_utilization": 0.95}
     preempting = given(row(preemptions=3))
-    assert (await decided("memory", rig, preempting)).options == {"gpu_memory_utilization": 0.95}
-    asked = len(rig.asked)
+    assert (await decided("memory", harness, preempting)).options == {
+        "gpu_memory_utilization": 0.95
+    }
+    asked = len(harness.asked)
     for engine in ({"options": {"kv_cache_memory_bytes": 10**9}}, {"replicas": 4}):
         fixed = given(row(preemptions=3), engine=engine)
-        assert (await decided("memory", rig, fixed)).why.startswith("left out")
-    assert len(rig.asked) == asked
+        assert (await decided("memory", harness, fixed)).why.startswith("left out")
+    assert len(harness.asked) == asked
 
 
 async def test_fp8_is_tried_only_if_it_is_allowed() -> None:
-    rig = ScriptedRig(lambda _: {"output_tokens_per_s": 1200.0})
-    assert "--allow fp8" in (await decided("fp8", rig, given())).why
-    assert not rig.asked
+    harness = ScriptedHarness(lambda _: {"output_tokens_per_s": 1200.0})
+    assert "--allow fp8" in (await decided("fp8", harness, given())).why
+    assert not harness.asked
     allowed = given(allow=frozenset({"fp8"}))
-    assert (await decided("fp8", rig, allowed)).options == {"quantization": "fp8"}
+    assert (await decided("fp8", harness, allowed)).options == {"quantization": "fp8"}
 
 
 async def test_replicas_share_the_memory_and_the_sequences_and_the_best_number_is_taken() -> None:
-    rig = ScriptedRig(
+    harness = ScriptedHarness(
         lambda p: {"output_tokens_per_s": {2: 1100.0, 3: 1500.0, 4: 1490.0}[p.engines]}
     )
     both = frozenset({"replicas"})
-    decision = await decided("replicas", rig, given(allow=both, named=both))
+    decision = await decided("replicas", harness, given(allow=both, named=both))
     assert (decision.replicas, decision.options) == (3, {"max_num_seqs": 256})
-    assert [(p.engines, p.of) for p in rig.asked] == [(2, 4), (3, 4), (4, 4)]
-    assert {p.options["gpu_memory_utilization"] for p in rig.asked} == {0.225}
+    assert [(p.engines, p.of) for p in harness.asked] == [(2, 4), (3, 4), (4, 4)]
+    assert {p.options["gpu_memory_utilization"] for p in harness.asked} == {0.225}
 
 
 async def test_one_engine_is_a_decision_only_where_more_were_measured() -> None:
     both = frozenset({"replicas"})
-    slower = ScriptedRig(lambda _: {"output_tokens_per_s": 900.0})
+    slower = ScriptedHarness(lambda _: {"output_tokens_per_s": 900.0})
     decision = await decided("replicas", slower, given(allow=both, named=both))
     assert (decision.replicas, decision.options) == (1, {})
     assert len(slower.asked) == 3
 
 
 async def test_replicas_are_not_tried_where_the_table_says_that_they_do_not_gain() -> None:
-    rig = ScriptedRig(lambda _: {})
-    decision = await decided("replicas", rig, given())
-    assert not rig.asked
+    harness = ScriptedHarness(lambda _: {})
+    decision = await decided("replicas", harness, given())
+    assert not harness.asked
     assert decision.replicas is None
     assert "--allow replicas" in decision.why
 
@@ -136,7 +138,7 @@ async def test_a_stage_without_time_is_left_out_and_says_so(name: str) -> None:
 
     both = frozenset({"replicas", "fp8"})
     start = given(row(preemptions=1), allow=both, named=both)
-    decision = await decided(name, ScriptedRig(no_time), start)
+    decision = await decided(name, ScriptedHarness(no_time), start)
     assert decision.why.startswith("left out: starting the engine needs 60 s")
     assert not decision.options
     assert not decision.complete

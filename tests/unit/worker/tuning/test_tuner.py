@@ -20,7 +20,7 @@ from dragoman_worker.cli.tune_session import tuned
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.bench import Results, table
 from dragoman_worker.tuning.measure.engine_process import Refused
-from dragoman_worker.tuning.measure.harness import OutOfBudget, Pace, Point, Rig
+from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Pace, Point
 from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.sample import from_file
 from dragoman_worker.tuning.measure.session import CannotMeasure, Request
@@ -56,9 +56,9 @@ def request(folder: Path, settings: WorkerSettings | None = None, **more: Any) -
     return Request(settings=settings or echo(), **{"jobs": jobs(folder), **given, **more})
 
 
-def rig(folder: Path, settings: WorkerSettings, pace: Pace = PACE, **texts: Any) -> Rig:
+def harness(folder: Path, settings: WorkerSettings, pace: Pace = PACE, **texts: Any) -> Harness:
     sample = from_file(jobs(folder, **texts), 100)
-    return Rig(settings, sample, folder, pace, say=lambda _: None)
+    return Harness(settings, sample, folder, pace, say=lambda _: None)
 
 
 def all_wishes() -> Any:
@@ -185,7 +185,7 @@ async def test_an_engine_that_does_not_start_names_its_setting(tmp_path: Path) -
 async def test_a_refused_setting_is_a_row_with_its_knob_and_the_next_point_is_measured(
     tmp_path: Path,
 ) -> None:
-    bench = rig(tmp_path, echo())
+    bench = harness(tmp_path, echo())
     try:
         refused = await bench.measure(Point("here", Drive(items=2), {"max_num_batched_tokens": -1}))
         assert refused["knob"] == "engine.options.max_num_batched_tokens"
@@ -195,18 +195,20 @@ async def test_a_refused_setting_is_a_row_with_its_knob_and_the_next_point_is_me
         await bench.abandon()
     kept = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [("refused" in row) for row in kept] == [True, False]
-    assert rig(tmp_path, echo()).rows.get(refused["key"]) == refused  # it stays refused
+    assert harness(tmp_path, echo()).rows.get(refused["key"]) == refused  # it stays refused
 
 
 async def test_an_engine_that_dies_under_load_is_a_row_and_takes_nobody_along(
     tmp_path: Path,
 ) -> None:
-    bench = rig(tmp_path, echo(), texts=DEADLY)
+    bench = harness(tmp_path, echo(), texts=DEADLY)
     try:
         row = await bench.measure(POINT)
         assert "status 70" in row["refused"]
         assert await bench.measure(POINT) == row  # not tried again within this run
-        assert rig(tmp_path, echo(), texts=DEADLY).rows.get(row["key"]) is None  # but by the next
+        assert (
+            harness(tmp_path, echo(), texts=DEADLY).rows.get(row["key"]) is None
+        )  # but by the next
         with pytest.raises(Refused, match="max_model_len"):
             await bench.survey(Point("here", Drive(), {"max_model_len": 0}))
     finally:
@@ -217,16 +219,16 @@ async def test_an_engine_that_dies_under_load_is_a_row_and_takes_nobody_along(
 def test_a_point_is_another_one_where_the_machine_or_the_engine_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = rig(tmp_path, echo())._key(POINT)
-    assert rig(tmp_path, echo())._key(POINT) == here
+    here = harness(tmp_path, echo())._key(POINT)
+    assert harness(tmp_path, echo())._key(POINT) == here
     monkeypatch.setattr(
-        "dragoman_worker.tuning.measure.harness.surroundings", lambda _: {"version": "other"}
+        "dragoman_worker.tuning.measure.harness.environment", lambda _: {"version": "other"}
     )
-    assert rig(tmp_path, echo())._key(POINT) != here
+    assert harness(tmp_path, echo())._key(POINT) != here
 
 
 async def test_several_engines_add_up_and_a_new_point_keeps_those_that_fit(tmp_path: Path) -> None:
-    bench = rig(tmp_path, echo())
+    bench = harness(tmp_path, echo())
     try:
         one = await bench.measure(Point("here", Drive(items=4), engines=1, of=2))
         started = bench.start_s
@@ -242,7 +244,7 @@ async def test_a_batch_is_answered_by_its_last_job_and_all_at_once_by_the_last_o
     tmp_path: Path,
 ) -> None:
     texts = ("#!sleep 0.2\nSlow.", "One.", "Two.", "Three.")
-    bench = rig(tmp_path, echo(), texts=texts)
+    bench = harness(tmp_path, echo(), texts=texts)
     try:
         static = await bench.measure(Point("static", Drive("static", batch=4)))
         assert static["latency_ms"]["p50"] >= 200
@@ -256,7 +258,7 @@ async def test_a_batch_is_answered_by_its_last_job_and_all_at_once_by_the_last_o
 
 
 async def test_no_point_is_begun_that_would_not_end_in_time(tmp_path: Path) -> None:
-    bench = rig(tmp_path, echo(), Pace(PACE.seconds, PACE.warm_s, budget_s=60))
+    bench = harness(tmp_path, echo(), Pace(PACE.seconds, PACE.warm_s, budget_s=60))
     try:
         await bench.measure(POINT)
         with pytest.raises(OutOfBudget, match="are left of --budget-s 60"):

@@ -46,10 +46,10 @@ async def test_no_gain_in_an_engine_of_its_own_changes_nothing(
 ) -> None:
     findings = Findings({"limits": {"max_num_seqs": 64}}, choice=Choice(256, "", degraded=False))
     findings.comparison["default"] = row(1000, 1000)
-    rig: Any = OneRow(row(*chosen))
+    harness: Any = OneRow(row(*chosen))
     settings: Any = None
     wishes: Any = type("Verify", (), {"stages": {"verify"}, "most_sequences": None})()
-    await Tuner(rig, settings, settings, wishes)._verify(findings)
+    await Tuner(harness, settings, settings, wishes)._verify(findings)
     assert findings.keeps_given is kept
     assert findings.options == ({} if kept else {"max_num_seqs": 256})
     assert bool(findings.notes) is kept

@@ -11,13 +11,13 @@ from typing import Any, Final, get_args
 from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.vllm import arguments, core_process
 from dragoman_worker.engines.vllm.launch import Built, Launch
-from dragoman_worker.engines.vllm.readings import VllmGauges
 from dragoman_worker.engines.vllm.sampling import sampling_params
-from dragoman_worker.errors import EngineDead, EngineFailed, Halt, TooLong, WorkerError
+from dragoman_worker.engines.vllm.stats import VllmGauges
+from dragoman_worker.errors import EngineDead, Halt, PermanentEngineError, TooLong, WorkerError
 from dragoman_worker.ports import (
     Decoding,
     EngineLimits,
-    EngineReadings,
+    EngineStats,
     FinishReason,
     Generation,
     GenerationRequest,
@@ -120,9 +120,9 @@ class VllmEngine:
         finally:
             self._in_flight.discard(name)
 
-    def readings(self) -> EngineReadings:
+    def stats(self) -> EngineStats:
         """vLLM's own counts, of the requests we wait for."""
-        return self._gauges.readings(len(self._in_flight), self.limits.max_num_seqs)
+        return self._gauges.stats(len(self._in_flight), self.limits.max_num_seqs)
 
     def on_death(self, callback: Callable[[EngineDead], None]) -> None:
         """Call back once if the engine's process ends; at once if it has already."""
@@ -231,7 +231,7 @@ def _raise_if_deadly(decoding: Decoding, *, on_cpu: bool) -> None:
     with 0.32. Greedy decoding has no generator.
     """
     if on_cpu and decoding.seed is not None and decoding.temperature > 0:
-        raise EngineFailed(
+        raise PermanentEngineError(
             "sampling.seed: vLLM on CPUs cannot sample with a seed; leave it out, or set "
             "sampling.temperature to 0"
         )
@@ -260,11 +260,13 @@ def _real_limits(config: Any, *, on_cpu: bool) -> EngineLimits:
 def _generation(outputs: Sequence[Any]) -> Generation:
     """Raises EngineFailed if vLLM gave nothing, or did not say why it stopped: a bug of its."""
     if not outputs or not outputs[-1].outputs:
-        raise EngineFailed("vLLM ended the request without an output")
+        raise PermanentEngineError("vLLM ended the request without an output")
     output = outputs[-1]
     made = output.outputs[0]
     if made.finish_reason not in _FINISH_REASONS:
-        raise EngineFailed(f"vLLM ended the request with the finish reason {made.finish_reason!r}")
+        raise PermanentEngineError(
+            f"vLLM ended the request with the finish reason {made.finish_reason!r}"
+        )
     return Generation(
         text=made.text,
         finish_reason=made.finish_reason,

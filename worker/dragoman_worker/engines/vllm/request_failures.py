@@ -6,7 +6,13 @@ import re
 from typing import Any, Final
 
 from dragoman_worker.engines.vllm.start_failures import one_line
-from dragoman_worker.errors import EngineDead, EngineFailed, EngineStumbled, TooLong, WorkerError
+from dragoman_worker.errors import (
+    EngineDead,
+    PermanentEngineError,
+    TooLong,
+    TransientEngineError,
+    WorkerError,
+)
 
 _LENGTH: Final = re.compile(
     r"maximum (?:context|model) length|longer than the maximum|max_model_len|prompt is too long",
@@ -40,11 +46,11 @@ class RequestFailures:
         if isinstance(error, self._dead):
             return EngineDead(text)
         if isinstance(error, self._client):
-            return TooLong(text) if _LENGTH.search(text) else EngineFailed(text)
+            return TooLong(text) if _LENGTH.search(text) else PermanentEngineError(text)
         cause = error.__cause__
         if isinstance(cause, Exception):
             text = one_line(f"{text or type(error).__name__}: {type(cause).__name__}: {cause}")
-        return EngineStumbled(text or type(error).__name__)
+        return TransientEngineError(text or type(error).__name__)
 
 
 def _classes(module: Any, *names: str) -> tuple[type[BaseException], ...]:

@@ -14,7 +14,7 @@ from dragoman_worker.settings import EngineSettings
 _DRIVER: Final = Path("/proc/driver/nvidia/gpus")
 
 
-def surroundings(engine: EngineSettings) -> dict[str, Any]:
+def environment(engine: EngineSettings) -> dict[str, Any]:
     """What can be told without starting the engine; what cannot is None or empty."""
     return {
         "version": _version("vllm" if engine.kind == "vllm" else "dragoman"),

@@ -35,6 +35,6 @@ class GpuBusy:
         if not self._gpus.open():
             return
         pause = threading.Event()
-        while readings := self._gpus.read():
-            self._samples.append(fmean(reading.busy for reading in readings))
+        while stats := self._gpus.read():
+            self._samples.append(fmean(reading.busy for reading in stats))
             pause.wait(_EVERY_S)

@@ -17,11 +17,11 @@ from typing import Any, Final
 from dragoman_connections.secrets import without_secrets
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.engine_process import EngineProcess, Ready, Refused
-from dragoman_worker.tuning.measure.environment import surroundings
+from dragoman_worker.tuning.measure.environment import environment
 from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.results import Row, Rows, key_of
 from dragoman_worker.tuning.measure.sample import Sample
-from dragoman_worker.tuning.measure.statistics import figures_of, spread
+from dragoman_worker.tuning.measure.statistics import spread, statistics_of
 from dragoman_worker.tuning.measure.together import least_done, together, until
 
 _LEAST_JOBS: Final = 8
@@ -63,7 +63,7 @@ class Point:
     round: int = 0
 
 
-class Rig:
+class Harness:
     """Measures points one after another and keeps the engines of the last one."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Rig:
         self._count = len(sample.jobs)
         self._jobs = folder / "sample.jsonl"
         sample.write(self._jobs)
-        self._around = surroundings(settings.engine)
+        self._around = environment(settings.engine)
         self.rows = Rows(folder)
         self._before = {row["key"] for row in self.rows}
         self.reused: set[str] = set()
@@ -222,7 +222,7 @@ class Rig:
             await self._count_for(engines)
         told = await together(engines, lambda e: e.ask("close", to_the_last=to_the_last))
         await together(engines, lambda engine: engine.ask("end"))
-        figures = figures_of([answer["window"] for answer in told], self._count)
+        figures = statistics_of([answer["window"] for answer in told], self._count)
         return {**figures, "start_s": engines[0].ready.start_s, **_said(engines[0].ready)}
 
     async def _warm(self, engines: Sequence[EngineProcess], drive: Drive) -> None:

@@ -154,18 +154,19 @@ class Load:
         self._opened = self._ended = time.perf_counter()
         self._gpu.forget()
         self._cpu = _cpu_s()
-        self._decoded = self._decode_figures()
-        self._preempted = self._engine.readings().preemptions
+        self._decoded = self._decode_statistics()
+        self._preempted = self._engine.stats().preemptions
 
     def close(self, *, to_the_last: bool = False) -> dict[str, Any]:
         """What was counted, up to now or up to the last job that was answered."""
         window, now = self._window, time.perf_counter()
         window.seconds = max(1e-9, (self._ended if to_the_last else now) - self._opened)
-        window.preemptions = self._engine.readings().preemptions - self._preempted
+        window.preemptions = self._engine.stats().preemptions - self._preempted
         window.gpu_busy = self._gpu.mean()
         window.cpu_cores = (_cpu_s() - self._cpu) / max(1e-9, now - self._opened)
         total, count = (
-            now - before for now, before in zip(self._decode_figures(), self._decoded, strict=True)
+            now - before
+            for now, before in zip(self._decode_statistics(), self._decoded, strict=True)
         )
         window.decode_s = total / count if count else None
         return asdict(window)
@@ -239,14 +240,14 @@ class Load:
 
     async def _watch(self) -> None:
         while True:
-            seen, window = self._engine.readings(), self._window
+            seen, window = self._engine.stats(), self._window
             if seen.kv_cache_usage is not None:
                 window.kv_usage_max = max(window.kv_usage_max or 0.0, seen.kv_cache_usage)
             window.running_max = max(window.running_max, seen.running)
             window.waiting_max = max(window.waiting_max, seen.waiting)
             await asyncio.sleep(LOOK_EVERY_S)
 
-    def _decode_figures(self) -> tuple[float, float]:
+    def _decode_statistics(self) -> tuple[float, float]:
         name, registry = "dragoman_decode_seconds_per_token", self._metrics.registry
         parts = (registry.get_sample_value(f"{name}_{part}") for part in ("sum", "count"))
         total, count = (part or 0.0 for part in parts)

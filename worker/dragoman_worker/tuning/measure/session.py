@@ -22,7 +22,7 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.prompts import get_profile
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.measure.harness import Pace, Rig
+from dragoman_worker.tuning.measure.harness import Harness, Pace
 from dragoman_worker.tuning.measure.results import Row
 from dragoman_worker.tuning.measure.sample import Sample, from_file, from_topic
 
@@ -97,17 +97,17 @@ async def read_sample(request: Request) -> Sample:
 
 
 @asynccontextmanager
-async def rig_for(request: Request, sample: Sample, screen: Screen) -> AsyncIterator[Rig]:
+async def harness_for(request: Request, sample: Sample, screen: Screen) -> AsyncIterator[Harness]:
     """A rig whose engines are gone afterwards, however it ends. Raises SettingsError."""
     check_profile(request.settings)
     folder = _folder(request.out)
     keep = _print_row if request.as_json else screen.row
-    rig = Rig(request.settings, sample, folder, request.pace, say=screen.say, keep=keep)
+    harness = Harness(request.settings, sample, folder, request.pace, say=screen.say, keep=keep)
     try:
-        yield rig
-        await rig.release()
+        yield harness
+        await harness.release()
     finally:
-        await rig.abandon()
+        await harness.abandon()
 
 
 def check_profile(settings: WorkerSettings) -> None:

@@ -48,7 +48,7 @@ def arrivals(timestamps_ms: Sequence[int]) -> Arrivals | None:
     return Arrivals(mean, max(mean, max(counts.values()) / burst_s))
 
 
-def figures_of(windows: Sequence[Mapping[str, Any]], sample: int) -> dict[str, Any]:
+def statistics_of(windows: Sequence[Mapping[str, Any]], sample: int) -> dict[str, Any]:
     """A row's figures from the `Window`s of the engines that ran side by side.
 
     Rates are the sums of the engines' own: their windows overlap but for milliseconds. `sample` is

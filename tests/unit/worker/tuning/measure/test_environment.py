@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_worker.settings import EngineSettings
 from dragoman_worker.tuning.measure import environment as module
-from dragoman_worker.tuning.measure.environment import surroundings
+from dragoman_worker.tuning.measure.environment import environment
 
 
 def engine(folder: Path) -> EngineSettings:
@@ -18,15 +18,15 @@ def engine(folder: Path) -> EngineSettings:
 
 def test_a_file_of_the_model_that_changes_is_another_model(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"abc")
-    first = surroundings(engine(tmp_path))
-    assert surroundings(engine(tmp_path)) == first
+    first = environment(engine(tmp_path))
+    assert environment(engine(tmp_path)) == first
     (tmp_path / "model.safetensors").write_bytes(b"abcd")
-    assert surroundings(engine(tmp_path)) != first
+    assert environment(engine(tmp_path)) != first
 
 
 def test_a_model_that_is_no_folder_has_no_files(tmp_path: Path) -> None:
-    assert surroundings(engine(tmp_path / "none"))["model"] == []
-    assert surroundings(EngineSettings(kind="echo"))["model"] == []
+    assert environment(engine(tmp_path / "none"))["model"] == []
+    assert environment(EngineSettings(kind="echo"))["model"] == []
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,9 @@ def test_a_model_that_is_no_folder_has_no_files(tmp_path: Path) -> None:
 def test_another_engine_or_gpu_is_told_apart(
     name: str, told: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = surroundings(engine(tmp_path))
+    first = environment(engine(tmp_path))
     monkeypatch.setattr(module, name, told)
-    assert surroundings(engine(tmp_path)) != first
+    assert environment(engine(tmp_path)) != first
 
 
 def test_gpus_are_named_by_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,4 +45,4 @@ def test_gpus_are_named_by_the_driver(tmp_path: Path, monkeypatch: pytest.Monkey
     place.parent.mkdir()
     place.write_text("Model: \t\t NVIDIA L4\nIRQ:   \t\t 90\n")
     monkeypatch.setattr(module, "_DRIVER", tmp_path)
-    assert surroundings(EngineSettings(kind="echo"))["gpus"] == ["Model: \t\t NVIDIA L4"]
+    assert environment(EngineSettings(kind="echo"))["gpus"] == ["Model: \t\t NVIDIA L4"]

@@ -18,7 +18,7 @@ from dragoman_worker.kafka import group_consumer
 from dragoman_worker.kafka.partitions import Partitions
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Room
+from dragoman_worker.ports import Capacity
 
 ADOPT_WITHIN_S: Final = 30.0
 """aiokafka's question for the committed offset may wait for ever if its refresh task has died."""
@@ -26,7 +26,7 @@ ASK_WITHIN_S: Final = 5.0
 STOP_WITHIN_S: Final = 5.0
 
 
-class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
+class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
     """One consumer and the partitions that the group has given to it."""
 
     def __init__(
@@ -114,31 +114,31 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has n
             for each, here in self.places().items()
         )
 
-    def pause_and_resume(self, *, room: int, span: int) -> None:
+    def pause_and_resume(self, *, capacity: int, span: int) -> None:
         """Fetch only for partitions that may run further ahead; for none without room."""
         paused = self.consumer.paused()
         full = {
             partition
             for partition, offsets in self._partitions.items()
-            if room == 0 or offsets.span >= span
+            if capacity == 0 or offsets.span >= span
         } & self.consumer.assignment()
         if pause := full - paused:
             self.consumer.pause(*pause)
         if resume := paused - full:
             self.consumer.resume(*resume)
 
-    def open_partitions(self, lanes: Container[str]) -> list[TopicPartition]:
+    def open_partitions(self, priorities: Container[str]) -> list[TopicPartition]:
         """The partitions of some topics that may be fetched from now."""
         unpaused = self.consumer.assignment() - self.consumer.paused()
-        return [partition for partition in unpaused if partition.topic in lanes]
+        return [partition for partition in unpaused if partition.topic in priorities]
 
-    def undelivered(self, room: Room) -> int:
+    def undelivered(self, capacity: Capacity) -> int:
         """Offsets that could be delivered now, there being room for them, and are not."""
         if not self._assigned.is_set():
             return 0
         open_ones = self.consumer.assignment() - self.consumer.paused()
-        if (lanes := room.lanes) is not None:
-            open_ones = {each for each in open_ones if lanes.get(each.topic)}
+        if (priorities := capacity.priorities) is not None:
+            open_ones = {each for each in open_ones if priorities.get(each.topic)}
         return sum(group_consumer.undelivered(self.consumer, each) for each in open_ones)
 
     def known(self) -> int:
@@ -225,7 +225,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has n
         # From the first seek to here nothing was awaited: no fetch can have come between.
         self.may_commit = True
         self._assigned.set()
-        self._log.info("assigned", partitions=len(assigned), epoch=self._partitions.epoch)
+        self._log.info("assigned", partitions=len(assigned), generation=self._partitions.generation)
 
     async def _committed(self, partitions: set[TopicPartition]) -> dict[TopicPartition, int | None]:
         ordered = list(partitions)

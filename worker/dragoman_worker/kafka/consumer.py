@@ -15,13 +15,13 @@ from dragoman_worker.errors import Halt
 from dragoman_worker.kafka.committer import Committer
 from dragoman_worker.kafka.connection import connected, forbidden, not_allowed, passes, told
 from dragoman_worker.kafka.fetching import POLL_MS, Fetching
-from dragoman_worker.kafka.member import Member
+from dragoman_worker.kafka.membership import Membership
 from dragoman_worker.kafka.partitions import Partitions
 from dragoman_worker.kafka.resyncs import UNFETCHED, Resyncs, backoff_s
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Delivery, Room
-from dragoman_worker.process.parent_link import Membership
+from dragoman_worker.ports import Capacity, Delivery
+from dragoman_worker.process.parent_link import GroupMember
 
 IDLE_POLL_S: Final = 10.0
 """With no room we do not poll; this often we do all the same, paused, to stay in the group."""
@@ -36,7 +36,7 @@ JOINED_LOOK_S: Final = 0.25
 """A member gets another id only after it was expelled."""
 
 
-class KafkaSource:
+class KafkaConsumer:
     """A member of the consumer group. One a process: aiokafka's sticky assignor is global.
 
     A consumer that can no longer be trusted is replaced by a new one, while the trackers of its
@@ -50,7 +50,7 @@ class KafkaSource:
         partition_span: int,
         client_id: str,
         metrics: Metrics,
-        joined: Callable[[Membership], None] | None = None,
+        joined: Callable[[GroupMember], None] | None = None,
     ) -> None:
         """`joined` is called with each new group membership as soon as it begins."""
         self._settings = settings
@@ -59,10 +59,10 @@ class KafkaSource:
         self._metrics = metrics
         self._log = logger()
         self._partitions = Partitions(metrics)
-        self._committer = Committer(self._partitions, lambda: self._member, metrics)
-        self._member: Member | None = None
+        self._committer = Committer(self._partitions, lambda: self._membership, metrics)
+        self._membership: Membership | None = None
         self._fetching = Fetching(self._partitions)
-        self._room = Room(1)
+        self._capacity = Capacity(1)
         self._joined = joined
         self._reported = ""
         self._reporting: asyncio.Task[None] | None = None
@@ -78,7 +78,7 @@ class KafkaSource:
     async def start(self, within: Deadline) -> None:
         """Join the group. Raises Unreachable, and Halt if we are not allowed to."""
         self._reporting = asyncio.create_task(self._report_forever(), name="membership")
-        await connected(self._new_member, self._settings, within)
+        await connected(self._new_membership, self._settings, within)
         self._report()  # at once: what follows a start may hold the event loop
         self._committer.start()
 
@@ -89,71 +89,71 @@ class KafkaSource:
             await asyncio.gather(self._rebuilding, return_exceptions=True)
         await self._fetching.abandon()
         await self._committer.stop()
-        if self._member is not None:
-            await self._member.stop()
+        if self._membership is not None:
+            await self._membership.stop()
         if self._reporting is not None:
             self._reporting.cancel()
 
     async def _report_forever(self) -> None:
         while True:
             self._report()
-            known = self._member is not None and self._member.member_id
+            known = self._membership is not None and self._membership.member_id
             await asyncio.sleep(JOINED_LOOK_S if known else JOINING_LOOK_S)
 
     def _report(self) -> None:
         """Report a new member id. The last one stands while there is none."""
-        member_id = self._member.member_id if self._member is not None else ""
+        member_id = self._membership.member_id if self._membership is not None else ""
         if self._joined is not None and member_id not in ("", self._reported):
-            self._joined(Membership(self._settings.group_id, member_id))
+            self._joined(GroupMember(self._settings.group_id, member_id))
             self._reported = member_id
 
-    def _new_member(self) -> Member:
+    def _new_membership(self) -> Membership:
         # Its callbacks run, and commit, before its start has returned.
-        self._member = Member(
+        self._membership = Membership(
             self._settings,
             client_id=self._client_id,
             partitions=self._partitions,
             commit=self._committer.commit,
             metrics=self._metrics,
         )
-        return self._member
+        return self._membership
 
     # --- poll -------------------------------------------------------------------------------------
 
-    async def poll(self, room: Room) -> Sequence[Delivery]:
+    async def poll(self, capacity: Capacity) -> Sequence[Delivery]:
         """New deliveries; see the port. Bounded even while no broker answers."""
         if self._committer.refused is not None:
             raise not_allowed(self._committer.refused)
         if self._committer.ended:
             raise Halt("the task that commits has ended")
-        self._room = room
-        if room.jobs and self._fetching.ready:
-            return self._given_out(room)
-        if room.jobs == 0 and time.monotonic() - self._polled_at < IDLE_POLL_S:
+        self._capacity = capacity
+        if capacity.jobs and self._fetching.ready:
+            return self._given_out(capacity)
+        if capacity.jobs == 0 and time.monotonic() - self._polled_at < IDLE_POLL_S:
             return ()
-        member = await self._member_to_poll()
-        if member is None:
+        membership = await self._membership_to_poll()
+        if membership is None:
             return ()
         self._polled_at = time.monotonic()
         if not self._fetching.under_way:
-            member.pause_and_resume(room=room.jobs, span=self._span)
-            self._fetching.begin(member, room)
+            membership.pause_and_resume(capacity=capacity.jobs, span=self._span)
+            self._fetching.begin(membership, capacity)
         # In a rebalance getmany waits for its end: so do later polls.
         fetch = await self._fetching.ended_within(2 * POLL_MS / 1000)
         if fetch is None:
             return ()
-        await self._outcome(member, fetch)
-        return self._given_out(room)
+        await self._outcome(membership, fetch)
+        return self._given_out(capacity)
 
-    def _given_out(self, room: Room) -> list[Delivery]:
-        deliveries = self._fetching.out(room)
+    def _given_out(self, capacity: Capacity) -> list[Delivery]:
+        deliveries = self._fetching.out(capacity)
         self.delivered += len(deliveries)
         return deliveries
 
-    async def _member_to_poll(self) -> Member | None:
+    async def _membership_to_poll(self) -> Membership | None:
         """The consumer, if it has an assignment; a broken one is being replaced."""
-        member = self._member
-        if self._rebuilding is None and member is not None and (why := member.broken):
+        membership = self._membership
+        if self._rebuilding is None and membership is not None and (why := membership.broken):
             self.rebuild(why)
         if self._rebuilding is not None:
             await asyncio.wait({self._rebuilding}, timeout=POLL_MS / 1000)
@@ -161,17 +161,17 @@ class KafkaSource:
                 rebuilding, self._rebuilding = self._rebuilding, None
                 rebuilding.result()  # or Halt
             return None
-        if member is None or self._fetching.under_way:
-            return member
+        if membership is None or self._fetching.under_way:
+            return membership
         # A new assignment is published before its callback has run: it has no positions yet.
         poll_s = POLL_MS / 1000
-        ready = await self._resyncs.due_within(poll_s) and await member.assigned_within(poll_s)
-        if not ready or self._member is not member:
+        ready = await self._resyncs.due_within(poll_s) and await membership.assigned_within(poll_s)
+        if not ready or self._membership is not membership:
             return None
-        self._resyncs.again(member)
-        return member
+        self._resyncs.again(membership)
+        return membership
 
-    async def _outcome(self, member: Member, fetch: asyncio.Task[int]) -> None:
+    async def _outcome(self, membership: Membership, fetch: asyncio.Task[int]) -> None:
         """Heal what broke. Raises Halt.
 
         An exception out of getmany leaves aiokafka's max_poll_interval without effect for good,
@@ -183,16 +183,16 @@ class KafkaSource:
         try:
             found = fetch.result()
         except OffsetOutOfRangeError as error:
-            await member.out_of_range(error.args[0])
+            await membership.out_of_range(error.args[0])
         except UNFETCHED as error:
-            self._resyncs.failed(member, error)
+            self._resyncs.failed(membership, error)
         except Exception as error:
             if forbidden(error):
                 raise not_allowed(error) from error
             self.rebuild(told(error))
         else:
-            self._resyncs.forgive(member)
-            if found or member.undelivered(self._room) == 0:
+            self._resyncs.forgive(membership)
+            if found or membership.undelivered(self._capacity) == 0:
                 self._rebuilds_in_a_row = 0
 
     # --- a new consumer ---------------------------------------------------------------------------
@@ -210,19 +210,19 @@ class KafkaSource:
     async def _rebuild(self, why: str) -> None:
         self._count_rebuild(why)
         await self._committer.commit()
-        member, self._member = self._member, None
+        membership, self._membership = self._membership, None
         await self._fetching.abandon()
-        if member is not None:
-            await member.stop()
+        if membership is not None:
+            await membership.stop()
         tries = self._rebuilds_in_a_row
         while True:
             await asyncio.sleep(backoff_s(tries))
-            member = self._new_member()
+            membership = self._new_membership()
             try:
                 async with asyncio.timeout(JOIN_WITHIN_S):
-                    await member.start()
+                    await membership.start()
             except Exception as error:
-                await member.stop()
+                await membership.stop()
                 if forbidden(error):
                     raise not_allowed(error) from error
                 if not passes(error):
@@ -248,9 +248,9 @@ class KafkaSource:
         """Mark as finished; an old epoch's delivery belongs to somebody else now."""
         self._partitions.complete(delivery)
 
-    def owned(self, delivery: Delivery) -> bool:
+    def still_assigned(self, delivery: Delivery) -> bool:
         """Whether completing the delivery would still count."""
-        return self._partitions.owned(delivery)
+        return self._partitions.still_assigned(delivery)
 
     async def commit(self) -> None:
         """Commit every watermark that has moved. Never raises: what failed is due again."""
@@ -260,24 +260,26 @@ class KafkaSource:
 
     def lags(self) -> dict[str, int]:
         """Records of our partitions that are not finished, by topic, as the broker has told."""
-        member, lags = self._member, dict.fromkeys(self._settings.topic_names, 0)
-        if member is None:
+        membership, lags = self._membership, dict.fromkeys(self._settings.topic_names, 0)
+        if membership is None:
             return lags
-        for partition in member.consumer.assignment():
-            offsets, end = self._partitions.get(partition), member.consumer.highwater(partition)
+        for partition in membership.consumer.assignment():
+            offsets, end = self._partitions.get(partition), membership.consumer.highwater(partition)
             if offsets is not None and end is not None:
-                lags[partition.topic] += max(0, end - offsets.watermark)
+                lags[partition.topic] += max(0, end - offsets.commit_offset)
         return lags
 
     def undelivered(self) -> int:
         """Offsets that the broker would give us and that we have not been given, now."""
-        if self._member is None or self.rebuilding:
+        if self._membership is None or self.rebuilding:
             return 0
-        return self._member.undelivered(self._room)
+        return self._membership.undelivered(self._capacity)
 
     def queued(self) -> int:
         """Records that are there and have not been given out, as far as the broker has told."""
-        return self._member.known() if self._member is not None and not self.rebuilding else 0
+        return (
+            self._membership.known() if self._membership is not None and not self.rebuilding else 0
+        )
 
     @property
     def cut_off(self) -> bool:
@@ -296,9 +298,9 @@ class KafkaSource:
 
     def answered(self) -> bool | None:
         """Whether any broker answers our consumer; None while there is none."""
-        return None if self._member is None else self._member.answered
+        return None if self._membership is None else self._membership.answered
 
     @property
     def broken(self) -> str | None:
         """What is wrong with the consumer, while nothing is being done about it."""
-        return None if self._member is None or self.rebuilding else self._member.broken
+        return None if self._membership is None or self.rebuilding else self._membership.broken

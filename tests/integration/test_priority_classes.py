@@ -49,8 +49,8 @@ def test_an_urgent_job_waits_for_the_engine_and_not_for_the_backlog(
         assert min(waits) < 3 * LATENCY_S
         assert max(waits) < 3 * LATENCY_S + 2, "a turn of the engine, its own, and a slow machine"
         assert job(server, f"bulk-{BACKLOG - 1}") == {}
-        assert _of_lane(worker, "depth_jobs", bulk) > BACKLOG / 2
-        assert 0 < _of_lane(worker, "jobs_in_flight", bulk) < 96
+        assert _of_class(worker, "depth_jobs", bulk) > BACKLOG / 2
+        assert 0 < _of_class(worker, "jobs_in_flight", bulk) < 96
         # The other way round: what is urgent leaves to bulk its share.
         publish(kafka.bootstrap, urgent, [_job(f"flood-{number}") for number in range(600)])
         wait_until(lambda: _ended(server, "flood", 600) > 200, timeout_s=30, what="a flood")
@@ -72,7 +72,7 @@ def _has_done(worker: WorkerProcess, jobs: float) -> bool:
     return _done(worker) >= jobs
 
 
-def _of_lane(worker: WorkerProcess, name: str, topic: str) -> float:
+def _of_class(worker: WorkerProcess, name: str, topic: str) -> float:
     lines = worker.get("/metrics")[1].splitlines()
     found = (line for line in lines if line.startswith(f"dragoman_lane_{name}{{"))
     return float(next(line for line in found if f'topic="{topic}"' in line).rsplit(" ", 1)[1])

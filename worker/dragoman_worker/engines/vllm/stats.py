@@ -7,7 +7,7 @@ from typing import Final
 
 from prometheus_client import REGISTRY, CollectorRegistry
 
-from dragoman_worker.ports import EngineReadings
+from dragoman_worker.ports import EngineStats
 
 _RUNNING: Final = "vllm:num_requests_running"
 _WAITING: Final = "vllm:num_requests_waiting"
@@ -29,7 +29,7 @@ class VllmGauges:
         self._read_at = float("-inf")
         self._values: dict[str, float] = {}
 
-    def readings(self, in_flight: int, max_num_seqs: int) -> EngineReadings:
+    def stats(self, in_flight: int, max_num_seqs: int) -> EngineStats:
         """The counts now, of `in_flight` requests that we wait for.
 
         With `disable_log_stats` there are no gauges: as many run as can, and the KV cache's usage
@@ -41,7 +41,7 @@ class VllmGauges:
         if usage is not None:
             usage = min(1.0, usage) if in_flight else 0.0
         waiting = in_flight - running
-        return EngineReadings(
+        return EngineStats(
             running=running,
             waiting=waiting,
             in_transit=max(0, waiting - int(values.get(_WAITING, waiting))),

@@ -22,9 +22,9 @@ from prometheus_client import CollectorRegistry
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka import group_consumer
-from dragoman_worker.kafka.source import KafkaSource
+from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Room
+from dragoman_worker.ports import Capacity
 from support.foreign import committed, ended, publish
 from support.kafka_broker import KafkaBroker
 from support.redis_server import RedisServer
@@ -43,7 +43,7 @@ class Reader:
         self.topic = topic
         self.values: list[bytes | None] = []
         self.metrics = Metrics(CollectorRegistry())
-        self.source = KafkaSource(
+        self.source = KafkaConsumer(
             KafkaSettings(
                 bootstrap_servers=bootstrap,
                 topics=(topic,),
@@ -70,14 +70,14 @@ class Reader:
 
     async def _read(self) -> None:
         while True:
-            for delivery in await self.source.poll(Room(100)):
+            for delivery in await self.source.poll(Capacity(100)):
                 self.values.append(delivery.value)
                 self.source.complete(delivery)
 
     @property
     def consumer(self) -> Any:
-        assert self.source._member is not None
-        return self.source._member.consumer
+        assert self.source._membership is not None
+        return self.source._membership.consumer
 
     async def has(self, *values: bytes, timeout_s: float = IN_TIME_S) -> None:
         await eventually(
@@ -161,7 +161,7 @@ async def test_what_could_be_delivered_is_counted_on_a_real_consumer(
         await eventually(
             lambda: reader.source.undelivered() == 5, timeout_s=IN_TIME_S, what="told of 5"
         )
-        assert len(await reader.source.poll(Room(10))) == 5
+        assert len(await reader.source.poll(Capacity(10))) == 5
         assert reader.source.undelivered() == 0
     finally:
         await reader.source.close()

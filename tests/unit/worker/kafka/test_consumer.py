@@ -29,16 +29,16 @@ from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt
 from dragoman_worker.kafka import committer, group_consumer, resyncs
-from dragoman_worker.kafka import source as module
-from dragoman_worker.kafka.resyncs import TRIES_BEFORE_HALT
-from dragoman_worker.kafka.source import (
+from dragoman_worker.kafka import consumer as module
+from dragoman_worker.kafka.consumer import (
     IDLE_POLL_S,
     REBUILDS_BEFORE_HALT,
-    KafkaSource,
+    KafkaConsumer,
 )
+from dragoman_worker.kafka.resyncs import TRIES_BEFORE_HALT
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Delivery, Room
-from dragoman_worker.process.parent_link import Membership
+from dragoman_worker.ports import Capacity, Delivery
+from dragoman_worker.process.parent_link import GroupMember
 from support.fake_consumer import TOPIC, FakeConsumer, partition
 from support.waiting import eventually
 
@@ -52,10 +52,10 @@ class Bench:
         self.metrics = Metrics(CollectorRegistry())
         monkeypatch.setattr(group_consumer, "AIOKafkaConsumer", self._made)
         self.consumer = FakeConsumer()
-        self.joined: list[Membership] = []
+        self.joined: list[GroupMember] = []
         self.made = 0
         self.next_ones: deque[FakeConsumer] = deque()
-        self.source = KafkaSource(
+        self.source = KafkaConsumer(
             KafkaSettings(topics=topics or (TOPIC,)),
             partition_span=SPAN,
             client_id="w1",
@@ -75,20 +75,20 @@ class Bench:
         self.consumer.options = dict(options)
         return self.consumer
 
-    async def offsets(self, room: int = 100) -> list[tuple[int, int]]:
-        return places(await self.source.poll(Room(room)))
+    async def offsets(self, capacity: int = 100) -> list[tuple[int, int]]:
+        return places(await self.source.poll(Capacity(capacity)))
 
     async def until_halt(self) -> None:
         async with asyncio.timeout(10):
             while True:
-                await self.source.poll(Room(100))
+                await self.source.poll(Capacity(100))
 
     async def rebuilt(self) -> None:
         """Poll until a new consumer has its assignment."""
         old = self.consumer
         async with asyncio.timeout(10):
             while self.consumer is old or self.source.rebuilding:
-                assert not await self.source.poll(Room(1))
+                assert not await self.source.poll(Capacity(1))
 
     def count(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(f"dragoman_{name}_total", labels) or 0.0
@@ -131,12 +131,12 @@ async def test_the_consumer_never_commits_or_resets_or_decodes_by_itself(bench: 
 
 
 async def test_records_come_as_they_are(bench: Bench) -> None:
-    [delivery] = await bench.source.poll(Room(1))
+    [delivery] = await bench.source.poll(Capacity(1))
     assert (delivery.topic, delivery.partition, delivery.offset) == (TOPIC, 0, 0)
     assert (delivery.key, delivery.value) == (b"k", b"value 0")
     assert delivery.headers == (("traceparent", b"t"),)
     assert delivery.timestamp_ms == 1_000
-    assert bench.source.owned(delivery)
+    assert bench.source.still_assigned(delivery)
 
 
 async def test_no_more_records_come_than_there_is_room_for(bench: Bench) -> None:
@@ -266,7 +266,7 @@ async def test_a_deletion_in_a_partition_that_has_gone_is_nobody_s_loss_here(ben
 
 
 async def test_what_was_in_hand_before_a_deletion_completes_nothing_after_it(bench: Bench) -> None:
-    old = await bench.source.poll(Room(10))
+    old = await bench.source.poll(Capacity(10))
     bench.consumer.beginnings[partition(0)] = 5
     bench.consumer.polls.append(OffsetOutOfRangeError({partition(0): 10}))
     await bench.offsets()
@@ -281,7 +281,7 @@ async def test_what_was_in_hand_before_a_deletion_completes_nothing_after_it(ben
 
 
 async def test_only_what_everything_before_is_finished_is_committed(bench: Bench) -> None:
-    deliveries = await bench.source.poll(Room(10))
+    deliveries = await bench.source.poll(Capacity(10))
     for delivery in deliveries[3:]:
         bench.source.complete(delivery)
     await bench.source.commit()
@@ -307,7 +307,7 @@ async def test_only_what_everything_before_is_finished_is_committed(bench: Bench
     ],
 )
 async def test_a_failed_commit_is_due_again(failure: Exception, outcome: str, bench: Bench) -> None:
-    [delivery] = await bench.source.poll(Room(1))
+    [delivery] = await bench.source.poll(Capacity(1))
     bench.source.complete(delivery)
     bench.consumer.commit_failures.append(failure)
     await bench.source.commit()
@@ -320,7 +320,7 @@ async def test_a_failed_commit_is_due_again(failure: Exception, outcome: str, be
 
 async def test_what_waits_for_a_consumer_that_may_commit_grows_old(bench: Bench) -> None:
     await bench.source.commit()
-    [delivery] = await bench.source.poll(Room(1))
+    [delivery] = await bench.source.poll(Capacity(1))
     await bench.consumer.listener.on_partitions_revoked(set(bench.consumer.assignment()))
     bench.source.complete(delivery)
     await bench.source.commit()
@@ -331,7 +331,7 @@ async def test_what_waits_for_a_consumer_that_may_commit_grows_old(bench: Bench)
 
 
 async def test_what_is_finished_is_committed_in_the_end(bench: Bench) -> None:
-    for delivery in await bench.source.poll(Room(100)):
+    for delivery in await bench.source.poll(Capacity(100)):
         bench.source.complete(delivery)
     assert sum(bench.source.lags().values()) == 0
     await bench.source.close()
@@ -342,7 +342,7 @@ async def test_what_is_finished_is_committed_in_the_end(bench: Bench) -> None:
 async def test_work_finished_while_a_sibling_leaves_is_committed_after_the_rebalance(
     bench: Bench,
 ) -> None:
-    deliveries = await bench.source.poll(Room(100))
+    deliveries = await bench.source.poll(Capacity(100))
     await bench.consumer.listener.on_partitions_revoked(set(bench.consumer.assignment()))
     for delivery in deliveries:
         bench.source.complete(delivery)
@@ -357,7 +357,7 @@ async def test_work_finished_while_a_sibling_leaves_is_committed_after_the_rebal
 
 async def test_lag_counts_what_is_not_finished(bench: Bench) -> None:
     assert sum(bench.source.lags().values()) == 20
-    deliveries = await bench.source.poll(Room(10))
+    deliveries = await bench.source.poll(Capacity(10))
     bench.source.complete(deliveries[0])
     assert sum(bench.source.lags().values()) == 19
 
@@ -366,7 +366,7 @@ async def test_lag_counts_what_is_not_finished(bench: Bench) -> None:
 
 
 async def test_a_retained_partition_goes_on_where_delivery_stopped(bench: Bench) -> None:
-    deliveries = await bench.source.poll(Room(7))
+    deliveries = await bench.source.poll(Capacity(7))
     bench.source.complete(deliveries[0])
     await bench.consumer.rebalance([0])
     assert bench.consumer.stored[partition(0)] == 1, "a revocation commits what is finished"
@@ -380,12 +380,12 @@ async def test_a_retained_partition_goes_on_where_delivery_stopped(bench: Bench)
 
 
 async def test_a_partition_that_comes_back_starts_at_the_committed_offset(bench: Bench) -> None:
-    old = await bench.source.poll(Room(7))
+    old = await bench.source.poll(Capacity(7))
     await bench.consumer.rebalance([1])
-    assert not bench.source.owned(old[0])
+    assert not bench.source.still_assigned(old[0])
     bench.consumer.stored[partition(0)] = 3
     await bench.consumer.rebalance([0, 1])
-    assert not bench.source.owned(old[5])
+    assert not bench.source.still_assigned(old[5])
     for delivery in old:
         bench.source.complete(delivery)
     await bench.source.commit()
@@ -396,10 +396,10 @@ async def test_a_partition_that_comes_back_starts_at_the_committed_offset(bench:
 
 
 async def test_a_retained_partition_that_others_moved_on_starts_anew(bench: Bench) -> None:
-    old = await bench.source.poll(Room(7))
+    old = await bench.source.poll(Capacity(7))
     bench.consumer.stored[partition(0)] = 5
     await bench.consumer.rebalance([0])
-    assert not bench.source.owned(old[6])
+    assert not bench.source.still_assigned(old[6])
     assert await bench.offsets() == [(0, offset) for offset in range(5, 10)]
 
 
@@ -411,13 +411,13 @@ async def test_a_partition_never_committed_starts_at_its_beginning(bench: Bench)
 
 
 async def test_records_of_a_new_assignment_wait_until_it_has_been_taken_over(bench: Bench) -> None:
-    deliveries = await bench.source.poll(Room(4))
+    deliveries = await bench.source.poll(Capacity(4))
     for delivery in deliveries[:2]:
         bench.source.complete(delivery)
     await bench.consumer.listener.on_partitions_revoked(set())
     bench.consumer.fill(2, 3)
     bench.consumer.publish_assignment([0, 2])
-    poll = asyncio.create_task(bench.source.poll(Room(100)))
+    poll = asyncio.create_task(bench.source.poll(Capacity(100)))
     for _ in range(20):
         await asyncio.sleep(0)
     await bench.consumer.listener.on_partitions_assigned({partition(0), partition(2)})
@@ -439,11 +439,11 @@ async def test_an_assignment_that_cannot_be_taken_over_halts(bench: Bench) -> No
 
 
 async def test_a_revocation_does_not_fail_with_the_broker(bench: Bench) -> None:
-    [delivery] = await bench.source.poll(Room(1))
+    [delivery] = await bench.source.poll(Capacity(1))
     bench.source.complete(delivery)
     bench.consumer.commit_failures.append(KafkaConnectionError())
     await bench.consumer.rebalance([0, 1])
-    assert bench.source.owned(delivery)
+    assert bench.source.still_assigned(delivery)
     await bench.source.commit()
     assert bench.consumer.stored[partition(0)] == 1
 
@@ -454,7 +454,9 @@ async def test_a_revocation_does_not_fail_with_the_broker(bench: Bench) -> None:
 async def test_a_partition_that_ran_far_ahead_is_paused_and_later_resumed(bench: Bench) -> None:
     bench.consumer.fill(0, 3 * SPAN, start=10)
     stuck, *others = [
-        delivery for delivery in await bench.source.poll(Room(SPAN + 10)) if delivery.partition == 0
+        delivery
+        for delivery in await bench.source.poll(Capacity(SPAN + 10))
+        if delivery.partition == 0
     ]
     for delivery in others:
         bench.source.complete(delivery)
@@ -500,12 +502,12 @@ async def test_nothing_is_fetched_between_two_assignments(bench: Bench) -> None:
 
 
 async def test_work_in_hand_still_completes_when_the_consumer_was_replaced(bench: Bench) -> None:
-    deliveries = await bench.source.poll(Room(7))
+    deliveries = await bench.source.poll(Capacity(7))
     old = bench.consumer
     old.polls.append(KafkaError("82 FENCED_INSTANCE_ID"))
     await bench.rebuilt()
     assert old.stopped
-    assert all(bench.source.owned(delivery) for delivery in deliveries)
+    assert all(bench.source.still_assigned(delivery) for delivery in deliveries)
     rest = await bench.offsets()
     assert rest == [(0, 7), (0, 8), (0, 9), *((1, offset) for offset in range(10))]
     for delivery in deliveries:
@@ -554,7 +556,7 @@ async def test_a_fetch_of_the_old_consumer_that_never_ends_holds_the_new_one_not
 
 async def test_what_is_finished_is_committed_before_the_old_consumer_goes(bench: Bench) -> None:
     old = bench.consumer
-    for delivery in await bench.source.poll(Room(4)):
+    for delivery in await bench.source.poll(Capacity(4)):
         bench.source.complete(delivery)
     bench.source.rebuild("a test asks for it")
     await bench.rebuilt()
@@ -564,14 +566,14 @@ async def test_what_is_finished_is_committed_before_the_old_consumer_goes(bench:
 
 async def test_the_old_consumer_s_callbacks_touch_nothing(bench: Bench) -> None:
     old = bench.consumer
-    deliveries = await bench.source.poll(Room(3))
+    deliveries = await bench.source.poll(Capacity(3))
     bench.source.rebuild("a test asks for it")
     await bench.rebuilt()
     bench.source.complete(deliveries[0])
     old.stored = {}
     await old.listener.on_partitions_revoked(set())
     await old.listener.on_partitions_assigned({partition(5)})
-    assert bench.source.owned(deliveries[1])
+    assert bench.source.still_assigned(deliveries[1])
     assert bench.consumer.commits == []
     assert len(await bench.offsets()) == 17
 
@@ -608,7 +610,7 @@ async def test_a_client_that_is_not_allowed_halts_at_once_and_says_what_to_look_
 
 
 async def test_a_commit_that_is_not_allowed_halts(bench: Bench) -> None:
-    [delivery] = await bench.source.poll(Room(1))
+    [delivery] = await bench.source.poll(Capacity(1))
     bench.source.complete(delivery)
     bench.consumer.commit_failures.append(TopicAuthorizationFailedError())
     await bench.source.commit()
@@ -617,7 +619,7 @@ async def test_a_commit_that_is_not_allowed_halts(bench: Bench) -> None:
 
 
 async def test_a_commit_on_a_connection_that_just_broke_is_due_again(bench: Bench) -> None:
-    [delivery] = await bench.source.poll(Room(1))
+    [delivery] = await bench.source.poll(Capacity(1))
     bench.source.complete(delivery)
     bench.consumer.commit_failures.append(RuntimeError("the handler is closed"))  # uvloop's
     await bench.source.commit()
@@ -673,7 +675,7 @@ async def test_records_fetched_while_the_assignment_changed_come_again_in_order(
 
 
 async def test_a_completion_during_a_commit_is_in_the_next(bench: Bench) -> None:
-    first, second = await bench.source.poll(Room(2))
+    first, second = await bench.source.poll(Capacity(2))
     bench.source.complete(first)
     bench.consumer.commit_gate = asyncio.Event()
     commit = asyncio.create_task(bench.source.commit())
@@ -688,7 +690,7 @@ async def test_a_completion_during_a_commit_is_in_the_next(bench: Bench) -> None
 async def test_a_commit_that_hangs_is_bounded_and_due_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [delivery] = await bench.source.poll(Room(1))
+    [delivery] = await bench.source.poll(Capacity(1))
     bench.source.complete(delivery)
     bench.consumer.commit_gate = asyncio.Event()
     await bench.source._committer.commit(0.01)
@@ -700,7 +702,7 @@ async def test_a_commit_that_hangs_is_bounded_and_due_again(
 
 
 async def test_a_commit_whose_reply_was_lost_is_known_as_ours(bench: Bench) -> None:
-    deliveries = await bench.source.poll(Room(7))
+    deliveries = await bench.source.poll(Capacity(7))
     for delivery in deliveries[:4]:
         bench.source.complete(delivery)
     bench.consumer.commit_gate = asyncio.Event()
@@ -708,12 +710,12 @@ async def test_a_commit_whose_reply_was_lost_is_known_as_ours(bench: Bench) -> N
     bench.consumer.commit_gate = None
     bench.consumer.commit_failures.append(KafkaConnectionError())  # that of the revocation
     await bench.consumer.rebalance([0, 1])
-    assert bench.source.owned(deliveries[6])
+    assert bench.source.still_assigned(deliveries[6])
     assert (0, 7) in await bench.offsets()
 
 
 async def test_nothing_is_committed_between_two_assignments(bench: Bench) -> None:
-    [first, second] = await bench.source.poll(Room(2))
+    [first, second] = await bench.source.poll(Capacity(2))
     bench.source.complete(first)
     await bench.consumer.listener.on_partitions_revoked(set())
     bench.source.complete(second)
@@ -766,7 +768,7 @@ async def test_offsets_beyond_the_end_begin_anew_and_are_put_right_at_once(bench
 
 
 async def test_a_group_that_lost_its_offsets_begins_anew(bench: Bench) -> None:
-    for delivery in await bench.source.poll(Room(10)):
+    for delivery in await bench.source.poll(Capacity(10)):
         bench.source.complete(delivery)
     await bench.source.commit()
     bench.consumer.stored.clear()
@@ -780,7 +782,7 @@ URGENT, BULK = TopicPartition("urgent", 0), TopicPartition("bulk", 0)
 
 
 @pytest.fixture
-async def lanes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+async def priorities(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     """Two topics with a partition each: a backlog of bulk, and nothing that is urgent."""
     monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
     monkeypatch.setattr(resyncs, "LONGEST_BACKOFF_S", 0.001)
@@ -792,74 +794,78 @@ async def lanes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     await made.source.close()
 
 
-async def topics(bench: Bench, jobs: int, **rooms: int) -> Counter[str]:
-    deliveries = await bench.source.poll(Room(jobs, rooms))
+async def topics(bench: Bench, jobs: int, **capacities: int) -> Counter[str]:
+    deliveries = await bench.source.poll(Capacity(jobs, capacities))
     return Counter(delivery.topic for delivery in deliveries)
 
 
-async def test_nothing_comes_of_a_lane_without_room_and_it_all_stays_fetched(lanes: Bench) -> None:
-    assert await topics(lanes, 10, urgent=10, bulk=0) == {}
-    assert lanes.consumer.paused() == set(), "a paused partition would lose what is buffered"
-    lanes.consumer.fill(URGENT, 3)
-    assert await topics(lanes, 10, urgent=10, bulk=0) == {"urgent": 3}
-    assert await topics(lanes, 17, urgent=7, bulk=10) == {"bulk": 10}
+async def test_nothing_comes_of_a_lane_without_room_and_it_all_stays_fetched(
+    priorities: Bench,
+) -> None:
+    assert await topics(priorities, 10, urgent=10, bulk=0) == {}
+    assert priorities.consumer.paused() == set(), "a paused partition would lose what is buffered"
+    priorities.consumer.fill(URGENT, 3)
+    assert await topics(priorities, 10, urgent=10, bulk=0) == {"urgent": 3}
+    assert await topics(priorities, 17, urgent=7, bulk=10) == {"bulk": 10}
 
 
 async def test_each_lane_brings_as_many_as_it_has_room_for_and_all_no_more_than_there_is(
-    lanes: Bench,
+    priorities: Bench,
 ) -> None:
-    lanes.consumer.fill(URGENT, 15)
-    assert await topics(lanes, 20, urgent=9, bulk=4) == {"urgent": 9, "bulk": 4}
-    assert await topics(lanes, 8, urgent=6, bulk=6) == {"urgent": 6, "bulk": 2}
+    priorities.consumer.fill(URGENT, 15)
+    assert await topics(priorities, 20, urgent=9, bulk=4) == {"urgent": 9, "bulk": 4}
+    assert await topics(priorities, 8, urgent=6, bulk=6) == {"urgent": 6, "bulk": 2}
 
 
-async def test_records_of_a_lane_without_room_do_not_count_as_withheld(lanes: Bench) -> None:
-    await topics(lanes, 10, urgent=10, bulk=0)
-    assert lanes.source.undelivered() == 0
-    await topics(lanes, 14, urgent=10, bulk=4)
-    assert lanes.source.undelivered() == 11
-    assert lanes.source.lags() == {"urgent": 0, "bulk": 15}
-    assert sum(lanes.source.lags().values()) == 15
+async def test_records_of_a_lane_without_room_do_not_count_as_withheld(priorities: Bench) -> None:
+    await topics(priorities, 10, urgent=10, bulk=0)
+    assert priorities.source.undelivered() == 0
+    await topics(priorities, 14, urgent=10, bulk=4)
+    assert priorities.source.undelivered() == 11
+    assert priorities.source.lags() == {"urgent": 0, "bulk": 15}
+    assert sum(priorities.source.lags().values()) == 15
 
 
 async def test_a_worker_with_no_partition_of_the_lane_with_room_gets_nothing_and_stays(
-    lanes: Bench,
+    priorities: Bench,
 ) -> None:
-    await lanes.consumer.rebalance([BULK])
-    before = lanes.consumer.asked
-    assert await topics(lanes, 10, urgent=10, bulk=0) == {}
-    assert lanes.consumer.asked > before, "asking keeps us in the group"
+    await priorities.consumer.rebalance([BULK])
+    before = priorities.consumer.asked
+    assert await topics(priorities, 10, urgent=10, bulk=0) == {}
+    assert priorities.consumer.asked > before, "asking keeps us in the group"
 
 
-async def test_with_no_room_in_any_lane_nothing_comes(lanes: Bench) -> None:
-    assert await topics(lanes, 0, urgent=0, bulk=0) == {}
+async def test_with_no_room_in_any_lane_nothing_comes(priorities: Bench) -> None:
+    assert await topics(priorities, 0, urgent=0, bulk=0) == {}
 
 
 async def test_an_error_behind_the_first_lane_loses_nothing_of_it(
-    lanes: Bench, monkeypatch: pytest.MonkeyPatch
+    priorities: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lanes.consumer.fill(URGENT, 3)
-    getmany = lanes.consumer.getmany
+    priorities.consumer.fill(URGENT, 3)
+    getmany = priorities.consumer.getmany
 
     async def failing(*partitions: TopicPartition, **options: int) -> object:
         if BULK in partitions:
-            lanes.consumer.polls.append(CorruptRecordException())
+            priorities.consumer.polls.append(CorruptRecordException())
         return await getmany(*partitions, **options)
 
-    monkeypatch.setattr(lanes.consumer, "getmany", failing)
-    assert await topics(lanes, 20, urgent=10, bulk=10) == {"urgent": 3}
-    monkeypatch.setattr(lanes.consumer, "getmany", getmany)
-    assert await topics(lanes, 20, urgent=10, bulk=10) == {"bulk": 10}
-    assert await topics(lanes, 20, urgent=10, bulk=10) == {"bulk": 5}
+    monkeypatch.setattr(priorities.consumer, "getmany", failing)
+    assert await topics(priorities, 20, urgent=10, bulk=10) == {"urgent": 3}
+    monkeypatch.setattr(priorities.consumer, "getmany", getmany)
+    assert await topics(priorities, 20, urgent=10, bulk=10) == {"bulk": 10}
+    assert await topics(priorities, 20, urgent=10, bulk=10) == {"bulk": 5}
 
 
 async def test_a_broker_waits_less_long_for_one_lane_while_the_others_wait(
-    lanes: Bench, monkeypatch: pytest.MonkeyPatch
+    priorities: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = Bench(monkeypatch)
     await one.source.start(Deadline.after(5))
     await one.source.close()
-    assert lanes.consumer.options["fetch_max_wait_ms"] < one.consumer.options["fetch_max_wait_ms"]
+    assert (
+        priorities.consumer.options["fetch_max_wait_ms"] < one.consumer.options["fetch_max_wait_ms"]
+    )
 
 
 # --- group membership -----------------------------------------------------------------------------
@@ -878,7 +884,7 @@ async def test_a_membership_is_reported_before_its_first_assignment(
     monkeypatch.setattr(bench.consumer, "start", joining)
     starting = asyncio.create_task(bench.source.start(Deadline.after(30)))
     await eventually(lambda: bench.joined, timeout_s=10, what="a report")
-    assert bench.joined == [Membership("dragoman", "m1")]
+    assert bench.joined == [GroupMember("dragoman", "m1")]
     assert not starting.done()
     in_the_rebalance.set()
     await starting
@@ -895,7 +901,7 @@ async def test_a_membership_is_reported_before_anything_that_follows_the_start(
 
     monkeypatch.setattr(bench.consumer, "start", joined_at_once)
     await bench.source.start(Deadline.after(30))
-    assert bench.joined == [Membership("dragoman", "m1")]
+    assert bench.joined == [GroupMember("dragoman", "m1")]
     await bench.source.close()
 
 
