@@ -30,10 +30,10 @@ from dragoman_producer import TranslationClient
 from dragoman_schemas.jobs import TranslationJob
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from support.kafka_broker import KafkaBroker
-from support.processes import command
-from support.redis_server import RedisServer
-from support.worker_process import WorkerProcess
+from support.processes.child_process import command
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 TOPIC = "million"
 MIB = 1024 * 1024

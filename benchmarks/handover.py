@@ -34,9 +34,9 @@ from pipeline import DEAD
 from worker_process import Worker, working
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from support.foreign import publish
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import publish
+from support.services.redis_server import RedisServer
 
 PARTITIONS = 12
 LIMIT_S = 180.0

@@ -95,8 +95,8 @@ async def services(
     """Bootstrap servers, Redis URL, and the processes to watch by name."""
     if kind == "real":
         sys.path.insert(0, str(HERE.parent / "tests"))
-        from support.kafka_broker import KafkaBroker  # noqa: PLC0415
-        from support.redis_server import RedisServer  # noqa: PLC0415
+        from support.services.kafka_broker import KafkaBroker  # noqa: PLC0415
+        from support.services.redis_server import RedisServer  # noqa: PLC0415
 
         with KafkaBroker() as broker, RedisServer(appendonly="yes") as server:
             for topic in topics:

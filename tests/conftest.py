@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import redis
 
-from support.engine_fixtures import echo_engine, tiny_model, vllm_engine  # noqa: F401
-from support.kafka_broker import KafkaBroker, KafkaUnavailable, kafka_jars
-from support.light_client import make_light_client
-from support.redis_server import RedisServer
-from support.service_report import ServiceReport
-from support.side_by_side import SideBySide
+from support.plugins.engine_fixtures import echo_engine, tiny_model, vllm_engine  # noqa: F401
+from support.plugins.service_report import ServiceReport
+from support.plugins.side_by_side import SideBySide
+from support.processes.light_client import make_light_client
+from support.services.kafka_broker import KafkaBroker, KafkaUnavailable, kafka_jars
+from support.services.redis_server import RedisServer
 
 _ROOT = Path(__file__).parents[1]
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from harness import Harness, append, services, table
 
-from support.foreign import ended
-from support.worker_process import WorkerProcess
+from support.processes.worker_process import WorkerProcess
+from support.services.plain_clients import ended
 
 
 def measure(number: int, harness: Harness, topic: str) -> dict[str, Any]:

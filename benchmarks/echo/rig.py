@@ -21,9 +21,9 @@ import psutil
 import redis
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from support.foreign import publish
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import publish
+from support.services.redis_server import RedisServer
 
 MIB = 1024 * 1024
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from harness import Harness, append, between, charges, services, table
 
-from support.waiting import wait_until
-from support.worker_process import WorkerProcess
+from support.processes.waiting import wait_until
+from support.processes.worker_process import WorkerProcess
 
 COLUMNS = (
     *("jobs_per_s", "of_ideal", "of_one", "worker_cpu_ms", "kafka_cpu_ms", "redis_cpu_ms"),

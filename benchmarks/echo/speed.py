@@ -25,8 +25,8 @@ from typing import Any
 
 from harness import Harness, append, between, charges, services, store, table
 
-from support.processes import ChildProcess
-from support.worker_process import WorkerProcess
+from support.processes.child_process import ChildProcess
+from support.processes.worker_process import WorkerProcess
 
 HERE = Path(__file__).parent
 OURS, BARE, FASTSTREAM = "dragoman-worker", "bare loop", "FastStream"

@@ -17,7 +17,7 @@ from support.chaos.plan import Action
 from support.chaos.row import Row
 from support.chaos.storm import Options, storm
 from support.chaos.system import Dragoman
-from support.unwinding import unwind_on_sigterm
+from support.processes.unwinding import unwind_on_sigterm
 
 _COLUMNS = (
     "seed", "records", "jobs", "seconds", "kills", "stops", "drains", "joins", "broker_blows",

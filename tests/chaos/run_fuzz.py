@@ -15,15 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from support.kafka_broker import KafkaBroker
 from support.odd.cases import Case
 from support.odd.field import Field, Round
 from support.odd.kept import keep, kept
 from support.odd.random_records import Draws
 from support.odd.shrinking import smallest
 from support.odd.table import markdown, say, summary, told
-from support.redis_server import RedisServer
-from support.unwinding import unwind_on_sigterm
+from support.processes.unwinding import unwind_on_sigterm
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 _TOLD_EVERY = 20
 _GROWTH = 1.25

@@ -12,12 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from support.kafka_broker import KafkaBroker
 from support.odd.cases import cases
 from support.odd.field import Field, Round
 from support.odd.table import markdown, say, summary, told, write
-from support.redis_server import RedisServer
-from support.unwinding import unwind_on_sigterm
+from support.processes.unwinding import unwind_on_sigterm
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 
 def main(arguments: list[str]) -> int:

@@ -16,12 +16,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 
-from support.crash_points import Point
-from support.foreign import DeadLetter, committed, ended, job, publish, read_all
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
-from support.replica_process import ReplicaProcess
-from support.waiting import wait_until
+from support.processes.crash_points import Point
+from support.processes.replica_process import ReplicaProcess
+from support.processes.waiting import wait_until
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import DeadLetter, committed, ended, job, publish, read_all
+from support.services.redis_server import RedisServer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos]
 

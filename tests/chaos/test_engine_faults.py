@@ -17,11 +17,11 @@ import redis
 
 from dragoman_connections.settings import load_settings
 from dragoman_producer import DragomanSettings, TranslationClient
-from support.foreign import committed, ended, job, publish, read_all
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
-from support.waiting import wait_until
-from support.worker_process import WorkerProcess
+from support.processes.waiting import wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import committed, ended, job, publish, read_all
+from support.services.redis_server import RedisServer
 
 pytestmark = [
     pytest.mark.kafka,

@@ -17,8 +17,8 @@ from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.kafka.membership import Membership
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Delivery
-from support.foreign import committed, publish
-from support.mock_broker import Api, Error, MockBroker
+from support.services.mock_broker import Api, Error, MockBroker
+from support.services.plain_clients import committed, publish
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 

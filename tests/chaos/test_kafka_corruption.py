@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from support.job_line import JobLine
-from support.mock_broker import MockBroker
-from support.redis_server import RedisServer
-from support.tcp_proxy import CorruptOneFetch, KafkaProxy
+from support.processes.job_line import JobLine
+from support.services.mock_broker import MockBroker
+from support.services.redis_server import RedisServer
+from support.services.tcp_proxy import CorruptOneFetch, KafkaProxy
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 

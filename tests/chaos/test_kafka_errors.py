@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from support.foreign import DeadLetter, publish, read_all
-from support.job_line import JobLine
-from support.mock_broker import Api, Error, MockBroker
-from support.redis_server import RedisServer
-from support.waiting import wait_until
+from support.processes.job_line import JobLine
+from support.processes.waiting import wait_until
+from support.services.mock_broker import Api, Error, MockBroker
+from support.services.plain_clients import DeadLetter, publish, read_all
+from support.services.redis_server import RedisServer
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 

@@ -13,11 +13,11 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from support.foreign import ended, job, read_all
-from support.job_line import JobLine
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
-from support.waiting import wait_until
+from support.processes.job_line import JobLine
+from support.processes.waiting import wait_until
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import ended, job, read_all
+from support.services.redis_server import RedisServer
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 

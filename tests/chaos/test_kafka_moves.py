@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.job_line import JobLine
-from support.mock_broker import MockBroker
-from support.redis_server import RedisServer
+from support.processes.job_line import JobLine
+from support.services.mock_broker import MockBroker
+from support.services.redis_server import RedisServer
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 

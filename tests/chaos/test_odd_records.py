@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from support.kafka_broker import KafkaBroker
 from support.odd.cases import cases
 from support.odd.field import Field, Round
 from support.odd.kept import keep
 from support.odd.random_records import Draws
 from support.odd.table import told
-from support.redis_server import RedisServer
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos, pytest.mark.timeout(300)]
 # One of every group, and those that ended or held up the worker before.

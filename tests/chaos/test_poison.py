@@ -15,13 +15,13 @@ import redis
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from support.crash_points import Point
-from support.foreign import committed, ended, job, publish, read_all
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
-from support.replica_process import ReplicaProcess
-from support.waiting import wait_until
-from support.worker_process import WorkerProcess
+from support.processes.crash_points import Point
+from support.processes.replica_process import ReplicaProcess
+from support.processes.waiting import wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import committed, ended, job, publish, read_all
+from support.services.redis_server import RedisServer
 
 pytestmark = [
     pytest.mark.kafka,

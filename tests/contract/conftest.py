@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.redis_cluster import RedisCluster
-from support.redis_sentinel import RedisSentinel
-from support.redis_server import RedisServer
+from support.services.redis_cluster import RedisCluster
+from support.services.redis_sentinel import RedisSentinel
+from support.services.redis_server import RedisServer
 
 # Set it, as `redis.url`, to run the contract tests against a Redis of your own.
 _OWN_URL = "DRAGOMAN_TEST_REDIS_URL"

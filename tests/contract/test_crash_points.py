@@ -17,11 +17,17 @@ from typing import Any
 import pytest
 import redis
 
-from support.crash_points import Point, start_replica
-from support.foreign import DeadLetter, committed, publish, publish_with_headers, read_all
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
-from support.waiting import wait_until
+from support.processes.crash_points import Point, start_replica
+from support.processes.waiting import wait_until
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import (
+    DeadLetter,
+    committed,
+    publish,
+    publish_with_headers,
+    read_all,
+)
+from support.services.redis_server import RedisServer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos]
 

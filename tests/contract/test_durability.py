@@ -14,8 +14,7 @@ from dragoman_schemas import names, scripts
 from dragoman_schemas.wire import encode_result, now_rfc3339
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.stores.redis import RedisStore
-from support.redis_server import RedisServer
-from support.store_calls import (
+from support.builders.store_calls import (
     FINGERPRINT,
     TIMEOUT_S,
     redis_store,
@@ -23,7 +22,8 @@ from support.store_calls import (
     taken,
     until_served,
 )
-from support.waiting import eventually, wait_until
+from support.processes.waiting import eventually, wait_until
+from support.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.redis
 

@@ -16,7 +16,7 @@ from dragoman_worker.ports import (
     GenerationRequest,
     Prompt,
 )
-from support.engine_requests import (
+from support.builders.engine_requests import (
     MAX_NUM_SEQS,
     a_long_request,
     a_request,
@@ -24,8 +24,8 @@ from support.engine_requests import (
     begin_long,
     ended,
 )
-from support.tiny_model import CONTEXT_TOKENS
-from support.waiting import eventually
+from support.builders.tiny_model import CONTEXT_TOKENS
+from support.processes.waiting import eventually
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),

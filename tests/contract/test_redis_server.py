@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 
-from support.redis_server import RedisServer
+from support.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.redis
 

@@ -29,7 +29,7 @@ from dragoman_schemas.scripts import (
     Verdict,
 )
 from dragoman_schemas.wire import decode_result, encode_result
-from support.redis_clients import client_of
+from support.services.redis_clients import client_of
 
 pytestmark = pytest.mark.redis
 

@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from dragoman_schemas import scripts
-from support.redis_server import RedisServer
+from support.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.redis
 

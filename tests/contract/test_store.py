@@ -24,11 +24,7 @@ from dragoman_worker.errors import Conflict, Unavailable, Unreachable
 from dragoman_worker.ports import CancelNotice, Claim, Store
 from dragoman_worker.stores.memory import MemoryStore
 from dragoman_worker.stores.redis import RedisStore
-from support.ports import free_port
-from support.redis_clients import async_client_of
-from support.redis_cluster import RedisCluster
-from support.redis_server import RedisServer
-from support.store_calls import (
+from support.builders.store_calls import (
     FINGERPRINT,
     RECORDED_AT,
     TIMEOUT_S,
@@ -39,7 +35,11 @@ from support.store_calls import (
     result,
     taken,
 )
-from support.waiting import eventually
+from support.processes.waiting import eventually
+from support.services.ports import free_port
+from support.services.redis_clients import async_client_of
+from support.services.redis_cluster import RedisCluster
+from support.services.redis_server import RedisServer
 
 OTHER = "0" * 64
 KEYS = names.Keys()

@@ -28,9 +28,9 @@ from dragoman_producer import (
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.jobs import Item
 from dragoman_schemas.wire import encode_job, open_record
-from support.kafka_broker import KafkaBroker
-from support.played_worker import PlayedWorker
-from support.redis_server import RedisServer
+from support.fakes.played_worker import PlayedWorker
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 
 def a_job(job_id: str, text: object = "Hello.", **fields: object) -> TranslationJob:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from support.foreign import ended, publish_with_headers
-from support.installation import Installation, a_job
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
+from support.processes.installation import Installation, a_job
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import ended, publish_with_headers
+from support.services.redis_server import RedisServer
 
 MakeTopic = Callable[..., str]
 

@@ -22,8 +22,8 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka.publisher import KafkaPublisher
 from dragoman_worker.stores.connection import RedisConnection as WorkerConnection
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 RUNNERS = pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 

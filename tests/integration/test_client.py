@@ -23,9 +23,9 @@ from dragoman_producer import (
     TranslationRejected,
 )
 from dragoman_schemas.wire import encode_job, open_record
-from support.kafka_broker import KafkaBroker
-from support.played_worker import PlayedWorker, records
-from support.redis_server import RedisServer
+from support.fakes.played_worker import PlayedWorker, records
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 Topic = Callable[..., str]
 

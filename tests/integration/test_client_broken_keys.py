@@ -23,10 +23,10 @@ from dragoman_producer import (
     load_settings,
 )
 from dragoman_schemas.wire import encode_job, open_record
-from support.installation import Installation, a_job
-from support.kafka_broker import KafkaBroker
-from support.played_worker import PlayedWorker
-from support.redis_server import RedisServer
+from support.fakes.played_worker import PlayedWorker
+from support.processes.installation import Installation, a_job
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 LARGEST: Final = 2**53 - 1
 BROKEN: Final[dict[str, dict[str, bytes] | None]] = {

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from dragoman_schemas.wire import open_record
-from support.kafka_broker import KafkaBroker
-from support.played_worker import PlayedWorker, Record, records
-from support.ports import free_ports
-from support.processes import ChildProcess, command
-from support.redis_server import RedisServer
+from support.fakes.played_worker import PlayedWorker, Record, records
+from support.processes.child_process import ChildProcess, command
+from support.services.kafka_broker import KafkaBroker
+from support.services.ports import free_ports
+from support.services.redis_server import RedisServer
 
 Topic = Callable[..., str]
 

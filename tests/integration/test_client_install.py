@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from support.kafka_broker import KafkaBroker
-from support.played_worker import records
-from support.redis_server import RedisServer
+from support.fakes.played_worker import records
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 _ROOT = Path(__file__).parents[2]
 _UV = Path(sys.executable).with_name("uv")

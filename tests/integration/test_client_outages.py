@@ -15,10 +15,10 @@ from dragoman_producer import (
     TranslationClient,
     TranslationJob,
 )
-from support.kafka_broker import KafkaBroker
-from support.played_worker import PlayedWorker, records
-from support.ports import free_ports
-from support.redis_server import RedisServer
+from support.fakes.played_worker import PlayedWorker, records
+from support.services.kafka_broker import KafkaBroker
+from support.services.ports import free_ports
+from support.services.redis_server import RedisServer
 
 
 def settings_for(bootstrap: str, redis_url: str, timeout_s: float = 2.0) -> DragomanSettings:

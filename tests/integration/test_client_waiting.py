@@ -19,9 +19,9 @@ from dragoman_producer import (
     Unreadable,
     watch,
 )
-from support.played_worker import PlayedWorker
-from support.redis_server import RedisServer
-from support.waiting import eventually
+from support.fakes.played_worker import PlayedWorker
+from support.processes.waiting import eventually
+from support.services.redis_server import RedisServer
 
 _OWNER = "f" * 64
 

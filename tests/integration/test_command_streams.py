@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from support.processes import command
+from support.processes.child_process import command
 
 COMMANDS: Final = [
     ("topics", "create"),

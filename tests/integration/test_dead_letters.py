@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from support.foreign import ended, job, publish_with_headers
-from support.installation import Installation, a_job
-from support.kafka_broker import KafkaBroker
-from support.processes import ChildProcess, command
-from support.redis_server import RedisServer
-from support.waiting import wait_until
+from support.processes.child_process import ChildProcess, command
+from support.processes.installation import Installation, a_job
+from support.processes.waiting import wait_until
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import ended, job, publish_with_headers
+from support.services.redis_server import RedisServer
 
 MakeTopic = Callable[..., str]
 

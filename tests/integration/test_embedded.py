@@ -19,8 +19,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from dragoman_demo.broker import EmbeddedBroker
 from dragoman_demo.child import ChildFailed, LeashedChild
 from dragoman_demo.embedded_redis import EmbeddedRedis
-from support.processes import ChildProcess
-from support.waiting import eventually, wait_until
+from support.processes.child_process import ChildProcess
+from support.processes.waiting import eventually, wait_until
 
 # Starts all three kinds of children, tells their process ids, and waits to be ended.
 _TRIAL = """

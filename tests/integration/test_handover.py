@@ -17,12 +17,12 @@ from confluent_kafka.admin import AdminClient
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.kafka import group_consumer
 from dragoman_worker.kafka.leave_group import end_membership
-from support.foreign import job, publish
-from support.kafka_broker import KafkaBroker
-from support.mock_broker import Api, Error, MockBroker
-from support.redis_server import RedisServer
-from support.waiting import eventually, wait_until
-from support.worker_process import WorkerProcess
+from support.processes.waiting import eventually, wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.mock_broker import Api, Error, MockBroker
+from support.services.plain_clients import job, publish
+from support.services.redis_server import RedisServer
 
 MakeTopic = Callable[..., str]
 SESSION_TIMEOUT_S = 600

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.processes import command
+from support.processes.child_process import command
 
 COMMANDS = ["dragoman", "dragoman-worker"]
 AS_FROM_A_TERMINAL = (

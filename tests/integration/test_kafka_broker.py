@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from support.kafka_broker import KafkaBroker
+from support.services.kafka_broker import KafkaBroker
 
 
 async def _publish(bootstrap: str, topic: str, values: list[bytes]) -> None:

@@ -25,11 +25,11 @@ from dragoman_worker.kafka import group_consumer
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity
-from support.foreign import committed, ended, publish
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
-from support.waiting import eventually, wait_until
-from support.worker_process import WorkerProcess
+from support.processes.waiting import eventually, wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import committed, ended, publish
+from support.services.redis_server import RedisServer
 
 MakeTopic = Callable[..., str]
 IN_TIME_S = 30.0

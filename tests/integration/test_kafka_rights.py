@@ -16,11 +16,11 @@ import redis
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer import BrokerRefused, TranslationClient
 from dragoman_schemas.jobs import TranslationJob
-from support.foreign import ended, publish, publish_with_headers, read_all
-from support.processes import command
-from support.redis_server import RedisServer
-from support.secure_broker import Right, SecureBroker
-from support.worker_process import WorkerProcess
+from support.processes.child_process import command
+from support.processes.worker_process import WorkerProcess
+from support.services.plain_clients import ended, publish, publish_with_headers, read_all
+from support.services.redis_server import RedisServer
+from support.services.secure_broker import Right, SecureBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 

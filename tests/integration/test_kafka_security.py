@@ -15,7 +15,7 @@ from dragoman_connections.settings import KafkaSettings, SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka.connection import client_options
 from dragoman_worker.kafka.publisher import KafkaPublisher
-from support.kafka_broker import KafkaBroker
+from support.services.kafka_broker import KafkaBroker
 
 PATIENCE_S = 60.0
 

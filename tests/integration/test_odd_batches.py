@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import redis
 
-from support.foreign import committed, ended, read_all
-from support.kafka_broker import KafkaBroker
-from support.raw_batches import batch, crowded_record, publish_raw, record
-from support.redis_server import RedisServer
-from support.waiting import wait_until
-from support.worker_process import WorkerProcess
+from support.builders.raw_batches import batch, crowded_record, publish_raw, record
+from support.processes.waiting import wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import committed, ended, read_all
+from support.services.redis_server import RedisServer
 
 MIB = 1 << 20
 ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1), "retention.ms": "-1"}

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
-from support.installation import Installation, a_job
-from support.kafka_broker import KafkaBroker
-from support.raw_batches import Header, batch, publish_raw, record
-from support.redis_server import RedisServer
+from support.builders.raw_batches import Header, batch, publish_raw, record
+from support.processes.installation import Installation, a_job
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 ANY_TIME: Final = {"message.timestamp.after.max.ms": str(2**63 - 1), "retention.ms": "-1"}
 YEAR_50000: Final = 1_515_680_384_000_000

@@ -12,11 +12,11 @@ import redis
 from confluent_kafka import Producer
 
 from support.deadly import sitecustomize as deadly
-from support.foreign import committed, ended, read_all
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
-from support.waiting import wait_until
-from support.worker_process import WorkerProcess
+from support.processes.waiting import wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import committed, ended, read_all
+from support.services.redis_server import RedisServer
 
 MakeTopic = Callable[..., str]
 MICROSECONDS_FOR_MILLISECONDS = 1_893_456_000_000_000

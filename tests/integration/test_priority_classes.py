@@ -9,11 +9,11 @@ from pathlib import Path
 
 import redis
 
-from support.foreign import ended, job, publish
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
-from support.waiting import wait_until
-from support.worker_process import WorkerProcess
+from support.processes.waiting import wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import ended, job, publish
+from support.services.redis_server import RedisServer
 
 LATENCY_S = 0.4
 BACKLOG = 3_000

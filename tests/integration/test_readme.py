@@ -16,17 +16,17 @@ from typing import Final
 import pytest
 
 from dragoman_schemas.wire import decode_job, open_record
-from support.kafka_broker import KafkaBroker
-from support.ports import free_ports
-from support.processes import ChildProcess, command
-from support.readme_shell import (
+from support.processes.child_process import ChildProcess, command
+from support.processes.readme_shell import (
     README,
     ReadmeShell,
     blocks,
     console_commands,
     inline_commands,
 )
-from support.redis_server import RedisServer
+from support.services.kafka_broker import KafkaBroker
+from support.services.ports import free_ports
+from support.services.redis_server import RedisServer
 
 _PUBLISH: Final = next(line for line in console_commands() if "kcat" in line)
 

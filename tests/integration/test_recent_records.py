@@ -9,8 +9,8 @@ from confluent_kafka.admin import AdminClient
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka.recent import recent_records
-from support.foreign import publish
-from support.kafka_broker import KafkaBroker
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import publish
 
 MakeTopic = Callable[..., str]
 

@@ -17,11 +17,7 @@ from dragoman_schemas.jobs import DocumentRef
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unavailable, Unreachable
 from dragoman_worker.stores.redis import RedisStore
-from support.ports import free_port
-from support.processes import command
-from support.redis_cluster import RedisCluster
-from support.redis_server import RedisServer
-from support.store_calls import (
+from support.builders.store_calls import (
     all_stand,
     claim_of,
     is_a_wrong_setting,
@@ -31,6 +27,10 @@ from support.store_calls import (
     settle,
     until_served,
 )
+from support.processes.child_process import command
+from support.services.ports import free_port
+from support.services.redis_cluster import RedisCluster
+from support.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.redis
 

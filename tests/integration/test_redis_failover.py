@@ -20,12 +20,18 @@ from dragoman_schemas import names
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unreachable
 from dragoman_worker.stores.redis import RedisStore
-from support.redis_clients import client_of
-from support.redis_cluster import RedisCluster
-from support.redis_sentinel import RedisSentinel
-from support.redis_server import RedisServer
-from support.store_calls import all_stand, is_a_wrong_setting, redis_store, settle, settle_all
-from support.waiting import eventually
+from support.builders.store_calls import (
+    all_stand,
+    is_a_wrong_setting,
+    redis_store,
+    settle,
+    settle_all,
+)
+from support.processes.waiting import eventually
+from support.services.redis_clients import client_of
+from support.services.redis_cluster import RedisCluster
+from support.services.redis_sentinel import RedisSentinel
+from support.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.redis
 

@@ -21,9 +21,7 @@ import redis.asyncio
 from dragoman_schemas import names
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.stores.redis import RedisStore
-from support.redis_proxy import RedisProxy
-from support.redis_server import RedisServer
-from support.store_calls import (
+from support.builders.store_calls import (
     all_stand,
     claim_of,
     redis_store,
@@ -33,7 +31,9 @@ from support.store_calls import (
     settle_all,
     until_served,
 )
-from support.waiting import eventually
+from support.processes.waiting import eventually
+from support.services.redis_proxy import RedisProxy
+from support.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.redis
 KEYS = names.Keys()

@@ -12,13 +12,13 @@ import redis
 
 from dragoman_connections.redis_access.calls import Command
 from dragoman_worker.stores.connection import RedisConnection
-from support.certificates import Authority, Certificate
-from support.foreign import TERMINAL, publish
-from support.ports import free_port
-from support.redis_server import RedisServer
-from support.secure_broker import Right, SecureBroker, cluster_right
-from support.waiting import wait_until
-from support.worker_process import WorkerProcess
+from support.processes.waiting import wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.certificates import Authority, Certificate
+from support.services.plain_clients import TERMINAL, publish
+from support.services.ports import free_port
+from support.services.redis_server import RedisServer
+from support.services.secure_broker import Right, SecureBroker, cluster_right
 
 USER = "worker"
 TOPIC = "rotated"

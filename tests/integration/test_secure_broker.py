@@ -14,7 +14,7 @@ from aiokafka.helpers import create_ssl_context
 
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.kafka.connection import client_options
-from support.secure_broker import Right, SecureBroker, unsecured_token
+from support.services.secure_broker import Right, SecureBroker, unsecured_token
 
 WRITE = Right("topic", "notes", "write")
 

@@ -13,11 +13,11 @@ import psutil
 import pytest
 import redis
 
-from support.foreign import committed, ended, job, publish
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
-from support.waiting import wait_until
-from support.worker_process import WorkerProcess
+from support.processes.waiting import wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import committed, ended, job, publish
+from support.services.redis_server import RedisServer
 
 MakeTopic = Callable[..., str]
 READY_S = 120.0  # two starts, one after the other; 25 s each have been seen on a busy machine

@@ -15,10 +15,10 @@ import pytest
 
 from dragoman_demo.samples import samples
 from dragoman_producer import TranslationClient, TranslationJob
-from support.foreign import publish
-from support.installation import a_job
-from support.processes import ChildProcess, command
-from support.waiting import wait_until
+from support.processes.child_process import ChildProcess, command
+from support.processes.installation import a_job
+from support.processes.waiting import wait_until
+from support.services.plain_clients import publish
 
 Trial = Callable[..., ChildProcess]
 

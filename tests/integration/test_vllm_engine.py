@@ -21,7 +21,7 @@ from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.errors import EngineDead, Halt
 from dragoman_worker.ports import Decoding, GenerationRequest, Prompt
-from support.engine_requests import (
+from support.builders.engine_requests import (
     MAX_NUM_SEQS,
     a_request,
     begin_long,
@@ -30,8 +30,8 @@ from support.engine_requests import (
     gone,
     vllm_settings,
 )
-from support.tiny_model import CONTEXT_TOKENS, SPECIAL_TOKENS
-from support.waiting import eventually
+from support.builders.tiny_model import CONTEXT_TOKENS, SPECIAL_TOKENS
+from support.processes.waiting import eventually
 
 pytestmark = [
     pytest.mark.vllm,

@@ -17,8 +17,8 @@ from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines import check_engine
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.ports import Decoding
-from support import engine_parent
-from support.engine_requests import gone, vllm_settings
+from support.builders.engine_requests import gone, vllm_settings
+from support.processes import engine_parent
 
 pytestmark = [
     pytest.mark.vllm,
@@ -28,7 +28,7 @@ pytestmark = [
 
 
 class Parent:
-    """A process that holds a vLLM (support/engine_parent.py), and what it says."""
+    """A process that holds a vLLM (support/processes/engine_parent.py), and what it says."""
 
     def __init__(self, model: Path, log: Path) -> None:
         self._log = log.open("w")

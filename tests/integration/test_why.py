@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from support.foreign import publish
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
-from support.why import is_named
-from support.worker_process import WorkerProcess
+from support.processes.why import is_named
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import publish
+from support.services.redis_server import RedisServer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 

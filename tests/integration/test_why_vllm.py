@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from support.engine_requests import ONE_PROCESS
-from support.foreign import publish
-from support.kafka_broker import KafkaBroker
-from support.processes import command
-from support.redis_server import RedisServer
-from support.waiting import wait_until
-from support.why import is_named, named
-from support.worker_process import WorkerProcess
+from support.builders.engine_requests import ONE_PROCESS
+from support.processes.child_process import command
+from support.processes.waiting import wait_until
+from support.processes.why import is_named, named
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import publish
+from support.services.redis_server import RedisServer
 
 MakeTopic = Callable[..., str]
 OpenBench = Callable[..., AbstractContextManager["Bench"]]

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 import redis
 
-from support.foreign import (
+from support.processes.waiting import wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import (
     committed,
     ended,
     job,
@@ -19,10 +22,7 @@ from support.foreign import (
     publish_with_headers,
     read_all,
 )
-from support.kafka_broker import KafkaBroker
-from support.redis_server import RedisServer
-from support.waiting import wait_until
-from support.worker_process import WorkerProcess
+from support.services.redis_server import RedisServer
 
 MakeTopic = Callable[..., str]
 

@@ -12,12 +12,12 @@ import pytest
 import redis
 
 from dragoman_connections.settings import KafkaSettings
-from support.foreign import ended, publish
-from support.kafka_broker import KafkaBroker
-from support.ports import free_ports
-from support.processes import command
-from support.redis_server import RedisServer
-from support.worker_process import WorkerProcess
+from support.processes.child_process import command
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import ended, publish
+from support.services.ports import free_ports
+from support.services.redis_server import RedisServer
 
 MakeTopic = Callable[..., str]
 

@@ -20,7 +20,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from support.chaos.ledger import Letter
-from support.kafka_broker import KafkaBroker
+from support.services.kafka_broker import KafkaBroker
 
 _ASK_S: Final = 3.0
 _READ_S: Final = 60.0

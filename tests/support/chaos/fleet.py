@@ -11,7 +11,7 @@ from typing import Final
 
 from support.chaos.system import Place, System, Worker
 from support.chaos.timeline import Timeline
-from support.waiting import NotInTime, wait_until
+from support.processes.waiting import NotInTime, wait_until
 
 BUSY: Final = 10
 """So many jobs in hand make a blow count."""

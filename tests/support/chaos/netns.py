@@ -16,7 +16,7 @@ import redis
 
 from support.chaos.brokers import Brokers
 from support.chaos.system import Dragoman, DragomanWorker, Place
-from support.ports import free_port
+from support.services.ports import free_port
 
 _NET: Final = "10.211"
 

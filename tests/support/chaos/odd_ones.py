@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from dragoman_schemas.wire import UnreadableRecord, open_record
+from support.builders.odd_records import FAILED, UNREADABLE, OddRecord
 from support.chaos.sent import Kind, Sent
 from support.odd.cases import ANY, cases
-from support.odd_records import FAILED, UNREADABLE, OddRecord
 
 _LARGEST: Final = 1_000_500
 """With its headers it stays below what a topic takes by default."""

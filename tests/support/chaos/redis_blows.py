@@ -11,9 +11,9 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from support.ports import free_port
-from support.redis_server import RedisServer
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
+from support.services.ports import free_port
+from support.services.redis_server import RedisServer
 
 _ASK_S: Final = 2.0
 _MEND_S: Final = 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from support.odd_records import OddRecord
+from support.builders.odd_records import OddRecord
 
 
 class Kind(StrEnum):

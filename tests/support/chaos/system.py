@@ -18,8 +18,8 @@ import psutil
 import redis
 
 from support.chaos.sent import Kind
-from support.processes import ChildProcess
-from support.worker_process import WorkerProcess
+from support.processes.child_process import ChildProcess
+from support.processes.worker_process import WorkerProcess
 
 TERMINAL: Final = frozenset({"completed", "failed", "cancelled", "expired"})
 _LOOK_S: Final = 1.0

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import redis
 
+from support.builders.odd_records import COMPLETED, FAILED, ODD_RECORDS, UNREADABLE, OddRecord, job
 from support.odd.kafka_wire import Batch, batch_of, bomb
-from support.odd_records import COMPLETED, FAILED, ODD_RECORDS, UNREADABLE, OddRecord, job
 
 LARGEST: Final = 2**63 - 1
 ANY: Final = "any end"

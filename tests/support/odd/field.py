@@ -15,13 +15,13 @@ from typing import Any, Final, Self
 import redis
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from support.builders.odd_records import OddRecord, job
 from support.chaos.system import DragomanWorker, Place
-from support.kafka_broker import KafkaBroker
 from support.odd.cases import ANY, Case
 from support.odd.kafka_wire import Batch, KafkaWire, Refused, batch_of
 from support.odd.replica import ReplicaWatch
-from support.odd_records import OddRecord, job
-from support.redis_server import RedisServer
+from support.services.kafka_broker import KafkaBroker
+from support.services.redis_server import RedisServer
 
 BYSTANDERS: Final = 140
 WITHIN_S: Final = 20.0

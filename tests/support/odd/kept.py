@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from support.builders.odd_records import OddRecord
 from support.odd.cases import ANY, Case
-from support.odd_records import OddRecord
 
 
 def keep(file: Path, cases: Sequence[Case], **about: Any) -> None:

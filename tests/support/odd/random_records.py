@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dragoman_schemas.wire import UnreadableRecord, open_record
+from support.builders.odd_records import OddRecord
 from support.odd.cases import ANY, Case
-from support.odd_records import OddRecord
 
 _MOST: Final = 1_000_000
 _MOST_TEXT: Final = 128 * 1024

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from support.builders.odd_records import OddRecord
 from support.odd.cases import Case
 from support.odd.random_records import readable_id
-from support.odd_records import OddRecord
 
 _WITHIN_S: Final = 240.0
 Fails = Callable[[Sequence[Case]], bool]

@@ -16,7 +16,7 @@ import uvloop
 
 from dragoman_connections.settings import KafkaSettings, SettingsError
 from dragoman_connections.tls import kafka_context
-from support.certificates import Authority, Certificate
+from support.services.certificates import Authority, Certificate
 
 
 class Files:

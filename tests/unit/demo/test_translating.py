@@ -7,7 +7,7 @@ import pytest
 from dragoman_demo.samples import samples
 from dragoman_demo.translating import translate
 from dragoman_producer import Unreachable
-from support.ports import free_ports
+from support.services.ports import free_ports
 
 
 async def test_servers_that_are_gone_are_told_as_unreachable(

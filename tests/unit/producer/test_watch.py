@@ -11,7 +11,7 @@ from dragoman_producer import watch
 from dragoman_producer.errors import ResultTimeout, StoreUnreachable
 from dragoman_producer.state import Expected, JobState
 from dragoman_producer.watch import ResultWatch
-from support.waiting import eventually
+from support.processes.waiting import eventually
 
 _DONE = JobState("completed")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.processes import ChildProcess, command
-from support.waiting import NotInTime, eventually, wait_until
+from support.processes.child_process import ChildProcess, command
+from support.processes.waiting import NotInTime, eventually, wait_until
 
 
 def test_output_is_waited_for(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ pytest_plugins = ["pytester"]
 
 _CONFTEST = """
 import pytest
-from support.service_report import ServiceReport
+from support.plugins.service_report import ServiceReport
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "kafka: x")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.side_by_side import group_of, place_of
+from support.plugins.side_by_side import group_of, place_of
 
 
 @pytest.mark.parametrize(

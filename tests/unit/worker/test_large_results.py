@@ -11,7 +11,7 @@ from dragoman_worker.job.executor import FEW_ITEMS
 from dragoman_worker.job.outcome import Outcome
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.reporter import Execution, Reporter
-from support.core import Core, record
+from support.fakes.core import Core, record
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from dragoman_worker import log
 from dragoman_worker.cli.options import report_end
 from dragoman_worker.log import Seldom, where
 from dragoman_worker.settings import EngineSettings, LogSettings, WorkerSettings
-from support.own_log import own_log
+from support.plugins.own_log import own_log
 
 QUOTED = "the text of a document"
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dragoman_worker.__main__ import app
-from support.own_log import own_log
+from support.plugins.own_log import own_log
 
 JOB = {"job_id": "a", "text": "Hello.", "target_lang": "de"}
 ECHO = ("--set", "engine.kind=echo")

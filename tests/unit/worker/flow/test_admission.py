@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dragoman_worker.flow.admission import Admission, Bounds, Seen
 from dragoman_worker.ports import EngineLimits, EngineStats
 from dragoman_worker.settings import LimitsSettings
-from support.simulated_engine import BLOCK, Engine, Run, texts
+from support.fakes.simulated_engine import BLOCK, Engine, Run, texts
 
 ENGINE = EngineLimits(64, 2048, 4096, 10_000)
 

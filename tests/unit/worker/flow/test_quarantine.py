@@ -16,7 +16,7 @@ from dragoman_worker.flow import quarantine as quarantine_module
 from dragoman_worker.flow.permits import Draining, Permits
 from dragoman_worker.flow.quarantine import SMALLEST_COHORT, Quarantine, cohort_size
 from dragoman_worker.stores.memory import MemoryStore
-from support.store_calls import claim_of, request, result
+from support.builders.store_calls import claim_of, request, result
 
 POISON_AFTER = 4
 

@@ -21,8 +21,8 @@ from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity
 from dragoman_worker.process.exit_limits import ENDS_S
-from support.core import Core
-from support.fake_consumer import TOPIC, FakeConsumer
+from support.fakes.core import Core
+from support.fakes.fake_consumer import TOPIC, FakeConsumer
 
 ATTEMPT_S = 50.0
 LONG_S = int(ATTEMPT_S + ENDS_S) + 5

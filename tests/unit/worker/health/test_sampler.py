@@ -19,7 +19,7 @@ from dragoman_worker.job.in_flight import JobsInFlight, Step
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import EngineLimits, EngineStats
 from dragoman_worker.settings import EngineSettings, LimitsSettings
-from support.waiting import eventually
+from support.processes.waiting import eventually
 
 
 class Desk:

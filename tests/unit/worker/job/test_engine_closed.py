@@ -9,7 +9,7 @@ from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.outcome import Outcome, Released
 from dragoman_worker.ports import Capacity, ClaimReply, ClaimRequest, Delivery
 from dragoman_worker.stores.memory import MemoryStore
-from support.core import Core, record
+from support.fakes.core import Core, record
 
 
 class ClosingStore(MemoryStore):

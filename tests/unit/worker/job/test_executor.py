@@ -22,8 +22,8 @@ from dragoman_worker.ports import CancelNotice, Capacity, ClaimReply, ClaimReque
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.stores.memory import MemoryStore
-from support.core import TIMEOUT_S, Core, record
-from support.waiting import eventually
+from support.fakes.core import TIMEOUT_S, Core, record
+from support.processes.waiting import eventually
 
 PLACE_OF_NOBODY = "dragoman.jobs/9/9"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from support.core import TIMEOUT_S, Core, record
-from support.scripted_engine import Says
-from support.waiting import eventually
+from support.fakes.core import TIMEOUT_S, Core, record
+from support.fakes.scripted_engine import Says
+from support.processes.waiting import eventually
 
 
 async def test_who_comes_second_tells_the_result_that_stands_and_not_its_own() -> None:

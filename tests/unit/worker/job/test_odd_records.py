@@ -19,11 +19,11 @@ from dragoman_worker.prompts.chat import CHAT
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.settings import EngineSettings
-from support.chat_tokenizers import byte_level
-from support.core import Core, record
-from support.odd_records import ODD_RECORDS, OddRecord
-from support.stalls import Stalls, longest_stall
-from support.waiting import eventually
+from support.builders.chat_tokenizers import byte_level
+from support.builders.odd_records import ODD_RECORDS, OddRecord
+from support.fakes.core import Core, record
+from support.processes.stalls import Stalls, longest_stall
+from support.processes.waiting import eventually
 
 LONGEST_STALL_S: Final = 0.1
 PATIENCE_S: Final = 120.0

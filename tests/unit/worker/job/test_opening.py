@@ -20,8 +20,8 @@ from dragoman_worker.ports import Delivery
 from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.journal import JOURNAL_SLOTS, Entry, Slots, Stage
 from dragoman_worker.process.parent_link import ReplicaSlot
-from support.core import Core, record
-from support.waiting import eventually
+from support.fakes.core import Core, record
+from support.processes.waiting import eventually
 
 SLOT = 320
 

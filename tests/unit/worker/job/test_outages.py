@@ -10,7 +10,7 @@ import pytest
 from dragoman_worker.errors import Halt, TransientEngineError, Unavailable
 from dragoman_worker.job.outages import MAX_PAUSE_S, STORE, Outages
 from dragoman_worker.job.retry import RetryPolicy
-from support.waiting import eventually
+from support.processes.waiting import eventually
 
 AT_ONCE = RetryPolicy(attempts=3, initial_s=0, max_s=0)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dragoman_worker.flow.permits import Permits
-from support.core import TIMEOUT_S, Core, record
-from support.waiting import eventually
+from support.fakes.core import TIMEOUT_S, Core, record
+from support.processes.waiting import eventually
 
 
 async def test_only_what_may_soon_enter_is_planned() -> None:

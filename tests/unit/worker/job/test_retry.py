@@ -15,7 +15,7 @@ from dragoman_worker.errors import (
     Unavailable,
 )
 from dragoman_worker.job.retry import RetryPolicy
-from support.waiting import eventually
+from support.processes.waiting import eventually
 
 AT_ONCE = RetryPolicy(attempts=3, initial_s=0, max_s=0)
 

@@ -8,9 +8,9 @@ from dragoman_schemas.results import JobStatus
 from dragoman_schemas.wire import open_record
 from dragoman_worker.errors import Conflict, PermanentEngineError, Unavailable
 from dragoman_worker.stores.memory import JobState, MemoryStore
-from support.core import Core, record
-from support.store_calls import claim_of, request, result
-from support.traced import traced
+from support.builders.store_calls import claim_of, request, result
+from support.fakes.core import Core, record
+from support.fakes.traced import traced
 
 DOCUMENT = {"document_id": "d1", "index": 3, "total": 9}
 

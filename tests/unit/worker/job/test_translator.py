@@ -28,9 +28,9 @@ from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.prompts.base import Profile, Segment
 from dragoman_worker.prompts.plain import PLAIN, Plain
-from support.core import TIMEOUT_S, Core, record
-from support.scripted_engine import Says, ScriptedEngine
-from support.waiting import eventually
+from support.fakes.core import TIMEOUT_S, Core, record
+from support.fakes.scripted_engine import Says, ScriptedEngine
+from support.processes.waiting import eventually
 
 
 def job(text: Any, **fields: Any) -> TranslationJob:

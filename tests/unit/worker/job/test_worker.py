@@ -13,9 +13,9 @@ from dragoman_worker.job import worker as worker_module
 from dragoman_worker.job.worker import Worker, WorkerState
 from dragoman_worker.kafka.memory import MemoryConsumer
 from dragoman_worker.ports import ClaimReply, ClaimRequest
-from support.core import TIMEOUT_S, Core, record
-from support.traced import traced
-from support.waiting import eventually
+from support.fakes.core import TIMEOUT_S, Core, record
+from support.fakes.traced import traced
+from support.processes.waiting import eventually
 
 # --- the order of settle --------------------------------------------------------------------------
 

@@ -19,9 +19,9 @@ from dragoman_worker.kafka.memory import MemoryConsumer
 from dragoman_worker.ports import Capacity, Claim, Delivery
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.stores.memory import MemoryStore
-from support.core import TIMEOUT_S, Core, record
-from support.traced import traced
-from support.waiting import eventually
+from support.fakes.core import TIMEOUT_S, Core, record
+from support.fakes.traced import traced
+from support.processes.waiting import eventually
 
 LONGEST_WAIT_S = 30.0
 """Somebody who waits for a mended service waits this much longer at most."""

@@ -39,8 +39,8 @@ from dragoman_worker.kafka.resyncs import TRIES_BEFORE_HALT
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Delivery
 from dragoman_worker.process.parent_link import GroupMember
-from support.fake_consumer import TOPIC, FakeConsumer, partition
-from support.waiting import eventually
+from support.fakes.fake_consumer import TOPIC, FakeConsumer, partition
+from support.processes.waiting import eventually
 
 SPAN = 20
 

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from dragoman_worker.kafka import contact as module
 from dragoman_worker.kafka.contact import LOOKS_BEFORE_AWAY, Contact
 from dragoman_worker.kafka.group_consumer import UNANSWERED_S, answers
-from support.waiting import eventually
+from support.processes.waiting import eventually
 
 SERVERS = "127.0.0.1:9092"
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from dragoman_worker.process.signals import STOP_SIGNALS, signals_heard, signals_held, stop_signals
-from support.waiting import eventually
+from support.processes.waiting import eventually
 
 
 async def send(number: signal.Signals, heard: list[str]) -> None:

@@ -1,6 +1,7 @@
 """Does the supervisor keep its replicas, whatever becomes of them, and leave nothing behind?
 
-The replicas are scripts (support/scripted_replica.py); processes, signals and sockets are real.
+The replicas are scripts (support/processes/scripted_replica.py).
+Processes, signals and sockets are real.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dragoman_worker.process.probes import PROBE_S, ask_for_one
-from support import supervised
-from support.ports import free_port
-from support.processes import ChildProcess
-from support.waiting import wait_until
+from support.processes import supervised
+from support.processes.child_process import ChildProcess
+from support.processes.waiting import wait_until
+from support.services.ports import free_port
 
 SOON_S = 30.0  # a start takes less than a second on a quiet machine
 

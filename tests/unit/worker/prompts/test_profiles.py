@@ -12,7 +12,7 @@ from dragoman_worker.errors import UnknownProfile, UnsupportedLanguage
 from dragoman_worker.prompts import PROFILES, get_profile, names
 from dragoman_worker.prompts.base import ALL_STEERING, Profile, Segment
 from dragoman_worker.prompts.plain import PLAIN
-from support.golden_prompts import FOLDER, SEGMENTS, outcome, segment_of
+from support.builders.golden_prompts import FOLDER, SEGMENTS, outcome, segment_of
 
 NAMES = sorted(PROFILES)
 EVERYTHING = Segment(

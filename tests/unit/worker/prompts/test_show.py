@@ -8,7 +8,7 @@ from dragoman_worker.errors import UnsupportedLanguage
 from dragoman_worker.prompts import PROFILES, get_profile
 from dragoman_worker.prompts.base import ProfileSampling, Segment
 from dragoman_worker.prompts.show import profile_rows, rendered, sampling_text
-from support.profiles_page import BEGIN, PAGE, written
+from support.builders.profiles_page import BEGIN, PAGE, written
 
 
 def test_every_profile_has_a_row() -> None:
@@ -69,4 +69,4 @@ def test_what_cannot_be_rendered_cannot_be_shown() -> None:
 def test_the_page_has_the_table_of_the_registry() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert BEGIN in page
-    assert page == written(page), "run python tests/support/profiles_page.py"
+    assert page == written(page), "run python tests/support/builders/profiles_page.py"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import get_profile, tokens
 from dragoman_worker.prompts.base import Segment
-from support.chat_tokenizers import CONTROL, byte_level, sentencepiece_like
+from support.builders.chat_tokenizers import CONTROL, byte_level, sentencepiece_like
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -16,7 +16,7 @@ from dragoman_connections.redis_access.calls import Answer, Call, Command
 from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.stores.durability import confirmation_for
 from dragoman_worker.stores.pipeline import MAX_COMMANDS, Pipeline
-from support.waiting import eventually
+from support.processes.waiting import eventually
 
 
 class FakeTransport:

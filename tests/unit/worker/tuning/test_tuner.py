@@ -24,7 +24,7 @@ from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Pace, P
 from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.sample import from_file
 from dragoman_worker.tuning.measure.session import CannotMeasure, Request
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
 
 LATENCY_S = 0.02
 PACE = Pace(seconds=0.3, warm_s=0.05)

@@ -19,7 +19,7 @@ from dragoman_worker.health.bottleneck import Cause, Feed, Load, bottleneck
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.process.http import ReplicaLabel
 from dragoman_worker.tuning.why import NoAnswer, limit, report
-from support.ports import free_ports
+from support.services.ports import free_ports
 
 BUSY = Load(
     seconds=10,

@@ -22,7 +22,7 @@ from dragoman_worker.errors import Halt, Unreachable
 from dragoman_worker.kafka.recent import Recent, recent_records
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.sample import from_file, from_records, from_topic
-from support.mock_broker import Api, MockBroker
+from support.services.mock_broker import Api, MockBroker
 
 
 def job(number: int, **more: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import redis
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
 
 TERMINAL = {b"completed", b"failed", b"cancelled", b"expired"}
 

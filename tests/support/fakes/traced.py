@@ -10,7 +10,7 @@ from dragoman_schemas.results import TranslationResult
 from dragoman_worker.kafka.memory import MemoryConsumer, MemoryDeadLetters, MemoryResults
 from dragoman_worker.ports import Claim, ClaimReply, ClaimRequest, Delivery
 from dragoman_worker.stores.memory import MemoryStore
-from support.core import Core
+from support.fakes.core import Core
 
 
 @dataclass

@@ -24,9 +24,9 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from support.ports import free_ports
-from support.processes import ChildProcess
-from support.waiting import wait_until
+from support.processes.child_process import ChildProcess
+from support.processes.waiting import wait_until
+from support.services.ports import free_ports
 
 _VERSION = "4.1.0"
 _POM = Path(__file__).with_name("kafka") / "pom.xml"

@@ -11,8 +11,8 @@ import pytest_asyncio
 from dragoman_worker.engines.echo import EchoEngine
 from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.settings import EchoSettings, EngineSettings
-from support.engine_requests import OPTIONS, vllm_settings
-from support.tiny_model import CONTEXT_TOKENS, make_tiny_model
+from support.builders.engine_requests import OPTIONS, vllm_settings
+from support.builders.tiny_model import CONTEXT_TOKENS, make_tiny_model
 
 
 @pytest.fixture(scope="session")

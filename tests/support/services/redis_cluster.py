@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import redis
 
-from support.ports import free_port
-from support.redis_server import RedisServer
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
+from support.services.ports import free_port
+from support.services.redis_server import RedisServer
 
 _SLOTS = 16_384
 _BUS_OFFSET = 10_000

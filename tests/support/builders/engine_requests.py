@@ -11,8 +11,8 @@ import psutil
 
 from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest, Prompt
 from dragoman_worker.settings import EngineSettings
-from support.tiny_model import CONTEXT_TOKENS
-from support.waiting import eventually, wait_until
+from support.builders.tiny_model import CONTEXT_TOKENS
+from support.processes.waiting import eventually, wait_until
 
 MAX_NUM_SEQS = 8
 OPTIONS = {"max_num_seqs": MAX_NUM_SEQS, "max_num_batched_tokens": 512}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[3] / "README.md"
 
 _KCAT = """#!{python}
 # What `kcat -P -b BROKER -t TOPIC -k KEY` does with a line of stdin, where kcat is not installed.

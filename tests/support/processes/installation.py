@@ -13,12 +13,12 @@ from typing import Any, Final
 import redis
 from confluent_kafka import KafkaException
 
-from support.foreign import DeadLetter, committed, publish, read_all
-from support.kafka_broker import KafkaBroker
-from support.processes import command
-from support.redis_server import RedisServer
-from support.waiting import wait_until
-from support.worker_process import WorkerProcess
+from support.processes.child_process import command
+from support.processes.waiting import wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
+from support.services.plain_clients import DeadLetter, committed, publish, read_all
+from support.services.redis_server import RedisServer
 
 ALL_ACCOUNTS: Final = (
     "completed",

@@ -7,7 +7,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Self
 
-from support.crash_points import Point, start_replica
+from support.processes.crash_points import Point, start_replica
 
 _END_S = 30.0
 

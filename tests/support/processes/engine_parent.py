@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.ports import Decoding, Generation
-from support.engine_requests import (
+from support.builders.engine_requests import (
     a_request,
     begin,
     begin_long,
@@ -25,7 +25,7 @@ from support.engine_requests import (
     engine_processes,
     vllm_settings,
 )
-from support.waiting import eventually
+from support.processes.waiting import eventually
 
 
 def say(**what: object) -> None:

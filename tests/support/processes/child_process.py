@@ -15,7 +15,7 @@ from typing import Self, TypeVar
 
 import psutil
 
-from support.waiting import NotInTime, wait_until
+from support.processes.waiting import NotInTime, wait_until
 
 T = TypeVar("T")
 

@@ -1,7 +1,7 @@
-"""Which prompts are pinned? Segments that show all a profile does, and how a file is written.
+"""Segments for the pinned prompts of each profile, and the writer of their golden files.
 
-``python tests/support/golden_prompts.py NAME`` writes ``tests/data/prompts/NAME.json`` anew for a
-profile; read the difference before it is committed.
+``python tests/support/builders/golden_prompts.py NAME`` rewrites ``tests/data/prompts/NAME.json``
+for one profile. Read the difference before committing it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dragoman_worker.ports import Prompt
 from dragoman_worker.prompts import get_profile
 from dragoman_worker.prompts.base import Profile, Segment
 
-FOLDER: Final = Path(__file__).parent.parent / "data" / "prompts"
+FOLDER: Final = Path(__file__).parents[2] / "data" / "prompts"
 
 _TEXT: Final = "The cat sleeps on the server.\nIt likes Kafka."
 SEGMENTS: Final[dict[str, dict[str, Any]]] = {

@@ -1,8 +1,8 @@
-"""How does a test get a Kafka that answers with the errors it asks for? By librdkafka's mock.
+"""A Kafka cluster that answers with chosen errors: librdkafka's mock cluster.
 
-The cluster of tests/support/mock_cluster.py runs in a process of its own, so that nothing it does
-can touch the test's interpreter. It speaks groups, commits and idempotent producers; records live
-in memory, at most 5 MiB a partition, and it has no administration, no TLS and no passwords.
+The cluster of tests/support/services/mock_cluster.py runs in a separate process, so it cannot
+affect the test's interpreter. It supports groups, commits and idempotent producers. Records live
+in memory, up to 5 MiB per partition. It has no administration, no TLS and no passwords.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from typing import Any, Final
 from confluent_kafka import admin
 from confluent_kafka.admin import AdminClient
 
-from support.certificates import Authority
-from support.kafka_broker import KafkaBroker
-from support.ports import free_ports
+from support.services.certificates import Authority
+from support.services.kafka_broker import KafkaBroker
+from support.services.ports import free_ports
 
 _ADMIN: Final[Any] = admin
 """Of its access control classes the type checkers know nothing."""

@@ -12,9 +12,9 @@ from typing import Any, Self
 
 import redis
 
-from support.ports import free_ports
-from support.redis_server import RedisServer
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
+from support.services.ports import free_ports
+from support.services.redis_server import RedisServer
 
 SERVICE = "dragoman-test"
 _START_TIMEOUT_S = 30.0

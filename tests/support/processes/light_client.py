@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 UV = Path(sys.executable).with_name("uv")
 
 

@@ -12,8 +12,8 @@ from typing import Self
 
 import redis
 
-from support.ports import free_port
-from support.waiting import NotInTime, wait_until
+from support.processes.waiting import NotInTime, wait_until
+from support.services.ports import free_port
 
 _START_TIMEOUT_S = 120.0
 """A long storm leaves an append-only file that takes its time to load."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from support.ports import free_ports
-from support.processes import ChildProcess, command
+from support.processes.child_process import ChildProcess, command
+from support.services.ports import free_ports
 
 
 class WorkerProcess(ChildProcess):

@@ -20,7 +20,7 @@ from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.launcher import leave, supervise
 from dragoman_worker.process.signals import signals_held
 from dragoman_worker.settings import WorkerSettings
-from support import scripted_replica, scripted_standby
+from support.processes import scripted_replica, scripted_standby
 
 
 def main(folder: str, options: str) -> NoReturn:

@@ -9,8 +9,8 @@ from dragoman_worker.prompts import PROFILES
 from dragoman_worker.prompts.base import ALL_STEERING
 from dragoman_worker.prompts.show import ProfileRow, profile_rows
 
-PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "profiles.md"
-BEGIN: Final = "<!-- the table: written by tests/support/profiles_page.py -->"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "profiles.md"
+BEGIN: Final = "<!-- the table: written by tests/support/builders/profiles_page.py -->"
 END: Final = "<!-- end of the table -->"
 
 

@@ -12,10 +12,10 @@ from typing import Any, Final, Self
 import redis
 from confluent_kafka import Consumer, TopicPartition
 
-from support.foreign import TERMINAL, DeadLetter, publish, read_all
-from support.processes import ChildProcess
-from support.waiting import NotInTime, wait_until
-from support.worker_process import WorkerProcess
+from support.processes.child_process import ChildProcess
+from support.processes.waiting import NotInTime, wait_until
+from support.processes.worker_process import WorkerProcess
+from support.services.plain_clients import TERMINAL, DeadLetter, publish, read_all
 
 PATIENCE_S: Final = 60.0
 """For machines with little to spare; what holds at all holds within seconds."""

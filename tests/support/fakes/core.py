@@ -30,8 +30,8 @@ from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.stores.memory import JobState, MemoryStore
-from support.scripted_engine import ScriptedEngine
-from support.waiting import eventually
+from support.fakes.scripted_engine import ScriptedEngine
+from support.processes.waiting import eventually
 
 TIMEOUT_S = 10.0
 

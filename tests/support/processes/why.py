@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from support.processes import command
-from support.waiting import NotInTime, wait_until
-from support.worker_process import WorkerProcess
+from support.processes.child_process import command
+from support.processes.waiting import NotInTime, wait_until
+from support.processes.worker_process import WorkerProcess
 
 
 def named(worker: WorkerProcess) -> dict[str, Any]:
