@@ -1,4 +1,4 @@
-"""What does a person type for a first look? The `dragoman-demo` command."""
+"""The `dragoman-demo` command: Dragoman on one machine, with embedded Kafka and Redis."""
 
 from __future__ import annotations
 
@@ -15,60 +15,62 @@ import typer
 from rich.console import Console
 
 from dragoman_demo.child import ChildFailed, last_lines
+from dragoman_demo.requirements import NotInstalled, check_installed
 from dragoman_demo.samples import samples
 from dragoman_demo.screen import Screen
+from dragoman_demo.services import Services, running, unless_worker_fails
 from dragoman_demo.serving import addresses, commands_to_try
 from dragoman_demo.translating import translate
-from dragoman_demo.trial import Trial, running, unless_worker_fails
 from dragoman_demo.worker_child import EngineKind
 from dragoman_producer import DragomanError
 
 FAILED = 1
+WRONG_USAGE = 2
 PARTLY = 3
 INTERRUPTED = 128 + signal.SIGINT
 
 app = typer.Typer(
     name="dragoman-demo",
-    help="See Dragoman work on this machine: embedded Kafka and Redis, and vLLM on the CPU.",
+    help="Run Dragoman on this machine: embedded Kafka and Redis, vLLM on the CPU.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 Engine = Annotated[
-    EngineKind, typer.Option(help="vllm translates; echo only shows the way, without a model.")
+    EngineKind, typer.Option(help="vllm: the demo model. echo: no model; each text is tagged.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 
 @app.callback(invoke_without_command=True)
 def demo(context: typer.Context, engine: Engine = EngineKind.VLLM, as_json: Json = False) -> None:
-    """Translate the samples and stop; with `serve`, stay up."""
+    """Translate the samples and stop. `serve` runs until Ctrl-C."""
     if context.invoked_subcommand is None:
         raise typer.Exit(_run(engine, _show_samples(as_json=as_json), interrupted=INTERRUPTED))
 
 
 @app.command()
 def serve(engine: Engine = EngineKind.VLLM, as_json: Json = False) -> None:
-    """Stay up until Ctrl-C, and tell how to reach broker and Redis."""
-    # Ctrl-C is how this command ends well.
+    """Run until Ctrl-C; print the addresses of broker and Redis."""
+    # Ctrl-C is the normal way to stop this command: exit status 0.
     raise typer.Exit(_run(engine, _stay_up(as_json=as_json), interrupted=0))
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Run the console script."""
     app()
 
 
-Act = Callable[[Trial, Screen], Coroutine[None, None, int]]
+Act = Callable[[Services, Screen], Coroutine[None, None, int]]
 
 
 def _show_samples(*, as_json: bool) -> Act:
-    async def act(trial: Trial, screen: Screen) -> int:
+    async def act(services: Services, screen: Screen) -> int:
         wanted = samples()
         with screen.progress(len(wanted)) as bar:
             report = await translate(
                 wanted,
-                bootstrap=trial.bootstrap,
-                redis_url=trial.redis_url,
+                bootstrap=services.bootstrap,
+                redis_url=services.redis_url,
                 on_done=lambda _: bar.advance(bar.task_ids[0]),
             )
         if as_json:
@@ -84,9 +86,9 @@ def _show_samples(*, as_json: bool) -> Act:
 
 
 def _stay_up(*, as_json: bool) -> Act:
-    async def act(trial: Trial, screen: Screen) -> int:
-        screen.data(addresses(trial, as_json=as_json))
-        screen.say(commands_to_try(trial))
+    async def act(services: Services, screen: Screen) -> int:
+        screen.data(addresses(services, as_json=as_json))
+        screen.line(commands_to_try(services))
         await asyncio.Event().wait()
         return 0
 
@@ -95,10 +97,15 @@ def _stay_up(*, as_json: bool) -> Act:
 
 def _run(engine: EngineKind, act: Act, *, interrupted: int) -> int:
     screen = Screen(out=Console(), err=Console(stderr=True))
-    # The trial is the same for everybody: settings for a real deployment must not leak into it.
+    try:
+        check_installed(engine)
+    except NotInstalled as error:
+        screen.error(str(error))
+        return WRONG_USAGE
+    # The demo is the same for everybody: settings of a real deployment must not reach it.
     for name in [name for name in os.environ if name.startswith("DRAGOMAN_")]:
         del os.environ[name]
-    # Short, for vLLM puts sockets there, whose paths may have 104 characters at most.
+    # A short path: vLLM puts sockets there, whose paths may have at most 104 characters.
     folder = Path(tempfile.mkdtemp(prefix="dragoman-"))
     status = FAILED
     try:
@@ -108,34 +115,34 @@ def _run(engine: EngineKind, act: Act, *, interrupted: int) -> int:
     except (ChildFailed, DragomanError) as error:
         screen.error(str(error))
     finally:
-        _put_away(folder, screen, failed=status in {FAILED, PARTLY})
+        _clean_up(folder, screen, failed=status in {FAILED, PARTLY})
     return status
 
 
 async def _until_signal(engine: EngineKind, folder: Path, screen: Screen, act: Act) -> int:
-    """Act on a running trial; Ctrl-C, SIGTERM and a closed terminal end it, and say so at once."""
+    """Act on the running services until done; Ctrl-C, SIGTERM and a closed terminal stop them."""
 
-    async def trying() -> int:
-        async with running(engine, folder, screen) as trial:
-            return await unless_worker_fails(trial, act(trial, screen))
+    async def act_on_services() -> int:
+        async with running(engine, folder, screen) as services:
+            return await unless_worker_fails(services, act(services, screen))
 
-    task = asyncio.create_task(trying(), name="trial")
+    task = asyncio.create_task(act_on_services(), name="demo")
 
-    def end() -> None:
-        if not task.cancelling():  # a second one must not cut the ending short
-            screen.say("Ending what has been started; this takes some seconds ...")
+    def stop() -> None:
+        if not task.cancelling():  # a second signal must not interrupt the shutdown
+            screen.line("Stopping all processes; this takes some seconds ...")
             task.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, end)
+        asyncio.get_running_loop().add_signal_handler(number, stop)
     return await task
 
 
-def _put_away(folder: Path, screen: Screen, *, failed: bool) -> None:
+def _clean_up(folder: Path, screen: Screen, *, failed: bool) -> None:
     log = folder / "worker.log"
     if failed and log.is_file():
-        screen.say(f"--- the end of the worker's log, {log}")
-        screen.say(last_lines(log, 15))
+        screen.line(f"--- the last lines of the worker's log, {log}")
+        screen.line(last_lines(log, 15))
     else:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,9 +1,8 @@
-"""How does the trial get a Kafka broker from nothing but Python packages?
+"""Embedded Kafka broker: the mock cluster of the confluent-kafka wheel's librdkafka.
 
-librdkafka, which the confluent-kafka wheel brings along, holds a mock cluster made for its own
-tests. It runs here in a process of its own: `python -m dragoman_demo.broker --topic NAME:COUNT`
-prints one JSON line, `{"bootstrap": "127.0.0.1:PORT"}`, and serves until its stdin closes or
-SIGTERM comes.
+The mock cluster was made for librdkafka's own tests. Here it runs in a separate process:
+`python -m dragoman_demo.broker --topic NAME:COUNT` prints one JSON line,
+`{"bootstrap": "127.0.0.1:PORT"}`, and serves until its stdin closes or it receives SIGTERM.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from types import TracebackType
 from typing import IO, Self
 
 from dragoman_connections.installation import how_to_install
-from dragoman_demo.child import ChildFailed, end
+from dragoman_demo.child import ChildFailed, stop
 
 _START_S = 20.0
 _STOP_S = 5.0
 
 
 class EmbeddedBroker:
-    """A Kafka broker in a child process for as long as the context is open.
+    """A Kafka broker in a child process, which runs while the context is open.
 
-    It speaks Kafka's protocol with groups, commits and idempotent producers, and it is for trials
-    and tests only: records live in memory, at most 5 MiB or 100,000 a partition (then the oldest
-    are dropped), with no TLS, no passwords and no administration. It ends with this process.
+    It speaks Kafka's protocol with groups, commits and idempotent producers. It is for demos and
+    tests only: records are kept in memory, at most 5 MiB or 100,000 per partition (then the oldest
+    are dropped), without TLS, passwords or administration. It terminates with this process.
 
-    `topics` maps names to numbers of partitions; a topic not named is made with 4 when first used.
+    `topics` maps names to numbers of partitions. Any other topic gets 4 when it is first used.
     """
 
     def __init__(self, topics: Mapping[str, int]) -> None:
@@ -48,14 +47,14 @@ class EmbeddedBroker:
 
     @property
     def pid(self) -> int:
-        """The process id of the broker; raises RuntimeError before the start."""
+        """Process id of the broker. Raises RuntimeError before the start."""
         if self._process is None:
             raise RuntimeError("the embedded broker is not started")
         return self._process.pid
 
     async def __aenter__(self) -> Self:
         arguments = [f"--topic={name}:{count}" for name, count in self._topics.items()]
-        self._errors = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - it is
+        self._errors = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -68,7 +67,7 @@ class EmbeddedBroker:
             start_new_session=True,
         )
         try:
-            self.bootstrap = await self._announced(self._process)
+            self.bootstrap = await self._read_bootstrap(self._process)
         except BaseException:
             await self._stop()
             raise
@@ -82,7 +81,7 @@ class EmbeddedBroker:
     ) -> None:
         await self._stop()
 
-    async def _announced(self, process: asyncio.subprocess.Process) -> str:
+    async def _read_bootstrap(self, process: asyncio.subprocess.Process) -> str:
         line = b""
         if process.stdout is not None:
             async with asyncio.timeout(_START_S):
@@ -93,8 +92,8 @@ class EmbeddedBroker:
 
     async def _stop(self) -> None:
         if self._process is not None:
-            await end(self._process, within_s=_STOP_S)
-            # asyncio keeps the pipe's transport until it has seen its end.
+            await stop(self._process, within_s=_STOP_S)
+            # asyncio keeps the pipe's transport until it has read the end of the stream.
             if self._process.stdout is not None:
                 await self._process.stdout.read()
         self._files.close()
@@ -104,11 +103,11 @@ class EmbeddedBroker:
             return ""
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "it printed no error"
 
 
 class _MockCluster:
-    """librdkafka's mock cluster; https://github.com/confluentinc/librdkafka, rdkafka_mock.h."""
+    """Mock cluster of librdkafka; https://github.com/confluentinc/librdkafka, rdkafka_mock.h."""
 
     def __init__(self, topics: Mapping[str, int]) -> None:
         library = ctypes.CDLL(str(_library()))
@@ -148,7 +147,7 @@ def _library() -> Path:
     if spec is None or spec.origin is None:
         raise ChildFailed(f"confluent-kafka is not installed; {how_to_install('demo')}")
     package = Path(spec.origin).parent
-    # Where wheels keep what they bundle: on Linux beside the package, on macOS inside it.
+    # Wheels keep bundled libraries beside the package on Linux, inside it on macOS.
     for folder in (package.with_name("confluent_kafka.libs"), package / ".dylibs"):
         for library in sorted(folder.glob("librdkafka*")):
             return library
@@ -163,7 +162,7 @@ def _topic(text: str) -> tuple[str, int]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until stdin closes; SIGTERM ends it as it ends any program."""
+    """Serve until stdin closes or SIGTERM terminates the process."""
     parser = argparse.ArgumentParser(prog="dragoman_demo.broker", description=__doc__)
     parser.add_argument("--topic", type=_topic, action="append", default=[], dest="topics")
     topics = dict(parser.parse_args(argv).topics)
@@ -173,10 +172,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     print(json.dumps({"bootstrap": cluster.bootstrap}), flush=True)
-    # os.read, not sys.stdin: the interpreter cannot end while a thread holds a buffer's lock.
+    # os.read, not sys.stdin: the interpreter cannot exit while a thread holds a buffer's lock.
     while os.read(0, 1024):
         pass
-    # librdkafka's own threads would be joined by its destructors; the process's end is enough.
+    # A normal exit would run librdkafka's destructors, which join its threads.
     os._exit(0)
 
 

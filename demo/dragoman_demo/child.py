@@ -1,4 +1,4 @@
-"""How does the trial start a process and be sure that it ends with the trial?"""
+"""Child processes of the demo, which terminate with the demo."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from typing import Self
 
 
 class ChildFailed(Exception):
-    """A process of the trial did not start or ended early; the message holds its last lines."""
+    """A child process did not start, or exited early; the message holds its last lines."""
 
 
-class LeashedChild:
-    """A command that runs while the context is open, its output in the file `log`.
+class LinkedChild:
+    """A command that runs while the context is open, with its output in the file `log`.
 
-    It ends when the context is left, and also when this process is killed (see `leash`).
+    The command terminates when the context is left, and also when this process is killed (see
+    `parent_link`).
     """
 
     def __init__(
@@ -34,20 +35,20 @@ class LeashedChild:
         self._command = list(command)
         self._grace_s = grace_s
         self._env = {**os.environ, **(env or {})}
-        self._leash: asyncio.subprocess.Process | None = None
+        self._process: asyncio.subprocess.Process | None = None
 
     async def __aenter__(self) -> Self:
         with self.log.open("ab") as output:
-            self._leash = await asyncio.create_subprocess_exec(
+            self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                str(Path(__file__).with_name("leash.py")),
+                str(Path(__file__).with_name("parent_link.py")),
                 str(self._grace_s),
                 *self._command,
                 env=self._env,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=output,
                 stderr=output,
-                # Ctrl-C goes to the trial alone, which then ends its children in order.
+                # Ctrl-C reaches the demo alone, which then stops its children in order.
                 start_new_session=True,
             )
         return self
@@ -58,30 +59,32 @@ class LeashedChild:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._leash is not None:
-            await end(self._leash, within_s=self._grace_s + 5.0)
+        if self._process is not None:
+            await stop(self._process, within_s=self._grace_s + 5.0)
 
     @property
-    def ended(self) -> bool:
-        return self._leash is None or self._leash.returncode is not None
+    def exited(self) -> bool:
+        """Whether the command is not running: not started yet, or exited."""
+        return self._process is None or self._process.returncode is not None
 
     @property
     def exit_status(self) -> int | None:
-        return None if self._leash is None else self._leash.returncode
+        """Exit status of the command; None while it runs."""
+        return None if self._process is None else self._process.returncode
 
     async def wait(self) -> int:
-        """Its exit status, once it has ended by itself."""
-        if self._leash is None:
+        """Wait until the command exits by itself; return its exit status."""
+        if self._process is None:
             raise RuntimeError("the child is not started")
-        return await self._leash.wait()
+        return await self._process.wait()
 
     def last_lines(self, count: int) -> str:
-        """The end of what it wrote."""
+        """Return the last `count` lines of the command's output."""
         return last_lines(self.log, count)
 
 
-async def end(process: asyncio.subprocess.Process, *, within_s: float) -> None:
-    """Close the stdin that keeps the process alive and wait for its end; kill it when late."""
+async def stop(process: asyncio.subprocess.Process, *, within_s: float) -> None:
+    """Close the stdin that keeps the process alive; kill the process after `within_s` seconds."""
     if process.stdin is not None:
         process.stdin.close()
     try:
@@ -94,7 +97,7 @@ async def end(process: asyncio.subprocess.Process, *, within_s: float) -> None:
 
 
 def last_lines(log: Path, count: int) -> str:
-    """The last `count` lines of a log, of its last 64 KiB."""
+    """Return the last `count` lines of a log, taken from its last 64 KiB."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - 65_536))
         text = file.read().decode(errors="replace")

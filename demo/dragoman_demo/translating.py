@@ -1,4 +1,4 @@
-"""How do the samples go through the real client, and what came of each?"""
+"""Submit the samples through the real client, and collect their results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _RESULT_S: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """The end of one sample; `error` says why `text` is None. `total_ms` runs from the record."""
+    """Outcome of one sample.
+
+    `error` is the reason where `text` is None. `total_ms` counts from the record's timestamp.
+    """
 
     sample: Sample
     status: str
@@ -29,19 +32,19 @@ class Translated:
 
 @dataclass(frozen=True)
 class Report:
-    """All samples in their order, and the seconds from the first submit to the last result."""
+    """Outcomes in the order of the samples; seconds from the first submit to the last result."""
 
     done: Sequence[Translated]
     seconds: float
 
     @cached_property
     def failures(self) -> Counter[str]:
-        """How often each reason kept a sample from being translated."""
+        """Number of samples without a translation, by reason."""
         return Counter(one.error or one.status for one in self.done if one.text is None)
 
     @property
     def completed(self) -> int:
-        """Samples with a translation."""
+        """Number of samples with a translation."""
         return len(self.done) - self.failures.total()
 
 
@@ -52,14 +55,14 @@ async def translate(
     redis_url: str,
     on_done: Callable[[Translated], None],
 ) -> Report:
-    """Submit all samples and wait for their ends; `on_done` hears of each as it comes.
+    """Submit all samples and wait for their results; call `on_done` with each as it arrives.
 
-    Raises what the client raises where broker or Redis cannot be reached.
+    Raises the client's errors where broker or Redis cannot be reached.
     """
     started = time.monotonic()
 
     async def follow(sample: Sample, handle: JobHandle) -> Translated:
-        done = await _end(sample, handle)
+        done = await _outcome(sample, handle)
         on_done(done)
         return done
 
@@ -71,7 +74,7 @@ async def translate(
     return Report(done, time.monotonic() - started)
 
 
-async def _end(sample: Sample, handle: JobHandle) -> Translated:
+async def _outcome(sample: Sample, handle: JobHandle) -> Translated:
     try:
         result = await handle.result(timeout_s=_RESULT_S)
     except ResultTimeout as late:

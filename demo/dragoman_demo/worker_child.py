@@ -1,10 +1,9 @@
-"""How does the trial start a real worker and know that it is ready?"""
+"""Worker of the demo: a real `dragoman-worker run` as a child process."""
 
 from __future__ import annotations
 
 import asyncio
 import http.client
-import importlib.util
 import json
 import socket
 import sys
@@ -15,55 +14,53 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
-from dragoman_demo.child import ChildFailed, LeashedChild
+from dragoman_demo.child import ChildFailed, LinkedChild
 
 MODEL: Final = Path(__file__).parents[1] / "model"
-# Twice what the slowest machine we know of took; a person may always press Ctrl-C before.
+# Twice the time of the slowest machine seen; Ctrl-C stops the wait earlier.
 _READY_S: Final = 300.0
 _POLL_S: Final = 0.1
 _GRACE_S: Final = 5.0
-# The drain's grace, and the time vLLM takes to end on a busy machine.
-_END_S: Final = _GRACE_S + 20.0
+# The drain's grace, and the time that vLLM takes to exit on a busy machine.
+_EXIT_S: Final = _GRACE_S + 20.0
 
 
 class EngineKind(StrEnum):
-    """What the trial's worker translates with."""
+    """Engine of the demo's worker."""
 
     VLLM = "vllm"
     ECHO = "echo"
 
 
 class WorkerChild:
-    """`dragoman-worker run` as a child process; entering the context returns once it is ready.
+    """`dragoman-worker run` as a child process; entering the context waits until it is ready.
 
-    Its settings file and its log are written to `folder`. Raises ChildFailed with its last lines
-    where it ends before.
+    Its settings file and its log are written to `folder`. Raises ChildFailed where the worker exits
+    before it is ready.
     """
 
     def __init__(self, engine: EngineKind, *, bootstrap: str, redis_url: str, folder: Path) -> None:
-        self._engine = engine
         self._port = _free_port()
         self.settings = _settings(engine, bootstrap, redis_url, self._port)
         self._folder = folder
         self._resources = AsyncExitStack()
-        self._child: LeashedChild | None = None
+        self._child: LinkedChild | None = None
         self.log = folder / "worker.log"
 
     @property
     def url(self) -> str:
-        """Address of the worker's page: /readyz, /metrics, and what `dragoman-worker why` reads."""
+        """Address of the worker's HTTP server: /readyz, /metrics and the data of `why`."""
         return f"http://127.0.0.1:{self._port}"
 
     async def __aenter__(self) -> Self:
-        _check_installed(self._engine)
         config = self._folder / "dragoman.toml"
         config.write_text(to_toml(self.settings), encoding="utf-8")
         command = [sys.executable, "-m", "dragoman_worker", "run", "--config", str(config)]
         async with AsyncExitStack() as starting:
-            # vLLM leaves sockets in the temporary folder when it is ended.
+            # vLLM leaves sockets in the temporary folder when it is terminated.
             env = {**_ENVIRONMENT, "TMPDIR": str(self._folder)}
             child = await starting.enter_async_context(
-                LeashedChild(command, log=self.log, grace_s=_END_S, env=env)
+                LinkedChild(command, log=self.log, grace_s=_EXIT_S, env=env)
             )
             await self._until_ready(child)
             self._child = child
@@ -78,25 +75,27 @@ class WorkerChild:
     ) -> None:
         await self._resources.aclose()
 
-    async def fails(self) -> NoReturn:
-        """Wait until the worker ends by itself, which it should not; raises ChildFailed then."""
+    async def wait_for_failure(self) -> NoReturn:
+        """Wait until the worker exits by itself, which is a failure; then raise ChildFailed."""
         if self._child is None:
             raise RuntimeError("the worker is not started")
-        raise ChildFailed(f"the worker ended with {await self._child.wait()}")
+        raise ChildFailed(f"the worker exited with status {await self._child.wait()}")
 
-    async def _until_ready(self, child: LeashedChild) -> None:
+    async def _until_ready(self, child: LinkedChild) -> None:
         try:
             async with asyncio.timeout(_READY_S):
                 while not await asyncio.to_thread(_is_ready, self._port):
-                    if child.ended:
+                    if child.exited:
                         status = child.exit_status
-                        raise ChildFailed(f"the worker ended with {status} before it was ready")
+                        raise ChildFailed(
+                            f"the worker exited with status {status} before it was ready"
+                        )
                     await asyncio.sleep(_POLL_S)
         except TimeoutError:
             raise ChildFailed(f"the worker was not ready within {_READY_S:g} s") from None
 
 
-# Two cores and a small model: one GiB holds the keys and values of all that is in flight.
+# GiB: on two cores with a small model, 1 holds the KV cache of all items in flight.
 _ENVIRONMENT: Final = {"VLLM_CPU_KVCACHE_SPACE": "1"}
 
 
@@ -117,15 +116,6 @@ def _settings(engine: EngineKind, bootstrap: str, redis_url: str, port: int) -> 
     return settings
 
 
-def _check_installed(engine: EngineKind) -> None:
-    if engine is EngineKind.ECHO:
-        return
-    if importlib.util.find_spec("vllm") is None:
-        raise ChildFailed("vLLM is not installed here: run make install, or try --engine echo")
-    if not (MODEL / "config.json").is_file():
-        raise ChildFailed(f"the demonstration model is not in {MODEL}; try --engine echo")
-
-
 def _is_ready(port: int) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2.0)
     try:
@@ -138,7 +128,7 @@ def _is_ready(port: int) -> bool:
 
 
 def to_toml(settings: Mapping[str, Any], prefix: str = "") -> str:
-    """Nested mappings as TOML tables; values are strings, numbers and booleans."""
+    """Return nested mappings as TOML tables; values are strings, numbers and booleans."""
     plain = {name: value for name, value in settings.items() if not isinstance(value, Mapping)}
     lines = [f"[{prefix}]"] if prefix else []
     lines += [f"{name} = {_toml_value(value)}" for name, value in plain.items()]
@@ -151,7 +141,7 @@ def to_toml(settings: Mapping[str, Any], prefix: str = "") -> str:
 
 
 def _toml_value(value: object) -> str:
-    # JSON spells these values as TOML does, if no character but DEL is left to escape.
+    # JSON and TOML write these values alike, except that TOML must escape DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

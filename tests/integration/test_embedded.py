@@ -1,4 +1,4 @@
-"""Do the trial's broker and Redis work, and does nothing of them stay behind?"""
+"""Integration tests of the embedded broker, the embedded Redis and their clean-up."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ import redis
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from dragoman_demo.broker import EmbeddedBroker
-from dragoman_demo.child import ChildFailed, LeashedChild
+from dragoman_demo.child import ChildFailed, LinkedChild
 from dragoman_demo.embedded_redis import EmbeddedRedis
 from support.processes.child_process import ChildProcess
 from support.processes.waiting import eventually, wait_until
 
-# Starts all three kinds of children, tells their process ids, and waits to be ended.
-_TRIAL = """
+# Starts all three kinds of children, prints their process ids, and runs until terminated.
+_PARENT = """
 import asyncio, json, psutil, sys
 from pathlib import Path
 from dragoman_demo.broker import EmbeddedBroker
-from dragoman_demo.child import LeashedChild
+from dragoman_demo.child import LinkedChild
 from dragoman_demo.embedded_redis import EmbeddedRedis
 
 async def main():
     async with (
         EmbeddedBroker({"t": 1}),
         EmbeddedRedis(),
-        LeashedChild(["sleep", "1000"], log=Path(sys.argv[1])),
+        LinkedChild(["sleep", "1000"], log=Path(sys.argv[1])),
     ):
         while len(children := psutil.Process().children(recursive=True)) < 5:
             await asyncio.sleep(0.01)
@@ -86,22 +86,22 @@ async def test_redis_writes_are_in_its_append_only_file() -> None:
 
 
 @pytest.mark.parametrize("how", ["returns", "raises", "is cancelled"])
-async def test_nothing_runs_once_the_context_is_left(how: str) -> None:
+async def test_no_child_runs_once_the_context_is_left(how: str) -> None:
     started = asyncio.Event()
     others = {child.pid for child in psutil.Process().children(recursive=True)}
     children: list[int] = []
 
-    async def trial() -> None:
+    async def parent() -> None:
         async with EmbeddedBroker({"t": 1}), EmbeddedRedis():
-            ours = (child.pid for child in psutil.Process().children(recursive=True))
-            children.extend(pid for pid in ours if pid not in others)
+            pids = (child.pid for child in psutil.Process().children(recursive=True))
+            children.extend(pid for pid in pids if pid not in others)
             started.set()
             if how == "raises":
                 raise LookupError
             if how == "is cancelled":
                 await asyncio.Event().wait()
 
-    task = asyncio.create_task(trial())
+    task = asyncio.create_task(parent())
     await asyncio.wait_for(started.wait(), 30)
     if how == "is cancelled":
         task.cancel()
@@ -112,12 +112,12 @@ async def test_nothing_runs_once_the_context_is_left(how: str) -> None:
 
 
 @pytest.fixture
-def trial(tmp_path: Path) -> Iterator[tuple[ChildProcess, list[int]]]:
-    """A process with all kinds of embedded children, and their process ids."""
-    argv = [sys.executable, "-c", _TRIAL, str(tmp_path / "child.log")]
-    # A killed process leaves its temporary files; here they go with the test's.
+def parent(tmp_path: Path) -> Iterator[tuple[ChildProcess, list[int]]]:
+    """Run a process with all kinds of embedded children; provide it and their process ids."""
+    argv = [sys.executable, "-c", _PARENT, str(tmp_path / "child.log")]
+    # A killed process leaves its temporary files; here they are deleted with the test's.
     env = {"TMPDIR": str(tmp_path)}
-    with ChildProcess(argv, log=tmp_path / "trial.log", env=env) as process:
+    with ChildProcess(argv, log=tmp_path / "parent.log", env=env) as process:
         line = process.wait_for(
             lambda: process.output if "]" in process.output else "", timeout_s=30, what="children"
         )
@@ -125,14 +125,14 @@ def trial(tmp_path: Path) -> Iterator[tuple[ChildProcess, list[int]]]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_children_end_with_their_parent(
-    trial: tuple[ChildProcess, list[int]], number: signal.Signals
+def test_children_terminate_with_their_parent(
+    parent: tuple[ChildProcess, list[int]], number: signal.Signals
 ) -> None:
-    process, children = trial
+    process, children = parent
     assert len(_alive(children)) == len(children) >= 5
     process.send(number)
     process.wait(timeout_s=20)
-    wait_until(lambda: not _alive(children), timeout_s=20, what="the children's end")
+    wait_until(lambda: not _alive(children), timeout_s=20, what="the exit of the children")
 
 
 async def test_a_command_that_ignores_sigterm_and_its_own_children_are_killed(
@@ -140,11 +140,11 @@ async def test_a_command_that_ignores_sigterm_and_its_own_children_are_killed(
 ) -> None:
     log = tmp_path / "stubborn.log"
     script = "trap '' TERM; sleep 1000 & echo $!; wait; wait; wait"
-    async with LeashedChild(["bash", "-c", script], log=log, grace_s=0.2):
+    async with LinkedChild(["bash", "-c", script], log=log, grace_s=0.2):
         await eventually(lambda: log.read_text().strip(), timeout_s=10, what="the grandchild")
         grandchild = int(log.read_text())
         assert _alive([grandchild])
-    wait_until(lambda: not _alive([grandchild]), timeout_s=10, what="the grandchild's end")
+    wait_until(lambda: not _alive([grandchild]), timeout_s=10, what="the exit of the grandchild")
 
 
 @pytest.mark.parametrize(
@@ -156,19 +156,19 @@ async def test_a_command_that_ignores_sigterm_and_its_own_children_are_killed(
             marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux adopts orphans"),
         ),
     ],
-    ids=["in its group", "in a session of its own"],
+    ids=["in its group", "in another session"],
 )
 async def test_an_orphan_of_a_command_that_died_is_killed(tmp_path: Path, sleeping: str) -> None:
     log = tmp_path / "dead.log"
     script = f"{sleeping} & echo $! $$; wait"
-    async with LeashedChild(["bash", "-c", script], log=log) as child:
+    async with LinkedChild(["bash", "-c", script], log=log) as child:
         await eventually(lambda: log.read_text().strip(), timeout_s=10, what="the grandchild")
         orphan, parent = map(int, log.read_text().split())
         orphans = [orphan, *(child.pid for child in psutil.Process(orphan).children())]
         os.kill(parent, signal.SIGKILL)
-        await eventually(lambda: child.ended, timeout_s=10, what="the end of the leash")
+        await eventually(lambda: child.exited, timeout_s=10, what="the exit of the parent link")
         assert child.exit_status == 128 + signal.SIGKILL
-        wait_until(lambda: not _alive(orphans), timeout_s=10, what="the orphans' end")
+        wait_until(lambda: not _alive(orphans), timeout_s=10, what="the exit of the orphans")
 
 
 def test_the_broker_command_refuses_a_topic_without_a_number_of_partitions() -> None:
@@ -184,7 +184,7 @@ def test_the_broker_command_refuses_a_topic_without_a_number_of_partitions() -> 
     assert "'jobs:0' is not NAME:PARTITIONS" in done.stderr
 
 
-async def test_a_broker_that_cannot_start_says_why() -> None:
+async def test_a_broker_that_cannot_start_reports_the_reason() -> None:
     with pytest.raises(ChildFailed, match="'jobs:0' is not NAME:PARTITIONS"):
         async with EmbeddedBroker({"jobs": 0}):
             pass

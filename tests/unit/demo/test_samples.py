@@ -1,11 +1,11 @@
-"""Are the trial's samples jobs that any worker with the demo model can do?"""
+"""Unit tests of the samples: valid jobs in the directions of the demo model."""
 
 from __future__ import annotations
 
 from dragoman_demo.samples import markdown_sentences, samples
 
 
-def test_every_sample_is_a_job_with_an_id_of_its_own() -> None:
+def test_every_sample_is_a_job_with_a_unique_id() -> None:
     jobs = [sample.job for sample in samples()]
     assert len({job.job_id for job in jobs}) == len(jobs) > 30
 

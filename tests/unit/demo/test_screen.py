@@ -1,4 +1,4 @@
-"""Can a person read the trial's output, in a narrow terminal and in a pipe too?"""
+"""Unit tests of the demo's output, in narrow terminals and in pipes."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def test_translations_fit_the_terminal_and_lose_nothing(width: int) -> None:
     assert max(cell_len(line) for line in text.splitlines()) <= width
     squeezed = "".join(text.split())
     assert squeezed.count("お") == 8
-    # Text of a user is never taken for markup.
+    # User text is never interpreted as markup.
     assert "[bold]" in squeezed
     assert squeezed.count("Good[bold]morning[/bold]!") == 1
 
 
-def test_json_is_one_object_a_line_whatever_the_width() -> None:
+def test_json_is_one_object_per_line_at_any_width() -> None:
     screened = _Screened(30)
     screened.screen.json_lines(_DONE)
     first, second = map(json.loads, screened.out.getvalue().splitlines())
     assert first["translation"] == _DONE[0].text
-    assert first["job_id"] == "trial.greeting.en-ja"
+    assert first["job_id"] == "demo.greeting.en-ja"
     assert (second["translation"], second["error"]) == (None, "too_long: 700 tokens, 512 fit")
 
 
@@ -71,7 +71,7 @@ def test_failures_are_counted_by_reason_on_stderr() -> None:
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_wait_names_what_is_waited_for_and_how_long_it_took(terminal: bool) -> None:
+def test_a_step_shows_its_name_and_its_seconds(terminal: bool) -> None:
     screened = _Screened(80, terminal=terminal)
     with screened.screen.step("Loading the engine"):
         pass
@@ -79,7 +79,7 @@ def test_a_wait_names_what_is_waited_for_and_how_long_it_took(terminal: bool) ->
     assert "✓ Loading the engine  0.0 s" in screened.err.getvalue()
 
 
-def test_a_wait_that_failed_is_not_called_done() -> None:
+def test_a_failed_step_is_not_shown_as_done() -> None:
     screened = _Screened(80)
     with pytest.raises(LookupError), screened.screen.step("Loading the engine"):
         raise LookupError

@@ -1,4 +1,4 @@
-"""What does the trial say when its own servers are gone?"""
+"""Unit tests of the demo's translations where its servers are unavailable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dragoman_producer import Unreachable
 from support.services.ports import free_ports
 
 
-async def test_servers_that_are_gone_are_told_as_unreachable(
+async def test_unavailable_servers_raise_unreachable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DRAGOMAN_CONNECT_TIMEOUT_S", "0.3")

@@ -1,4 +1,4 @@
-"""Are the settings that the trial writes those that the worker reads?"""
+"""Unit tests of the settings that the demo writes for its worker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_settings_written_as_toml_are_read_back(settings: dict[str, object]) -> 
 
 
 @pytest.mark.parametrize("engine", list(EngineKind))
-def test_the_worker_accepts_what_the_trial_writes(engine: EngineKind, tmp_path: Path) -> None:
+def test_the_worker_accepts_the_settings_of_the_demo(engine: EngineKind, tmp_path: Path) -> None:
     worker = WorkerChild(
         engine, bootstrap="127.0.0.1:1", redis_url="redis://127.0.0.1:2/0", folder=tmp_path
     )

@@ -1,10 +1,10 @@
-"""How does a child process end with its parent, whatever ends the parent?
+"""Wrapper process that terminates its command when the parent process exits, for any reason.
 
-`python -m dragoman_demo.leash GRACE_S COMMAND ...` runs the command in a session of its own and
-watches its own stdin, a pipe that the parent holds: the kernel closes it even when the parent is
-killed with SIGKILL. Then, or on SIGTERM, the command gets SIGTERM, and after the grace its process
-group gets SIGKILL. What a command leaves behind, as a dead vLLM worker may leave its engine, is
-killed too: with its group, and on Linux in sessions of its own as well.
+`python parent_link.py GRACE_S COMMAND ...` runs the command in its own session and watches its
+own stdin, a pipe held by the parent: the kernel closes the pipe even when the parent is killed
+with SIGKILL. When stdin closes, or on SIGTERM, the command gets SIGTERM; GRACE_S seconds later its
+process group gets SIGKILL. Processes that the command leaves behind, such as the engine of a dead
+vLLM worker, are killed too: those of its process group, and on Linux those in other sessions.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from types import FrameType
 
 
 def main() -> int:
-    """Run the command on the leash; the exit status is the command's."""
+    """Run the command until it or the parent exits; return the command's exit status."""
     grace_s, command = float(sys.argv[1]), sys.argv[2:]
     _adopt_orphans()
-    # No signal may come between the start and the handler that passes it on.
+    # No signal may arrive between the start and the installation of the forwarding handler.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     process = subprocess.Popen(  # noqa: S603 - the parent's own command
         command,
@@ -33,16 +33,16 @@ def main() -> int:
         preexec_fn=_unblock,  # noqa: PLW1509 - no thread runs yet
     )
 
-    def end(_number: int, _frame: FrameType | None) -> None:
+    def terminate(_number: int, _frame: FrameType | None) -> None:
         process.terminate()
         signal.setitimer(signal.ITIMER_REAL, max(grace_s, 0.001))
 
     def kill(_number: int, _frame: FrameType | None) -> None:
         _kill_group(process.pid)
 
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, terminate)
     signal.signal(signal.SIGALRM, kill)
-    threading.Thread(target=_end_with_parent, name="parent-watch", daemon=True).start()
+    threading.Thread(target=_watch_parent, name="parent-watch", daemon=True).start()
     _unblock()
     status = process.wait()
     _kill_group(process.pid)
@@ -54,7 +54,8 @@ def _unblock() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
-def _end_with_parent() -> None:
+def _watch_parent() -> None:
+    """Send SIGTERM to this process once the parent's end of stdin is closed."""
     # os.read, not sys.stdin: a buffered reader's lock would be held when the process exits.
     while os.read(0, 1024):
         pass
@@ -67,13 +68,13 @@ def _kill_group(leader: int) -> None:
 
 
 def _adopt_orphans() -> None:
-    # PR_SET_CHILD_SUBREAPER: descendants that lose their parent become our children, not init's.
+    # PR_SET_CHILD_SUBREAPER: descendants that lose their parent become children of this process.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 
 
 def _kill_adopted() -> None:
-    # Each one that dies may leave us its own children.
+    # Each killed process may leave its own children to this process.
     while children := _children():
         for pid in children:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):

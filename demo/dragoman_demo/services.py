@@ -1,4 +1,4 @@
-"""What makes up the trial, and in which order does it start and stop?"""
+"""Services of the demo: broker, Redis and worker, started in this order and stopped in reverse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dragoman_demo.worker_child import EngineKind, WorkerChild
 from dragoman_producer.operations.topics import DEFAULT_PARTITIONS
 from dragoman_schemas import names
 
-# As many partitions as `dragoman topics create` asks for: on the trial it finds all as it wants it.
+# The partitions that `dragoman topics create` asks for, so that command finds nothing to change.
 _TOPICS: Final[dict[str, int]] = {
     names.JOBS_TOPIC: DEFAULT_PARTITIONS,
     names.DEAD_LETTER_TOPIC: DEFAULT_PARTITIONS,
@@ -28,8 +28,8 @@ _WAITING_FOR: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """Where the running parts are reached."""
+class Services:
+    """Addresses of the running services."""
 
     bootstrap: str
     redis_url: str
@@ -37,10 +37,10 @@ class Trial:
 
 
 @asynccontextmanager
-async def running(engine: EngineKind, folder: Path, screen: Screen) -> AsyncIterator[Trial]:
-    """Broker, Redis and a ready worker while the context is open; afterwards none is left.
+async def running(engine: EngineKind, folder: Path, screen: Screen) -> AsyncIterator[Services]:
+    """Run broker, Redis and a ready worker while the context is open; then stop all of them.
 
-    The worker's log stays in `folder`. Raises ChildFailed where a part does not start.
+    The worker's log stays in `folder`. Raises ChildFailed where a service does not start.
     """
     stack = AsyncExitStack()
     try:
@@ -50,16 +50,16 @@ async def running(engine: EngineKind, folder: Path, screen: Screen) -> AsyncIter
         worker = WorkerChild(engine, bootstrap=broker.bootstrap, redis_url=redis.url, folder=folder)
         with screen.step(_WAITING_FOR[engine]):
             await stack.enter_async_context(worker)
-        yield Trial(broker.bootstrap, redis.url, worker)
+        yield Services(broker.bootstrap, redis.url, worker)
     finally:
         with screen.step("Stopping worker, Redis and broker"):
             await stack.aclose()
 
 
-async def unless_worker_fails(trial: Trial, doing: Coroutine[None, None, int]) -> int:
-    """What `doing` answers; ChildFailed at once where the worker ends meanwhile."""
+async def unless_worker_fails(services: Services, doing: Coroutine[None, None, int]) -> int:
+    """Return the result of `doing`; raise ChildFailed at once where the worker exits before."""
     acting = asyncio.create_task(doing, name="act")
-    failing = asyncio.create_task(trial.worker.fails(), name="worker-watch")
+    failing = asyncio.create_task(services.worker.wait_for_failure(), name="worker-watch")
     try:
         await asyncio.wait({acting, failing}, return_when=asyncio.FIRST_COMPLETED)
         return acting.result() if acting.done() else await failing

@@ -1,4 +1,4 @@
-"""Does `dragoman-demo` show translations, leave nothing behind, and say clearly what failed?"""
+"""Integration tests of `dragoman-demo`: its output, its clean-up and its error messages."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from support.processes.installation import a_job
 from support.processes.waiting import wait_until
 from support.services.plain_clients import publish
 
-Trial = Callable[..., ChildProcess]
+Demo = Callable[..., ChildProcess]
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """For the trial's temporary files; pytest's own paths are too long for sockets."""
-    with tempfile.TemporaryDirectory(prefix="trial-") as short:
+    """Provide a folder for temporary files; pytest's own paths are too long for sockets."""
+    with tempfile.TemporaryDirectory(prefix="demo-") as short:
         yield Path(short)
 
 
 @pytest.fixture
-def trial(folder: Path) -> Iterator[Trial]:
-    """Starts `dragoman-demo` with its temporary files where the test can see them."""
+def demo(folder: Path) -> Iterator[Demo]:
+    """Provide a function that starts `dragoman-demo` with its temporary files in `folder`."""
     started: list[ChildProcess] = []
 
     def start(*arguments: str, **env: str) -> ChildProcess:
         process = ChildProcess(
             command("dragoman-demo", *arguments),
-            log=folder / "trial",
+            log=folder / "demo",
             env={"TMPDIR": str(folder), **env},
             split_streams=True,
         )
@@ -61,12 +61,12 @@ def _rows(process: ChildProcess) -> list[dict[str, object]]:
 def _nothing_left(children: list[psutil.Process], folder: Path) -> None:
     _gone, alive = psutil.wait_procs(children, timeout=20)
     assert alive == []
-    assert sorted(path.name for path in folder.iterdir()) == ["trial.err", "trial.out"]
+    assert sorted(path.name for path in folder.iterdir()) == ["demo.err", "demo.out"]
 
 
-def test_all_samples_go_through_kafka_worker_and_redis(trial: Trial, folder: Path) -> None:
-    # Settings for a real deployment must not leak into the trial.
-    process = trial("--engine", "echo", "--json", DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:1")
+def test_all_samples_go_through_kafka_worker_and_redis(demo: Demo, folder: Path) -> None:
+    # Settings of a real deployment must not reach the demo.
+    process = demo("--engine", "echo", "--json", DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:1")
     children = wait_until(lambda: _children(process), timeout_s=30, what="children")
     assert process.wait(timeout_s=90) == 0, process.errors
     rows = _rows(process)
@@ -79,8 +79,8 @@ def test_all_samples_go_through_kafka_worker_and_redis(trial: Trial, folder: Pat
     _nothing_left(children, folder)
 
 
-async def test_a_trial_that_stays_up_takes_jobs_until_ctrl_c(trial: Trial, folder: Path) -> None:
-    process = trial("serve", "--engine", "echo", "--json")
+async def test_serve_runs_jobs_until_ctrl_c(demo: Demo, folder: Path) -> None:
+    process = demo("serve", "--engine", "echo", "--json")
     process.wait_for(lambda: "\n" in process.output, timeout_s=90, what="the addresses")
     addresses = json.loads(process.output)
     async with TranslationClient(addresses["bootstrap_servers"], addresses["redis_url"]) as client:
@@ -94,8 +94,8 @@ async def test_a_trial_that_stays_up_takes_jobs_until_ctrl_c(trial: Trial, folde
     _nothing_left(children, folder)
 
 
-def test_the_commands_it_prints_work_as_they_are_printed(trial: Trial) -> None:
-    process = trial("serve", "--engine", "echo")
+def test_the_printed_commands_work_unchanged(demo: Demo) -> None:
+    process = demo("serve", "--engine", "echo")
     process.wait_for(lambda: "Ctrl-C" in process.errors, timeout_s=90, what="the commands")
     lines = [line.strip() for line in process.errors.splitlines() if line.startswith("  ")]
     done = subprocess.run(
@@ -113,8 +113,8 @@ def test_the_commands_it_prints_work_as_they_are_printed(trial: Trial) -> None:
     assert any(line.startswith("To change:") for line in audit_and_why)
 
 
-def test_every_operation_works_on_the_embedded_broker(trial: Trial) -> None:
-    process = trial("serve", "--engine", "echo", "--json")
+def test_every_operation_works_on_the_embedded_broker(demo: Demo) -> None:
+    process = demo("serve", "--engine", "echo", "--json")
     process.wait_for(lambda: "\n" in process.output, timeout_s=90, what="the addresses")
     addresses = json.loads(process.output)
     env = {
@@ -147,8 +147,8 @@ def test_every_operation_works_on_the_embedded_broker(trial: Trial) -> None:
     status, shown, errors = dragoman("topics", "show", "--json")
     partitions = [json.loads(line) for line in shown.splitlines()]
     assert (status, errors, len(partitions)) == (0, "", 24)
-    status, letter, errors = dragoman("dead-letters", "show", "one", "--json")
-    assert (status, errors, json.loads(letter)["code"]) == (0, "", "conflict")
+    status, dead_letter, errors = dragoman("dead-letters", "show", "one", "--json")
+    assert (status, errors, json.loads(dead_letter)["code"]) == (0, "", "conflict")
     status, replayed, errors = dragoman("dead-letters", "replay", "--all")
     assert (status, replayed.split("\t")[2:]) == (1, ["skipped", "conflict\n"])
     status, audited, errors = dragoman("audit", "--json")
@@ -159,11 +159,11 @@ def test_every_operation_works_on_the_embedded_broker(trial: Trial) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_trial_ended_while_it_starts_leaves_nothing(
-    trial: Trial, folder: Path, number: signal.Signals
+def test_a_demo_interrupted_during_its_start_leaves_nothing(
+    demo: Demo, folder: Path, number: signal.Signals
 ) -> None:
-    process = trial("--engine", "echo")
-    # Broker, Redis and the worker, three of them on a leash or two.
+    process = demo("--engine", "echo")
+    # Broker, Redis and worker; the latter two with a parent link process each.
     children = process.wait_for(
         lambda: found if len(found := _children(process)) >= 5 else [],
         timeout_s=30,
@@ -174,38 +174,38 @@ def test_a_trial_ended_while_it_starts_leaves_nothing(
     _nothing_left(children, folder)
 
 
-def test_a_worker_that_cannot_start_is_told_with_the_end_of_its_log(
-    trial: Trial, folder: Path
+def test_a_worker_that_cannot_start_is_reported_with_its_last_log_lines(
+    demo: Demo, folder: Path
 ) -> None:
     broken = folder / "dragoman_worker"
     broken.mkdir()
     (broken / "__init__.py").touch()
     (broken / "__main__.py").write_text("raise SystemExit('out of order')")
-    process = trial("--engine", "echo", PYTHONPATH=str(folder))
+    process = demo("--engine", "echo", PYTHONPATH=str(folder))
     assert process.wait(timeout_s=60) == 1
     assert process.output == ""
-    assert "the worker ended with 1 before it was ready" in process.errors
+    assert "the worker exited with status 1 before it was ready" in process.errors
     assert "out of order" in process.errors
     [log] = folder.glob("dragoman-*/worker.log")
     assert str(log) in process.errors
 
 
-def test_a_worker_that_dies_ends_the_trial_at_once(trial: Trial) -> None:
-    process = trial("serve", "--engine", "echo", "--json")
+def test_a_worker_that_dies_stops_the_demo_at_once(demo: Demo) -> None:
+    process = demo("serve", "--engine", "echo", "--json")
     process.wait_for(lambda: "\n" in process.output, timeout_s=90, what="the addresses")
     children = _children(process)
     [worker] = [child for child in children if child.cmdline()[1:3] == ["-m", "dragoman_worker"]]
     worker.kill()
     assert process.wait(timeout_s=30) == 1
-    assert "the worker ended with 137" in process.errors
+    assert "the worker exited with status 137" in process.errors
     assert psutil.wait_procs(children, timeout=20)[1] == []
 
 
 @pytest.mark.timeout(400)
 def test_the_demonstration_model_translates_every_sample(
-    trial: Trial, folder: Path, demo_model: Path
+    demo: Demo, folder: Path, demo_model: Path
 ) -> None:
-    process = trial("--json")
+    process = demo("--json")
     children = wait_until(lambda: _children(process), timeout_s=30, what="children")
     assert process.wait(timeout_s=380) == 0, process.errors
     rows = _rows(process)
