@@ -25,7 +25,8 @@ CONNECTIONS = "connections/dragoman_connections"
 WORKER, EXECUTOR = "unit/worker/job/test_worker.py", "unit/worker/job/test_executor.py"
 SOURCE, TRANSLATION = "unit/worker/kafka/test_consumer.py", "unit/worker/job/test_translator.py"
 PERMITS, RETRY = "unit/worker/flow/test_permits.py", "unit/worker/job/test_retry.py"
-LANES, ADMISSION = "unit/worker/flow/test_fair_queue.py", "unit/worker/flow/test_admission.py"
+FAIR_QUEUE, INTAKE = "unit/worker/flow/test_fair_queue.py", "unit/worker/flow/test_intake.py"
+ADMISSION = "unit/worker/flow/test_admission.py"
 BOTTLENECK = "unit/worker/health/test_bottleneck.py"
 SCRIPTS, STORE = "contract/test_scripts.py", "contract/test_store.py"
 CRASHES, LETTERS = "contract/test_crash_points.py", "chaos/test_dead_letter_faults.py"
@@ -268,28 +269,28 @@ MUTANTS = (
         EXECUTOR,
     ),
     Mutant(
-        "lines take no turns",
+        "the jobs of a class are not served in rotation",
         f"{CORE}/flow/fair_queue.py",
-        "            there.lines.move_to_end(turn.line)",
+        "            there.jobs.move_to_end(queued.job)",
         "            pass",
         PERMITS,
     ),
     Mutant(
-        "a lane that wakes has credit for its sleep",
+        "a class that was idle has credit for its idle time",
         f"{CORE}/flow/fair_queue.py",
-        "            there.begins = max(there.begins, self._now)",
+        "            there.next_start = max(there.next_start, self._virtual_time)",
         "            pass",
-        LANES,
+        FAIR_QUEUE,
     ),
     Mutant(
-        "a backlog of one lane fills the whole hand",
-        f"{CORE}/flow/fair_queue.py",
-        "max(1, most * weight // (2 * total))",
+        "a backlog of one class uses the whole capacity",
+        f"{CORE}/flow/intake.py",
+        "max(1, limit * weight // (2 * total))",
         "0",
-        LANES,
+        INTAKE,
     ),
     Mutant(
-        "a preemption is answered for as long as it is told of",
+        "each report of one preemption reduces the bound again",
         f"{CORE}/flow/admission.py",
         "            if seen.held_tokens <= self.bound:\n",
         "            if True:\n",
@@ -303,7 +304,7 @@ MUTANTS = (
         ADMISSION,
     ),
     Mutant(
-        "tokens rise without end",
+        "tokens rise without a bound",
         f"{CORE}/flow/admission.py",
         "min(self._most, fills, self.bound + self._rise)",
         "self.bound + self._rise",
@@ -522,7 +523,7 @@ MUTANTS = (
         ACCOUNTING,
     ),
     Mutant(
-        "a dead engine lets the next in",
+        "a dead engine admits the next item",
         f"{CORE}/flow/permits.py",
         "        if self._closed:\n            return False\n",
         "",
@@ -726,7 +727,7 @@ MUTANTS = (
         "unit/worker/process/test_full_disk.py",
     ),
     Mutant(
-        "suspects keep all others out",
+        "suspects block all other jobs",
         f"{CORE}/flow/permits.py",
         "                self._between = min(self._items, len(self._queue))\n",
         "                self._between = 0\n",
@@ -847,7 +848,7 @@ MUTANTS = (
         QUARANTINE,
     ),
     Mutant(
-        "who leaves a cohort makes room in it",
+        "a suspect that leaves a cohort makes room in it",
         f"{CORE}/flow/quarantine.py",
         "        self._inside.remove(member)\n",
         "        self._inside.remove(member)\n"
@@ -855,7 +856,7 @@ MUTANTS = (
         QUARANTINE,
     ),
     Mutant(
-        "a cohort takes in one who must be by itself",
+        "a cohort admits a suspect that must run by itself",
         f"{CORE}/flow/quarantine.py",
         "[member for member in self._ready() if not member.by_itself]",
         "list(self._ready())",
@@ -1063,16 +1064,16 @@ MUTANTS = (
         PLANNED,
     ),
     Mutant(
-        "a job that runs waits for those that it keeps out",
+        "a running job waits for jobs that it blocks",
         f"{CORE}/flow/planned_tokens.py",
         "        if self.free or (runs and job not in self._waiting):\n",
         "        if self.free:\n",
         PLANNED,
     ),
     Mutant(
-        "who is cancelled as it may plan hands no turn on",
+        "a job cancelled as it is admitted blocks the next one",
         f"{CORE}/flow/planned_tokens.py",
-        "            self._queue.pop(job, None)\n            self.go_on()\n",
+        "            self._queue.pop(job, None)\n            self.admit_next()\n",
         "            self._queue.pop(job, None)\n",
         PLANNED,
     ),

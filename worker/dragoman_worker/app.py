@@ -17,7 +17,7 @@ from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.gpu import Gpus
 from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.flow.admission import Admission, most_planned_tokens, steering
-from dragoman_worker.flow.fair_queue import Intake
+from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices

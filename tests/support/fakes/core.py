@@ -12,7 +12,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.results import EngineInfo
-from dragoman_worker.flow.fair_queue import Intake
+from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices

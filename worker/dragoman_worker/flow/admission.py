@@ -1,10 +1,14 @@
-"""How full may the engine be? Bounds in items and tokens, steered by the engine's own readings.
+"""Bounds on the items and tokens in the engine, steered by the engine's own stats.
 
-Both start from the engine's limits. Items: a margin above what it runs at once, so that a place is
-taken the moment it is free; where the engine runs fewer than it could, the bound follows what it
-runs, because what waits inside it can be neither overtaken nor turned away. Tokens: a permit counts
-prompt and longest output, and answers are shorter, so the bound rises while the KV cache has room
-and is what holds jobs back, and falls when the engine preempts. docs/adr/0010 has the reasons.
+Both bounds start from the engine's limits. docs/adr/0010 has the reasons.
+
+Items: a margin above what the engine runs at once, so that a free slot is filled at once. Where the
+engine runs fewer items than it could, the bound follows what it runs, because items that wait
+inside the engine can be neither overtaken nor rejected.
+
+Tokens: a permit counts the prompt and the longest output, and real outputs are shorter. The bound
+therefore rises while the KV cache has space and the bound is what blocks jobs. It falls when the
+engine preempts.
 """
 
 from __future__ import annotations
@@ -19,30 +23,36 @@ from dragoman_worker.ports import Engine, EngineLimits, EngineStats
 from dragoman_worker.settings import LimitsSettings
 
 STEER_EVERY_S: Final = 0.25
-"""As often as vLLM's gauges are read; they change with every step of the engine."""
+"""Seconds between two readings of vLLM's gauges, which change with every engine step."""
 
 _SHRINK: Final = 0.9
-"""Of the items, a tick: what has just been let in may need a few steps until it runs."""
+"""Lowest factor per tick on the items: admitted items may need a few steps until they run."""
 _LEAST_OF_SEQS: Final = 0.125
+"""Lower limit of the bound on items, as a share of the engine's `max_num_seqs`."""
 
 _LEAST_OF_KV: Final = 0.1
 _MOST_OF_KV: Final = 8.0
-"""Reserved tokens to real ones: a budget of two tokens a source token and 64, against one each."""
+"""Limits of the bound on tokens, in multiples of the KV cache's size.
+
+The upper one is the ratio of reserved to real tokens: a budget of two tokens per source token plus
+64, while the real output has about one per source token.
+"""
 _FULL: Final = 0.95
-"""The usage steered for: running sequences need some blocks to grow into."""
+"""Target usage of the KV cache: running sequences need some blocks to grow into."""
 _RISE_OF_KV: Final = 0.08
-"""The most a tick adds, or a cache of young sequences would be taken for one with much room."""
+"""Largest rise per tick, in cache sizes: a cache of young sequences only seems to have space."""
 _LEAST_CUT: Final = 0.95
 _DEEPEST_CUT: Final = 0.5
-"""What a preemption leaves of the tokens, by how many in the engine no longer run."""
+"""Limits of the factor that a preemption applies, by the share of items that still run."""
 _PLANNED_OF_ENGINE: Final = 4
+"""Default bound on planned tokens, in engines full."""
 _QUIET_TICKS: Final = 4
-"""Without a preemption for so long before tokens rise again: vLLM tells of one when it resumes."""
+"""Ticks without a preemption before tokens rise: vLLM reports one when the sequence resumes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Items and tokens that may be in the engine at once."""
+    """Numbers of items and tokens that may be in the engine at once."""
 
     items: int
     tokens: int
@@ -50,34 +60,37 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Engine and permits at one tick."""
+    """State of the engine and the permits at one tick."""
 
     engine: EngineStats
     held_tokens: int
     tokens_hold_back: bool
-    """Whether items wait for a permit although their number is free."""
+    """Whether items wait for a permit only because their tokens do not fit."""
 
 
 class Admission:
-    """The bounds now. Pure: give it what is seen, take what it says."""
+    """The policy for the bounds. Pure: it maps what is seen at each tick to new bounds."""
 
     def __init__(self, limits: LimitsSettings, engine: EngineLimits) -> None:
-        """An explicit `limits.max_engine_items` or `limits.max_engine_tokens` is never steered."""
+        """Start from the engine's limits; a bound that the settings give is never steered."""
         self._items = _Items(limits, engine)
         self._tokens = _Tokens(limits, engine)
 
     @property
     def bounds(self) -> Bounds:
-        """What holds until the next tick."""
+        """The bounds until the next tick."""
         return Bounds(self._items.bound, self._tokens.bound)
 
     @property
     def most_items(self) -> int:
-        """The highest that the bound on items can be."""
+        """The highest possible bound on items."""
         return self._items.most
 
     def steer(self, seen: Seen) -> Bounds:
-        """One tick. An engine that tells nothing of itself leaves everything as it is."""
+        """Return the bounds after one tick.
+
+        An engine that reports no KV cache usage changes nothing.
+        """
         if seen.engine.kv_cache_usage is not None:
             crowded = _inside(seen.engine) > self._items.margin
             self._tokens.steer(seen, holds_back=seen.tokens_hold_back and not crowded)
@@ -86,12 +99,12 @@ class Admission:
 
 
 class _Items:
-    """Between an eighth of the engine's sequences and its sequences with the margin."""
+    """Bound on items: between 1/8 of the engine's sequences and its sequences plus the margin."""
 
     def __init__(self, limits: LimitsSettings, engine: EngineLimits) -> None:
         seqs, given = engine.max_num_seqs, limits.max_engine_items
         self._steered = given is None
-        # Rounded up: a margin of less than one would leave every place empty for a while.
+        # Rounded up: with a margin below 1 every slot would stay empty for a while.
         self.most = given or math.ceil(limits.engine_oversubscription * seqs - 1e-9)
         self.margin = max(0, self.most - seqs) if given is None else 0
         self._least = min(self.most, max(1, round(_LEAST_OF_SEQS * seqs), self.margin))
@@ -109,12 +122,12 @@ class _Items:
 
 
 def _inside(engine: EngineStats) -> int:
-    """How many wait in the engine itself; what is on its way there and back is not its crowd."""
+    """Return how many items wait in the engine itself, without those in transit to or from it."""
     return engine.waiting - engine.in_transit
 
 
 class _Tokens:
-    """Between a tenth of the KV cache and eight times its size, in reserved tokens."""
+    """Bound on reserved tokens: between a tenth of the KV cache and eight times its size."""
 
     def __init__(self, limits: LimitsSettings, engine: EngineLimits) -> None:
         size, given = engine.kv_cache_tokens, limits.max_engine_tokens
@@ -132,7 +145,7 @@ class _Tokens:
         before, self._preemptions = self._preemptions, seen.engine.preemptions
         if before is not None and seen.engine.preemptions > before:
             self._quiet = 0
-            # Above the bound nobody enters, so the last cut has yet to show what it does.
+            # Above the bound no item enters: the effect of the last cut is not visible yet.
             if seen.held_tokens <= self.bound:
                 self._cut(seen)
             return
@@ -141,22 +154,22 @@ class _Tokens:
             self._raise(seen)
 
     def _cut(self, seen: Seen) -> None:
-        """To the share of those in the engine that run, of what they really hold."""
+        """Reduce the bound to the held tokens times the share of items in the engine that run."""
         inside = max(1, seen.engine.running + seen.engine.waiting)
         kept = min(_LEAST_CUT, max(_DEEPEST_CUT, seen.engine.running / inside))
         self.bound = max(self._least, math.floor(kept * min(self.bound, seen.held_tokens)))
 
     def _raise(self, seen: Seen) -> None:
-        """Towards what would fill the cache, if the next ones use as much of theirs as these."""
+        """Raise the bound towards a full cache, as if the next items will use as much as these."""
         usage = seen.engine.kv_cache_usage or 0.0
         fills = seen.held_tokens * _FULL / usage if usage else math.inf
-        # One that runs alone, or is larger than all room, says nothing of the others.
+        # One item alone, or one larger than the whole bound, is no sample of the others.
         if fills > self.bound and 2 * seen.held_tokens >= self.bound:
             self.bound = math.floor(min(self._most, fills, self.bound + self._rise))
 
 
 def most_planned_tokens(limits: LimitsSettings, engine: EngineLimits) -> int:
-    """Tokens of planned requests that may wait: a few engines full, unless the settings say."""
+    """Return the bound on tokens of planned requests: the setting, or a few engines full."""
     in_engine = limits.max_engine_tokens or round(
         limits.engine_oversubscription * engine.kv_cache_tokens
     )
@@ -164,7 +177,7 @@ def most_planned_tokens(limits: LimitsSettings, engine: EngineLimits) -> int:
 
 
 async def steering(admission: Admission, permits: Permits, engine: Engine) -> None:
-    """Keep the permits' bounds as the policy says, for ever."""
+    """Apply the policy to the permits' bounds until cancelled."""
     while True:
         await asyncio.sleep(STEER_EVERY_S)
         seen = Seen(engine.stats(), permits.held_tokens, permits.tokens_hold_back)

@@ -1,8 +1,8 @@
-"""Who may enter the engine next? Items of all jobs in turn, as many as keep the engine full.
+"""Permits to enter the engine: items of all jobs in rotation, as many as keep the engine full.
 
-Two bounds hold at once: items and their tokens. A job of 512 items waits in its own line, and the
-lines take turns, so it neither blocks other jobs nor floods the engine. Lanes, the topics, take
-turns by weight and by tokens: what they share is the engine's work, which long texts take more of.
+Items and their tokens are bounded at once. Each job has its own queue, and the queues are served in
+rotation: a job of 512 items neither blocks other jobs nor floods the engine. Priority classes, the
+topics, are served by weight and by tokens, because tokens measure the engine's work.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from dragoman_worker.flow.fair_queue import FairQueue, Turn
+from dragoman_worker.flow.fair_queue import FairQueue, Queued
 from dragoman_worker.flow.quarantine import Quarantine
 
 
 class Draining(Exception):
-    """No new job may enter: the worker is stopping."""
+    """No new job may enter the engine: the worker is stopping."""
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The right of one item to be in the engine. Give it back exactly once."""
+    """The right of one item to be in the engine; release it exactly once."""
 
-    line: str
+    job: str
     tokens: int
 
 
@@ -36,12 +36,12 @@ class _Waiter:
 
 
 class Permits:
-    """A fair, two-dimensional semaphore. Event loop only; no I/O."""
+    """Fair two-dimensional semaphore for engine slots. Event loop only; no I/O."""
 
     def __init__(
         self, *, items: int, tokens: int, weights: Mapping[str, int] | None = None
     ) -> None:
-        """`weights` of the lanes; one that is not named weighs 1."""
+        """Bound the engine by `items` and `tokens`; a class missing from `weights` weighs 1."""
         self._items = items
         self._tokens = tokens
         self._held_tokens = 0
@@ -50,18 +50,18 @@ class Permits:
         self._queue: FairQueue[_Waiter] = FairQueue(weights)
         self._quarantine = Quarantine()
         self._between = 0
-        """How many may still enter before the next turn of the quarantine."""
+        """Permits that may still be granted before the next round of the quarantine."""
         self._draining = False
         self._closed = False
 
     @property
     def items(self) -> int:
-        """Items that may be in the engine at once."""
+        """Bound on the items in the engine."""
         return self._items
 
     @property
     def tokens(self) -> int:
-        """Tokens that those items may take at once."""
+        """Bound on the tokens of the items in the engine."""
         return self._tokens
 
     @property
@@ -71,29 +71,31 @@ class Permits:
 
     @property
     def oldest(self) -> int | None:
-        """The number of the permit that has been held for longest, None if none is held."""
+        """Number of the permit that has been held for longest; None if none is held."""
         return next(iter(self._held.values()), None)
 
     @property
     def held_tokens(self) -> int:
-        """Tokens those items may take, prompt and output together."""
+        """Tokens reserved by the items in the engine, prompt and longest output together."""
         return self._held_tokens
 
     @property
     def given_back(self) -> int:
-        """Permits that have been given back so far."""
+        """Permits released so far."""
         return self._granted - len(self._held)
 
     @property
     def tokens_hold_back(self) -> bool:
-        """Whether items wait although there is room for more of them: their tokens do not fit."""
+        """Whether items wait only because their tokens do not fit."""
         free = len(self._held) < self._items and not self.quarantined
         return free and bool(self._queue) and not self._closed
 
     @property
     def quarantined(self) -> int:
-        """Suspects in quarantine, waiting and running; while there are any, the engine may be
-        kept empty on purpose."""
+        """Suspects in quarantine, waiting and running.
+
+        While there are any, the engine may be kept empty on purpose.
+        """
         return self._quarantine.waiting + self._quarantine.inside
 
     @property
@@ -102,49 +104,52 @@ class Permits:
         return len(self._queue)
 
     def waiting_of(self, priority: str) -> int:
-        """Items of one lane waiting for a permit."""
+        """Return the items of one priority class that wait for a permit."""
         return self._queue.waiting(priority)
 
     def resize(self, *, items: int, tokens: int) -> None:
-        """Change the bounds; nobody who is in the engine is thrown out."""
+        """Change the bounds; items in the engine keep their permits."""
         self._items = items
         self._tokens = tokens
         self._grant()
 
     async def acquire(
-        self, line: str, tokens: int, *, priority: str = "", starts_job: bool = False
+        self, job: str, tokens: int, *, priority: str = "", starts_job: bool = False
     ) -> Permit:
-        """Wait for a permit in `line` (one a job). Raises Draining if it `starts_job` too late."""
+        """Wait for a permit for one item of `job`.
+
+        With `starts_job` raises Draining once the worker drains: no further job may start.
+        """
         if starts_job and self._draining:
             raise Draining
-        if not self._queue and self._fits(line, tokens):
-            return self._take(line, tokens)
+        if not self._queue and self._fits(job, tokens):
+            return self._issue(job, tokens)
         waiter = _Waiter(tokens, starts_job, asyncio.get_running_loop().create_future())
-        self._queue.join(priority, line, waiter)
+        self._queue.join(priority, job, waiter)
         self._grant()
         try:
             return await waiter.granted
         except asyncio.CancelledError:
-            self._withdraw(priority, line, waiter)
+            self._withdraw(priority, job, waiter)
             raise
 
     def release(self, permit: Permit) -> None:
-        """Give a permit back and let the next ones in."""
+        """Release a permit and grant the next ones."""
         self._held_tokens -= permit.tokens
         self._held.pop(id(permit), None)
         self._grant()
 
     @asynccontextmanager
-    async def quarantine(self, line: str, *, by_itself: bool) -> AsyncIterator[None]:
-        """Inside, only this suspect's cohort is in the engine, or only `line` if `by_itself`.
+    async def quarantine(self, job: str, *, by_itself: bool) -> AsyncIterator[None]:
+        """Admit only this suspect's cohort to the engine, or only `job` if it runs `by_itself`.
 
-        Between two turns those enter who wait, at most an engine full of them: hundreds of
-        suspects, which a crash of a busy worker makes, would else keep all others out for long.
-        Raises Draining when the worker stops before it is this line's turn.
+        Between two rounds, waiting items of other jobs enter, at most one full engine of them.
+        Otherwise the hundreds of suspects that a crash of a busy worker makes would block all other
+        jobs for long. Raises Draining if the worker drains before the suspect is admitted.
         """
         if self._draining:
             raise Draining
-        member = self._quarantine.join(line, by_itself=by_itself)
+        member = self._quarantine.join(job, by_itself=by_itself)
         self._grant()
         try:
             await member.admitted
@@ -154,45 +159,45 @@ class Permits:
                 self._between = min(self._items, len(self._queue))
             self._grant()
 
-    def let_finish(self, lines: Iterable[str]) -> None:
-        """Let jobs that run go on beside the suspect inside, which waits for their end."""
-        self._quarantine.let_finish(lines)
+    def let_finish(self, jobs: Iterable[str]) -> None:
+        """Let running `jobs` go on beside the admitted suspect, which waits for them to finish."""
+        self._quarantine.let_finish(jobs)
         self._grant()
 
-    def in_quarantine(self, line: str) -> bool:
-        """Whether the line is in the engine by a turn of the quarantine."""
-        return self._quarantine.holds(line)
+    def in_quarantine(self, job: str) -> bool:
+        """Whether the job is in the engine in a round of the quarantine."""
+        return self._quarantine.holds(job)
 
     def drain(self) -> None:
-        """Turn away jobs that have not started; those that have may finish their items."""
+        """Reject jobs that have not started; jobs that have started may finish their items."""
         self._draining = True
-        for turn in self._queue.all():
-            waiter = turn.entry
+        for queued in self._queue.all():
+            waiter = queued.entry
             if waiter.starts_job:
-                self._queue.leave(turn.priority, turn.line, waiter)
+                self._queue.leave(queued.priority, queued.job, waiter)
                 if not waiter.granted.done():
                     waiter.granted.set_exception(Draining())
-        self._quarantine.turn_away(Draining)
-        self._grant()  # whoever was turned away may have stood in another's way
+        self._quarantine.reject_waiting(Draining)
+        self._grant()  # a rejected waiter may have been ahead of one that fits
 
     def close(self) -> None:
-        """Let nobody in any more, be it with items of a job that has started: the engine is dead.
+        """Grant no further permit, not even to jobs that have started: the engine is dead.
 
-        A job that entered now would fail at once and look like one of those that killed it.
+        A job that entered now would fail at once and look like one of those that killed the engine.
         """
         self._closed = True
         self.drain()
 
     @property
     def closed(self) -> bool:
-        """Whether nobody enters any more."""
+        """Whether no further permit is granted."""
         return self._closed
 
-    def _fits(self, line: str, tokens: int) -> bool:
+    def _fits(self, job: str, tokens: int) -> bool:
         if self._closed:
             return False
         if self._quarantine.inside:
-            if line not in self._quarantine.lines:
+            if job not in self._quarantine.jobs:
                 return False
         elif self._quarantine.waiting and not self._between:
             return False  # let the engine run empty for the suspects
@@ -200,9 +205,9 @@ class Permits:
             return True  # whatever its size: it would never fit otherwise
         return len(self._held) < self._items and self._held_tokens + tokens <= self._tokens
 
-    def _take(self, line: str, tokens: int) -> Permit:
+    def _issue(self, job: str, tokens: int) -> Permit:
         self._held_tokens += tokens
-        permit = Permit(line, tokens)
+        permit = Permit(job, tokens)
         self._granted += 1
         self._held[id(permit)] = self._granted
         self._between = max(0, self._between - 1)
@@ -212,35 +217,35 @@ class Permits:
         if not self._queue and not self._quarantine.waiting:
             return
         self._admit_suspects()
-        while len(self._held) < self._items and (turn := self._next_turn()) is not None:
-            waiter = turn.entry
+        while len(self._held) < self._items and (queued := self._next()) is not None:
+            waiter = queued.entry
             gone = waiter.granted.done()
-            self._queue.serve(turn, 0 if gone else waiter.tokens)
+            self._queue.serve(queued, 0 if gone else waiter.tokens)
             if not gone:
-                waiter.granted.set_result(self._take(turn.line, waiter.tokens))
+                waiter.granted.set_result(self._issue(queued.job, waiter.tokens))
 
     def _admit_suspects(self) -> None:
         if self._closed:
             return
         if len(self._held) == 0 and not (self._between and self._queue):
-            self._quarantine.begin_turn()
+            self._quarantine.begin_round()
         self._quarantine.fill_cohort()
 
-    def _next_turn(self) -> Turn[_Waiter] | None:
+    def _next(self) -> Queued[_Waiter] | None:
         if self._quarantine.inside:
-            turn = self._queue.first(among=self._quarantine.lines)
+            queued = self._queue.first(among=self._quarantine.jobs)
         elif self._quarantine.waiting and not self._between:
-            turn = None
+            queued = None
         else:
-            turn = self._queue.first()
-        if turn is None or not self._fits(turn.line, turn.entry.tokens):
+            queued = self._queue.first()
+        if queued is None or not self._fits(queued.job, queued.entry.tokens):
             return None
-        return turn
+        return queued
 
-    def _withdraw(self, priority: str, line: str, waiter: _Waiter) -> None:
+    def _withdraw(self, priority: str, job: str, waiter: _Waiter) -> None:
         if waiter.granted.done() and not waiter.granted.cancelled():
             if waiter.granted.exception() is None:
                 self.release(waiter.granted.result())
             return
-        self._queue.leave(priority, line, waiter)
+        self._queue.leave(priority, job, waiter)
         self._grant()

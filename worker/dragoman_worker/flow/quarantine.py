@@ -1,4 +1,4 @@
-"""Turns of suspects in the engine: a cohort of them, or one by itself, and nobody else.
+"""Rounds of suspects in the engine: a cohort of them, or one by itself, and no other job.
 
 A suspect is a record that was in the engine when processes died; one of them may kill the next
 process. Cohorts find out in few rounds which ones cannot (docs/adr/0015).
@@ -14,76 +14,79 @@ from math import isqrt
 from typing import Final
 
 SMALLEST_COHORT: Final = 16
-"""Suspects that may run together, however few there are."""
+"""Suspects that may run together, however few are waiting."""
 
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One suspect in quarantine; `admitted` is set when its turn begins."""
+    """One suspect in quarantine; `admitted` is set when it may enter the engine."""
 
-    line: str
+    job: str
     by_itself: bool
     admitted: asyncio.Future[None]
 
 
 class Quarantine:
-    """The suspects that wait for a turn, and those of the turn that is under way."""
+    """The suspects that wait for a round, and those of the current round."""
 
     def __init__(self) -> None:
         self._waiting: dict[Member, None] = {}
         self._inside: set[Member] = set()
-        self._lines: Counter[str] = Counter()
+        self._jobs: Counter[str] = Counter()
         self._cohort: int | None = None
-        """How many the turn under way has admitted, if it is a cohort's."""
+        """Suspects that the current round has admitted; None unless it is a cohort's."""
         self._finishing: frozenset[str] = frozenset()
-        """Lines of others that may enter during the turn under way."""
+        """Other jobs that may enter during the current round."""
 
     @property
     def waiting(self) -> int:
-        """Suspects that wait for a turn."""
+        """Suspects that wait for a round."""
         return len(self._waiting)
 
     @property
     def inside(self) -> int:
-        """Suspects of the turn that is under way; 0 if there is none."""
+        """Suspects of the current round; 0 if there is none."""
         return len(self._inside)
 
     @property
-    def lines(self) -> Container[str]:
-        """Lines that may enter during the turn under way."""
-        return self._finishing.union(self._lines) if self._finishing else self._lines
+    def jobs(self) -> Container[str]:
+        """Jobs that may enter during the current round."""
+        return self._finishing.union(self._jobs) if self._finishing else self._jobs
 
-    def holds(self, line: str) -> bool:
-        """Whether a suspect of this line is inside."""
-        return line in self._lines
+    def holds(self, job: str) -> bool:
+        """Whether a suspect of this job is in the current round."""
+        return job in self._jobs
 
-    def let_finish(self, lines: Iterable[str]) -> None:
-        """Until the turn under way ends, these lines may enter too."""
-        self._finishing = frozenset(lines)
+    def let_finish(self, jobs: Iterable[str]) -> None:
+        """Let these jobs enter too until the current round is over."""
+        self._finishing = frozenset(jobs)
 
-    def join(self, line: str, *, by_itself: bool) -> Member:
-        """Wait for a turn, behind those who wait already."""
+    def join(self, job: str, *, by_itself: bool) -> Member:
+        """Queue a suspect for a round, behind those that wait already."""
         admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        member = Member(line, by_itself, admitted)
+        member = Member(job, by_itself, admitted)
         self._waiting[member] = None
         return member
 
     def leave(self, member: Member) -> bool:
-        """Leave, admitted or not, and return whether that ended a turn. Exactly once."""
+        """Remove a suspect, admitted or not, and return whether that ended a round.
+
+        Call it exactly once per suspect.
+        """
         if member not in self._inside:
             del self._waiting[member]
             return False
         self._inside.remove(member)
-        self._lines[member.line] -= 1
-        self._lines += Counter()  # drops the lines of nobody
+        self._jobs[member.job] -= 1
+        self._jobs += Counter()  # drops jobs that count 0
         if self._inside:
             return False
         self._cohort = None
         self._finishing = frozenset()
         return True
 
-    def begin_turn(self) -> None:
-        """Admit the first who waits, and others with it if it may run in a cohort."""
+    def begin_round(self) -> None:
+        """Admit the first waiting suspect, and others with it if it may run in a cohort."""
         if self._inside or (first := next(self._ready(), None)) is None:
             return
         self._cohort = None if first.by_itself else 0
@@ -92,7 +95,7 @@ class Quarantine:
         self.fill_cohort()
 
     def fill_cohort(self) -> None:
-        """Admit to the cohort under way, up to its size in all, who came too late for its start."""
+        """Admit suspects that joined after the round began, up to the size of the cohort."""
         if self._cohort is None or self._cohort >= cohort_size(self._cohort + len(self._waiting)):
             return
         ready = [member for member in self._ready() if not member.by_itself]
@@ -107,16 +110,20 @@ class Quarantine:
     def _admit(self, member: Member) -> None:
         del self._waiting[member]
         self._inside.add(member)
-        self._lines[member.line] += 1
+        self._jobs[member.job] += 1
         member.admitted.set_result(None)
 
-    def turn_away(self, reason: type[Exception]) -> None:
-        """Raise `reason` in all who wait; those inside go on."""
+    def reject_waiting(self, reason: type[Exception]) -> None:
+        """Raise `reason` in all waiting suspects; those of the current round go on."""
         for member in self._waiting:
             if not member.admitted.done():
                 member.admitted.set_exception(reason())
 
 
 def cohort_size(suspects: int) -> int:
-    """The most suspects that run together: n/s rounds clear n, and s more find each poison."""
+    """Return the most suspects that run together: the square root of those that wait.
+
+    With cohorts of s, n suspects are cleared in n/s rounds, and each record that kills costs s more
+    rounds.
+    """
     return max(SMALLEST_COHORT, isqrt(suspects))

@@ -117,8 +117,9 @@ class Executor:
     async def _read(self, delivery: Delivery, opening: Opening) -> _Found | Outcome:
         """What must be known of a record before it can be claimed, or the outcome without that."""
         cost = _cost(delivery)
-        if not self._slices.now(cost):
-            await self._slices.turn(cost)  # and not inside: who waits would count as being opened
+        if not self._slices.may_run_now(cost):
+            # Not inside the opening: a record that waits would count as being opened.
+            await self._slices.wait_for_slice(cost)
         try:
             if cost <= LARGE and opening.enter_now(Stage.READING):
                 try:
@@ -219,11 +220,11 @@ class Executor:
         """Read the job and plan its first request; a failure is kept: it is taken all the same."""
         delivery = execution.delivery
         if not self._planned.free:
-            await self._planned.capacity(execution)
+            await self._planned.wait_for_capacity(execution)
         opening, cost = execution.opening, _cost(delivery)
         try:
-            if not self._slices.now(cost):
-                await self._slices.turn(cost)
+            if not self._slices.may_run_now(cost):
+                await self._slices.wait_for_slice(cost)
             if opening.enter_now(Stage.PLANNING):
                 try:
                     await self._plan(execution, cost)
@@ -242,7 +243,7 @@ class Executor:
         except BaseException as error:  # noqa: BLE001  see _defect
             execution.failure = _defect(error, job_id=execution.envelope.job_id)
         finally:
-            self._planned.go_on()
+            self._planned.admit_next()
 
     async def _plan(self, execution: Execution, cost: int) -> None:
         size = len(execution.delivery.value or b"")

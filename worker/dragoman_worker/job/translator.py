@@ -108,20 +108,20 @@ class Translator:
         if plan.complete:
             return None
         if not self._planned.free:
-            await self._planned.capacity(plan, runs=plan.runs)
+            await self._planned.wait_for_capacity(plan, runs=plan.runs)
         try:
             return await self._step(plan)
         finally:
-            self._planned.go_on()
+            self._planned.admit_next()
 
     async def _step(self, plan: Plan, *, has_turn: bool = False) -> Unit | None:
         """Plan until there is another request; None at the end."""
         while not plan.complete:
             size = self._planner.size(plan)
-            if has_turn or self._slices.now(size):
+            if has_turn or self._slices.may_run_now(size):
                 has_turn = False
             else:
-                await self._slices.turn(size)
+                await self._slices.wait_for_slice(size)
             if size > LARGE:
                 unit = await self._slices.run(size, partial(self._planner.step, plan, timed=True))
             else:
@@ -135,7 +135,7 @@ class Translator:
         if (
             plan.complete
             or not self._planned.free
-            or not self._slices.now(self._planner.size(plan))
+            or not self._slices.may_run_now(self._planner.size(plan))
         ):
             return None
         unit = self._planner.step(plan)

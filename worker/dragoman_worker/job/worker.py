@@ -9,7 +9,7 @@ from typing import Final
 
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import EngineDead, WorkerError
-from dragoman_worker.flow.fair_queue import Intake
+from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.executor import Executor
 from dragoman_worker.job.in_flight import JobsInFlight, Step

@@ -1,4 +1,4 @@
-"""Is the engine kept full, and no fuller? Against a model of its scheduler, and by laws."""
+"""Admission keeps the engine full and not overfull: simulated scheduler, and properties."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def seen(
 def backlog(
     seqs: int, blocks: int, seed: int = 1, *, long_share: float = 0.0, unlimited: bool = False
 ) -> Run:
-    """30 s of work without end; `unlimited` in tokens and unsteered, as a plain client would."""
+    """Run 30 s of endless work; `unlimited` has no bound on tokens and is not steered."""
     engine = Engine(seqs, blocks)
     limits = LimitsSettings(max_engine_tokens=10**9) if unlimited else LimitsSettings()
     admission = Admission(limits, engine.limits)
@@ -40,12 +40,12 @@ def backlog(
     return Run(engine, work, admission, steered=not unlimited).until(30)
 
 
-# --- in an engine ---------------------------------------------------------------------------------
+# --- in a simulated engine ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("long_share", [0.0, 0.1])
 @pytest.mark.parametrize(("seqs", "blocks"), [(64, 400), (128, 800), (16, 200)])
-def test_throughput_is_kept_and_preemptions_die_down(
+def test_throughput_is_kept_and_preemptions_decline(
     seqs: int, blocks: int, long_share: float
 ) -> None:
     steered = backlog(seqs, blocks, long_share=long_share)
@@ -57,24 +57,24 @@ def test_throughput_is_kept_and_preemptions_die_down(
         assert late <= 0.1 * sum(at > 20 for at, _ in steered.done) + 1
 
 
-def test_a_reservation_of_all_that_may_be_written_starves_no_short_text() -> None:
+def test_steering_is_1_6_times_as_fast_as_reserving_the_longest_outputs() -> None:
     steered, engine = backlog(64, 400), Engine(64, 400)
     pessimist = LimitsSettings(max_engine_tokens=400 * BLOCK)
     by_reservation = Run(engine, texts(1), Admission(pessimist, engine.limits)).until(30)
     assert steered.tokens_a_second(10) >= 1.6 * by_reservation.tokens_a_second(10)
 
 
-def test_an_engine_with_room_for_all_its_sequences_runs_them_all() -> None:
+def test_an_engine_with_a_large_kv_cache_runs_all_its_sequences() -> None:
     run = backlog(64, 2000)
     late = [stats for at, _, _, stats in run.ticks if at > 20]
     assert min(stats.running for stats in late) >= 55
     assert run.engine.preemptions == 0
-    assert run.ticks[-1][1] == 77, "and the bound in items is not touched"
+    assert run.ticks[-1][1] == 77, "and the bound on items is not changed"
 
 
 @pytest.mark.parametrize("tokens", [None, 10**9])
-def test_never_do_hundreds_wait_inside(tokens: int | None) -> None:
-    """With all tokens let in, by a setting that nobody may steer, the items alone must answer."""
+def test_the_number_waiting_inside_the_engine_stays_near_the_margin(tokens: int | None) -> None:
+    """Where a setting admits any number of tokens, the bound on items alone must limit them."""
     engine = Engine(512, 800)
     admission = Admission(LimitsSettings(max_engine_tokens=tokens), engine.limits)
     run = Run(engine, texts(3), admission).until(25)
@@ -85,8 +85,8 @@ def test_never_do_hundreds_wait_inside(tokens: int | None) -> None:
         assert max(waiting) <= margin
 
 
-def test_texts_that_grow_longer_are_answered_before_long() -> None:
-    """The overcommitment learnt from short answers is given up as answers fill their budgets."""
+def test_tokens_fall_soon_after_texts_grow_longer() -> None:
+    """The overcommitment learnt from short outputs is reduced as outputs fill their budgets."""
     engine = Engine(64, 600)
     short = itertools.islice(texts(1, shortest=5, longest=20), 8_000)
     work = itertools.chain(short, texts(2, shortest=150, longest=200))
@@ -105,7 +105,7 @@ def engine_preemptions(run: Run, at: float) -> int:
     seed=st.integers(0, 1_000),
     long_share=st.sampled_from([0.0, 0.02]),
 )
-def test_bounds_stay_between_floor_and_ceiling_and_work_goes_on(
+def test_bounds_stay_within_their_limits_and_work_goes_on(
     seqs: int, blocks: int, seed: int, long_share: float
 ) -> None:
     engine = Engine(seqs, max(blocks, 170))  # the longest text fits, as vLLM makes sure
@@ -134,7 +134,7 @@ def test_bounds_stay_between_floor_and_ceiling_and_work_goes_on(
         max_size=200,
     )
 )
-def test_no_readings_lead_out_of_the_bounds(
+def test_no_stats_move_the_bounds_out_of_their_limits(
     ticks: list[tuple[int, int, float, int, int, bool]],
 ) -> None:
     admission, preemptions = Admission(LimitsSettings(), ENGINE), 0
@@ -154,27 +154,27 @@ def test_bounds_start_from_the_engines_limits() -> None:
 @pytest.mark.parametrize(
     ("seqs", "fill", "items"), [(1, 1.2, 2), (2, 1.2, 3), (10, 1.2, 12), (5, 1.0, 5)]
 )
-def test_a_place_is_taken_at_once_in_the_smallest_engine_too(
+def test_the_margin_is_at_least_one_item_in_a_small_engine(
     seqs: int, fill: float, items: int
 ) -> None:
     engine = EngineLimits(seqs, 2048, 4096, 10_000)
     assert Admission(LimitsSettings(engine_oversubscription=fill), engine).bounds.items == items
 
 
-def test_what_a_person_has_set_is_never_steered() -> None:
+def test_explicit_settings_are_never_steered() -> None:
     admission = Admission(LimitsSettings(max_engine_items=9, max_engine_tokens=700), ENGINE)
     for number in range(50):
         assert admission.steer(seen(1, 60, 1.0, 5 * number)) == Bounds(9, 700)
         assert admission.steer(seen(64, 0, 0.01, 5 * number)) == Bounds(9, 700)
 
 
-def test_an_engine_that_tells_nothing_is_left_as_it_is() -> None:
+def test_an_engine_that_reports_no_usage_is_not_steered() -> None:
     admission = Admission(LimitsSettings(), ENGINE)
     for _ in range(50):
         assert admission.steer(seen(0, 300, None)) == Bounds(77, 12_000)
 
 
-def test_tokens_rise_only_if_they_are_what_holds_back() -> None:
+def test_tokens_rise_only_if_they_are_the_limiting_bound() -> None:
     def after(**changed: Any) -> int:
         admission = Admission(LimitsSettings(), ENGINE)
         for _ in range(20):
@@ -182,12 +182,12 @@ def test_tokens_rise_only_if_they_are_what_holds_back() -> None:
         return admission.bounds.tokens
 
     assert after() > 20_000
-    assert after(hold_back=False) == 12_000, "nobody waits, or the items are full"
+    assert after(hold_back=False) == 12_000, "no item waits, or the bound on items is reached"
     assert after(waiting=20) == 12_000, "the engine has enough to choose from"
 
 
-def test_one_preemption_is_answered_once() -> None:
-    """Until the bound has taken effect, more news of the same crowd is no news."""
+def test_one_preemption_reduces_the_tokens_once() -> None:
+    """Until the bound has taken effect, further preemptions have the same cause."""
     admission = Admission(LimitsSettings(), ENGINE)
     admission.steer(seen(usage=0.95))
     cut = admission.steer(seen(60, 4, 1.0, 3, tokens=12_000)).tokens
@@ -197,16 +197,16 @@ def test_one_preemption_is_answered_once() -> None:
     assert admission.steer(seen(60, 4, 1.0, 10, tokens=cut)).tokens < cut
 
 
-def test_what_is_on_its_way_into_the_engine_or_out_is_no_crowd() -> None:
-    """A slow event loop has answers that it has not read; fewer items would starve the engine."""
+def test_items_in_transit_do_not_count_as_waiting_in_the_engine() -> None:
+    """A slow event loop has outputs that it has not read; fewer items would starve the engine."""
     admission = Admission(LimitsSettings(), ENGINE)
-    on_the_way = EngineStats(24, 50, 0.1, 0, in_transit=45)
+    in_transit = EngineStats(24, 50, 0.1, 0, in_transit=45)
     for _ in range(50):
-        bounds = admission.steer(Seen(on_the_way, 12_000, tokens_hold_back=False))
+        bounds = admission.steer(Seen(in_transit, 12_000, tokens_hold_back=False))
         assert bounds.items == 77
 
 
-def test_a_burst_of_prompts_does_not_throw_the_items_down() -> None:
+def test_a_burst_of_prompts_lowers_the_items_by_a_tenth_per_tick() -> None:
     admission = Admission(LimitsSettings(), ENGINE)
     assert admission.steer(seen(5, 72)).items == 69
     assert admission.steer(seen(50, 19)).items == 63

@@ -1,4 +1,4 @@
-"""Who enters the engine, and in what order, whatever is cancelled in between?"""
+"""Permits respect both bounds, the order of jobs and classes, and every cancellation."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def line_up(permits: Permits, line: str, tokens: int = 1, **options: Any) -> asyncio.Task[Permit]:
-    return asyncio.create_task(permits.acquire(line, tokens, **options))
+def queue_up(permits: Permits, job: str, tokens: int = 1, **options: Any) -> asyncio.Task[Permit]:
+    return asyncio.create_task(permits.acquire(job, tokens, **options))
 
 
-async def test_no_more_items_enter_than_there_is_room_for() -> None:
+async def test_the_bound_on_items_holds() -> None:
     permits = Permits(items=2, tokens=100)
-    tasks = [line_up(permits, "a") for _ in range(5)]
+    tasks = [queue_up(permits, "a") for _ in range(5)]
     await settle()
     assert (permits.held_items, permits.waiting) == (2, 3)
     permits.release(tasks[0].result())
@@ -34,34 +34,34 @@ async def test_no_more_items_enter_than_there_is_room_for() -> None:
     await cancelled(tasks)
 
 
-async def test_no_more_tokens_enter_than_there_is_room_for() -> None:
+async def test_the_bound_on_tokens_holds() -> None:
     permits = Permits(items=10, tokens=100)
-    tasks = [line_up(permits, "a", 40) for _ in range(3)]
+    tasks = [queue_up(permits, "a", 40) for _ in range(3)]
     await settle()
     assert (permits.held_items, permits.held_tokens) == (2, 80)
     await cancelled(tasks)
 
 
-async def test_an_item_larger_than_all_room_enters_alone() -> None:
+async def test_an_item_larger_than_the_bound_on_tokens_enters_an_empty_engine() -> None:
     permits = Permits(items=10, tokens=100)
     first = await permits.acquire("a", 1)
-    large = line_up(permits, "b", 1_000)
+    large = queue_up(permits, "b", 1_000)
     await settle()
     assert not large.done()
     permits.release(first)
     permit = await large
-    small = line_up(permits, "a", 1)
+    small = queue_up(permits, "a", 1)
     await settle()
     assert not small.done()
     permits.release(permit)
     await small
 
 
-async def test_a_job_of_512_items_does_not_hold_up_a_small_one() -> None:
+async def test_a_job_of_512_items_does_not_block_a_small_one() -> None:
     permits = Permits(items=4, tokens=10_000)
-    big = [line_up(permits, "big") for _ in range(512)]
+    big = [queue_up(permits, "big") for _ in range(512)]
     await settle()
-    small = line_up(permits, "small")
+    small = queue_up(permits, "small")
     await settle()
     permits.release(big[0].result())
     permits.release(big[1].result())
@@ -70,31 +70,31 @@ async def test_a_job_of_512_items_does_not_hold_up_a_small_one() -> None:
     await cancelled([*big, small])
 
 
-async def test_lines_take_turns() -> None:
+async def test_jobs_are_served_in_rotation() -> None:
     permits = Permits(items=1, tokens=100)
     order: list[str] = []
 
-    async def item(line: str) -> None:
-        permit = await permits.acquire(line, 1)
-        order.append(line)
+    async def item(job: str) -> None:
+        permit = await permits.acquire(job, 1)
+        order.append(job)
         permits.release(permit)
 
     first = await permits.acquire("x", 1)
     async with asyncio.TaskGroup() as tasks:
-        for line in "aaabbc":
-            tasks.create_task(item(line))
+        for job in "aaabbc":
+            tasks.create_task(item(job))
         await settle()
         permits.release(first)
     assert "".join(order) == "abcaba"
 
 
-async def test_lanes_share_by_weight_and_by_tokens_and_jobs_inside_a_lane_in_turn() -> None:
+async def test_classes_share_tokens_by_weight_and_the_jobs_of_a_class_rotate() -> None:
     permits = Permits(items=1, tokens=100, weights={"interactive": 3, "bulk": 1})
     order: list[str] = []
 
-    async def item(priority: str, line: str, tokens: int) -> None:
-        permit = await permits.acquire(line, tokens, priority=priority)
-        order.append(line)
+    async def item(priority: str, job: str, tokens: int) -> None:
+        permit = await permits.acquire(job, tokens, priority=priority)
+        order.append(job)
         permits.release(permit)
 
     first = await permits.acquire("x", 1)
@@ -113,9 +113,9 @@ async def test_lanes_share_by_weight_and_by_tokens_and_jobs_inside_a_lane_in_tur
     assert "ijij" in both_wait.replace("b", "")
 
 
-async def test_an_idle_lane_leaves_its_share_to_the_others() -> None:
+async def test_an_idle_class_leaves_its_share_to_the_others() -> None:
     permits = Permits(items=4, tokens=1_000, weights={"interactive": 1000, "bulk": 1})
-    tasks = [line_up(permits, f"job {number}", priority="bulk") for number in range(8)]
+    tasks = [queue_up(permits, f"job {number}", priority="bulk") for number in range(8)]
     await settle()
     assert permits.held_items == 4
     permits.release(tasks[0].result())
@@ -124,11 +124,11 @@ async def test_an_idle_lane_leaves_its_share_to_the_others() -> None:
     await cancelled(tasks)
 
 
-async def test_a_lane_that_wakes_up_behind_a_backlog_is_the_next_to_enter() -> None:
+async def test_an_idle_class_that_becomes_active_enters_before_a_backlog() -> None:
     permits = Permits(items=2, tokens=1_000, weights={"interactive": 8, "bulk": 1})
-    bulk = [line_up(permits, f"job {number}", 50, priority="bulk") for number in range(300)]
+    bulk = [queue_up(permits, f"job {number}", 50, priority="bulk") for number in range(300)]
     await settle()
-    urgent = line_up(permits, "urgent", 400, priority="interactive")
+    urgent = queue_up(permits, "urgent", 400, priority="interactive")
     await settle()
     permits.release(bulk[0].result())
     await settle()
@@ -136,18 +136,18 @@ async def test_a_lane_that_wakes_up_behind_a_backlog_is_the_next_to_enter() -> N
     await cancelled([*bulk, urgent])
 
 
-async def test_whoever_is_cancelled_while_waiting_costs_its_lane_nothing() -> None:
+async def test_a_cancelled_waiter_is_not_charged_to_its_class() -> None:
     permits = Permits(items=1, tokens=1_000, weights={"a": 1, "b": 1})
     inside = await permits.acquire("x", 1)
-    gone = [line_up(permits, f"gone {number}", 900, priority="a") for number in range(5)]
+    gone = [queue_up(permits, f"gone {number}", 900, priority="a") for number in range(5)]
     one, other = (
-        line_up(permits, "one", 1, priority="a"),
-        line_up(permits, "other", 1, priority="b"),
+        queue_up(permits, "one", 1, priority="a"),
+        queue_up(permits, "other", 1, priority="b"),
     )
     await settle()
     for task in gone:
         task.cancel()
-    permits.release(inside)  # in the same turn of the loop: they still stand in their lines
+    permits.release(inside)  # in the same loop iteration: they are still queued
     await settle()
     assert one.done()
     permits.release(one.result())
@@ -156,20 +156,20 @@ async def test_whoever_is_cancelled_while_waiting_costs_its_lane_nothing() -> No
     assert permits.waiting == 0
 
 
-async def test_a_wider_engine_lets_waiters_in_at_once() -> None:
+async def test_a_larger_bound_admits_waiters_at_once() -> None:
     permits = Permits(items=1, tokens=100)
-    tasks = [line_up(permits, "a") for _ in range(3)]
+    tasks = [queue_up(permits, "a") for _ in range(3)]
     await settle()
     permits.resize(items=3, tokens=100)
     await settle()
     assert all(task.done() for task in tasks)
 
 
-async def test_a_drain_turns_away_only_jobs_that_have_not_started() -> None:
+async def test_a_drain_rejects_only_jobs_that_have_not_started() -> None:
     permits = Permits(items=1, tokens=100)
     inside = await permits.acquire("a", 1)
-    starter = line_up(permits, "b", starts_job=True)
-    started = line_up(permits, "a")
+    starter = queue_up(permits, "b", starts_job=True)
+    started = queue_up(permits, "a")
     await settle()
     permits.drain()
     with pytest.raises(Draining):
@@ -182,11 +182,11 @@ async def test_a_drain_turns_away_only_jobs_that_have_not_started() -> None:
     assert permits.held_items == 0
 
 
-async def test_a_drain_lets_in_whoever_stood_behind_a_job_that_is_turned_away() -> None:
+async def test_a_drain_admits_a_waiter_behind_a_rejected_job() -> None:
     permits = Permits(items=4, tokens=100)
     await permits.acquire("a", 50)
-    starter = line_up(permits, "b", 90, starts_job=True)
-    started = line_up(permits, "a", 10)
+    starter = queue_up(permits, "b", 90, starts_job=True)
+    started = queue_up(permits, "a", 10)
     await settle()
     permits.drain()
     await settle()
@@ -194,15 +194,15 @@ async def test_a_drain_lets_in_whoever_stood_behind_a_job_that_is_turned_away() 
     await cancelled([starter, started])
 
 
-async def test_once_closed_nobody_enters_be_he_started_or_alone() -> None:
+async def test_after_close_neither_a_started_job_nor_a_suspect_enters() -> None:
     permits = Permits(items=1, tokens=100)
     inside = await permits.acquire("a", 1)
-    starter = line_up(permits, "b", 1, starts_job=True)
-    started = line_up(permits, "a", 1)
+    starter = queue_up(permits, "b", 1, starts_job=True)
+    started = queue_up(permits, "a", 1)
 
     async def suspect() -> None:
         async with permits.quarantine("s", by_itself=True):
-            raise AssertionError("nobody may be in a dead engine")
+            raise AssertionError("no suspect may enter a dead engine")
 
     alone = asyncio.create_task(suspect())
     await settle()
@@ -218,7 +218,7 @@ async def test_once_closed_nobody_enters_be_he_started_or_alone() -> None:
     await cancelled([started])
 
 
-async def test_alone_waits_for_an_empty_engine_and_keeps_it_for_itself() -> None:
+async def test_a_suspect_by_itself_waits_for_an_empty_engine_and_excludes_others() -> None:
     permits = Permits(items=4, tokens=100)
     inside = await permits.acquire("a", 1)
     entered, leave = asyncio.Event(), asyncio.Event()
@@ -231,10 +231,10 @@ async def test_alone_waits_for_an_empty_engine_and_keeps_it_for_itself() -> None
 
     task = asyncio.create_task(suspect())
     await settle()
-    later = line_up(permits, "b")
+    later = queue_up(permits, "b")
     await settle()
     assert not entered.is_set()
-    assert not later.done(), "whoever comes later must not starve the one that wants to be alone"
+    assert not later.done(), "later jobs must not starve the suspect"
     permits.release(inside)
     await settle()
     assert entered.is_set()
@@ -243,40 +243,40 @@ async def test_alone_waits_for_an_empty_engine_and_keeps_it_for_itself() -> None
     await asyncio.gather(task, later)
 
 
-async def test_two_that_want_to_be_alone_are_so_one_after_the_other() -> None:
+async def test_suspects_by_themselves_run_one_after_the_other() -> None:
     permits = Permits(items=4, tokens=100)
     inside: list[str] = []
     most = 0
 
-    async def suspect(line: str) -> None:
+    async def suspect(job: str) -> None:
         nonlocal most
-        async with permits.quarantine(line, by_itself=True):
-            inside.append(line)
+        async with permits.quarantine(job, by_itself=True):
+            inside.append(job)
             most = max(most, len(inside))
-            permit = await permits.acquire(line, 1)
+            permit = await permits.acquire(job, 1)
             await settle()
             permits.release(permit)
-            inside.remove(line)
+            inside.remove(job)
 
-    await asyncio.gather(*(suspect(line) for line in ("a", "b", "a", "c")))
+    await asyncio.gather(*(suspect(job) for job in ("a", "b", "a", "c")))
     assert most == 1
     assert (permits.held_items, permits.waiting) == (0, 0)
 
 
-async def test_between_two_that_want_to_be_alone_those_get_in_who_wait() -> None:
-    """Else hundreds of suspects, run one by one, would keep everybody else out for long."""
+async def test_waiting_jobs_enter_between_two_suspects_by_themselves() -> None:
+    """Otherwise hundreds of suspects, run one by one, would block all other jobs for long."""
     permits = Permits(items=2, tokens=100)
     order: list[str] = []
 
-    async def one(line: str) -> None:
-        permit = await permits.acquire(line, 1)
-        order.append(line)
+    async def one(job: str) -> None:
+        permit = await permits.acquire(job, 1)
+        order.append(job)
         await settle()
         permits.release(permit)
 
-    async def suspect(line: str) -> None:
-        async with permits.quarantine(line, by_itself=True):
-            await one(line)
+    async def suspect(job: str) -> None:
+        async with permits.quarantine(job, by_itself=True):
+            await one(job)
 
     async with permits.quarantine("s0", by_itself=True):
         tasks = [asyncio.create_task(suspect(f"s{number}")) for number in range(1, 4)]
@@ -287,32 +287,32 @@ async def test_between_two_that_want_to_be_alone_those_get_in_who_wait() -> None
     assert order == ["s0", "o0", "o1", "s1", "o2", "o3", "s2", "o4", "s3"]
 
 
-async def test_one_that_waits_to_be_alone_and_is_cancelled_blocks_nobody() -> None:
+async def test_a_waiting_suspect_that_is_cancelled_blocks_no_other_job() -> None:
     permits = Permits(items=4, tokens=100)
     inside = await permits.acquire("a", 1)
 
     async def suspect() -> None:
         async with permits.quarantine("s", by_itself=True):
-            raise AssertionError("it was cancelled before its turn")
+            raise AssertionError("it was cancelled before it was admitted")
 
     task = asyncio.create_task(suspect())
     await settle()
-    later = line_up(permits, "b")
+    later = queue_up(permits, "b")
     await settle()
     task.cancel()
-    permits.release(inside)  # in the same turn of the loop: the task has not yet been told
+    permits.release(inside)  # in the same loop iteration: the task has not run yet
     await asyncio.wait_for(later, 5)
     with pytest.raises(asyncio.CancelledError):
         await task
 
 
-async def test_one_cancelled_in_the_moment_of_its_solitude_gives_it_up() -> None:
+async def test_a_suspect_cancelled_as_it_is_admitted_leaves_the_quarantine() -> None:
     permits = Permits(items=4, tokens=100)
     inside = await permits.acquire("a", 1)
 
     async def suspect() -> None:
         async with permits.quarantine("s", by_itself=True):
-            raise AssertionError("it was cancelled in the turn in which it was let in")
+            raise AssertionError("it was cancelled in the loop iteration that admitted it")
 
     task = asyncio.create_task(suspect())
     await settle()
@@ -323,10 +323,10 @@ async def test_one_cancelled_in_the_moment_of_its_solitude_gives_it_up() -> None
     permits.release(await asyncio.wait_for(permits.acquire("b", 1), 5))
 
 
-async def test_a_permit_granted_in_the_moment_of_cancellation_goes_to_the_next() -> None:
+async def test_a_permit_granted_to_a_cancelled_waiter_goes_to_the_next() -> None:
     permits = Permits(items=1, tokens=100)
     inside = await permits.acquire("a", 1)
-    first, second = line_up(permits, "b"), line_up(permits, "c")
+    first, second = queue_up(permits, "b"), queue_up(permits, "c")
     await settle()
     permits.release(inside)
     first.cancel()
@@ -335,10 +335,10 @@ async def test_a_permit_granted_in_the_moment_of_cancellation_goes_to_the_next()
     assert permits.held_items == 1
 
 
-async def test_one_that_waits_and_is_cancelled_lets_smaller_ones_pass() -> None:
+async def test_a_large_waiter_that_is_cancelled_unblocks_smaller_ones() -> None:
     permits = Permits(items=4, tokens=100)
     await permits.acquire("a", 50)
-    large, small = line_up(permits, "b", 90), line_up(permits, "c", 10)
+    large, small = queue_up(permits, "b", 90), queue_up(permits, "c", 10)
     await settle()
     assert not small.done()
     large.cancel()
@@ -346,8 +346,8 @@ async def test_one_that_waits_and_is_cancelled_lets_smaller_ones_pass() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-async def test_whatever_is_cancelled_nothing_leaks_and_nobody_waits_for_ever(seed: int) -> None:
-    """Seeded storms of items and solitudes, cancelled at any point; the bounds hold throughout."""
+async def test_random_cancellations_leak_no_permit_and_block_no_waiter(seed: int) -> None:
+    """Seeded storms of items and suspects, cancelled at any point; the bounds hold throughout."""
     chance = random.Random(seed)
     permits = Permits(items=3, tokens=50)
     storm = _Storm(permits, chance)
@@ -373,11 +373,11 @@ class _Storm:
         self.chance = chance
         self.inside: list[tuple[str, int]] = []
         self.alone: str | None = None
-        self.kinds: list[Callable[[str], Any]] = [self.item, self.item, self.item, self.solitude]
+        self.kinds: list[Callable[[str], Any]] = [self.item, self.item, self.item, self.suspect]
 
-    async def item(self, line: str) -> None:
-        permit = await self.permits.acquire(line, self.chance.choice([1, 10, 30, 80]))
-        mine = (line, permit.tokens)
+    async def item(self, job: str) -> None:
+        permit = await self.permits.acquire(job, self.chance.choice([1, 10, 30, 80]))
+        mine = (job, permit.tokens)
         self.inside.append(mine)
         try:
             self.check()
@@ -387,20 +387,20 @@ class _Storm:
             self.inside.remove(mine)
             self.permits.release(permit)
 
-    async def solitude(self, line: str) -> None:
-        async with self.permits.quarantine(line, by_itself=True):
+    async def suspect(self, job: str) -> None:
+        async with self.permits.quarantine(job, by_itself=True):
             assert self.alone is None
             assert self.inside == []
-            self.alone = line
+            self.alone = job
             try:
-                await self.item(line)
+                await self.item(job)
             finally:
                 self.alone = None
 
     def check(self) -> None:
         assert len(self.inside) <= 3
         assert sum(tokens for _, tokens in self.inside) <= 50 or len(self.inside) == 1
-        assert self.alone is None or {line for line, _ in self.inside} == {self.alone}
+        assert self.alone is None or {job for job, _ in self.inside} == {self.alone}
 
 
 async def cancelled(tasks: list[asyncio.Task[Permit]]) -> None:

@@ -26,86 +26,86 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-# --- turns ----------------------------------------------------------------------------------------
+# --- rounds ---------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 5_000))
-def test_a_cohort_is_the_square_root_of_the_suspects_and_sixteen_at_least(suspects: int) -> None:
+def test_a_cohort_is_the_square_root_of_the_suspects_and_at_least_16(suspects: int) -> None:
     assert cohort_size(suspects) == max(16, math.floor(math.sqrt(suspects)))
 
 
 @pytest.mark.parametrize("suspects", [1, 15, 17, 400, 1_000])
-async def test_a_turn_admits_a_cohort_and_the_next_one_waits_until_all_of_it_left(
+async def test_a_round_admits_a_cohort_and_the_next_waits_until_all_of_it_left(
     suspects: int,
 ) -> None:
     quarantine = Quarantine()
     waiting = [quarantine.join(f"s{number}", by_itself=False) for number in range(suspects)]
-    turns = 0
+    rounds = 0
     while waiting:
-        quarantine.begin_turn()
+        quarantine.begin_round()
         inside = [member for member in waiting if member.admitted.done()]
         assert inside == waiting[: cohort_size(len(waiting))]
         assert quarantine.inside == len(inside)
-        quarantine.begin_turn()
-        quarantine.fill_cohort()  # neither admits anybody to a full turn that is under way
+        quarantine.begin_round()
+        quarantine.fill_cohort()  # neither admits a suspect to a full round
         waiting = waiting[len(inside) :]
         assert not any(member.admitted.done() for member in waiting)
         assert [quarantine.leave(member) for member in inside] == [
             *[False] * (len(inside) - 1),
             True,
         ]
-        assert all(member.line not in quarantine.lines for member in inside)
-        turns += 1
-    assert turns <= math.ceil(suspects / SMALLEST_COHORT)
+        assert all(member.job not in quarantine.jobs for member in inside)
+        rounds += 1
+    assert rounds <= math.ceil(suspects / SMALLEST_COHORT)
     assert (quarantine.waiting, quarantine.inside) == (0, 0)
 
 
-async def test_who_waits_longest_decides_what_the_next_turn_is() -> None:
+async def test_the_longest_waiting_suspect_decides_the_kind_of_the_next_round() -> None:
     quarantine = Quarantine()
     order = [("a", False), ("b", True), ("c", False), ("d", True), ("e", False)]
-    members = {line: quarantine.join(line, by_itself=alone) for line, alone in order}
-    turns = []
+    members = {job: quarantine.join(job, by_itself=alone) for job, alone in order}
+    rounds = []
     while quarantine.waiting:
-        quarantine.begin_turn()
-        inside = [line for line in members if members[line].admitted.done()]
-        turns.append("".join(inside))
-        for line in inside:
+        quarantine.begin_round()
+        inside = [job for job in members if members[job].admitted.done()]
+        rounds.append("".join(inside))
+        for job in inside:
             quarantine.fill_cohort()
-            quarantine.leave(members.pop(line))
-    assert turns == ["ace", "b", "d"]
+            quarantine.leave(members.pop(job))
+    assert rounds == ["ace", "b", "d"]
 
 
-async def test_latecomers_join_a_cohort_until_it_has_had_as_many_as_it_may() -> None:
+async def test_later_suspects_join_a_cohort_until_it_has_admitted_its_full_size() -> None:
     quarantine = Quarantine()
     members = [quarantine.join("s0", by_itself=False)]
-    quarantine.begin_turn()
+    quarantine.begin_round()
     members += [quarantine.join(f"s{number}", by_itself=False) for number in range(1, 40)]
-    lonely = quarantine.join("a", by_itself=True)
+    by_itself = quarantine.join("a", by_itself=True)
     quarantine.fill_cohort()
     assert [member.admitted.done() for member in members] == [True] * 16 + [False] * 24
     for member in members[:15]:
         quarantine.leave(member)
     quarantine.fill_cohort()
-    assert quarantine.inside == 1, "those who left make no room: a turn must come to its end"
+    assert quarantine.inside == 1, "suspects that left free no place: a round must come to its end"
     assert quarantine.leave(members[15])
-    quarantine.begin_turn()
+    quarantine.begin_round()
     assert members[16].admitted.done()
-    assert not lonely.admitted.done()
+    assert not by_itself.admitted.done()
 
 
 # --- in the engine --------------------------------------------------------------------------------
 
 
-async def test_only_the_cohort_is_in_the_engine_and_those_who_wait_enter_after_it() -> None:
+async def test_only_the_cohort_is_in_the_engine_and_waiting_jobs_enter_after_it() -> None:
     permits = Permits(items=40, tokens=1_000)
     inside = await permits.acquire("before", 1)
     finished = asyncio.Event()
     order: list[str] = []
 
-    async def suspect(line: str) -> None:
-        async with permits.quarantine(line, by_itself=False):
-            permit = await permits.acquire(line, 1)
-            order.append(line)
+    async def suspect(job: str) -> None:
+        async with permits.quarantine(job, by_itself=False):
+            permit = await permits.acquire(job, 1)
+            order.append(job)
             await finished.wait()
             permits.release(permit)
 
@@ -130,18 +130,18 @@ async def test_only_the_cohort_is_in_the_engine_and_those_who_wait_enter_after_i
     assert (permits.held_items, permits.quarantined) == (0, 0)
 
 
-async def test_a_member_that_never_enters_the_engine_holds_no_other_member_up() -> None:
-    """It waits for Redis, or its back-off: the others of its cohort run, and then wait for it."""
+async def test_a_suspect_that_never_enters_the_engine_blocks_no_other_suspect() -> None:
+    """It waits for Redis or its back-off: the rest of its cohort runs, then waits for it."""
     permits = Permits(items=4, tokens=1_000)
     answered = asyncio.Event()
     done: list[str] = []
 
-    async def suspect(line: str, *, waits: bool) -> None:
-        async with permits.quarantine(line, by_itself=False):
+    async def suspect(job: str, *, waits: bool) -> None:
+        async with permits.quarantine(job, by_itself=False):
             if waits:
                 await answered.wait()
-            permits.release(await permits.acquire(line, 1))
-            done.append(line)
+            permits.release(await permits.acquire(job, 1))
+            done.append(job)
 
     tasks = [asyncio.create_task(suspect(f"s{n}", waits=n == 0)) for n in range(8)]
     await settle()
@@ -150,13 +150,13 @@ async def test_a_member_that_never_enters_the_engine_holds_no_other_member_up() 
     await asyncio.gather(*tasks)
 
 
-async def test_a_member_that_is_cancelled_leaves_and_blocks_nobody() -> None:
+async def test_a_cancelled_suspect_leaves_and_blocks_no_other_job() -> None:
     permits = Permits(items=4, tokens=1_000)
     never = asyncio.Event()
 
-    async def suspect(line: str) -> None:
-        async with permits.quarantine(line, by_itself=False):
-            permits.release(await permits.acquire(line, 1))
+    async def suspect(job: str) -> None:
+        async with permits.quarantine(job, by_itself=False):
+            permits.release(await permits.acquire(job, 1))
             await never.wait()
 
     tasks = [asyncio.create_task(suspect(f"s{number}")) for number in range(18)]
@@ -169,14 +169,14 @@ async def test_a_member_that_is_cancelled_leaves_and_blocks_nobody() -> None:
     permits.release(await asyncio.wait_for(permits.acquire("b", 1), 5))
 
 
-async def test_a_drain_turns_away_who_waits_and_lets_the_cohort_finish() -> None:
+async def test_a_drain_rejects_waiting_suspects_and_lets_the_cohort_finish() -> None:
     permits = Permits(items=4, tokens=1_000)
     leave = asyncio.Event()
 
-    async def suspect(line: str) -> None:
-        async with permits.quarantine(line, by_itself=False):
+    async def suspect(job: str) -> None:
+        async with permits.quarantine(job, by_itself=False):
             await leave.wait()
-            permits.release(await permits.acquire(line, 1))
+            permits.release(await permits.acquire(job, 1))
 
     tasks = [asyncio.create_task(suspect(f"s{number}")) for number in range(20)]
     await settle()
@@ -207,14 +207,15 @@ async def test_priority_classes_share_the_engine_inside_a_cohort_too() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-async def test_whatever_is_cancelled_the_engine_holds_one_turn_and_nobody_waits_for_ever(
+async def test_random_cancellations_keep_rounds_apart_and_block_no_job(
     seed: int,
 ) -> None:
     chance = random.Random(seed)
     permits = Permits(items=3, tokens=50)
     inside: list[tuple[str, str]] = []
     tasks = [
-        asyncio.create_task(_guest(permits, chance, inside, f"{number}")) for number in range(60)
+        asyncio.create_task(_random_job(permits, chance, inside, f"{number}"))
+        for number in range(60)
     ]
     for _ in range(400):
         if chance.random() < 0.1:
@@ -227,27 +228,27 @@ async def test_whatever_is_cancelled_the_engine_holds_one_turn_and_nobody_waits_
     assert (permits.held_items, permits.waiting, permits.quarantined) == (0, 0, 0)
 
 
-async def _guest(
-    permits: Permits, chance: random.Random, inside: list[tuple[str, str]], line: str
+async def _random_job(
+    permits: Permits, chance: random.Random, inside: list[tuple[str, str]], job: str
 ) -> None:
     async def item(kind: str) -> None:
-        permit = await permits.acquire(line, chance.choice([1, 10, 30]))
-        inside.append((kind, line))
+        permit = await permits.acquire(job, chance.choice([1, 10, 30]))
+        inside.append((kind, job))
         try:
             kinds = {each for each, _ in inside}
-            assert len(kinds) == 1, "one kind of guest at a time"
-            assert kind != "solo" or {each for _, each in inside} == {line}
+            assert len(kinds) == 1, "one kind of job at a time"
+            assert kind != "solo" or {each for _, each in inside} == {job}
             for _ in range(chance.randrange(4)):
                 await asyncio.sleep(0)
         finally:
-            inside.remove((kind, line))
+            inside.remove((kind, job))
             permits.release(permit)
 
     kind = chance.choice(["free", "cohort", "solo"])
     if kind == "free":
         await item(kind)
         return
-    async with permits.quarantine(line, by_itself=kind == "solo"):
+    async with permits.quarantine(job, by_itself=kind == "solo"):
         await asyncio.gather(item(kind), item(kind))
 
 
@@ -257,7 +258,7 @@ async def _guest(
 class Fleet:
     """A worker that is started again whenever it dies; a job in the engine takes one round.
 
-    A round with a poisonous job kills the worker: all that it held stays claimed.
+    A round with a poisonous job kills the worker: all jobs that it held stay claimed.
     """
 
     def __init__(self, jobs: int, poisonous: Iterable[int]) -> None:
@@ -270,7 +271,7 @@ class Fleet:
         self._inside: dict[str, asyncio.Future[None]] = {}
 
     async def run_to_rest(self) -> None:
-        """Start workers until every job has ended."""
+        """Start workers until every job has finished."""
         while self.open:
             await self._live()
 
@@ -279,7 +280,7 @@ class Fleet:
         tasks = [asyncio.create_task(self._job(permits, job)) for job in self.open]
         while self.open:
             await _idle()
-            assert self._inside, "somebody is in the engine, or nobody ever will be"
+            assert self._inside, "an empty engine here would stay empty for ever"
             self.rounds += 1
             inside, self._inside = self._inside, {}
             if not self.poisonous.isdisjoint(inside):
@@ -320,7 +321,7 @@ class Fleet:
 
 
 async def _idle() -> None:
-    """Return when everybody waits for the end of the round."""
+    """Return when every job waits for the end of the round."""
     for _ in range(60):
         await asyncio.sleep(0)
 
@@ -328,7 +329,7 @@ async def _idle() -> None:
 @pytest.mark.parametrize(
     ("jobs", "poisonous"), [(64, [5]), (256, [3, 200]), (512, [17, 300]), (512, [17, 18])]
 )
-async def test_cohorts_find_poison_in_rounds_of_the_square_root(
+async def test_cohorts_find_poison_in_a_number_of_rounds_near_the_square_root(
     jobs: int, poisonous: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """n suspects, k poisonous, cohorts of s: n/s rounds, and k*s more by themselves."""
@@ -338,7 +339,7 @@ async def test_cohorts_find_poison_in_rounds_of_the_square_root(
     before = Fleet(jobs, poisonous)
     await before.run_to_rest()
     for each in (fleet, before):
-        assert sorted(each.poisoned) == sorted(each.poisonous), "poison alone is condemned"
+        assert sorted(each.poisoned) == sorted(each.poisonous), "only poison is rejected"
     k = len(poisonous)
     worst = math.ceil(jobs / SMALLEST_COHORT) + k * cohort_size(jobs) + fleet.deaths
     assert fleet.rounds <= worst
