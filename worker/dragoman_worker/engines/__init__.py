@@ -1,4 +1,4 @@
-"""Which engine do the settings ask for? Opening one imports only what that engine needs."""
+"""Engines behind the `Engine` port; opening one imports only what that engine needs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def open_engine(settings: EngineSettings, *, log_level: str = "info") -> Engine:
-    """The engine that ``engine.kind`` names, not started yet.
+    """Return the engine that ``engine.kind`` names, not started yet.
 
     `log_level` is ``log.level``: at ``debug`` vLLM's own log is shown in full.
-    Raises SettingsError if an option cannot be right.
+    Raises SettingsError if an option is invalid.
     """
     if settings.kind == "echo":
         from dragoman_worker.engines.echo import EchoEngine  # noqa: PLC0415 - lazy on purpose
@@ -25,9 +25,9 @@ def open_engine(settings: EngineSettings, *, log_level: str = "info") -> Engine:
 
 
 def check_engine(settings: EngineSettings) -> None:
-    """Find what is wrong with ``engine.*`` without building the engine.
+    """Validate ``engine.*`` without building the engine.
 
-    vLLM is imported to learn its options (seconds). Raises SettingsError.
+    Importing vLLM, which defines the options, takes seconds. Raises SettingsError.
     """
     if settings.kind == "echo":
         open_engine(settings)

@@ -1,4 +1,4 @@
-"""How does an engine behave that needs no model? It gives texts back, late or wrong if asked to."""
+"""Engine without a model: returns its input, after a delay or with a fault if requested."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from dragoman_worker.settings import EngineSettings
 _MAX_NUM_SEQS: Final = 256
 _MAX_NUM_BATCHED_TOKENS: Final = 16_384
 _MAX_MODEL_LEN: Final = 1_000_000
-_KV_TOKENS_A_SEQUENCE: Final = 1_024
+_KV_TOKENS_PER_SEQUENCE: Final = 1_024
 _FULL_BATCH: Final = 1_000_000
-"""It sleeps for all at once: more of them always do more."""
-_CHARS_A_TOKEN: Final = 4
-_TURNS_A_BREATH: Final = 64
+"""Sequences do not slow each other down: throughput grows with their number without a limit."""
+_CHARS_PER_TOKEN: Final = 4
+_GENERATIONS_PER_YIELD: Final = 64
 _EXIT_STATUS: Final = 70
 
 
 def latency(mean_s: float, spread: float, text: str) -> float:
-    """Seconds a text takes: uniform in `mean_s` x (1 +- `spread`), always the same for a text."""
+    """Return the seconds for a text: uniform in `mean_s` x (1 +- `spread`), fixed by its hash."""
     if not spread:
         return mean_s
-    place = crc32(text.encode("utf-8", "surrogatepass")) / 0xFFFF_FFFF
-    return mean_s * (1 + spread * (2 * place - 1))
+    fraction = crc32(text.encode("utf-8", "surrogatepass")) / 0xFFFF_FFFF
+    return mean_s * (1 + spread * (2 * fraction - 1))
 
 
 class EchoEngine:
     """An engine of the product for load tests and users' own tests (contract, section 8).
 
-    It admits ``max_num_seqs`` requests at a time, lets the others wait in order, and holds a
-    pretend KV cache, so that its readings mean what vLLM's mean. Of ``engine.options`` it heeds
-    ``max_num_seqs``, ``max_num_batched_tokens`` and ``max_model_len``.
+    It runs up to ``max_num_seqs`` requests at once, queues the others in order, and simulates a
+    KV cache, so its stats mean the same as vLLM's. From ``engine.options`` it reads
+    ``max_num_seqs``, ``max_num_batched_tokens`` and ``max_model_len``, and ignores the rest.
     """
 
     def __init__(self, settings: EngineSettings) -> None:
@@ -60,65 +60,68 @@ class EchoEngine:
         self._limits = _limits(settings.options)
         self._running = 0
         self._tokens = 0
-        self._turns_without_breath = 0
+        self._generations_since_yield = 0
         self._queue: OrderedDict[asyncio.Future[None], None] = OrderedDict()
-        self._held: set[asyncio.Future[None]] = set()
+        self._sleeping: set[asyncio.Future[None]] = set()
         self._callbacks: list[Callable[[EngineDead], None]] = []
         self._death: EngineDead | None = None
 
     @property
     def info(self) -> EngineInfo:
-        """Name and version, for results."""
+        """Name and version that results report."""
         return EngineInfo(name="echo", version=_version())
 
     @property
     def model(self) -> str:
-        """The model's name, for results."""
+        """Model name that results report."""
         return "echo"
 
     @property
     def limits(self) -> EngineLimits:
-        """What it admits."""
+        """Batch, context and KV cache limits."""
         return self._limits
 
     async def start(self) -> None:
-        """Nothing needs to be built."""
+        """Do nothing: there is nothing to build."""
 
     def encode(self, prompt: Prompt) -> Sequence[int]:
-        """As many ids as the prompt has pretended tokens."""
+        """Return one id per simulated token of the prompt."""
         chars = len(prompt.completion) + sum(
             len(message.content)
             if isinstance(message.content, str)
             else sum(len(part.get("text", "")) for part in message.content)
             for message in prompt.messages
         )
-        return range(-(-chars // _CHARS_A_TOKEN))
+        return range(-(-chars // _CHARS_PER_TOKEN))
 
     def count_tokens(self, text: str) -> int:
-        """A token every four characters."""
-        return -(-len(text) // _CHARS_A_TOKEN)
+        """Count one token per four characters, rounded up."""
+        return -(-len(text) // _CHARS_PER_TOKEN)
 
     async def generate(self, request: GenerationRequest) -> Generation:
-        """The source, tagged or as it is, after the latency; or what its fault line asks for."""
+        """Return the source after the latency, tagged in mode ``tag``, or execute its fault line.
+
+        Raises TooLong, EngineDead, and what the fault lines ``fatal`` and ``transient`` request.
+        """
         self._raise_if_dead()
         self._raise_if_too_long(request)
         fault, source = split_fault(request.source) if self._faults else (None, request.source)
         tokens = len(request.prompt_ids) + self.count_tokens(source)
         if self._running >= self._limits.max_num_seqs:
-            await self._wait_for_turn()
+            await self._wait_for_slot()
         else:
             self._running += 1
         self._tokens += tokens
         try:
-            await self._spend(fault, source)
+            await self._delay(fault, source)
             self._raise_if_dead()
             return self._answer(request, fault, source)
         finally:
             self._tokens -= tokens
-            self._leave()
+            self._free_slot()
 
     def stats(self) -> EngineStats:
-        """Its own counts now."""
+        """Return the current counts; waiting requests are those without a slot."""
         return EngineStats(
             running=self._running,
             waiting=len(self._queue),
@@ -127,14 +130,14 @@ class EchoEngine:
         )
 
     def on_death(self, callback: Callable[[EngineDead], None]) -> None:
-        """Call back once when a fault line kills the engine; at once if one has already."""
+        """Call back once when the engine dies by a fault line; immediately if it is dead."""
         if self._death is not None:
             callback(self._death)
         else:
             self._callbacks.append(callback)
 
     async def close(self) -> None:
-        """Let nothing in any more; whoever still waits is told that the engine is gone."""
+        """Refuse new requests and fail those in flight with EngineDead. Idempotent."""
         self._callbacks.clear()
         self._die(EngineDead("the echo engine is closed"))
 
@@ -146,54 +149,55 @@ class EchoEngine:
         if len(request.prompt_ids) >= self._limits.max_model_len:
             raise TooLong(
                 f"the prompt has {len(request.prompt_ids)} tokens, "
-                f"the model's context holds {self._limits.max_model_len}"
+                f"the model's context is {self._limits.max_model_len}"
             )
 
-    async def _wait_for_turn(self) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue[turn] = None
+    async def _wait_for_slot(self) -> None:
+        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue[slot] = None
         try:
-            await turn
+            await slot
         except asyncio.CancelledError:
-            if turn in self._queue:
-                del self._queue[turn]
-            elif not turn.cancelled() and turn.exception() is None:
-                self._leave()  # the slot had just been handed over
+            if slot in self._queue:
+                del self._queue[slot]
+            elif not slot.cancelled() and slot.exception() is None:
+                self._free_slot()  # it was handed over just before the cancellation
             raise
 
-    def _leave(self) -> None:
+    def _free_slot(self) -> None:
+        """Pass the slot to the first request in the queue, which then counts as running."""
         while self._queue:
-            turn, _ = self._queue.popitem(last=False)
-            if not turn.done():
-                turn.set_result(None)  # the slot goes on to the next in line
+            slot, _ = self._queue.popitem(last=False)
+            if not slot.done():
+                slot.set_result(None)
                 return
         self._running -= 1
 
-    async def _spend(self, fault: Fault | None, source: str) -> None:
+    async def _delay(self, fault: Fault | None, source: str) -> None:
         seconds = latency(self._latency_s, self._spread, source)
         if fault is not None:
             if fault.name == "hang":
-                await self._hold(None)
+                await self._sleep(None)
             seconds += fault.seconds
         if seconds > 0:
-            await self._hold(seconds)
+            await self._sleep(seconds)
             return
-        # At once, without a timer; yet whoever calls in a loop must not keep the others out.
-        self._turns_without_breath += 1
-        if self._turns_without_breath >= _TURNS_A_BREATH:
-            self._turns_without_breath = 0
+        # No timer at latency 0; but a caller in a loop must not starve the other tasks.
+        self._generations_since_yield += 1
+        if self._generations_since_yield >= _GENERATIONS_PER_YIELD:
+            self._generations_since_yield = 0
             await asyncio.sleep(0)
 
-    async def _hold(self, seconds: float | None) -> None:
-        """Pass the time, for ever with None; raises EngineDead if the engine dies meanwhile."""
+    async def _sleep(self, seconds: float | None) -> None:
+        """Sleep, forever if `seconds` is None. Raises EngineDead if the engine dies meanwhile."""
         loop = asyncio.get_running_loop()
-        over: asyncio.Future[None] = loop.create_future()
-        timer = None if seconds is None else loop.call_later(seconds, _finish, over)
-        self._held.add(over)
+        wake_up: asyncio.Future[None] = loop.create_future()
+        timer = None if seconds is None else loop.call_later(seconds, _finish, wake_up)
+        self._sleeping.add(wake_up)
         try:
-            await over
+            await wake_up
         finally:
-            self._held.discard(over)
+            self._sleeping.discard(wake_up)
             if timer is not None:
                 timer.cancel()
 
@@ -215,29 +219,29 @@ class EchoEngine:
     def _misbehave(
         self, fault: Fault, attempt: int, source: str, text: str
     ) -> tuple[str, FinishReason]:
-        shown = _shown(source, text)
-        if fault.name in shown:
-            return shown[fault.name]
+        visible = _visible_faults(source, text)
+        if fault.name in visible:
+            return visible[fault.name]
         match fault.name:
             case "fatal":
-                raise PermanentEngineError("the fault line asks for a failure")
+                raise PermanentEngineError("the fault line requests a permanent failure")
             case "transient" if attempt <= fault.times:
                 raise TransientEngineError(
-                    f"failure {attempt} of {fault.times} that were asked for"
+                    f"the fault line requests failure {attempt} of {fault.times}"
                 )
             case "exit":
                 os._exit(_EXIT_STATUS)
             case "engine-dead":
-                self._die(EngineDead("the fault line asks for the engine's death"))
+                self._die(EngineDead("the fault line requests the engine's death"))
                 raise EngineDead(str(self._death))
-            case _:  # sleep and hang, and transient once it has had its failures
+            case _:  # sleep, hang, and transient after its failures
                 return text, "stop"
 
     def _die(self, death: EngineDead) -> None:
         if self._death is not None:
             return
         self._death = death
-        for future in (*self._queue, *self._held):
+        for future in (*self._queue, *self._sleeping):
             if not future.done():
                 future.set_exception(EngineDead(str(death)))
         self._queue.clear()
@@ -246,8 +250,8 @@ class EchoEngine:
             callback(death)
 
 
-def _shown(source: str, text: str) -> dict[str, tuple[str, FinishReason]]:
-    """The faults that show in what is returned."""
+def _visible_faults(source: str, text: str) -> dict[str, tuple[str, FinishReason]]:
+    """Return the text and finish reason of the faults that change the generation."""
     return {
         "empty": ("", "stop"),
         "length": (text, "length"),
@@ -268,7 +272,7 @@ def _limits(options: dict[str, Any]) -> EngineLimits:
         max_num_seqs=seqs,
         max_num_batched_tokens=_count(options, "max_num_batched_tokens", _MAX_NUM_BATCHED_TOKENS),
         max_model_len=context,
-        kv_cache_tokens=max(seqs * _KV_TOKENS_A_SEQUENCE, context),
+        kv_cache_tokens=max(seqs * _KV_TOKENS_PER_SEQUENCE, context),
         full_batch=_FULL_BATCH,
     )
 

@@ -1,4 +1,4 @@
-"""Which fault does a text ask the echo engine for, in its first line? (contract, section 8)"""
+"""Parser of the echo engine's fault lines, such as ``#!sleep 2.5`` (contract, section 8)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FAULT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a fault line asks for; `seconds` belongs to ``sleep``, `times` to ``transient``."""
+    """A requested fault; `seconds` is set for ``sleep``, `times` for ``transient``."""
 
     name: str
     seconds: float = 0.0
@@ -23,7 +23,7 @@ class Fault:
 
 
 def split_fault(source: str) -> tuple[Fault | None, str]:
-    """The fault that the first line asks for, if any, and the source without that line."""
+    """Return the fault in the first line, or None, and the source without its fault line."""
     if not source.startswith("#!"):
         return None, source
     found = _FAULT.match(source)

@@ -1,8 +1,8 @@
-"""How busy are the GPUs that the engine computes on? NVML's word, where there is one.
+"""Utilisation and memory of the engine's GPUs, read through NVML.
 
-NVML says in what share of its last sample some kernel ran, by whatever process: with several
-engines on one GPU it counts them all. Without the library (`nvidia-ml-py`), the driver or a GPU
-there is nothing to read, and nothing is wrong.
+NVML reports the share of its last sample in which a kernel of any process ran, so several engines
+on one GPU are counted together. A missing library (`nvidia-ml-py`), driver or GPU is no error:
+there is then nothing to read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class GpuStats:
-    """One GPU now. `busy` is 0-1, memory in bytes; `name` is its number as NVML counts."""
+    """State of one GPU: `busy` is 0-1, memory is in bytes, `name` is its NVML index."""
 
     name: str
     busy: float
@@ -24,21 +24,21 @@ class GpuStats:
 
 
 class Gpus:
-    """The first `count` GPUs that CUDA lets this process see.
+    """The first `count` GPUs that are visible to CUDA in this process.
 
-    A call takes from a tenth of a millisecond to some, longer while the driver is busy: not for the
-    event loop's thread. The driver's own errors end the reading of one GPU, not of the others.
+    A call takes from 0.1 ms to some milliseconds, longer while the driver is busy: keep it off the
+    event loop's thread. After a driver error that GPU is no longer read; the others still are.
     """
 
     def __init__(self, count: int, *, visible: str | None = None) -> None:
-        """`visible` as in CUDA_VISIBLE_DEVICES, which holds if it is not given."""
+        """Select the GPUs; `visible` has the form and default of CUDA_VISIBLE_DEVICES."""
         self._count = count
         self._visible = os.environ.get("CUDA_VISIBLE_DEVICES") if visible is None else visible
         self._nvml: Any = None
         self._devices: dict[str, Any] = {}
 
     def open(self) -> bool:
-        """Find them; whether there is any to read."""
+        """Find the GPUs and return whether there is any to read."""
         if self._count == 0:
             return False
         try:
@@ -54,11 +54,11 @@ class Gpus:
         return bool(self._devices)
 
     def read(self) -> list[GpuStats]:
-        """All that can be read now."""
-        return [reading for name in list(self._devices) if (reading := self._read(name))]
+        """Return the state of every GPU that can be read."""
+        return [stats for name in list(self._devices) if (stats := self._read(name))]
 
     def close(self) -> None:
-        """Let NVML go. Idempotent."""
+        """Shut NVML down. Idempotent."""
         nvml, self._nvml = self._nvml, None
         self._devices.clear()
         if nvml is not None:
@@ -72,7 +72,7 @@ class Gpus:
             wanted = [name.strip() for name in self._visible.split(",") if name.strip()]
         handles = []
         for name in wanted[: self._count]:
-            # As CUDA does: what it does not know hides all that come after.
+            # As in CUDA, an unknown index hides all GPUs listed after it.
             if name.isdecimal() and int(name) >= every:
                 break
             handles.append(self._handle(name))
@@ -91,7 +91,7 @@ class Gpus:
         try:
             rates = nvml.nvmlDeviceGetUtilizationRates(handle)
             memory = nvml.nvmlDeviceGetMemoryInfo(handle)
-        except nvml.NVMLError:  # a slice of a GPU (MIG) has no utilisation; a lost one has nothing
+        except nvml.NVMLError:  # a MIG slice has no utilisation; a lost GPU has no state at all
             del self._devices[name]
             return None
         return GpuStats(name, rates.gpu / 100, memory.used, memory.total)

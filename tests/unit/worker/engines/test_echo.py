@@ -1,4 +1,4 @@
-"""Does the echo engine do what the contract's section 8 says, fault lines included?"""
+"""Tests of the echo engine against section 8 of the contract, including the fault lines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def request(
 
 
 async def started(engine: EchoEngine, *sources: str) -> list[asyncio.Task[Generation]]:
-    """One task each, all of them admitted or in the queue."""
+    """Start one task per source and wait until each is running or queued."""
     tasks = [asyncio.create_task(engine.generate(request(source))) for source in sources]
     await asyncio.sleep(0)  # each runs up to its first wait
     now = engine.stats()
@@ -58,7 +58,7 @@ async def test_tag_mode_puts_the_normalised_tag_before_the_text() -> None:
     assert made.completion_tokens > 0
 
 
-async def test_identity_mode_gives_the_text_itself() -> None:
+async def test_identity_mode_returns_the_text_itself() -> None:
     assert (await echo(mode="identity").generate(request("Hello."))).text == "Hello."
 
 
@@ -97,12 +97,12 @@ def test_only_a_whole_first_line_is_a_fault_line(
         ("#!sleep 0.001", "[de] Hello.", "stop"),
     ],
 )
-async def test_a_fault_that_shows_in_the_generation(line: str, text: str, finish: str) -> None:
+async def test_a_fault_that_changes_the_generation(line: str, text: str, finish: str) -> None:
     made = await echo(faults=True).generate(request(f"{line}\nHello."))
     assert (made.text, made.finish_reason) == (text, finish)
 
 
-async def test_fatal_fails_for_good() -> None:
+async def test_fatal_fails_permanently() -> None:
     with pytest.raises(PermanentEngineError) as failed:
         await echo(faults=True).generate(request("#!fatal\nHello."))
     assert not isinstance(failed.value, TransientEngineError)
@@ -127,7 +127,7 @@ async def test_hang_lasts_until_it_is_cancelled_and_then_frees_its_slot() -> Non
     assert (await engine.generate(request("Hello."))).finish_reason == "stop"
 
 
-async def test_engine_dead_takes_all_in_flight_along_and_calls_back_once() -> None:
+async def test_engine_dead_fails_all_requests_in_flight_and_calls_back_once() -> None:
     engine = echo(faults=True, max_num_seqs=3)
     deaths: list[EngineDead] = []
     engine.on_death(deaths.append)
@@ -147,7 +147,7 @@ async def kill(engine: EchoEngine) -> None:
         await engine.generate(request("#!engine-dead\nx"))
 
 
-async def test_a_callback_that_comes_after_the_death_is_told_at_once() -> None:
+async def test_a_callback_registered_after_the_death_is_called_at_once() -> None:
     engine = echo(faults=True)
     await kill(engine)
     deaths: list[EngineDead] = []
@@ -197,28 +197,28 @@ async def test_no_more_than_max_num_seqs_run_and_the_others_wait_in_order() -> N
     assert engine.stats().kv_cache_usage == 0
 
 
-async def test_one_who_gives_up_its_place_in_the_queue_keeps_nobody_out() -> None:
+async def test_a_cancelled_request_in_the_queue_blocks_no_other() -> None:
     engine = echo(max_num_seqs=1, faults=True)
-    hanging, leaving, staying = await started(engine, "#!hang\n1", "2", "3")
-    leaving.cancel()
-    await asyncio.wait([leaving])
+    hanging, cancelled, queued = await started(engine, "#!hang\n1", "2", "3")
+    cancelled.cancel()
+    await asyncio.wait([cancelled])
     assert engine.stats().waiting == 1
     hanging.cancel()
-    assert (await staying).text == "[de] 3"
+    assert (await queued).text == "[de] 3"
     assert engine.stats().running == 0
 
 
-async def test_a_slot_handed_to_one_who_is_cancelled_at_that_moment_goes_on_to_the_next() -> None:
+async def test_a_slot_handed_to_a_request_cancelled_at_that_moment_goes_to_the_next() -> None:
     engine = echo(max_num_seqs=1, faults=True)
-    hanging, unlucky, next_one = await started(engine, "#!hang\n1", "2", "3")
+    hanging, cancelled, queued = await started(engine, "#!hang\n1", "2", "3")
     hanging.cancel()
-    hanging.add_done_callback(lambda _: unlucky.cancel())
-    assert (await next_one).text == "[de] 3"
-    await asyncio.wait([hanging, unlucky])
+    hanging.add_done_callback(lambda _: cancelled.cancel())
+    assert (await queued).text == "[de] 3"
+    await asyncio.wait([hanging, cancelled])
     assert engine.stats().running == 0
 
 
-async def test_the_latency_is_waited_for() -> None:
+async def test_a_generation_takes_at_least_the_latency() -> None:
     begin = time.monotonic()
     await echo(latency_s=0.05).generate(request("Hello."))
     assert time.monotonic() - begin >= 0.045
@@ -262,7 +262,7 @@ def test_tokens_are_counted_in_prompts_of_both_kinds() -> None:
     assert len(engine.encode(chat)) == 2
 
 
-async def test_it_says_who_it_is_and_what_it_admits() -> None:
+async def test_it_reports_its_name_and_limits() -> None:
     engine = open_engine(EngineSettings(kind="echo", options={"max_num_seqs": 7}))
     await engine.start()
     assert (engine.model, engine.info.name) == ("echo", "echo")
@@ -274,7 +274,7 @@ async def test_it_says_who_it_is_and_what_it_admits() -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1, "many", True, 1.5])
-def test_a_limit_that_is_no_count_is_refused_by_name(value: object) -> None:
+def test_a_limit_that_is_no_positive_integer_is_refused_by_name(value: object) -> None:
     settings = EngineSettings(kind="echo", options={"max_num_seqs": value})
     with pytest.raises(SettingsError, match=r"engine\.options\.max_num_seqs"):
         open_engine(settings)

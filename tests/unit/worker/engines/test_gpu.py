@@ -1,4 +1,4 @@
-"""Are the right GPUs read, and is a machine without one none the worse?"""
+"""Tests of reading the GPUs through NVML, and of machines without a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class NVMLError(Exception):
 
 
 class FakeNvml(SimpleNamespace):
-    """The few calls of the library that are made, on a machine with four GPUs."""
+    """The calls of the library that are used, on a machine with four GPUs."""
 
     NVMLError = NVMLError
 
@@ -58,7 +58,7 @@ def numbers(monkeypatch: pytest.MonkeyPatch, nvml: Any, count: int, visible: str
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     gpus = Gpus(count, visible=visible)
-    found = [reading.name for reading in gpus.read()] if gpus.open() else []
+    found = [gpu.name for gpu in gpus.read()] if gpus.open() else []
     gpus.close()
     return " ".join(found)
 
@@ -77,7 +77,7 @@ def numbers(monkeypatch: pytest.MonkeyPatch, nvml: Any, count: int, visible: str
         (0, None, ""),
     ],
 )
-def test_the_gpus_that_cuda_shows_us_are_read(
+def test_the_gpus_that_are_visible_to_cuda_are_read(
     monkeypatch: pytest.MonkeyPatch, count: int, visible: str | None, found: str
 ) -> None:
     nvml = FakeNvml()
@@ -85,7 +85,9 @@ def test_the_gpus_that_cuda_shows_us_are_read(
     assert nvml.open == 0
 
 
-def test_the_environment_counts_if_nobody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_visible_gpus_default_to_the_environment_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
     gpus = Gpus(1)
@@ -93,20 +95,20 @@ def test_the_environment_counts_if_nobody_says_otherwise(monkeypatch: pytest.Mon
     assert gpus.read() == [GpuStats("2", 0.92, 12, 100)]
 
 
-def test_a_gpu_that_tells_nothing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_cannot_be_read_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(silent=(1,)))
     gpus = Gpus(3, visible="0,1,2")
     assert gpus.open()
-    assert [reading.name for reading in gpus.read()] == ["0", "2"]
+    assert [gpu.name for gpu in gpus.read()] == ["0", "2"]
 
 
-def test_no_library_and_no_driver_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_or_driver_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert numbers(monkeypatch, FakeNvml(driver=False), 1, None) == ""
     assert numbers(monkeypatch, None, 1, None) == "", "None in sys.modules: not installed"
 
 
 def test_the_real_library_finds_no_driver_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """vLLM carries a copy of it."""
+    """Use vLLM's own copy of the library."""
     nvml = pytest.importorskip("vllm.third_party.pynvml")
     try:
         nvml.nvmlInit()

@@ -1,4 +1,4 @@
-"""How many replicas does `auto` stand for, and what is each given of the GPU?"""
+"""Tests of the number of replicas that `auto` means, and of each replica's share of the GPU."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ def test_auto_follows_the_measured_table(tmp_path: Path, shape: str, count: int)
     assert share.options == expected
 
 
-def test_auto_takes_no_more_than_the_memory_holds(tmp_path: Path) -> None:
+def test_auto_is_limited_by_the_gpu_memory(tmp_path: Path) -> None:
     place = model(tmp_path, "0.6b")
     small = Machine(gpu=True, gpu_bytes=16 * GIB, cores=16)
     assert share_out(engine(place), lambda: small).count == 2
     assert share_out(engine(place, kv_cache_memory_bytes=9 * GIB), lambda: small).count == 1
 
 
-def test_auto_takes_no_more_than_the_cores_feed(tmp_path: Path) -> None:
+def test_auto_is_limited_by_the_cpu_cores(tmp_path: Path) -> None:
     place = model(tmp_path, "0.6b")
     assert share_out(engine(place), lambda: Machine(True, 140 * GIB, 4)).count == 3
 
 
-def test_auto_is_one_without_a_gpu_and_where_nothing_tells_the_size(tmp_path: Path) -> None:
+def test_auto_is_one_without_a_gpu_or_a_known_model_size(tmp_path: Path) -> None:
     place = model(tmp_path, "0.6b")
     assert share_out(engine(place), lambda: CPUS).count == 1
     assert share_out(engine("some/model"), lambda: H200).count == 1
@@ -76,7 +76,7 @@ def test_auto_is_one_without_a_gpu_and_where_nothing_tells_the_size(tmp_path: Pa
     assert share_out(echo, lambda: H200).count == 1
 
 
-def test_a_number_is_taken_as_it_is_and_shares_the_gpu_alone(tmp_path: Path) -> None:
+def test_a_given_number_is_kept_and_only_divides_the_gpu_memory(tmp_path: Path) -> None:
     place = model(tmp_path, "8b")
     assert share_out(engine(place, 3), lambda: H200).options == {MEMORY: 0.3}
     assert share_out(engine(place, 3), lambda: CPUS).options == {}
@@ -84,14 +84,14 @@ def test_a_number_is_taken_as_it_is_and_shares_the_gpu_alone(tmp_path: Path) -> 
     assert (given.count, given.options) == (3, {})
 
 
-def test_one_replica_needs_no_look_at_the_machine() -> None:
-    def nobody_asks() -> Machine:
-        raise AssertionError("looked at the machine")
+def test_one_replica_does_not_inspect_the_machine() -> None:
+    def inspected() -> Machine:
+        raise AssertionError("inspected the machine")
 
-    assert share_out(EngineSettings(kind="echo"), nobody_asks).count == 1
+    assert share_out(EngineSettings(kind="echo"), inspected).count == 1
 
 
-def test_more_than_there_is_is_refused_by_name(tmp_path: Path) -> None:
+def test_more_memory_than_the_gpu_has_is_refused_by_name(tmp_path: Path) -> None:
     place = model(tmp_path, "0.6b")
     with pytest.raises(SettingsError, match=r"gpu_memory_utilization: 0\.6 .*at most 0\.50"):
         share_out(engine(place, 2, gpu_memory_utilization=0.6), lambda: H200)
@@ -103,7 +103,7 @@ def test_more_than_there_is_is_refused_by_name(tmp_path: Path) -> None:
     replicas=st.integers(2, 64),
     share=st.floats(0.01, 1.0),
 )
-def test_no_share_that_is_let_through_is_more_than_the_gpu(replicas: int, share: float) -> None:
+def test_no_accepted_share_exceeds_the_gpu(replicas: int, share: float) -> None:
     settings = engine("some/model", replicas, gpu_memory_utilization=share)
     try:
         found = share_out(settings, lambda: H200)
@@ -114,17 +114,17 @@ def test_no_share_that_is_let_through_is_more_than_the_gpu(replicas: int, share:
 
 
 @pytest.mark.parametrize("name", ["gpu_memory_utilization", "kv_cache_memory_bytes"])
-@pytest.mark.parametrize("wrong", [0, -1, "abc", True, float("nan")])
+@pytest.mark.parametrize("invalid", [0, -1, "abc", True, float("nan")])
 @pytest.mark.parametrize("replicas", ["auto", 3])
 def test_memory_that_is_no_number_above_0_is_refused_by_name(
-    tmp_path: Path, name: str, wrong: object, replicas: object
+    tmp_path: Path, name: str, invalid: object, replicas: object
 ) -> None:
     place = model(tmp_path, "0.6b")
     with pytest.raises(SettingsError, match=rf"engine\.options\.{name}: give a number above 0"):
-        share_out(engine(place, replicas, **{name: wrong}), lambda: H200)
+        share_out(engine(place, replicas, **{name: invalid}), lambda: H200)
 
 
-def test_a_models_size_is_that_of_its_files_and_of_its_config(tmp_path: Path) -> None:
+def test_the_size_of_a_model_comes_from_its_files_and_its_config(tmp_path: Path) -> None:
     place = model(tmp_path, "8b")
     size = model_size(engine(place))
     assert size is not None
@@ -140,17 +140,17 @@ def test_a_models_size_is_that_of_its_files_and_of_its_config(tmp_path: Path) ->
     assert on_disk.weight_bytes == 1000
 
 
-@pytest.mark.parametrize("wrong", [0, 65, -1, "many", 1.5, True])
-def test_a_wrong_number_names_what_would_be_right(wrong: object) -> None:
+@pytest.mark.parametrize("invalid", [0, 65, -1, "many", 1.5, True])
+def test_an_invalid_number_of_replicas_is_refused_with_the_valid_range(invalid: object) -> None:
     with pytest.raises(
         SettingsError, match=r"^engine.replicas: give a number .* 1 to 64, or 'auto'"
     ):
-        load_settings(WorkerSettings, None, {"engine.kind": "echo", "engine.replicas": wrong})
+        load_settings(WorkerSettings, None, {"engine.kind": "echo", "engine.replicas": invalid})
 
 
-@pytest.mark.parametrize(("right", "value"), [("auto", "auto"), ("3", 3), (64, 64)])
-def test_a_number_or_auto_may_come_as_text(right: object, value: object) -> None:
+@pytest.mark.parametrize(("given", "value"), [("auto", "auto"), ("3", 3), (64, 64)])
+def test_the_number_of_replicas_may_be_given_as_text(given: object, value: object) -> None:
     settings = load_settings(
-        WorkerSettings, None, {"engine.kind": "echo", "engine.replicas": right}
+        WorkerSettings, None, {"engine.kind": "echo", "engine.replicas": given}
     )
     assert settings.engine.replicas == value

@@ -1,4 +1,4 @@
-"""Does the adapter keep its promises when vLLM behaves as no real vLLM can be made to?"""
+"""Tests of the vLLM adapter with a fake client, in states that a real vLLM cannot be put into."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EngineDeadError(Exception): ...
 
 
 class Client:
-    """What AsyncLLM looks like to the adapter; `answer` makes its outputs."""
+    """A fake AsyncLLM with the methods that the adapter uses; `answer` makes its outputs."""
 
     def __init__(self, answer: Callable[[], AsyncIterator[Any]]) -> None:
         self._answer = answer
@@ -95,20 +95,20 @@ def request(length: int = 3, **decoding: Any) -> GenerationRequest:
 
 
 @pytest.mark.parametrize("reason", ["stop", "length", "abort", "error", "repetition"])
-async def test_whatever_reason_vllm_names_is_passed_on(reason: str) -> None:
+async def test_every_finish_reason_of_vllm_is_passed_on(reason: str) -> None:
     made = await adapter(answering(output(reason))).generate(request())
     assert (made.text, made.finish_reason) == ("Hallo.", reason)
     assert (made.prompt_tokens, made.completion_tokens) == (3, 2)
 
 
 @pytest.mark.parametrize("outputs", [[output(None)], [output("?")], []])
-async def test_an_end_without_a_reason_is_a_failure(outputs: list[Any]) -> None:
+async def test_an_output_without_a_known_finish_reason_is_a_failure(outputs: list[Any]) -> None:
     with pytest.raises(PermanentEngineError) as failed:
         await adapter(answering(*outputs)).generate(request())
     assert not isinstance(failed.value, TransientEngineError)
 
 
-async def test_names_inside_vllm_are_unique_and_prompts_are_ids() -> None:
+async def test_request_ids_in_vllm_are_unique_and_prompts_are_token_ids() -> None:
     client = answering(output("stop"))
     engine = adapter(client)
     for _ in range(2):
@@ -118,12 +118,12 @@ async def test_names_inside_vllm_are_unique_and_prompts_are_ids() -> None:
     assert len(set(names)) == 2
 
 
-async def test_cancelling_aborts_by_name_and_leaves_nothing_in_flight() -> None:
+async def test_cancelling_aborts_the_request_and_leaves_nothing_in_flight() -> None:
     client = hanging()
     engine = adapter(client)
     task = asyncio.create_task(engine.generate(request()))
     await asyncio.sleep(0)
-    busy = engine.stats()  # a real vLLM of the session may have gauges in the registry
+    busy = engine.stats()  # a real vLLM of this test session may have gauges in the registry
     assert busy.running + busy.waiting == 1
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -133,12 +133,12 @@ async def test_cancelling_aborts_by_name_and_leaves_nothing_in_flight() -> None:
     assert idle.running + idle.waiting == 0
 
 
-async def test_an_unknown_error_of_vllms_is_worth_another_attempt() -> None:
+async def test_an_unknown_error_of_vllm_is_transient() -> None:
     with pytest.raises(TransientEngineError, match="slot"):
         await adapter(answering(RuntimeError("no slot"))).generate(request())
 
 
-async def test_a_death_met_by_a_request_is_told_once_also_to_late_comers() -> None:
+async def test_a_death_seen_by_a_request_calls_each_callback_once_even_a_late_one() -> None:
     engine = adapter(answering(EngineDeadError("gone")))
     deaths: list[EngineDead] = []
     engine.on_death(deaths.append)
@@ -160,7 +160,7 @@ async def test_a_death_met_by_a_request_is_told_once_also_to_late_comers() -> No
         (500, {"max_tokens": 13, "exact_length": True}, False),
     ],
 )
-async def test_the_context_is_kept_before_vllm_is_asked(
+async def test_a_prompt_beyond_the_context_never_reaches_vllm(
     length: int, decoding: dict[str, Any], *, fits: bool
 ) -> None:
     client = answering(output("length"))
@@ -203,7 +203,7 @@ async def test_an_engine_that_was_never_started_closes_and_refuses() -> None:
         (False, {"seed": 1, "temperature": 0.7}, False),
     ],
 )
-async def test_a_seed_that_would_kill_vllm_on_a_cpu_fails_its_job_alone(
+async def test_a_seed_that_would_kill_vllm_on_a_cpu_fails_only_its_job(
     decoding: dict[str, Any], *, on_cpu: bool, refused: bool
 ) -> None:
     client = answering(output("stop"))

@@ -1,4 +1,4 @@
-"""Is vLLM built with our arguments where the settings are silent, and are wrong ones refused?"""
+"""Tests of vLLM's default arguments and of the refusal of invalid ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dragoman_worker.engines.vllm.arguments import (
     defaults,
     engine_arguments,
     model_name,
-    model_place,
     prepare_device,
     prepare_environment,
     require_vllm,
+    resolve_model,
 )
 from dragoman_worker.settings import EngineSettings
 
@@ -32,7 +32,7 @@ L4 = Device(cpu=False, memory_bytes=23 * GIB, name="NVIDIA L4")
 
 @dataclass
 class Arguments:
-    """As AsyncEngineArgs: a dataclass of many fields."""
+    """A dataclass with many fields, like AsyncEngineArgs."""
 
     model: str = ""
     max_num_seqs: int | None = None
@@ -70,7 +70,7 @@ def test_the_batch_fits_the_device(device: Device, seqs: int, tokens: int) -> No
         ({"max_num_batched_tokens": 100}, {"max_num_seqs": 100}),
     ],
 )
-def test_the_other_half_of_a_batch_follows_the_half_that_is_given(
+def test_the_default_of_one_batch_limit_follows_the_given_other_one(
     given: dict[str, int], expected: dict[str, int]
 ) -> None:
     ours = defaults(L4, given)
@@ -96,7 +96,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_one_that_exists() -> None
         check_options({"xyz": 3}, Arguments, "0.32.0")
 
 
-def test_the_model_is_named_in_one_place_only() -> None:
+def test_the_model_is_refused_as_an_engine_option() -> None:
     with pytest.raises(SettingsError, match=r"engine\.options\.model: .*engine\.model"):
         check_options({"model": "a/b"}, Arguments, "0.32.0")
 
@@ -104,27 +104,27 @@ def test_the_model_is_named_in_one_place_only() -> None:
 @pytest.mark.parametrize("missing", ["/no/such/model", "./no-such-model", "no-such-model", "a/b/c"])
 def test_a_missing_folder_is_named(missing: str) -> None:
     with pytest.raises(SettingsError, match=f"engine.model: there is no folder {missing}"):
-        model_place(missing)
+        resolve_model(missing)
 
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"engine\.model: .*config\.json"):
-        model_place(str(tmp_path))
+        resolve_model(str(tmp_path))
 
 
-def test_a_name_on_a_hub_passes_as_it_is(folder: Path) -> None:
-    assert model_place("tencent/HY-MT1.5-1.8B") == "tencent/HY-MT1.5-1.8B"
-    assert model_place(str(folder)) == str(folder)
+def test_a_hub_name_is_passed_on_unchanged(folder: Path) -> None:
+    assert resolve_model("tencent/HY-MT1.5-1.8B") == "tencent/HY-MT1.5-1.8B"
+    assert resolve_model(str(folder)) == str(folder)
 
 
-def test_results_name_the_model_without_the_folders_above_it(folder: Path) -> None:
+def test_results_name_the_model_without_its_parent_folders(folder: Path) -> None:
     assert model_name(settings(folder)) == folder.name
     assert model_name(settings("tencent/HY-MT1.5-1.8B")) == "tencent/HY-MT1.5-1.8B"
     assert model_name(settings(folder, served_model_name="mt")) == "mt"
     assert model_name(settings(folder, served_model_name=["first", "second"])) == "first"
 
 
-def test_vllm_sends_no_statistics_and_asks_no_hub_for_a_local_model(
+def test_vllm_sends_no_statistics_and_contacts_no_hub_for_a_local_model(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "environ", {"VLLM_NO_USAGE_STATS": "0"})
@@ -158,8 +158,8 @@ def test_a_cpus_kv_cache_gets_one_gib_unless_a_size_is_given(
     assert os.environ.get("VLLM_CPU_KVCACHE_SPACE") == expected
 
 
-def test_a_machine_without_vllm_is_told_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_vllm_gets_one_line_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(SettingsError, match=r"engine\.kind: vLLM is not installed") as told:
+    with pytest.raises(SettingsError, match=r"engine\.kind: vLLM is not installed") as refused:
         require_vllm()
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""Is vLLM's engine process started our way, and only while we build it?"""
+"""Tests of the guarded start of vLLM's engine process and of its failure report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragoman_worker.engines.vllm import core_process
-from dragoman_worker.engines.vllm.core_process import guarded, how_it_ended, read_report
+from dragoman_worker.engines.vllm.core_process import exit_reason, guarded, read_report
 
 
 class Core:
@@ -22,28 +22,28 @@ class Core:
 class CoreOfAnotherVersion: ...
 
 
-def test_the_childs_function_is_exchanged_while_building_and_then_restored(tmp_path: Path) -> None:
+def test_the_child_s_function_is_replaced_while_building_and_then_restored(tmp_path: Path) -> None:
     with guarded(Core, tmp_path / "end.json") as possible:
         assert possible
-        exchanged: Callable[..., object] = Core.run_engine_core
-        assert exchanged is core_process.run
+        replaced: Callable[..., object] = Core.run_engine_core
+        assert replaced is core_process.run
         assert os.environ[core_process.REPORT_VARIABLE] == str(tmp_path / "end.json")
     assert Core.run_engine_core() == "vLLM's"
     assert core_process.REPORT_VARIABLE not in os.environ
 
 
-def test_it_is_restored_after_a_failed_build_too(tmp_path: Path) -> None:
+def test_the_child_s_function_is_restored_after_a_failed_build(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="built"), guarded(Core, tmp_path / "end.json"):
         raise ValueError("not built")
     assert Core.run_engine_core() == "vLLM's"
 
 
-def test_a_vllm_without_that_function_is_left_alone(tmp_path: Path) -> None:
+def test_a_vllm_without_that_function_is_left_unchanged(tmp_path: Path) -> None:
     with guarded(CoreOfAnotherVersion, tmp_path / "end.json") as possible:
         assert not possible
 
 
-def test_the_reason_of_a_failure_travels_to_the_parent(
+def test_the_reason_of_a_failure_is_reported_to_the_parent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "end.json"
@@ -52,17 +52,17 @@ def test_the_reason_of_a_failure_travels_to_the_parent(
     def failing(size: int) -> None:
         raise ValueError(f"no room for {size}")
 
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exited:
         core_process._run_and_report(failing, (7,), {})
-    assert ended.value.code == 1
+    assert exited.value.code == 1
     report = read_report(place)
     assert report is not None
     assert report.reason == "ValueError: no room for 7"
     assert "failing" in report.traceback
-    assert how_it_ended((), place) == "ValueError: no room for 7"
+    assert exit_reason((), place) == "ValueError: no room for 7"
 
 
-def test_what_vllm_logs_before_it_dies_is_the_reason_and_a_failed_start_is_logged_once(
+def test_the_exception_that_vllm_logs_is_the_reason_and_a_failed_start_is_logged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "end.json"
@@ -73,7 +73,7 @@ def test_what_vllm_logs_before_it_dies_is_the_reason_and_a_failed_start_is_logge
         return logging.LogRecord("", 40, "", 1, message, None, (RuntimeError, error, None))
 
     assert core_process._report_what_is_logged(record("EngineCore encountered a fatal error."))
-    assert how_it_ended((), place) == "RuntimeError: worker failed"
+    assert exit_reason((), place) == "RuntimeError: worker failed"
     assert not core_process._report_what_is_logged(record("EngineCore failed to start."))
 
 
@@ -83,4 +83,4 @@ def test_a_missing_or_broken_report_is_no_report(tmp_path: Path, content: str | 
     if content is not None:
         place.write_text(content)
     assert read_report(place) is None
-    assert how_it_ended((), place) == "it does not answer"
+    assert exit_reason((), place) == "it does not answer"

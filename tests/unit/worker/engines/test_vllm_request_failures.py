@@ -1,4 +1,4 @@
-"""What becomes of a request that vLLM refuses, and does it hold for 0.26 as for today's?"""
+"""Tests of the translation of vLLM's request errors, for vLLM 0.26 and for current versions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class QueueOverflowError(Exception): ...
 
 ENGINE = SimpleNamespace(EngineDeadError=EngineDeadError, EngineGenerateError=EngineGenerateError)
 OF_0_26 = RequestFailures(SimpleNamespace(VLLMValidationError=ValueErrorOf026), ENGINE)
-TODAYS = RequestFailures(
+CURRENT = RequestFailures(
     SimpleNamespace(VLLMClientError=VLLMClientError, VLLMValidationError=VLLMValidationError),
     ENGINE,
 )
@@ -45,31 +45,31 @@ TODAYS = RequestFailures(
 )
 def test_a_prompt_beyond_the_context_is_too_long_in_every_version(text: str) -> None:
     assert type(OF_0_26.translate(ValueErrorOf026(text))) is TooLong
-    assert type(TODAYS.translate(VLLMValidationError(text))) is TooLong
+    assert type(CURRENT.translate(VLLMValidationError(text))) is TooLong
 
 
-def test_another_refusal_would_be_repeated_so_it_fails() -> None:
+def test_any_other_refusal_is_permanent() -> None:
     empty = "The decoder prompt cannot be empty"
     assert type(OF_0_26.translate(ValueErrorOf026(empty))) is PermanentEngineError
-    assert type(TODAYS.translate(VLLMValidationError(empty))) is PermanentEngineError
-    assert type(TODAYS.translate(VLLMClientError("not found"))) is PermanentEngineError
+    assert type(CURRENT.translate(VLLMValidationError(empty))) is PermanentEngineError
+    assert type(CURRENT.translate(VLLMClientError("not found"))) is PermanentEngineError
 
 
 @pytest.mark.parametrize(
     "error", [QueueOverflowError("busy"), EngineGenerateError(), RuntimeError("unknown")]
 )
-def test_what_may_pass_is_worth_another_attempt(error: Exception) -> None:
-    assert type(TODAYS.translate(error)) is TransientEngineError
-    assert str(TODAYS.translate(error))
+def test_every_other_error_is_transient(error: Exception) -> None:
+    assert type(CURRENT.translate(error)) is TransientEngineError
+    assert str(CURRENT.translate(error))
 
 
-def test_the_cause_of_a_wrapped_error_is_told() -> None:
+def test_the_cause_of_a_wrapped_error_is_in_the_message() -> None:
     wrapped = EngineGenerateError()
     wrapped.__cause__ = KeyError("slot")
-    assert "KeyError" in str(TODAYS.translate(wrapped))
+    assert "KeyError" in str(CURRENT.translate(wrapped))
 
 
-def test_a_dead_engine_is_told_from_the_rest() -> None:
-    assert TODAYS.is_death(EngineDeadError("gone"))
-    assert not TODAYS.is_death(VLLMClientError("no"))
-    assert type(TODAYS.translate(EngineDeadError("gone"))) is EngineDead
+def test_a_dead_engine_is_distinguished_from_other_errors() -> None:
+    assert CURRENT.is_death(EngineDeadError("gone"))
+    assert not CURRENT.is_death(VLLMClientError("no"))
+    assert type(CURRENT.translate(EngineDeadError("gone"))) is EngineDead

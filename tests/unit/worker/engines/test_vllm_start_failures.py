@@ -1,4 +1,4 @@
-"""Does a start that failed name the setting and the fix in one line, in vLLM's wording of today?"""
+"""Tests of the one-line messages for failed starts, with vLLM's current wording."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TAKEN = (
     ("reason", "words"),
     [
         (KV_0_32, ["engine.options.max_model_len", "8000000", "largest that fits is 4194176"]),
-        (KV_NOTHING_FITS, ["engine.options.max_model_len", "not even a very short one"]),
+        (KV_NOTHING_FITS, ["engine.options.max_model_len", "even a very short one does not fit"]),
         (DERIVED, ["engine.options.max_model_len", "1000", "at most 512"]),
         (TAKEN, ["engine.options.gpu_memory_utilization", "3.1 of 139.8 GiB", "125.8 GiB"]),
         (
@@ -51,7 +51,7 @@ TAKEN = (
         (BATCH, ["engine.options.max_num_batched_tokens", "at least 8"]),
     ],
 )
-def test_what_the_engine_process_says_names_the_setting(reason: str, words: list[str]) -> None:
+def test_a_failure_in_the_engine_process_names_the_setting(reason: str, words: list[str]) -> None:
     failure = start_failure(CORE_FAILED, reason, "m")
     assert isinstance(failure, SettingsError)
     assert "\n" not in str(failure)
@@ -59,7 +59,7 @@ def test_what_the_engine_process_says_names_the_setting(reason: str, words: list
         assert word in str(failure)
 
 
-def test_what_vllm_finds_in_this_process_is_recognised_just_the_same() -> None:
+def test_a_failure_in_this_process_names_the_setting_too() -> None:
     failure = start_failure(ValueError(DERIVED), None, "m")
     assert isinstance(failure, SettingsError)
     assert "at most 512" in str(failure)
@@ -93,7 +93,7 @@ def test_a_model_that_cannot_be_fetched_is_named() -> None:
 
 
 @pytest.mark.parametrize("reason", [None, "RuntimeError: the driver is\n too old"])
-def test_anything_else_ends_the_process_in_one_line(reason: str | None) -> None:
+def test_any_other_failure_halts_with_one_line(reason: str | None) -> None:
     failure = start_failure(CORE_FAILED, reason, "m")
     assert isinstance(failure, Halt)
     assert "\n" not in str(failure)

@@ -1,4 +1,4 @@
-"""Do the readings mean the same whatever vLLM's gauges show at that moment?"""
+"""Tests of the engine stats computed from vLLM's gauges in all their states."""
 
 from __future__ import annotations
 
@@ -28,25 +28,29 @@ def gauges(
     return VllmGauges(registry)
 
 
-def test_what_does_not_run_yet_waits() -> None:
+def test_a_request_that_is_not_running_is_waiting() -> None:
     assert gauges([5], [0.25], 3).stats(8, 5) == EngineStats(5, 3, 0.25, 3)
 
 
 @pytest.mark.parametrize(("waiting", "in_transit"), [(0, 3), (2, 1), (3, 0), (7, 0)])
-def test_what_vllm_does_not_know_of_is_on_its_way(waiting: float, in_transit: int) -> None:
+def test_a_request_that_vllm_does_not_count_yet_is_in_transit(
+    waiting: float, in_transit: int
+) -> None:
     now = gauges([5], [0.25], waiting=waiting).stats(8, 5)
     assert (now.waiting, now.in_transit) == (3, in_transit)
 
 
-def test_gauges_that_stand_still_in_an_idle_engine_are_not_believed() -> None:
+def test_stale_gauges_of_an_idle_engine_are_ignored() -> None:
     assert gauges([5], [0.25]).stats(0, 5) == EngineStats(0, 0, 0.0, 0)
 
 
-def test_data_parallel_engines_are_summed_and_the_fullest_cache_counts() -> None:
+def test_data_parallel_engines_are_summed_and_the_fullest_cache_is_reported() -> None:
     assert gauges([2, 3], [0.5, 0.25]).stats(6, 8) == EngineStats(5, 1, 0.5, 0)
 
 
 @pytest.mark.parametrize(("in_flight", "running"), [(3, 3), (9, 8)])
-def test_without_statistics_as_many_run_as_can(in_flight: int, running: int) -> None:
+def test_without_gauges_up_to_max_num_seqs_requests_count_as_running(
+    in_flight: int, running: int
+) -> None:
     now = VllmGauges(CollectorRegistry()).stats(in_flight, 8)
     assert now == EngineStats(running, in_flight - running, None, 0)

@@ -1,4 +1,4 @@
-"""How is vLLM driven? AsyncLLMEngine behind the worker's Engine port; nothing else imports vllm."""
+"""Adapter of vLLM's AsyncLLMEngine to the `Engine` port; no other package imports vllm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With which arguments, and in which environment, is vLLM built?"""
+"""Arguments and environment variables that vLLM is built with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CPU_KV_OPTIONS: Final = frozenset(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Device:
-    """What vLLM will run on, as vLLM names it."""
+    """The device that vLLM runs on, named as vLLM names it."""
 
     cpu: bool
     memory_bytes: int
@@ -33,7 +33,7 @@ class Device:
 
 
 def require_vllm() -> None:
-    """Raises SettingsError if vLLM is not installed. Imports nothing."""
+    """Raise SettingsError if vLLM is not installed. Imports nothing."""
     if importlib.util.find_spec("vllm") is None:
         raise SettingsError(
             f"engine.kind: vLLM is not installed; {how_to_install('worker')} for a GPU or "
@@ -41,22 +41,24 @@ def require_vllm() -> None:
         )
 
 
-def model_place(model: str) -> str:
-    """The model as vLLM takes it: a folder, a file or a name. Raises SettingsError."""
-    place = Path(model).expanduser()
-    if place.is_dir():
-        if not (place / "config.json").is_file() and not (place / "params.json").is_file():
-            raise SettingsError(f"engine.model: {model} holds no config.json, so it is no model")
-        return str(place)
-    if place.exists():
-        return str(place)
+def resolve_model(model: str) -> str:
+    """Return the model as vLLM accepts it: a folder, a file or a hub name. Raises SettingsError."""
+    path = Path(model).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file() and not (path / "params.json").is_file():
+            raise SettingsError(
+                f"engine.model: {model} is not a model folder, it has no config.json"
+            )
+        return str(path)
+    if path.exists():
+        return str(path)
     if model.startswith(("/", ".", "~")) or len(Path(model).parts) != 2:
         raise SettingsError(f"engine.model: there is no folder {model}")
     return model
 
 
 def model_name(settings: EngineSettings) -> str:
-    """The name for results: the served name if given, of a folder its last part."""
+    """Return the model name for results: ``served_model_name``, or the folder's own name."""
     served = settings.options.get("served_model_name")
     if isinstance(served, list | tuple) and served:
         served = served[0]
@@ -67,10 +69,10 @@ def model_name(settings: EngineSettings) -> str:
 
 
 def prepare_environment(settings: EngineSettings, *, verbose: bool) -> None:
-    """Set what vLLM and its libraries read from the environment; before they are imported.
+    """Set the environment variables of vLLM and its libraries; call it before importing them.
 
     Spawn, not fork: this process has an event loop and threads, and the child must import afresh
-    (see core_process). Usage statistics are never sent.
+    (see core_process). Usage statistics are never sent. With a local model no hub is contacted.
     """
     os.environ["VLLM_NO_USAGE_STATS"] = "1"
     os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
@@ -81,7 +83,7 @@ def prepare_environment(settings: EngineSettings, *, verbose: bool) -> None:
 
 
 def prepare_device(device: Device, options: dict[str, Any]) -> None:
-    """On a CPU the KV cache gets 1 GiB unless a size is given; vLLM's own default is half the RAM.
+    """Give the KV cache on a CPU 1 GiB unless a size is set; vLLM's default is half the RAM.
 
     Must run before the engine's configuration is made.
     """
@@ -90,13 +92,13 @@ def prepare_device(device: Device, options: dict[str, Any]) -> None:
 
 
 def defaults(device: Device, options: dict[str, Any]) -> dict[str, Any]:
-    """Our arguments where `options` is silent.
+    """Return the default engine arguments, to be overridden by `options`.
 
-    AsyncLLM's own defaults are 128 sequences and 2,048 tokens a step whatever the device. Here they
-    are what vLLM gives `LLM`: 1,024 and 16,384 on devices of 70 GiB and more (measured on an H200:
-    the same jobs/s as 512 with an 8B model, more with small ones), 256 and 8,192 on smaller ones
-    and on the A100, which larger steps slow down. On CPUs a small model's throughput grows up to
-    64 sequences (18.5 jobs/s alone, 255 at 32, 301 at 64).
+    AsyncLLM's own defaults are 128 sequences and 2,048 tokens per step on every device. These are
+    the defaults of vLLM's `LLM`: 1,024 and 16,384 on devices with 70 GiB or more (measured on an
+    H200: the same jobs/s as 512 with an 8B model, more with small ones), 256 and 8,192 on smaller
+    devices and on the A100, which larger steps slow down. On CPUs a small model's throughput grows
+    up to 64 sequences (18.5 jobs/s with one, 255 at 32, 301 at 64).
     """
     seqs, tokens = 256, 8_192
     if device.cpu:
@@ -106,12 +108,12 @@ def defaults(device: Device, options: dict[str, Any]) -> dict[str, Any]:
     ours: dict[str, Any] = {
         "max_num_seqs": min(seqs, _count(options.get("max_num_batched_tokens"), seqs)),
         "max_num_batched_tokens": max(tokens, _count(options.get("max_num_seqs"), tokens)),
-        # All sampling is explicit; the model's folder must not change it behind our back.
+        # All sampling is explicit: a generation_config.json in the model's folder is ignored.
         "generation_config": "vllm",
         "disable_log_stats": False,
         "enable_log_requests": False,
         "use_tqdm_on_load": False,
-        # A SIGTERM to the engine's own process lets what is in flight finish.
+        # After a SIGTERM to the engine's process, requests in flight may finish.
         "shutdown_timeout": _DRAIN_S,
     }
     if device.cpu:
@@ -120,10 +122,10 @@ def defaults(device: Device, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_options(options: dict[str, Any], arguments_class: Any, version: str) -> None:
-    """Raises SettingsError naming the first option that this vLLM does not have."""
+    """Raise SettingsError naming the first option that this vLLM does not have."""
     known = {field.name for field in dataclasses.fields(arguments_class) if field.init}
     if "model" in options:
-        raise SettingsError("engine.options.model: name the model in engine.model")
+        raise SettingsError("engine.options.model: give the model in engine.model instead")
     for name in options:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -134,13 +136,13 @@ def check_options(options: dict[str, Any], arguments_class: Any, version: str) -
 def engine_arguments(
     settings: EngineSettings, arguments_class: Any, version: str, device: Device
 ) -> Any:
-    """vLLM's AsyncEngineArgs for `settings`. Raises SettingsError."""
+    """Return vLLM's AsyncEngineArgs for `settings`. Raises SettingsError."""
     check_options(settings.options, arguments_class, version)
     known = {field.name for field in dataclasses.fields(arguments_class)}
     ours = {k: v for k, v in defaults(device, settings.options).items() if k in known}
-    place = model_place(settings.model or "")
+    model = resolve_model(settings.model or "")
     try:
-        return arguments_class(**{**ours, **settings.options, "model": place})
+        return arguments_class(**{**ours, **settings.options, "model": model})
     except (TypeError, ValueError) as error:
         raise SettingsError(f"engine.options: {one_line(str(error))}") from error
 

@@ -1,10 +1,10 @@
-"""How is vLLM's engine process kept out of our signals, and from outliving us?
+"""Isolation of vLLM's engine process: no signals from our terminal, no life beyond the worker's.
 
-vLLM runs its EngineCore as a child of ours, in our process group, with handlers of its own for
-SIGINT and SIGTERM: Ctrl-C would kill the engine before the worker could drain. And when we die
-without clean-up the child lives on and keeps the GPU's memory. vLLM offers no hook for either, so
-the function that its child runs is exchanged, while the engine is being built, for `run` below.
-Where a later vLLM has no such function any more, `guarded` does nothing and says so.
+vLLM runs its EngineCore as a child process in our process group, with its own handlers for SIGINT
+and SIGTERM: Ctrl-C would kill the engine before the worker could drain. When the worker dies
+without clean-up, the child stays alive and keeps the GPU's memory. vLLM has no hook for either, so
+while the engine is being built, the function that the child runs is replaced with `run` below.
+If a later vLLM no longer has that function, `guarded` changes nothing and yields False.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _START_FAILED: Final = "EngineCore failed to start."
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Why an engine process ended, in vLLM's own words."""
+    """The exception that terminated an engine process, as vLLM raised it."""
 
     reason: str
     traceback: str
@@ -42,10 +42,10 @@ class Report:
 
 @contextmanager
 def guarded(core_class: Any, report: Path) -> Iterator[bool]:
-    """While inside, engine processes of `core_class` start as `run`, and report to `report`.
+    """Make engine processes of `core_class` start with `run` and write failures to `report`.
 
-    Yields whether that is possible with this vLLM. The child must be spawned, not forked: it
-    looks the original function up in a fresh import.
+    Yields whether this vLLM allows that. The child must be spawned, not forked: it looks the
+    original function up in a fresh import.
     """
     original = vars(core_class).get(_TARGET)
     if original is None:
@@ -61,14 +61,14 @@ def guarded(core_class: Any, report: Path) -> Iterator[bool]:
 
 
 def read_report(report: Path) -> Report | None:
-    """What the engine process said when it ended; None if it said nothing."""
+    """Return the failure that the engine process reported, None without a valid report."""
     with suppress(OSError, ValueError, TypeError):
         return Report(**json.loads(report.read_text(encoding="utf-8")))
     return None
 
 
 def kill(processes: Iterable[BaseProcess]) -> None:
-    """Kill engine processes that are left, with the groups they lead: their workers are in them."""
+    """Kill the engine processes and their process groups, which contain vLLM's workers."""
     for process in processes:
         if process.pid is None:
             continue
@@ -78,8 +78,8 @@ def kill(processes: Iterable[BaseProcess]) -> None:
             process.kill()
 
 
-def end(processes: Collection[BaseProcess]) -> None:
-    """Kill them, and return once they and their groups are gone; after two seconds in any case."""
+def kill_and_wait(processes: Collection[BaseProcess]) -> None:
+    """Kill the engine processes and wait up to two seconds until they and their groups are gone."""
     kill(processes)
     deadline = time.monotonic() + _REAP_S
     for process in processes:
@@ -96,20 +96,20 @@ def _has_group(pid: int) -> bool:
     return True
 
 
-def how_it_ended(processes: Iterable[BaseProcess], report: Path) -> str:
-    """One clause about engine processes that ended, for the log."""
-    if said := read_report(report):
-        return said.reason
+def exit_reason(processes: Iterable[BaseProcess], report: Path) -> str:
+    """Return why the engine processes terminated, as one clause for the log."""
+    if reported := read_report(report):
+        return reported.reason
     for process in processes:
         status = process.exitcode
         if status is not None:
-            return f"killed by signal {-status}" if status < 0 else f"ended with status {status}"
+            return f"killed by signal {-status}" if status < 0 else f"exited with status {status}"
     return "it does not answer"
 
 
 def run(*args: Any, **kwargs: Any) -> None:
-    """In the child: leave the parent's group, watch the parent, then do what vLLM would do."""
-    with suppress(PermissionError):  # leads a group already
+    """Run in the child: leave the parent's process group, watch the parent, run vLLM's engine."""
+    with suppress(PermissionError):  # this process leads a group already
         os.setsid()
     threading.Thread(target=_die_with_parent, name="dragoman-parent-watch", daemon=True).start()
     from vllm.v1.engine.core import EngineCoreProc  # noqa: PLC0415 - only in the child
@@ -123,15 +123,16 @@ def _run_and_report(
 ) -> None:
     try:
         target(*args, **kwargs)
-    except Exception as error:  # noqa: BLE001 - it goes to the parent, which raises it
+    except Exception as error:  # noqa: BLE001 - reported to the parent, which raises it
         _report(error)
         sys.exit(1)
 
 
 def _report_what_is_logged(record: logging.LogRecord) -> bool:
-    """vLLM logs what kills its engine before it tells the parent, which may then kill us.
+    """Report the logged exception; return False for a failed start, to keep it out of the log.
 
-    A failed start stays out of the log: the parent tells it in one line.
+    vLLM logs a fatal exception before it notifies the parent, which may then kill this process. A
+    failed start is logged by the parent, in one line.
     """
     if record.exc_info and isinstance(record.exc_info[1], Exception):
         _report(record.exc_info[1])
@@ -139,25 +140,25 @@ def _report_what_is_logged(record: logging.LogRecord) -> bool:
 
 
 def _report(error: Exception) -> None:
-    place = os.environ.get(REPORT_VARIABLE)
-    if not place:
+    path = os.environ.get(REPORT_VARIABLE)
+    if not path:
         return
     report = Report(
         reason=f"{type(error).__name__}: {error}",
         traceback="".join(traceback.format_exception(error)),
     )
-    part = Path(f"{place}.{os.getpid()}")
+    part = Path(f"{path}.{os.getpid()}")
     with suppress(OSError):
         part.write_text(json.dumps(asdict(report)), encoding="utf-8")
-        part.replace(place)
+        part.replace(path)
 
 
 def _die_with_parent() -> None:
-    """A pipe that the parent holds open breaks when the parent ends, however it ends."""
+    """Kill this process when the parent exits for any reason, which closes the parent's pipe."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
     parent.join()
     if os.getpgrp() == os.getpid():
-        os.killpg(os.getpid(), signal.SIGKILL)  # tensor-parallel workers are in our group
+        os.killpg(os.getpid(), signal.SIGKILL)  # tensor-parallel workers are in this group
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""How does AsyncLLMEngine serve the worker's Engine port?"""
+"""The `Engine` port implemented by vLLM's AsyncLLMEngine."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _SHUTDOWN_S: Final = 20.0
 _FORGET_TRIES: Final = 10
 _FORGET_EVERY_S: Final = 0.1
 _FULL_BATCH_GPU: Final = 384
-"""A GPU reads its weights once a step, which takes as long as computing with them for 150 to 300
-sequences (peak FLOP/s over bytes a second), and caches beside them. Measured on an H200 with 8B:
-64 sequences did 0.51 of the jobs a second of 512, 128 0.73, 256 0.83."""
+"""A GPU reads the weights once per step. That takes as long as computing with them for 150 to 300
+sequences (peak FLOP/s divided by bytes per second), and the KV caches are read as well. Measured on
+an H200 with 8B, jobs/s relative to 512 sequences: 64 gave 0.51, 128 gave 0.73, 256 gave 0.83."""
 _FULL_BATCH_CPU: Final = 32
-"""A CPU has a tenth of a GPU's operations to a byte."""
+"""A CPU computes a tenth as many operations per byte read as a GPU."""
 
 
 class VllmEngine:
@@ -62,23 +62,23 @@ class VllmEngine:
 
     @property
     def info(self) -> EngineInfo:
-        """Name and version, for results; the version is known after `start`."""
+        """Name and version that results report; the version is known after `start`."""
         return EngineInfo(name="vllm", version=self._version)
 
     @property
     def model(self) -> str:
-        """The model's name, for results."""
+        """Model name that results report."""
         return arguments.model_name(self._settings)
 
     @property
     def limits(self) -> EngineLimits:
-        """What vLLM was really built with; after `start`."""
+        """Limits that vLLM was actually built with; raises RuntimeError before `start`."""
         if self._limits is None:
-            raise RuntimeError("the engine's limits are known after start()")
+            raise RuntimeError("the engine's limits are known only after start()")
         return self._limits
 
     async def start(self) -> None:
-        """Build vLLM and let it answer once. Raises SettingsError or Halt, in one line."""
+        """Build vLLM and run one warm-up request. Raises SettingsError or Halt, in one line."""
         self._built = await Launch(self._settings, verbose=self._verbose).built()
         self._version = self._built.version
         config, on_cpu = self._built.client.vllm_config, self._built.on_cpu
@@ -87,18 +87,19 @@ class VllmEngine:
         self._watch = asyncio.create_task(self._watch_over(), name="vllm-watch")
 
     def encode(self, prompt: Prompt) -> Sequence[int]:
-        """The prompt as token ids, control tokens of the user's text neutralised."""
+        """Return the prompt's token ids; control tokens spelled in user text are neutralised."""
         return tokens.encode(prompt, self._tokenizer())
 
     def count_tokens(self, text: str) -> int:
-        """How many tokens a text has, without any template."""
+        """Return the number of tokens of a text, without any template."""
         return tokens.count(text, self._tokenizer())
 
     async def generate(self, request: GenerationRequest) -> Generation:
-        """Generate to the end; one output, no intermediate ones.
+        """Generate the complete output, without intermediate outputs.
 
-        A prompt that leaves less room than `max_tokens` is cut off at the context's end and
-        reported as ``length``; with `exact_length` it is TooLong.
+        If fewer than `max_tokens` tokens of the context remain, the output is cut off there with
+        finish reason ``length``; with `exact_length` TooLong is raised. Cancelling aborts the
+        request in vLLM. Raises WorkerError.
         """
         built = self._alive()
         self._raise_if_too_long(request)
@@ -121,30 +122,31 @@ class VllmEngine:
             self._in_flight.discard(name)
 
     def stats(self) -> EngineStats:
-        """vLLM's own counts, of the requests we wait for."""
+        """Return vLLM's counts, limited to the requests in flight here."""
         return self._gauges.stats(len(self._in_flight), self.limits.max_num_seqs)
 
     def on_death(self, callback: Callable[[EngineDead], None]) -> None:
-        """Call back once if the engine's process ends; at once if it has already."""
+        """Call back once when the engine's process is gone; immediately if it already is."""
         if self._death is not None:
             callback(self._death)
         else:
             self._callbacks.append(callback)
 
     async def forget_prompts(self) -> None:
-        """Empty the prefix cache, so that a prompt that comes again costs what a new one does.
+        """Empty the prefix cache, so that a repeated prompt costs as much as a new one.
 
-        For measuring; of use only while nothing is being generated. A dead engine forgets too.
+        For measurements; effective only while nothing is being generated. Errors of a dead engine
+        are ignored.
         """
         with suppress(Exception):
-            # Requests that were aborted just now may hold blocks for another step.
+            # Recently aborted requests may hold blocks for one more step.
             for _ in range(_FORGET_TRIES):
                 if await self._alive().client.reset_prefix_cache() is not False:
                     return
                 await asyncio.sleep(_FORGET_EVERY_S)
 
     async def close(self) -> None:
-        """End the engine's processes, within about 25 s, whatever state they are in."""
+        """Terminate the engine's processes in any state, within about 25 s. Idempotent."""
         built, self._built = self._built, None
         self._callbacks.clear()
         if self._watch is not None:
@@ -157,7 +159,7 @@ class VllmEngine:
         with suppress(TimeoutError):
             async with asyncio.timeout(_SHUTDOWN_S):
                 await asyncio.to_thread(built.client.shutdown)
-        await asyncio.to_thread(core_process.end, built.processes)
+        await asyncio.to_thread(core_process.kill_and_wait, built.processes)
         await asyncio.to_thread(_close_sockets, built.client)
         built.folder.cleanup()
 
@@ -173,26 +175,26 @@ class VllmEngine:
 
     def _raise_if_too_long(self, request: GenerationRequest) -> None:
         length, context = len(request.prompt_ids), self.limits.max_model_len
-        least = request.decoding.max_tokens if request.decoding.exact_length else 1
-        if length + least > context:
+        output = request.decoding.max_tokens if request.decoding.exact_length else 1
+        if length + output > context:
             raise TooLong(
-                f"the prompt has {length} tokens and the answer needs {least} at least; "
-                f"the model's context holds {context}"
+                f"the prompt has {length} tokens and the output needs at least {output}; "
+                f"the model's context is {context}"
             )
 
     async def _warm_up(self) -> None:
-        """An engine may come up and fail at its first request; better now than with a job."""
+        """Run one request, so that an engine that would fail its first request fails its start."""
         prompt = self._tokenizer().encode("Hello.", add_special_tokens=False)
         request = GenerationRequest("warm-up", prompt, Decoding(max_tokens=4), "", "", 1)
         try:
             async with asyncio.timeout(_WARM_UP_S):
                 await self.generate(request)
         except (WorkerError, TimeoutError) as error:
-            why = str(error) or f"no answer within {_WARM_UP_S:.0f} s"
-            raise Halt(f"the engine failed its first request: {why}") from error
+            reason = str(error) or f"no answer within {_WARM_UP_S:.0f} s"
+            raise Halt(f"the engine failed its first request: {reason}") from error
 
     async def _abort(self, names: Iterable[str], built: Built | None = None) -> None:
-        """Abort by name: a request cancelled while it enters vLLM is not aborted by vLLM itself."""
+        """Abort by name: vLLM itself does not abort a request cancelled while it is being added."""
         built = built or self._built
         wanted = list(names)
         if built is None or not wanted:
@@ -208,8 +210,8 @@ class VllmEngine:
 
     def _mark_dead(self, built: Built) -> EngineDead:
         if self._death is None:
-            why = core_process.how_it_ended(built.processes, built.report)
-            self._death = EngineDead(f"vLLM's engine process is gone: {why}")
+            reason = core_process.exit_reason(built.processes, built.report)
+            self._death = EngineDead(f"vLLM's engine process is gone: {reason}")
             core_process.kill(built.processes)
             callbacks, self._callbacks = self._callbacks, []
             for callback in callbacks:
@@ -217,7 +219,7 @@ class VllmEngine:
         return self._death
 
     async def _watch_over(self) -> None:
-        """Notice the engine's death while nothing is being generated."""
+        """Detect the engine's death while nothing is being generated."""
         while self._built is not None and self._death is None:
             if _is_dead(self._built):
                 self._mark_dead(self._built)
@@ -225,10 +227,10 @@ class VllmEngine:
 
 
 def _raise_if_deadly(decoding: Decoding, *, on_cpu: bool) -> None:
-    """On CPUs a seeded request kills vLLM's process as soon as its prompt is read in two steps.
+    """Refuse seeded sampling on CPUs: it kills vLLM's process if a prompt is read in two steps.
 
-    Its runner winds the request's random generator back then, which torch has only for GPUs; seen
-    with 0.32. Greedy decoding has no generator.
+    The runner then rewinds the request's random generator, which torch supports only on GPUs; seen
+    with vLLM 0.32. Greedy decoding uses no generator.
     """
     if on_cpu and decoding.seed is not None and decoding.temperature > 0:
         raise PermanentEngineError(
@@ -238,12 +240,12 @@ def _raise_if_deadly(decoding: Decoding, *, on_cpu: bool) -> None:
 
 
 def _is_dead(built: Built) -> bool:
-    ended = not all(process.is_alive() for process in built.processes)
-    return ended or bool(built.client.errored)
+    exited = not all(process.is_alive() for process in built.processes)
+    return exited or bool(built.client.errored)
 
 
 def _real_limits(config: Any, *, on_cpu: bool) -> EngineLimits:
-    """What vLLM made of its arguments; the KV cache in tokens."""
+    """Return the limits in vLLM's final configuration; the KV cache is in tokens."""
     parallel = config.parallel_config
     cache = config.cache_config
     blocks = (cache.num_gpu_blocks or 0) * cache.block_size
@@ -258,14 +260,17 @@ def _real_limits(config: Any, *, on_cpu: bool) -> EngineLimits:
 
 
 def _generation(outputs: Sequence[Any]) -> Generation:
-    """Raises EngineFailed if vLLM gave nothing, or did not say why it stopped: a bug of its."""
+    """Convert vLLM's last output.
+
+    Raises PermanentEngineError without an output or a known finish reason, a bug of vLLM.
+    """
     if not outputs or not outputs[-1].outputs:
-        raise PermanentEngineError("vLLM ended the request without an output")
+        raise PermanentEngineError("vLLM finished the request without an output")
     output = outputs[-1]
     made = output.outputs[0]
     if made.finish_reason not in _FINISH_REASONS:
         raise PermanentEngineError(
-            f"vLLM ended the request with the finish reason {made.finish_reason!r}"
+            f"vLLM finished the request with the unknown reason {made.finish_reason!r}"
         )
     return Generation(
         text=made.text,
@@ -276,7 +281,7 @@ def _generation(outputs: Sequence[Any]) -> Generation:
 
 
 async def _stop_outputs(client: Any) -> None:
-    """End vLLM's reader of outputs first, or it logs the shutdown as a crash."""
+    """Cancel vLLM's task that reads outputs, which would log the shutdown as a crash."""
     handler = getattr(client, "output_handler", None)
     if isinstance(handler, asyncio.Task):
         handler.cancel()
@@ -284,7 +289,7 @@ async def _stop_outputs(client: Any) -> None:
 
 
 def _close_sockets(client: Any) -> None:
-    """vLLM closes its sockets but not their context, which keeps two threads and some files."""
+    """Destroy the ZeroMQ context, which vLLM leaves behind with two threads and open files."""
     core_client = getattr(client, "engine_core", None)
     context = getattr(getattr(core_client, "resources", None), "ctx", None)
     if context is not None:

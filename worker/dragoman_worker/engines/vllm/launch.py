@@ -1,4 +1,4 @@
-"""How is vLLM's engine built without stopping our event loop, and given up half-built?"""
+"""Build of vLLM's engine in a thread, beside the event loop, and its cancellation half-way."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REAP_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An engine that runs, and what is needed to use it and to end it."""
+    """A running engine with everything needed to use and to stop it."""
 
     client: Any
     """vLLM's AsyncLLM."""
@@ -43,36 +43,36 @@ class Built:
 class Launch:
     """One attempt to build the engine. Raises SettingsError or Halt, both in one line.
 
-    Building takes from 20 seconds to minutes and is synchronous. It runs in a thread, so that
-    signals, probes and connections go on; AsyncLLM allows that: without a running loop it binds
-    its sockets and its tasks to the loop that first generates.
+    Building takes from 20 seconds to minutes and is synchronous. It runs in a thread, so that the
+    event loop keeps serving signals, probes and connections. AsyncLLM allows that: built without a
+    running loop, it binds its sockets and tasks to the loop that generates first.
     """
 
     def __init__(self, settings: EngineSettings, *, verbose: bool) -> None:
         self._settings = settings
         self._verbose = verbose
-        self._given_up = threading.Event()
+        self._cancelled = threading.Event()
         self._before: frozenset[BaseProcess] = frozenset()
         self._made: list[Built] = []
 
     async def built(self) -> Built:
-        """Build; if cancelled, end what has been started before passing the cancellation on."""
+        """Build the engine; if cancelled, stop all that was started, then re-raise."""
         self._before = frozenset(multiprocessing.active_children())
         thread = asyncio.create_task(asyncio.to_thread(self._build), name="vllm-build")
         try:
             await asyncio.shield(thread)
         except asyncio.CancelledError:
-            await self._give_up(thread)
+            await self._cancel(thread)
             raise
         return self._made.pop()
 
-    async def _give_up(self, thread: asyncio.Task[None]) -> None:
-        self._given_up.set()
+    async def _cancel(self, thread: asyncio.Task[None]) -> None:
+        self._cancelled.set()
         while not thread.done():
             core_process.kill(self._children())
             await asyncio.wait([thread], timeout=_REAP_S)
         if not thread.cancelled():
-            thread.exception()  # it is the cancellation that is passed on
+            thread.exception()  # retrieved and dropped: the caller gets the cancellation
         while self._made:
             await asyncio.to_thread(self._made.pop().client.shutdown)
 
@@ -80,22 +80,22 @@ class Launch:
         return tuple(set(multiprocessing.active_children()) - self._before)
 
     def _build(self) -> None:
-        """Put the engine into `_made`.
+        """Build the engine and append it to `_made`, not to a local variable.
 
-        vLLM keeps exceptions whose tracebacks hold this frame and its callers': an engine that
-        they named would live until the interpreter ends, and fail noisily then.
+        vLLM keeps exceptions whose tracebacks hold this frame and its callers' frames. An engine
+        in a local variable there would live until the interpreter exits, and fail noisily then.
         """
         vllm, made = _prepare(self._settings, verbose=self._verbose)
         folder = tempfile.TemporaryDirectory(prefix="dragoman-engine-")
         report = Path(folder.name) / "end.json"
         try:
-            self._made.append(self._join(vllm, made, report, folder))
+            self._made.append(self._built(vllm, made, report, folder))
         except (Exception, SystemExit) as error:
             failure = self._explain(error, core_process.read_report(report))
             folder.cleanup()
             raise failure from error
 
-    def _join(
+    def _built(
         self, vllm: Any, made: Any, report: Path, folder: tempfile.TemporaryDirectory[str]
     ) -> Built:
         return Built(
@@ -112,8 +112,8 @@ class Launch:
     def _client(self, vllm: Any, made: Any, report: Path) -> Any:
         context = _import_vllm("vllm.usage.usage_lib").UsageContext.LLM_CLASS
         core_class = _import_vllm("vllm.v1.engine.core").EngineCoreProc
-        if self._given_up.is_set():
-            raise Halt("the engine was given up before it was built")
+        if self._cancelled.is_set():
+            raise Halt("the start of the engine was cancelled before it was built")
         with core_process.guarded(core_class, report) as possible:
             if not possible:
                 logger().warning("engine_not_guarded", vllm=str(vllm.__version__))
@@ -132,14 +132,14 @@ class Launch:
 
 
 def check(settings: EngineSettings) -> None:
-    """Find what is wrong with `settings` without building anything. Raises SettingsError."""
+    """Validate `settings` without building anything. Raises SettingsError."""
     _prepare(settings, verbose=False)
 
 
 def _prepare(settings: EngineSettings, *, verbose: bool) -> tuple[Any, Any]:
-    """vLLM's module and its AsyncEngineArgs; nothing of the model is loaded yet."""
+    """Return vLLM's module and the AsyncEngineArgs; the model is not loaded."""
     arguments.require_vllm()
-    arguments.model_place(settings.model or "")
+    arguments.resolve_model(settings.model or "")
     arguments.prepare_environment(settings, verbose=verbose)
     vllm = _import_vllm("vllm")
     device = this_device()
@@ -150,17 +150,17 @@ def _prepare(settings: EngineSettings, *, verbose: bool) -> tuple[Any, Any]:
 
 
 def request_failures() -> RequestFailures:
-    """What this vLLM's exceptions mean."""
+    """Return the translation of this vLLM's exceptions."""
     return RequestFailures(
         _import_vllm("vllm.exceptions"), _import_vllm("vllm.v1.engine.exceptions")
     )
 
 
 def this_device() -> arguments.Device:
-    """What vLLM found to run on."""
+    """Return the device that vLLM detected."""
     platform = _import_vllm("vllm.platforms").current_platform
     memory, name = 0, ""
-    with suppress(Exception):  # some platforms cannot tell; then the smaller defaults hold
+    with suppress(Exception):  # unknown on some platforms: then the smaller defaults apply
         memory = int(platform.get_device_total_memory())
         name = str(platform.get_device_name())
     return arguments.Device(cpu=bool(platform.is_cpu()), memory_bytes=memory, name=name)
@@ -171,6 +171,6 @@ def _import_vllm(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise SettingsError(
-            f"engine.kind: vLLM cannot be imported here: {error}; install one that fits, or set "
-            "engine.kind = 'echo'"
+            f"engine.kind: vLLM cannot be imported: {error}; install a vLLM that fits this "
+            "machine, or set engine.kind = 'echo'"
         ) from error

@@ -1,4 +1,4 @@
-"""What does an exception of vLLM's mean for the one request that met it?"""
+"""Translation of vLLM's exceptions for one request into the worker's errors."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _LENGTH: Final = re.compile(
 
 
 class RequestFailures:
-    """vLLM's exception classes by what is to be done about them, whichever of them it has.
+    """vLLM's exception classes by their consequence, as far as the installed vLLM has them.
 
-    0.26 knows VLLMValidationError, a ValueError; from 0.27 on it is a VLLMClientError, and
-    admission has errors of its own. `exceptions` and `engine_exceptions` are vLLM's modules.
+    In 0.26 VLLMValidationError is a ValueError; from 0.27 on it is a VLLMClientError, and
+    admission has its own errors. `exceptions` and `engine_exceptions` are vLLM's modules.
     """
 
     def __init__(self, exceptions: Any, engine_exceptions: Any) -> None:
@@ -36,11 +36,11 @@ class RequestFailures:
         return isinstance(error, self._dead)
 
     def translate(self, error: Exception) -> WorkerError:
-        """The worker's error for vLLM's.
+        """Convert an exception of vLLM to the worker's error.
 
-        A refused request would be refused again. Everything else may pass: a full queue, an engine
-        that is paused, and also what we do not know, because the attempts are bounded, and trying
-        twice in vain costs less than failing a job that another attempt would have completed.
+        A refused request would be refused again, so it is permanent. All other errors are
+        transient: a full queue, a paused engine, and unknown errors too. Attempts are bounded, and
+        two attempts in vain cost less than failing a job that the next attempt would complete.
         """
         text = one_line(str(error))
         if isinstance(error, self._dead):

@@ -1,4 +1,4 @@
-"""How does vLLM learn the way to decode? SamplingParams with nothing left to a default."""
+"""Conversion of `Decoding` to vLLM's SamplingParams, with no field left to its default."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _REPETITIONS: Final = 8
 
 
 def sampling_params(module: Any, decoding: Decoding) -> Any:
-    """vLLM's SamplingParams for `decoding`; `module` is vllm.sampling_params.
+    """Return vLLM's SamplingParams for `decoding`; `module` is vllm.sampling_params.
 
-    vLLM's own defaults are not ours: 16 tokens at temperature 1, and an output at every step.
+    vLLM's defaults do not fit: 16 tokens at temperature 1, and an output at every step.
     """
     exact = decoding.exact_length
     params = module.SamplingParams(
@@ -36,12 +36,12 @@ def sampling_params(module: Any, decoding: Decoding) -> Any:
         repetition_detection=None if exact else _repetition_detection(module),
     )
     if hasattr(params, "skip_clone"):
-        params.skip_clone = True  # made for one request: vLLM need not copy it deeply
+        params.skip_clone = True  # used by one request only: vLLM need not deep-copy it
     return params
 
 
 def _repetition_detection(module: Any) -> Any:
-    """A pattern of up to 64 tokens, eight times in a row, is a loop."""
+    """Detect a loop: a pattern of up to 64 tokens, eight times in a row."""
     return module.RepetitionDetectionParams(
         max_pattern_size=_LONGEST_PATTERN_TOKENS, min_pattern_size=1, min_count=_REPETITIONS
     )

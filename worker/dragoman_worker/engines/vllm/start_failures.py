@@ -1,4 +1,4 @@
-"""Why did vLLM not start, in one line that names the setting and the fix?"""
+"""One-line explanations of failed vLLM starts, which name the setting and the fix."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dragoman_connections.settings import SettingsError
 from dragoman_worker.errors import Halt
 from dragoman_worker.process.full_disk import NO_SPACE, full_disk, told
 
-_LONGEST_LINE: Final = 500
+_MAX_LINE_CHARS: Final = 500
 
 
 def start_failure(error: BaseException, reason: str | None, model: str) -> SettingsError | Halt:
-    """What to raise for `error`; `reason` is the engine process's own, if it gave one.
+    """Return the exception to raise for `error`; `reason` is the engine process's report, if any.
 
-    What vLLM says is recognised by its wording (0.26 to 0.33); anything else becomes Halt.
+    Known failures are recognised by vLLM's wording (0.26 to 0.33); anything else becomes Halt.
     """
     if isinstance(error, ValidationError):
         return SettingsError(_validation(error))
-    text = one_line(reason or f"{type(error).__name__}: {error}", longest=4_000)
+    text = one_line(reason or f"{type(error).__name__}: {error}", max_chars=4_000)
     for pattern, explain in _KNOWN:
         if found := re.search(pattern, text):
             return SettingsError(explain(found))
@@ -30,15 +30,16 @@ def start_failure(error: BaseException, reason: str | None, model: str) -> Setti
         return Halt(full or told())
     if reason is None and isinstance(error, OSError):
         return SettingsError(
-            f"engine.model: {model} is no folder here, and could not be fetched: {one_line(text)}"
+            f"engine.model: {model} is not a local folder and could not be downloaded: "
+            f"{one_line(text)}"
         )
     return Halt(f"the engine did not start: {one_line(text)}")
 
 
-def one_line(text: str, *, longest: int = _LONGEST_LINE) -> str:
-    """`text` without line breaks, cut if it is long."""
+def one_line(text: str, *, max_chars: int = _MAX_LINE_CHARS) -> str:
+    """Return `text` without line breaks, cut to `max_chars` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= longest else f"{line[: longest - 3]}..."
+    return line if len(line) <= max_chars else f"{line[: max_chars - 3]}..."
 
 
 def _validation(error: ValidationError) -> str:
@@ -56,18 +57,18 @@ def _validation(error: ValidationError) -> str:
 def _over_kv_cache(found: re.Match[str]) -> str:
     largest = found["largest"]
     fits = (
-        f"the largest that fits is {largest}" if largest else "not even a very short one would fit"
+        f"the largest that fits is {largest}" if largest else "even a very short one does not fit"
     )
     return (
         f"engine.options.max_model_len: {found['wanted']} tokens need {found['need']} GiB of KV "
-        f"cache and there are {found['have']} GiB; {fits}; or give the cache more memory "
+        f"cache, {found['have']} GiB are available; {fits}, or give the cache more memory "
         "(engine.options.gpu_memory_utilization, on CPUs VLLM_CPU_KVCACHE_SPACE)"
     )
 
 
 def _over_model(found: re.Match[str]) -> str:
     return (
-        f"engine.options.max_model_len: {found['wanted']} tokens are more than the model's context "
+        f"engine.options.max_model_len: {found['wanted']} tokens exceed the model's context "
         f"of {found['largest']}; give at most {found['largest']}"
     )
 
@@ -75,15 +76,15 @@ def _over_model(found: re.Match[str]) -> str:
 def _no_memory(_: re.Match[str]) -> str:
     return (
         "engine.options.gpu_memory_utilization: the model leaves no memory for the KV cache; raise "
-        "it, or choose a smaller or a quantised model"
+        "it, or choose a smaller or quantised model"
     )
 
 
 def _memory_taken(found: re.Match[str]) -> str:
     return (
-        f"engine.options.gpu_memory_utilization: {found['want']} GiB are wanted and "
-        f"{found['free']} of {found['all']} GiB are free; lower it, or end what else holds memory "
-        "of the device (perhaps the engine of a worker that was killed)"
+        f"engine.options.gpu_memory_utilization: {found['want']} GiB are requested and "
+        f"{found['free']} of {found['all']} GiB are free; lower it, or stop the other processes "
+        "that use the device's memory (perhaps the engine of a killed worker)"
     )
 
 

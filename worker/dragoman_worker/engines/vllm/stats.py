@@ -1,4 +1,4 @@
-"""How busy is vLLM? Its own gauges, as its Prometheus collectors hold them, at little cost."""
+"""Engine stats read from vLLM's own Prometheus collectors."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _FRESH_S: Final = 0.25
 
 
 class VllmGauges:
-    """Reads four collectors of the registry (20 us), at most every quarter of a second.
+    """Reader of four collectors of the registry (20 us), at most every quarter of a second.
 
-    A stat logger of our own would see every step, but vLLM calls that interface unstable; the
-    metrics' names have been the same from 0.26 to 0.33. vLLM sets its gauges after a step, so they
-    stand still once it is idle: what nobody waits for is not counted as running.
+    A custom stat logger would see every step, but vLLM calls that interface unstable, while the
+    metric names have not changed from 0.26 to 0.33. vLLM sets its gauges after each step, so they
+    keep their last values when it is idle. Counts are therefore limited to the requests in flight.
     """
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
@@ -30,10 +30,10 @@ class VllmGauges:
         self._values: dict[str, float] = {}
 
     def stats(self, in_flight: int, max_num_seqs: int) -> EngineStats:
-        """The counts now, of `in_flight` requests that we wait for.
+        """Return the current counts of the `in_flight` requests of this worker.
 
-        With `disable_log_stats` there are no gauges: as many run as can, and the KV cache's usage
-        is not known.
+        With `disable_log_stats` there are no gauges: then up to `max_num_seqs` requests count as
+        running, and the KV cache's usage is unknown.
         """
         values = self._fresh()
         running = min(in_flight, int(values.get(_RUNNING, max_num_seqs)))
@@ -57,7 +57,7 @@ class VllmGauges:
         return self._values
 
     def _read(self) -> dict[str, float]:
-        """Sums over data-parallel engines; of the KV cache's usage the fullest engine's."""
+        """Sum over data-parallel engines, but take the largest KV cache usage."""
         values: dict[str, float] = {}
         wanted = [_RUNNING, _WAITING, _KV_USAGE, _PREEMPTIONS]
         for metric in self._registry.restricted_registry(wanted).collect():
