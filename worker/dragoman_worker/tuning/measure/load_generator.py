@@ -22,15 +22,13 @@ from dragoman_worker.flow.admission import Admission, most_planned_tokens, steer
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
+from dragoman_worker.job.core import build_planner, build_translator
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.planner import Planner
-from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Engine
-from dragoman_worker.prompts import get_profile
-from dragoman_worker.prompts.base import Profile
-from dragoman_worker.prompts.plain import PLAIN
+from dragoman_worker.prompts.chooser import profile_chooser
 from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.gpu_busy import GpuBusy
@@ -88,6 +86,7 @@ class Load:
         self._engine = engine
         self._settings = settings
         self._jobs = jobs
+        self._choose_profile = profile_chooser(settings.engine)
         self._detector = LanguageDetector()
         self._gpu = GpuBusy(engine.limits.devices)
         self._slices = Slices()
@@ -254,32 +253,18 @@ class Load:
         return total, count
 
     def _planner(self) -> Planner:
-        return Planner(
-            engine=self._engine,
-            choose_profile=self._choose_profile,
-            max_tokens=self._settings.limits.max_tokens,
-            exact_lengths=self._settings.engine.exact_lengths,
-            detector=self._detector,
-        )
+        return build_planner(self._settings, self._engine, self._choose_profile, self._detector)
 
     def _translator(self, permits: Permits) -> Translator:
-        retry = self._settings.retry
-        return Translator(
-            planner=self._planner(),
-            engine=self._engine,
+        return build_translator(
+            self._settings,
+            self._engine,
+            self._planner(),
             permits=permits,
             planned=PlannedTokens(most_planned_tokens(self._settings.limits, self._engine.limits)),
             slices=self._slices,
-            retry=RetryPolicy(
-                attempts=retry.attempts, initial_s=retry.initial_s, max_s=retry.max_s
-            ),
-            attempt_timeout_s=retry.attempt_timeout_s,
             metrics=self._metrics,
         )
-
-    def _choose_profile(self, wanted: str | None) -> Profile:
-        profile = get_profile(wanted or self._settings.engine.profile)
-        return PLAIN if self._settings.engine.kind == "echo" else profile
 
 
 def _cpu_s() -> float:

@@ -19,8 +19,7 @@ from rich.status import Status
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import UnknownProfile
-from dragoman_worker.prompts import get_profile
+from dragoman_worker.prompts.chooser import profile_chooser
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.harness import Harness, Pace
 from dragoman_worker.tuning.measure.results import Row
@@ -99,7 +98,7 @@ async def read_sample(request: Request) -> Sample:
 @asynccontextmanager
 async def harness_for(request: Request, sample: Sample, screen: Screen) -> AsyncIterator[Harness]:
     """A rig whose engines are gone afterwards, however it ends. Raises SettingsError."""
-    check_profile(request.settings)
+    profile_chooser(request.settings.engine)  # an unknown profile is an error before any start
     folder = _folder(request.out)
     keep = _print_row if request.as_json else screen.row
     harness = Harness(request.settings, sample, folder, request.pace, say=screen.say, keep=keep)
@@ -108,14 +107,6 @@ async def harness_for(request: Request, sample: Sample, screen: Screen) -> Async
         await harness.release()
     finally:
         await harness.abandon()
-
-
-def check_profile(settings: WorkerSettings) -> None:
-    """Raises SettingsError if there is no such profile."""
-    try:
-        get_profile(settings.engine.profile)
-    except UnknownProfile as error:
-        raise SettingsError(f"engine.{error}") from None
 
 
 def run_until_stopped(work: Callable[[], Awaitable[int]]) -> int:

@@ -1,0 +1,74 @@
+"""Start phases and readiness conditions of one replica, as /startupz and /readyz show them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from enum import StrEnum
+
+from dragoman_worker.job.outages import DEAD_LETTERS, RESULTS, STORE, Outages
+from dragoman_worker.job.worker import Worker, WorkerState
+from dragoman_worker.kafka.contact import Contact
+from dragoman_worker.kafka.topic_watch import TopicWatch
+
+
+class StartPhase(StrEnum):
+    """The phases of a start, in order; the values are the names on /startupz."""
+
+    REDIS = "Redis"
+    KAFKA = "Kafka"
+    LANGUAGE_MODEL = "language model"
+    ENGINE = "engine"
+    CONSUMER_GROUP = "consumer group"
+
+
+_ORDER = tuple(StartPhase)
+
+
+class Readiness:
+    """State that `App` sets and that the pages and the sampler read. Event loop only, no I/O."""
+
+    def __init__(self, outages: Outages, topics: TopicWatch, stopping: asyncio.Event) -> None:
+        self._outages = outages
+        self._topics = topics
+        self._stopping = stopping
+        self._phase: StartPhase | None = StartPhase.REDIS
+        self._worker: Worker | None = None
+        self._contact: Contact | None = None
+
+    def enter(self, phase: StartPhase) -> None:
+        """Record that all phases before `phase` are completed."""
+        self._phase = phase
+
+    def started(self, worker: Worker, contact: Contact) -> None:
+        """Record that the start is completed; from now on the states of these two count."""
+        self._phase, self._worker, self._contact = None, worker, contact
+
+    def startup_checks(self) -> Mapping[str, bool]:
+        """Return the phase in progress as a failing check, or nothing once started."""
+        return {} if self._phase is None else {self._phase.value: False}
+
+    def ready_checks(self) -> Mapping[str, bool]:
+        """Return the readiness conditions by name; the replica is ready if all hold."""
+        return {
+            "Redis": self._passed(StartPhase.REDIS) and not self._outages.of(STORE),
+            "Kafka": self._passed(StartPhase.KAFKA) and self._kafka_answers(),
+            **{f"topic {name}: {why}": False for name, why in self._topics.refused.items()},
+            "engine": self._passed(StartPhase.ENGINE),
+            "consumer group": self._passed(StartPhase.CONSUMER_GROUP),
+            "not draining": not self._draining(),
+        }
+
+    def _passed(self, phase: StartPhase) -> bool:
+        return self._phase is None or _ORDER.index(self._phase) > _ORDER.index(phase)
+
+    def _kafka_answers(self) -> bool:
+        """Writes that fail because a topic refuses them have a condition of their own."""
+        if self._contact is not None and self._contact.away:
+            return False
+        return bool(self._topics.refused) or not self._outages.of(DEAD_LETTERS, RESULTS)
+
+    def _draining(self) -> bool:
+        worker = self._worker
+        stopped = worker is not None and worker.state is not WorkerState.WORKING
+        return stopped or self._stopping.is_set()

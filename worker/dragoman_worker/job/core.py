@@ -1,0 +1,166 @@
+"""The worker and its collaborators, joined to the ports that reach the outside."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+from dragoman_worker.flow.admission import Admission, most_planned_tokens
+from dragoman_worker.flow.intake import Intake
+from dragoman_worker.flow.permits import Permits
+from dragoman_worker.flow.planned_tokens import PlannedTokens
+from dragoman_worker.flow.slices import Slices
+from dragoman_worker.job.executor import Executor
+from dragoman_worker.job.in_flight import JobsInFlight
+from dragoman_worker.job.opening import journaled
+from dragoman_worker.job.outages import Outages
+from dragoman_worker.job.planner import Planner
+from dragoman_worker.job.reporter import Identity, Reporter
+from dragoman_worker.job.retry import RetryPolicy
+from dragoman_worker.job.translator import Translator
+from dragoman_worker.job.worker import Worker
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Consumer, DeadLetters, Engine, EngineLimits, Results, Store
+from dragoman_worker.process.parent_link import ReplicaSlot
+from dragoman_worker.prompts.chooser import ProfileChooser
+from dragoman_worker.quality.language import LanguageDetector
+from dragoman_worker.settings import LimitsSettings, WorkerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Connections of one replica to the outside. `engine` is started: its limits are known."""
+
+    engine: Engine
+    consumer: Consumer
+    store: Store
+    dead_letters: DeadLetters
+    results: Results | None
+
+
+class Core:
+    """One replica without its adapters. The constructor does no I/O and starts no task."""
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        ports: Ports,
+        *,
+        choose_profile: ProfileChooser,
+        detector: LanguageDetector,
+        outages: Outages,
+        metrics: Metrics,
+        slot: ReplicaSlot | None = None,
+    ) -> None:
+        limits, engine = settings.limits, ports.engine
+        self.admission = Admission(limits, engine.limits)
+        weights = settings.kafka.topic_weights
+        self.permits = Permits(**asdict(self.admission.bounds), weights=weights)
+        self.in_flight = JobsInFlight()
+        self.slices = Slices()
+        self._settings = settings
+        self._ports = ports
+        self._outages = outages
+        self._metrics = metrics
+        self._planned = PlannedTokens(most_planned_tokens(limits, engine.limits))
+        planner = build_planner(
+            settings, engine, choose_profile, detector, budget_s=limits.plan_budget_s
+        )
+        self.worker = self._worker(self._executor(self._translator(planner), slot))
+
+    def _translator(self, planner: Planner) -> Translator:
+        return build_translator(
+            self._settings,
+            self._ports.engine,
+            planner,
+            permits=self.permits,
+            planned=self._planned,
+            slices=self.slices,
+            metrics=self._metrics,
+        )
+
+    def _executor(self, translator: Translator, slot: ReplicaSlot | None) -> Executor:
+        engine = self._ports.engine
+        return Executor(
+            store=self._ports.store,
+            translator=translator,
+            slices=self.slices,
+            planned=self._planned,
+            permits=self.permits,
+            in_flight=self.in_flight,
+            still_assigned=self._ports.consumer.still_assigned,
+            outages=self._outages,
+            reporter=Reporter(Identity(self._settings.worker_id, engine.info, engine.model)),
+            metrics=self._metrics,
+            openings=journaled(slot, poison_after=self._settings.retry.poison_after),
+        )
+
+    def _worker(self, executor: Executor) -> Worker:
+        settings, ports = self._settings, self._ports
+        return Worker(
+            consumer=ports.consumer,
+            executor=executor,
+            store=ports.store,
+            dead_letters=ports.dead_letters,
+            results=ports.results,
+            in_flight=self.in_flight,
+            permits=self.permits,
+            intake=Intake(
+                settings.kafka.topic_weights,
+                jobs=_max_in_flight_jobs(settings.limits, ports.engine.limits),
+                size=settings.limits.max_in_flight_bytes,
+            ),
+            outages=self._outages,
+            grace_s=settings.shutdown.grace_s,
+            metrics=self._metrics,
+        )
+
+
+def build_planner(
+    settings: WorkerSettings,
+    engine: Engine,
+    choose_profile: ProfileChooser,
+    detector: LanguageDetector,
+    *,
+    budget_s: float = math.inf,
+) -> Planner:
+    """Return a planner for the engine; `budget_s` bounds the planning of one job."""
+    return Planner(
+        engine=engine,
+        choose_profile=choose_profile,
+        max_tokens=settings.limits.max_tokens,
+        exact_lengths=settings.engine.exact_lengths,
+        detector=detector,
+        budget_s=budget_s,
+    )
+
+
+def build_translator(
+    settings: WorkerSettings,
+    engine: Engine,
+    planner: Planner,
+    *,
+    permits: Permits,
+    planned: PlannedTokens,
+    slices: Slices,
+    metrics: Metrics,
+) -> Translator:
+    """Return a translator with the retries and the time limit that the settings give."""
+    retry = settings.retry
+    return Translator(
+        planner=planner,
+        engine=engine,
+        permits=permits,
+        planned=planned,
+        slices=slices,
+        retry=RetryPolicy(attempts=retry.attempts, initial_s=retry.initial_s, max_s=retry.max_s),
+        attempt_timeout_s=retry.attempt_timeout_s,
+        metrics=metrics,
+    )
+
+
+def _max_in_flight_jobs(limits: LimitsSettings, engine: EngineLimits) -> int:
+    """Return enough that the engine never waits for Kafka while the next deliveries decode."""
+    return limits.max_in_flight_jobs or max(
+        64, round(3 * limits.engine_oversubscription * engine.max_num_seqs)
+    )
