@@ -34,7 +34,7 @@ WAITS, CLOSED = "unit/worker/job/test_worker_waits.py", "unit/worker/job/test_en
 QUARANTINE, SETTLING = "unit/worker/flow/test_quarantine.py", "unit/worker/job/test_settling.py"
 DURABILITY = "contract/test_durability.py"
 OPENING, JOURNAL = "unit/worker/job/test_opening.py", "unit/worker/process/test_journal.py"
-KEEPER, REPAIR = "unit/worker/process/test_restarts.py", "unit/worker/kafka/test_repair.py"
+RESTARTS, REPAIR = "unit/worker/process/test_restarts.py", "unit/worker/kafka/test_repair.py"
 PLANNED = "unit/worker/flow/test_planned_tokens.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
 SUPERVISOR, WATCHDOG = (
@@ -532,12 +532,12 @@ MUTANTS = (
     Mutant(
         "two engines start at once",
         f"{CORE}/process/restarts.py",
-        "        async with self._shared.turn:\n",
+        "        async with self._shared.start_lock:\n",
         "        async with asyncio.Lock():\n",
         SUPERVISOR,
     ),
     Mutant(
-        "what a dead replica leaves behind is left",
+        "orphans of a dead replica are not killed",
         f"{CORE}/process/children.py",
         "                    os.kill(pid, signal.SIGKILL)\n",
         "                    os.kill(pid, 0)\n",
@@ -546,14 +546,14 @@ MUTANTS = (
     Mutant(
         "the group membership of a dead replica is left to the session timeout",
         f"{CORE}/process/children.py",
-        "            self._memberships.end(self._membership)\n",
+        "            self._leave_group.request(self._membership)\n",
         "            pass\n",
         SUPERVISOR,
     ),
     Mutant(
         "the standby process is killed as an orphan",
         f"{CORE}/process/children.py",
-        " - {self._memberships.pid}",
+        " - {self._leave_group.pid}",
         "",
         SUPERVISOR,
     ),
@@ -586,24 +586,23 @@ MUTANTS = (
         SUPERVISOR,
     ),
     Mutant(
-        "a stuck replica is left alone",
+        "a stuck replica is not killed",
         f"{CORE}/process/restarts.py",
         "reason=reason)\n        replica.kill()\n",
         "reason=reason)\n",
         SUPERVISOR,
     ),
     Mutant(
-        "a group that was stopped counts as stuck",
+        "a process group that was stopped counts as stuck",
         f"{CORE}/process/restarts.py",
-        "min(now - seen_at, every_s + ASK_S), now",
-        "now - seen_at, now",
+        "min(now - probed_at, every_s + ASK_S), now",
+        "now - probed_at, now",
         "unit/worker/process/test_restarts.py",
     ),
     Mutant(
-        "a replica killed in a drain is started again",
+        "a replica killed in a drain is restarted",
         f"{CORE}/process/restarts.py",
-        "        if self._shared.stopping.is_set():\n"
-        "            return self._end_of_drain(replica)\n",
+        "        if self._shared.stopping.is_set():\n            return self._drained(replica)\n",
         "",
         SUPERVISOR,
     ),
@@ -659,7 +658,7 @@ MUTANTS = (
     Mutant(
         "a replica that answers 503 is killed as one that does not",
         f"{CORE}/process/restarts.py",
-        "UNWELL_S if answer.status else self._stuck_after_s",
+        "FAILING_S if answer.status else self._stuck_after_s",
         "self._stuck_after_s",
         "unit/worker/process/test_restarts.py",
     ),
@@ -671,7 +670,7 @@ MUTANTS = (
         "unit/worker/process/test_backoff.py",
     ),
     Mutant(
-        "a slot counts before it is whole",
+        "a slot counts before it is complete",
         f"{CORE}/process/journal.py",
         "        memory[at] = 0\n        head",
         "        memory[at] = 1\n        head",
@@ -980,8 +979,8 @@ MUTANTS = (
     Mutant(
         "a damaged slot hides all others",
         f"{CORE}/process/journal.py",
-        "        with suppress(ValueError):  # no stage",
-        "        with suppress(KeyError):  # no stage",
+        "        with suppress(ValueError):  # no valid stage",
+        "        with suppress(KeyError):  # no valid stage",
         JOURNAL,
     ),
     Mutant(
@@ -996,10 +995,10 @@ MUTANTS = (
         f"{CORE}/process/restarts.py",
         "        return replica.settled.is_set() or time",
         "        return replica.ready.is_set() or time",
-        KEEPER,
+        RESTARTS,
     ),
     Mutant(
-        "to be ready shortens the wait",
+        "readiness shortens the wait",
         f"{CORE}/process/backoff.py",
         "        self.failures = 0\n\n    def recovered",
         "        self.failures = self.setbacks = 0\n\n    def recovered",
@@ -1008,16 +1007,16 @@ MUTANTS = (
     Mutant(
         "a replica that answers 503 is killed like a silent one",
         f"{CORE}/process/restarts.py",
-        "UNWELL_S if answer.status else self._stuck_after_s",
+        "FAILING_S if answer.status else self._stuck_after_s",
         "self._stuck_after_s",
-        KEEPER,
+        RESTARTS,
     ),
     Mutant(
-        "a start that hangs is waited for without end",
+        "a start that hangs is never killed",
         f"{CORE}/process/restarts.py",
         "            if waited_s >= self._start_within_s:\n",
         "            if waited_s < 0:\n",
-        f"{KEEPER} {SUPERVISOR}",
+        f"{RESTARTS} {SUPERVISOR}",
     ),
     # --- batches, and ends that others wrote ------------------------------------------------------
     Mutant(
@@ -1101,7 +1100,7 @@ MUTANTS = (
     Mutant(
         "the membership of a dead replica stays",
         f"{CORE}/process/children.py",
-        "            self._memberships.end(self._membership)\n",
+        "            self._leave_group.request(self._membership)\n",
         "            pass\n",
         SUPERVISOR,
     ),

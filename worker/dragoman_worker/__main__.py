@@ -37,17 +37,19 @@ app = typer.Typer(
 def run(config: Config = None, set_: Set = None) -> None:
     """Work until SIGTERM or Ctrl-C; a second one stops at once."""
     from dragoman_worker.engines.sizing import share_out, this_machine
-    from dragoman_worker.process.launcher import End, NoFolder, leave, supervise
-    from dragoman_worker.process.signals import signals_held
+    from dragoman_worker.process.exits import Exit, exit_now
+    from dragoman_worker.process.launcher import supervise
+    from dragoman_worker.process.runtime_dir import NoRuntimeDirectory
+    from dragoman_worker.process.signals import stop_signals_blocked
 
     # A signal now would end us with no regard to the replica that is about to start.
-    with signals_held():
+    with stop_signals_blocked():
         settings = _settings(config, set_)
         try:
             share = share_out(settings.engine, this_machine)
             reason = share.reason if settings.engine.replicas == "auto" else ""
             counted = _with_replicas(settings, share.count)
-            end = supervise(
+            result = supervise(
                 counted,
                 _command(counted, share, config, set_),
                 end_memberships=_own_command(
@@ -56,12 +58,12 @@ def run(config: Config = None, set_: Set = None) -> None:
                 why=reason,
             )
         except SettingsError as error:
-            end = End(2, str(error))
-        except NoFolder as error:
-            end = End(1, str(error))
-        if end.status:
-            report_end(settings, end.status, end.message)
-        leave(end.status)
+            result = Exit(2, str(error))
+        except NoRuntimeDirectory as error:
+            result = Exit(1, str(error))
+        if result.status:
+            report_end(settings, result.status, result.message)
+        exit_now(result.status)
 
 
 def _with_replicas(settings: Any, count: int) -> Any:

@@ -17,8 +17,9 @@ from typing import NoReturn
 
 from dragoman_connections.settings import SettingsError, load_settings
 from dragoman_worker.process.backoff import Backoff
-from dragoman_worker.process.launcher import leave, supervise
-from dragoman_worker.process.signals import signals_held
+from dragoman_worker.process.exits import exit_now
+from dragoman_worker.process.launcher import supervise
+from dragoman_worker.process.signals import stop_signals_blocked
 from dragoman_worker.settings import WorkerSettings
 from support.processes import scripted_replica, scripted_standby
 
@@ -32,15 +33,15 @@ def main(folder: str, options: str) -> NoReturn:
         script = str(scripted_replica.__file__)
         return [sys.executable, script, str(number), str(socket), str(parent_link), folder]
 
-    with signals_held():
+    with stop_signals_blocked():
         standby = [sys.executable, str(scripted_standby.__file__), folder]
         backoff = partial(Backoff, initial_s=0.05, max_s=1.0)
         try:
-            end = supervise(settings, command, backoff, end_memberships=standby)
+            result = supervise(settings, command, backoff, end_memberships=standby)
         except SettingsError as error:
             sys.exit(f"{error}")
-        sys.stdout.write(f"{end.status}: {end.message}\n")
-        leave(end.status)
+        sys.stdout.write(f"{result.status}: {result.message}\n")
+        exit_now(result.status)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pydantic_core import PydanticUndefined
 
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_worker.metrics import Metrics, TimesFamily
-from dragoman_worker.process.metrics import ReplicaMetrics
+from dragoman_worker.process.supervisor import ReplicaMetrics
 from dragoman_worker.settings import WorkerSettings
 
 _ROOT = Path(__file__).parents[3]

@@ -18,7 +18,7 @@ from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.worker import Worker, WorkerState
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.process.exit_limits import ENDS_S
+from dragoman_worker.process.exits import EXITS_AFTER_S
 
 REMEDY_S: Final = 60.0
 FAILS_S: Final = 120.0
@@ -52,13 +52,13 @@ def liveness_checks(
         return in_flight.left if ending and not outages.any else None
 
     return [
-        LivenessCheck("poll loop", polls, FAILS_S / 2, ENDS_S),
-        LivenessCheck("consumer", lambda: consumer.broken, FAILS_S / 2, ENDS_S),
+        LivenessCheck("poll loop", polls, FAILS_S / 2, EXITS_AFTER_S),
+        LivenessCheck("consumer", lambda: consumer.broken, FAILS_S / 2, EXITS_AFTER_S),
         LivenessCheck(
             "deliveries",
             deliveries,
             FAILS_S,
-            ENDS_S,
+            EXITS_AFTER_S,
             lambda: consumer.rebuild("records are there and none is delivered"),
             REMEDY_S,
         ),
@@ -66,7 +66,7 @@ def liveness_checks(
             "commits",
             lambda: consumer.commits,
             FAILS_S,
-            ENDS_S,
+            EXITS_AFTER_S,
             lambda: consumer.rebuild("finished work is not committed"),
             REMEDY_S,
         ),
@@ -74,9 +74,9 @@ def liveness_checks(
             "items in the engine",
             oldest_item,
             attempt_timeout_s + FAILS_S,
-            attempt_timeout_s + ENDS_S,
+            attempt_timeout_s + EXITS_AFTER_S,
         ),
-        LivenessCheck("jobs being ended", jobs, FAILS_S, ENDS_S),
+        LivenessCheck("jobs being ended", jobs, FAILS_S, EXITS_AFTER_S),
     ]
 
 

@@ -18,7 +18,7 @@ from typing import Final
 from dragoman_worker.errors import Halt
 from dragoman_worker.log import logger, stacks
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.process.exit_limits import HALT_WITHIN_S
+from dragoman_worker.process.exits import HALT_WITHIN_S
 
 TICK_S: Final = 1.0
 LONGEST_TICK_S: Final = 2.0

@@ -1,1 +1,1 @@
-"""The supervisor and its child processes."""
+"""The supervisor, its child processes, and what a replica process needs of its parent."""

@@ -1,4 +1,4 @@
-"""How do replica processes start, and how is nothing left of them when they end?
+"""Replica processes: their start, their reports and signals, and the reaping of all children.
 
 Standard library only, so that the first replica starts before anything slow is imported.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from dragoman_worker.process.memberships import Memberships
+from dragoman_worker.process.leave_group import LeaveGroupProcess
 from dragoman_worker.process.parent_link import (
     ABORT_SIGNAL,
     FailureKind,
@@ -27,123 +27,126 @@ from dragoman_worker.process.parent_link import (
 )
 
 Command = Callable[[int, Path, int], Sequence[str]]
-"""The argv of a replica: from its number, the path of its HTTP socket, its tether's descriptor."""
+"""Argv of a replica from its number, the path of its HTTP socket and its link's descriptor."""
 
 ORPHAN_WITHIN_S: Final = 10.0
-"""A killed process is gone in milliseconds, unless the kernel holds it: then this is said."""
+"""Seconds until a killed process is reported as left: normally it is gone in milliseconds."""
 
 
 class Replica:
-    """One replica process from its start to its end."""
+    """One replica process from its start to its exit."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], line: socket.socket, memberships: Memberships
+        self,
+        process: subprocess.Popen[bytes],
+        link: socket.socket,
+        leave_group: LeaveGroupProcess,
     ) -> None:
         self._process = process
-        self._line = line
-        self._heard = b""
-        self._memberships = memberships
+        self._link = link
+        self._received = b""
+        self._leave_group = leave_group
         self._membership: GroupMember | None = None
         self._listening: asyncio.AbstractEventLoop | None = None
         self.pid = process.pid
         self.started_at = time.monotonic()
         self.ready = asyncio.Event()
         self.settled = asyncio.Event()
-        """It has brought a job to its end."""
-        self.ended = asyncio.Event()
+        """Set once the replica has settled a job."""
+        self.exited = asyncio.Event()
         self.status: int | None = None
-        """How it ended: its exit status, or the number of the signal, negative."""
+        """Exit status, or the negative number of the signal; None while it runs."""
         self.failure: tuple[FailureKind, str] | None = None
-        """Why it ended, in its own words."""
+        """Kind and message of the failure that the replica reported."""
         self.on_opened: Callable[[str], None] = lambda _: None
-        """Called with each record that had been opened in a crash and now opened well."""
+        """Called with each record that was being opened in a crash and has now been opened."""
 
     @property
-    def how_it_ended(self) -> str:
-        """One clause for a person."""
+    def exit_reason(self) -> str:
+        """Why the replica exited, in one clause for log and terminal."""
         if self.failure:
             return self.failure[1]
         status = self.status or 0
-        return f"ended with status {status}" if status >= 0 else f"was killed by signal {-status}"
+        return f"exited with status {status}" if status >= 0 else f"was killed by signal {-status}"
 
     def listen(self) -> None:
-        """Hear what it says as soon as it says it."""
+        """Process the replica's reports as they arrive."""
         if self.status is None:
             self._listening = asyncio.get_running_loop()
-            self._listening.add_reader(self._line, self._hear)
+            self._listening.add_reader(self._link, self._receive)
 
     def send(self, number: signal.Signals) -> None:
-        """Signal the process itself, if it has not ended."""
+        """Send a signal to the process itself unless it has exited."""
         if self.status is None:
             self._process.send_signal(number)
 
     def stop(self) -> None:
-        """Let it drain."""
+        """Let the replica drain."""
         self.send(signal.SIGTERM)
 
     def abort(self) -> None:
-        """Let it give back what it has and end."""
+        """Let the replica release its claims and exit."""
         self.send(ABORT_SIGNAL)
 
     def kill(self) -> None:
-        """End it without its doing."""
+        """Kill the process."""
         self.send(signal.SIGKILL)
 
-    def end(self, status: int) -> None:
-        """It was reaped with `status`."""
-        self._hear()
-        self._hush()
-        self._line.close()
+    def reaped(self, status: int) -> None:
+        """Read the last reports and record the exit `status`; the process has been reaped."""
+        self._receive()
+        self._stop_listening()
+        self._link.close()
         self._process.returncode = self.status = status  # reaped here, not by subprocess
         if status and self._membership is not None:  # with status 0 it has left its group
-            self._memberships.end(self._membership)
-        self.ended.set()
+            self._leave_group.request(self._membership)
+        self.exited.set()
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         with suppress(BlockingIOError, ConnectionResetError):
-            while said := self._line.recv(65_536):
-                self._heard += said
-            self._hush()  # closed at its side: would be readable for ever
-        *lines, self._heard = self._heard.split(b"\n")
+            while data := self._link.recv(65_536):
+                self._received += data
+            self._stop_listening()  # closed by the replica: it would stay readable for ever
+        *lines, self._received = self._received.split(b"\n")
         for line in lines:
-            self._heed(json.loads(line))
+            self._handle(json.loads(line))
 
-    def _heed(self, said: dict[str, Any]) -> None:
-        match said["event"]:
+    def _handle(self, report: dict[str, Any]) -> None:
+        match report["event"]:
             case "ready":
                 self.ready.set()
             case "joined":
-                self._membership = GroupMember(said["group"], said["member"])
-                self._memberships.prepare()
+                self._membership = GroupMember(report["group"], report["member"])
+                self._leave_group.prepare()
             case "settled":
                 self.settled.set()
             case "opened":
-                self.on_opened(said["record"])
+                self.on_opened(report["record"])
             case _:
-                self.failure = (said["kind"], said["message"])
+                self.failure = (report["kind"], report["message"])
 
-    def _hush(self) -> None:
+    def _stop_listening(self) -> None:
         if self._listening is not None:
-            self._listening.remove_reader(self._line)
+            self._listening.remove_reader(self._link)
             self._listening = None
 
 
 class ChildProcesses:
-    """Starts replicas, reaps them and all that they leave behind. Owns this process's children."""
+    """Starts and reaps replicas, and kills their orphans. Owns this process's children."""
 
     def __init__(self, command: Command, folder: Path, end_memberships: Sequence[str] = ()) -> None:
-        """`end_memberships`: the argv of the process that does so for dead replicas."""
+        """Keep sockets in `folder`; `end_memberships` is the argv of the standby process."""
         self._command = command
-        self._memberships = Memberships(end_memberships)
+        self._leave_group = LeaveGroupProcess(end_memberships)
         self._folder = folder
         self._living: dict[int, Replica] = {}
         self._of_number: dict[int, Replica] = {}
-        self._not_ours: frozenset[int] = frozenset()
+        self._inherited: frozenset[int] = frozenset()
         self._reaped = asyncio.Event()
 
     def __enter__(self) -> Self:
         adopt_orphans()
-        self._not_ours = frozenset(_children())  # of a shell that became us by exec
+        self._inherited = frozenset(_children())  # of a shell that became this process by exec
         return self
 
     def __exit__(
@@ -155,41 +158,41 @@ class ChildProcesses:
         for replica in list(self._living.values()):
             replica.kill()
             with suppress(ChildProcessError):
-                replica.end(os.waitstatus_to_exitcode(os.waitpid(replica.pid, 0)[1]))
-        self._memberships.close()  # last: the end of a replica may have started it
+                replica.reaped(os.waitstatus_to_exitcode(os.waitpid(replica.pid, 0)[1]))
+        self._leave_group.close()  # last: the exit of a replica may have started it
 
     def socket(self, number: int) -> Path:
-        """Where replica `number` serves its pages."""
+        """Return the path of the Unix socket of replica `number`'s HTTP pages."""
         return self._folder / f"{number}.sock"
 
     def replica(self, number: int) -> Replica | None:
-        """The running process of replica `number`, if there is one."""
+        """Return the running process of replica `number`, or None."""
         replica = self.latest(number)
         return replica if replica is not None and replica.status is None else None
 
     def latest(self, number: int) -> Replica | None:
-        """The last start of replica `number`; it may have ended."""
+        """Return the last started process of replica `number`, which may have exited."""
         return self._of_number.get(number)
 
     def start(self, number: int) -> Replica:
-        """Start replica `number` in our process group and session."""
+        """Start replica `number` in this process group and session."""
         with ExitStack() as opened:
-            ours, theirs = socket.socketpair()
-            opened.enter_context(theirs)
-            ours.setblocking(False)
+            link, replica_end = socket.socketpair()
+            opened.enter_context(replica_end)
+            link.setblocking(False)
             opened.enter_context(_sigint_blocked())
             process = subprocess.Popen(  # noqa: S603  our own command
-                self._command(number, self.socket(number), theirs.fileno()),
+                self._command(number, self.socket(number), replica_end.fileno()),
                 stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[replica_end.fileno()],
             )
-        replica = Replica(process, ours, self._memberships)
+        replica = Replica(process, link, self._leave_group)
         self._living[process.pid] = self._of_number[number] = replica
         return replica
 
     @contextmanager
     def reaping(self) -> Iterator[None]:
-        """While inside, children are reaped as they end. Needs asyncio's own event loop."""
+        """Reap children as they exit, inside the context. Needs asyncio's own event loop."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGCHLD, self.reap)
         try:
@@ -199,24 +202,24 @@ class ChildProcesses:
             loop.remove_signal_handler(signal.SIGCHLD)
 
     def reap(self) -> None:
-        """Wait for every child that has ended, known or adopted."""
+        """Reap every child that has exited, started or adopted."""
         with suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     break
                 exit_code = os.waitstatus_to_exitcode(status)
-                self._memberships.reaped(pid, exit_code)
+                self._leave_group.reaped(pid, exit_code)
                 if replica := self._living.pop(pid, None):
-                    replica.end(exit_code)
+                    replica.reaped(exit_code)
         self._reaped.set()
 
-    async def end_orphans(self, report: Callable[[str, list[str]], None]) -> None:
-        """Kill what dead replicas left behind, and return when it is gone.
+    async def kill_orphans(self, report: Callable[[str, list[str]], None]) -> None:
+        """Kill the processes that dead replicas left behind, and return when they are gone.
 
-        An orphan of a replica that lives goes too: its parent died, so nobody waits for it.
-        `report` is told "killed" with the names of the processes, and "left" with the names of
-        those that the kernel does not let go, which goes on until it does.
+        An orphan of a living replica is killed too: its parent died, so no process waits for it.
+        Calls `report` with "killed" and the names of the processes, and repeatedly with "left" and
+        the names of those that the kernel does not release.
         """
         killed: set[int] = set()
         while orphans := self._orphans():
@@ -235,12 +238,12 @@ class ChildProcesses:
 
     def _orphans(self) -> set[int]:
         self.reap()
-        return _children() - set(self._living) - {self._memberships.pid} - self._not_ours
+        return _children() - set(self._living) - {self._leave_group.pid} - self._inherited
 
 
 @contextmanager
 def _sigint_blocked() -> Iterator[None]:
-    """A replica inherits it and unblocks when it has learned to ignore Ctrl-C; we lose none."""
+    """Block SIGINT: a replica inherits this until it ignores Ctrl-C, and no SIGINT is lost here."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -249,14 +252,14 @@ def _sigint_blocked() -> Iterator[None]:
 
 
 def _children() -> set[int]:
-    """Our direct children, by /proc; none where there is no /proc, and no orphan comes to us."""
-    processes = (place.name for place in Path("/proc").glob("[0-9]*"))
+    """Return the direct children by /proc; none without /proc, where no orphan is adopted."""
+    processes = (path.name for path in Path("/proc").glob("[0-9]*"))
     return {int(name) for name in processes if _parent(name) == os.getpid()}
 
 
 def _parent(pid: str) -> int | None:
     with suppress(OSError, IndexError, ValueError):
-        # The name, in parentheses, may itself contain anything.
+        # The name, in parentheses, may contain any character.
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return int(fields[1])
     return None

@@ -1,6 +1,6 @@
-"""Crashes counted at each record that was being opened, shared by all replicas of one `run`.
+"""Crashes per record that was being opened, counted for all replicas of one `run`.
 
-Standard library only, as all that comes before the first replica.
+Standard library only, like everything that is imported before the first replica starts.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _UNREADABLE: Final = (OSError, ValueError)
 
 
 class Crashes:
-    """Counts what the journals of dead replicas name, and publishes the counts to the living.
+    """Counts the records in the journals of dead replicas, and publishes the counts to the others.
 
-    Never a reason not to start: without its files a record that kills is not found, that is all.
+    It never prevents a start. Without its files, a record that kills replicas is not detected.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,8 +35,8 @@ class Crashes:
         """Whether replicas can see the counts."""
         return self._table is not None
 
-    def replica_ended(self, number: int, report: Report) -> None:
-        """Count one crash for each record that replica `number` was opening; it has ended."""
+    def replica_exited(self, number: int, report: Report) -> None:
+        """Count one crash for each record that replica `number` was opening when it exited."""
         file = journal_file(self._folder, number)
         with suppress(*_UNREADABLE):
             opened = {entry.name: entry for entry in Slots.open(file).entries()}
@@ -47,12 +47,12 @@ class Crashes:
                 self._publish()
 
     def forget(self, name: str) -> None:
-        """The record opened well: the crash was not its doing."""
+        """Drop the count of a record that has been opened: it was not the cause of the crash."""
         if self._counted.pop(name, None) is not None:
             self._publish()
 
     def _count(self, entry: Entry) -> Entry:
-        before = self._counted.pop(entry.name, None)  # to the end: the last one counted
+        before = self._counted.pop(entry.name, None)  # moves to the end: counted last
         crashes = 1 + (before.crashes if before else 0)
         counted = self._counted[entry.name] = entry._replace(crashes=crashes)
         while len(self._counted) > TABLE_SLOTS:  # the oldest of those with the fewest

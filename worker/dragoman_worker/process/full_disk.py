@@ -1,4 +1,4 @@
-"""Names a full disk as one: which place has no room, what it is for, and what to do."""
+"""Error message for a full disk: which directory is full, its purpose, and what to do."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from pathlib import Path
 from typing import Final
 
 NO_SPACE: Final = "No space left on device"
-_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FULL_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _LEAST_FREE: Final = 1024 * 1024
+"""Bytes of free space below which a directory counts as full."""
 
 
 def full_disk(error: BaseException) -> str | None:
-    """What to say if `error` or a cause of it is a disk without room; None if it is none."""
+    """Return the message if `error` or one of its causes is a full disk, else None."""
     for cause in _causes(error):
-        if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
-            return told(cause.filename if isinstance(cause.filename, str) else None)
+        if isinstance(cause, OSError) and cause.errno in _FULL_ERRNOS:
+            return full_disk_message(cause.filename if isinstance(cause.filename, str) else None)
     return None
 
 
-def told(file: str | None = None) -> str:
-    """One sentence about the disk that is full: that of `file`, or what looks full here."""
+def full_disk_message(file: str | None = None) -> str:
+    """Return one sentence that names `file`, or without it the directories that look full."""
     if file is not None:
         return f"the disk is full at {file} ({_role(Path(file))}): {_ADVICE}"
     full = [f"{place} ({role})" for place, role in _places() if _free(place) < _LEAST_FREE]
-    return f"the disk is full at {' and '.join(full) or 'a place that is not named'}: {_ADVICE}"
+    return f"the disk is full at {' and '.join(full) or 'an unknown directory'}: {_ADVICE}"
 
 
-_ADVICE: Final = "free some space there or give another place, then start again"
+_ADVICE: Final = "free some space there or use another directory, then start again"
 
 
 def _places() -> Iterator[tuple[Path, str]]:
-    """Where a start writes, and the variable that moves it elsewhere."""
+    """Yield the directories that a start writes to, with the variable that moves each."""
     named = os.environ.get
     cache = Path(named("XDG_CACHE_HOME") or _home() / ".cache")
     yield Path(named("TMPDIR") or _temporary()), "temporary files, TMPDIR"
@@ -44,7 +45,7 @@ def _places() -> Iterator[tuple[Path, str]]:
 
 
 def _home() -> Path:
-    """The home directory; a user that no one has listed has none."""
+    """Return the home directory, or `/` for a user without an entry in the user database."""
     try:
         return Path.home()
     except RuntimeError:
@@ -52,7 +53,7 @@ def _home() -> Path:
 
 
 def _temporary() -> str:
-    """The temporary directory; where no candidate can be written to, Python names none."""
+    """Return the temporary directory; Python raises OSError if no candidate is writable."""
     try:
         return tempfile.gettempdir()
     except OSError:
@@ -61,7 +62,7 @@ def _temporary() -> str:
 
 def _role(file: Path) -> str:
     roles = (role for place, role in _places() if file.is_relative_to(place))
-    return next(roles, "no place of ours")
+    return next(roles, "not a directory of the worker's")
 
 
 def _free(place: Path) -> float:

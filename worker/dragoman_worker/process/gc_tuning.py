@@ -1,8 +1,8 @@
-"""How often does Python look for garbage? Seldom: a job's objects are freed when it ends.
+"""Garbage collection thresholds for a worker with thousands of jobs in flight.
 
-Reference counts free them; the collector is needed for cycles alone, which jobs do not make and
-failures do. With its defaults it would go through what thousands of jobs in hand hold again and
-again, and through the whole program at every tenth time.
+Reference counts free the objects of a job when it is finished. The collector is only needed for
+cycles, which jobs do not make and failures do. With its default thresholds it would scan the
+objects of all jobs in flight over and over, and the whole program every tenth time.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from typing import Final
 
 YOUNG: Final = 50_000
-"""Containers made and not freed before the collector looks: some 10 MB of garbage at most."""
+"""Containers allocated and not freed before a collection: at most some 10 MB of garbage."""
 
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Inside, what lives now is taken for eternal, and younger objects are looked at seldom."""
+    """Freeze the objects that exist now, and collect younger ones seldom, inside the context."""
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""HTTP pages: /startupz, /livez, /readyz, and /metrics with vLLM's own in it."""
+"""HTTP server and pages: /startupz, /livez, /readyz, and /metrics including vLLM's metrics."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dragoman_worker.settings import HttpSettings
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Checks = Callable[[], Mapping[str, bool]]
-"""Named conditions; a page answers 200 if all hold and 503 with the names of those that do not."""
+"""Named conditions: a page answers 200 if all hold, else 503 with the names of the others."""
 
 _LAST_PAGES_S: Final = 0.2
-"""How long the end waits for pages that are being told: a second signal allows no more."""
+"""Grace period for in-flight responses at shutdown: a second signal allows no more."""
 
 
 class HttpServer:
-    """One port, or one socket in the file system. Answers long before the engine is warm."""
+    """Server on one port or one Unix socket; it answers long before the engine is warm."""
 
     def __init__(self, place: HttpSettings | Path, pages: Mapping[str, Handler]) -> None:
         self._place = place
@@ -33,7 +33,7 @@ class HttpServer:
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_LAST_PAGES_S)
 
     async def start(self) -> int:
-        """Listen, and tell the port (0: a socket). Raises SettingsError if that cannot be done."""
+        """Listen and return the port, 0 for a Unix socket. Raises SettingsError if it cannot."""
         await self._runner.setup()
         if isinstance(self._place, Path):
             await web.UnixSite(self._runner, self._place).start()
@@ -44,7 +44,7 @@ class HttpServer:
         except OSError as error:
             raise SettingsError(
                 f"http.port: cannot listen on {host}:{port} ({error.strerror}); "
-                "give another port, or 0 for any free one"
+                "set another port, or 0 for any free one"
             ) from None
         address: tuple[str, int] = self._runner.addresses[0]
         return address[1]
@@ -55,14 +55,14 @@ class HttpServer:
 
 
 class ReplicaLabel(Collector):
-    """Every metric of the given registries, with a `replica` label, so that many fit one page."""
+    """All metrics of the given registries with a `replica` label, so that one page holds many."""
 
     def __init__(self, replica: str, registries: Iterable[CollectorRegistry]) -> None:
         self._replica = replica
         self._registries = tuple(registries)
 
     def collect(self) -> Iterable[Metric]:
-        """Ours whole; of the global registry what vLLM puts there."""
+        """Yield the metrics of all registries, but only vLLM's of the global one."""
         for registry in self._registries:
             for metric in registry.collect():
                 if registry is not REGISTRY or metric.name.startswith("vllm:"):
@@ -80,7 +80,7 @@ class ReplicaLabel(Collector):
 def replica_pages(
     replica: str, *, started: Checks, live: Checks, ready: Checks, metrics: CollectorRegistry
 ) -> dict[str, Handler]:
-    """What a replica tells; /metrics is our registry and vLLM's part of the global one."""
+    """Return the pages of a replica; /metrics has `metrics` and vLLM's part of the global one."""
     page = CollectorRegistry()
     page.register(ReplicaLabel(replica, (metrics, REGISTRY)))
     return {
@@ -91,8 +91,8 @@ def replica_pages(
     }
 
 
-def verdict(failing: Iterable[str]) -> web.Response:
-    """200 if nothing fails, else 503 with what does."""
+def checks_response(failing: Iterable[str]) -> web.Response:
+    """Return 200 if no check fails, else 503 with the names of the failing ones."""
     if names := ", ".join(failing):
         return web.Response(status=503, text=f"not yet: {names}\n")
     return web.Response(text="ok\n")
@@ -100,7 +100,7 @@ def verdict(failing: Iterable[str]) -> web.Response:
 
 def _checks_page(checks: Checks) -> Handler:
     async def handle(_: web.Request) -> web.StreamResponse:
-        return verdict(name for name, holds in checks().items() if not holds)
+        return checks_response(name for name, holds in checks().items() if not holds)
 
     return handle
 

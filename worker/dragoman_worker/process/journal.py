@@ -1,6 +1,6 @@
 """Memory-mapped journal of the records being opened, which survives the death of the process.
 
-Standard library only, as all that the supervisor imports before its first replica.
+Standard library only, like everything that is imported before the first replica starts.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 JOURNAL_SLOTS: Final = 64
-"""Records that may be being opened at once in one replica: 20 KiB of file."""
+"""Records that one replica may be opening at once; the file has 20 KiB."""
 TABLE_SLOTS: Final = 256
-"""Places whose crashes are remembered: 80 KiB of file."""
+"""Records whose crashes are counted; the file has 80 KiB."""
 
 _SLOT_BYTES: Final = 320
 _GENERATION: Final = struct.Struct("<Q")
@@ -28,16 +28,16 @@ _LONGEST: Final = _SLOT_BYTES - _NAME_AT
 
 
 class Stage(IntEnum):
-    """How far a record was opened."""
+    """How far the opening of a record had come."""
 
     READING = 1
-    """Its id was not known yet."""
+    """Its job id was not known yet."""
     PLANNING = 2
-    """Its id was known."""
+    """Its job id was known."""
 
 
 class Entry(NamedTuple):
-    """A record by its place and timestamp, the stage of its last opening, and its crashes."""
+    """A record's place and timestamp, the stage of its last opening, and its number of crashes."""
 
     name: str
     stage: Stage
@@ -45,20 +45,20 @@ class Entry(NamedTuple):
 
 
 def journal_file(folder: Path, number: int) -> Path:
-    """Where replica `number` keeps its journal."""
+    """Return the path of the journal of replica `number`."""
     return folder / f"{number}.journal"
 
 
 def table_file(folder: Path) -> Path:
-    """Where the supervisor publishes the crashes of all replicas."""
+    """Return the path of the file in which the supervisor publishes all crash counts."""
     return folder / "crashes"
 
 
 class Slots:
-    """Slots of a fixed size in shared memory; whatever the bytes are, they can be read.
+    """Slots of fixed size in shared memory, readable whatever bytes they hold.
 
-    A slot counts once its first byte is set, which is stored last and cleared first: a writer that
-    is killed between two stores leaves the slot empty or whole.
+    A slot counts once its first byte is set. That byte is stored last and cleared first: a writer
+    that is killed between two stores leaves the slot empty or complete.
     """
 
     def __init__(self, memory: MutableSequence[int] | mmap.mmap) -> None:
@@ -66,9 +66,9 @@ class Slots:
 
     @classmethod
     def create(cls, file: Path, count: int) -> Slots:
-        """An empty file of `count` slots. Raises OSError, also where the disk is full.
+        """Create an empty file of `count` slots. Raises OSError, also if the disk is full.
 
-        The space is taken now: a store into a mapped hole on a full disk would be a SIGBUS.
+        The space is allocated now: a store into a mapped hole on a full disk would be a SIGBUS.
         """
         size = _GENERATION.size + count * _SLOT_BYTES
         with file.open("w+b") as opened:
@@ -78,7 +78,7 @@ class Slots:
 
     @classmethod
     def open(cls, file: Path) -> Slots:
-        """An existing file, for reading. Raises OSError and ValueError (an empty file)."""
+        """Open an existing file for reading. Raises OSError, and ValueError if it is empty."""
         with file.open("rb") as opened:
             return cls(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
 
@@ -87,7 +87,7 @@ class Slots:
 
     @property
     def generation(self) -> int:
-        """Changes with every `replace`; odd while one is under way."""
+        """Number that changes with every `replace`; odd while one is running."""
         if len(self._memory) < _GENERATION.size:
             return 0
         found: int = _GENERATION.unpack_from(self._memory)[0]
@@ -95,7 +95,7 @@ class Slots:
 
     def put(self, slot: int, entry: Entry) -> None:
         """Fill a slot."""
-        memory, at, name = self._memory, self._at(slot), _spelled(entry.name)
+        memory, at, name = self._memory, self._at(slot), _encoded(entry.name)
         length = len(name)
         memory[at] = 0
         head = _HEAD.pack(length, entry.stage, min(entry.crashes, 255))
@@ -119,7 +119,7 @@ class Slots:
         _GENERATION.pack_into(self._memory, 0, generation + 1)
 
     def entries(self) -> list[Entry]:
-        """What the slots hold; damaged ones are skipped."""
+        """Return the entries of all slots; damaged slots are skipped."""
         found = (self._entry(self._at(slot)) for slot in range(len(self)))
         return [entry for entry in found if entry is not None]
 
@@ -127,7 +127,7 @@ class Slots:
         if self._memory[at] != 1:
             return None
         length, stage, crashes = _HEAD.unpack_from(self._memory, at + 1)
-        with suppress(ValueError):  # no stage, or no UTF-8
+        with suppress(ValueError):  # no valid stage, or no UTF-8
             name = bytes(self._memory[at + _NAME_AT : at + _NAME_AT + length]).decode()
             if 0 < length <= _LONGEST:
                 return Entry(name, Stage(stage), crashes)
@@ -137,8 +137,8 @@ class Slots:
         return _GENERATION.size + slot * _SLOT_BYTES
 
 
-def _spelled(name: str) -> bytes:
-    spelled = name.encode(errors="replace")
-    if len(spelled) <= _LONGEST:
-        return spelled
-    return hashlib.sha256(spelled).hexdigest().encode()
+def _encoded(name: str) -> bytes:
+    encoded = name.encode(errors="replace")
+    if len(encoded) <= _LONGEST:
+        return encoded
+    return hashlib.sha256(encoded).hexdigest().encode()

@@ -1,28 +1,23 @@
-"""How does `dragoman-worker run` outlive its replicas? A process without vLLM that holds them.
+"""Start of the supervisor: a process without vLLM that outlives its replicas.
 
-It starts `engine.replicas` processes one after another, starts them again when they end, kills
-what they leave behind, passes signals on, and serves the one HTTP port.
+The supervisor starts `engine.replicas` processes one after another and restarts them when they
+exit. It kills the processes that they leave behind, forwards signals, and serves the HTTP port.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.children import ChildProcesses, Command
 from dragoman_worker.process.crashes import Crashes
-from dragoman_worker.process.end import End
-from dragoman_worker.process.runtime_dir import NoFolder, runtime_directory
+from dragoman_worker.process.exits import Exit
+from dragoman_worker.process.runtime_dir import runtime_directory
 
 if TYPE_CHECKING:
     from dragoman_worker.settings import WorkerSettings
-
-__all__ = ["End", "NoFolder", "leave", "supervise"]
 
 
 def supervise(
@@ -32,19 +27,19 @@ def supervise(
     *,
     end_memberships: Sequence[str] = (),
     why: str = "",
-) -> End:
-    """Keep the replicas that `command` starts until a signal or until one cannot be kept.
+) -> Exit:
+    """Run the replicas that `command` starts until a signal, or until one cannot be kept running.
 
-    `settings.engine.replicas` is a number here; `why` tells the log what chose it.
-    `end_memberships` starts the process that ends the group memberships of dead replicas.
-    Raises SettingsError where the HTTP port cannot be had, and NoFolder.
+    `settings.engine.replicas` is a number here; `why` is its reason, for the log.
+    `end_memberships` is the argv of the process that ends the group memberships of dead replicas.
+    Raises SettingsError if the HTTP port is unavailable, and NoRuntimeDirectory.
     """
     with (
         runtime_directory() as folder,
         ChildProcesses(command, folder, end_memberships) as children,
     ):
         crashes = Crashes(folder)
-        # The first replica imports its engine while we import the rest of ourselves.
+        # The first replica imports its engine while this process imports the supervisor.
         children.start(0)
         from dragoman_worker import log  # noqa: PLC0415
         from dragoman_worker.process.supervisor import Supervisor  # noqa: PLC0415
@@ -55,18 +50,5 @@ def supervise(
             log.logger().warning("journal_unavailable", folder=str(folder))
         if why:
             log.logger().info("replicas_chosen", replicas=settings.engine.replicas, reason=why)
-        # Not uvloop: it keeps SIGCHLD, by which we know of every orphan, to itself.
+        # Not uvloop: it consumes SIGCHLD, by which the supervisor learns of every orphan.
         return asyncio.run(Supervisor(settings, children, backoff, crashes).run())
-
-
-def leave(status: int) -> NoReturn:
-    """End this process now, with all written that was printed.
-
-    To take an interpreter apart took 1.4 to 2.1 s on a busy machine (load 25 on 2 cores), of the
-    two that a second signal may take in all. Nothing waits for it: the replicas are gone, and so
-    is their folder.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # nobody reads any more; closed
-            stream.flush()
-    os._exit(status)

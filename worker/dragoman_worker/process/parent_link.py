@@ -1,8 +1,8 @@
-"""How does a replica talk to its supervisor, and die with it?
+"""Link from a replica to its supervisor: reports, and the replica's exit if the supervisor dies.
 
-Standard library only: a replica does this before anything else.
-The supervisor holds the other end of a pair of sockets. What the replica says goes through it, a
-JSON line each; that it breaks tells the replica that its supervisor is gone.
+Standard library only: a replica sets this up before anything else.
+The link is a pair of sockets. The replica sends one JSON line per report. The link breaks when the
+supervisor is gone.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 ABORT_SIGNAL: Final = signal.SIGUSR1
-"""From the supervisor: end now. SIGTERM only drains, however often it comes, so that one to the
-whole process group does what the one that the supervisor passes on does."""
+"""Sent by the supervisor: exit now, without draining.
+
+Repeated SIGTERMs only drain, so a signal to the process group and one forwarded by the supervisor
+act alike.
+"""
 
 FailureKind = Literal["settings", "unreachable", "failed"]
 
@@ -31,74 +34,74 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 class GroupMember(NamedTuple):
-    """A consumer's place in its consumer group, as the coordinator knows it."""
+    """A consumer's membership in its group: group id and member id."""
 
     group: str
     member: str
 
 
 class ParentLink:
-    """A replica's end of the line to its supervisor."""
+    """The replica's end of the link to its supervisor."""
 
-    def __init__(self, line: socket.socket) -> None:
-        self._line = line
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
 
     @classmethod
     def adopt(cls, descriptor: int) -> ParentLink:
-        """Take over the descriptor this process was started with; nothing else inherits it."""
+        """Use the descriptor that this process was started with; no child process inherits it."""
         os.set_inheritable(descriptor, False)
         return cls(socket.socket(fileno=descriptor))
 
     def hold(self) -> None:
-        """From now on, die at once when the supervisor does; Ctrl-C is for the supervisor alone.
+        """Die at once when the supervisor dies, and leave Ctrl-C to the supervisor, from now on.
 
-        SIGINT was blocked in us since before we began, so none has been acted on; SIGTERM was so
-        in the first of us, for its supervisor could not act on one yet.
+        The supervisor started this process with SIGINT blocked, so none has been lost. The first
+        replica also has SIGTERM blocked, because its supervisor could not forward one yet.
         """
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
         if not _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
-            threading.Thread(target=self._die_when_it_breaks, name="tether", daemon=True).start()
-        elif self._is_broken():  # the supervisor died before the kernel was asked
+            threading.Thread(target=self._die_when_closed, name="parent-link", daemon=True).start()
+        elif self._is_closed():  # the supervisor died before the kernel was asked
             os.kill(os.getpid(), signal.SIGKILL)
 
     def ready(self) -> None:
-        """Say that this replica takes jobs."""
-        self._say(event="ready")
+        """Report that this replica accepts jobs."""
+        self._report(event="ready")
 
     def joined(self, membership: GroupMember) -> None:
         """Report the latest group membership, which the supervisor ends if this process cannot."""
-        self._say(event="joined", **membership._asdict())
+        self._report(event="joined", **membership._asdict())
 
     def settled(self) -> None:
-        """Say that this replica has brought a job to its end."""
-        self._say(event="settled")
+        """Report that this replica has settled a job."""
+        self._report(event="settled")
 
     def opened(self, record: str) -> None:
-        """Say that a record which was being opened in a crash has been opened well."""
-        self._say(event="opened", record=record)
+        """Report that a record which was being opened in a crash has now been opened."""
+        self._report(event="opened", record=record)
 
     def failed(self, kind: FailureKind, message: str) -> None:
-        """Say why this replica is about to end."""
-        self._say(event="failed", kind=kind, message=message)
+        """Report why this replica is about to exit."""
+        self._report(event="failed", kind=kind, message=message)
 
-    def _say(self, **what: Any) -> None:
-        with suppress(OSError):  # nobody listens any more
-            self._line.sendall(json.dumps(what).encode() + b"\n")
+    def _report(self, **fields: Any) -> None:
+        with suppress(OSError):  # the supervisor is gone
+            self._connection.sendall(json.dumps(fields).encode() + b"\n")
 
-    def _is_broken(self) -> bool:
-        readable, _, _ = select.select([self._line], [], [], 0)
-        return bool(readable)  # the supervisor never writes: readable is at its end
+    def _is_closed(self) -> bool:
+        readable, _, _ = select.select([self._connection], [], [], 0)
+        return bool(readable)  # the supervisor never writes: readable means closed
 
-    def _die_when_it_breaks(self) -> None:
+    def _die_when_closed(self) -> None:
         with suppress(OSError):
-            self._line.recv(1)
+            self._connection.recv(1)
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSlot:
-    """A replica's place at its supervisor: its number, where its pages are asked for, its line."""
+    """A replica's number, the Unix socket of its HTTP pages, and its link to the supervisor."""
 
     number: int
     socket: Path
@@ -106,7 +109,7 @@ class ReplicaSlot:
 
 
 def adopt_orphans() -> bool:
-    """Become the parent of every descendant whose own parent dies; whether that can be (Linux)."""
+    """Become the parent of all orphaned descendants; return whether it worked (Linux only)."""
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 

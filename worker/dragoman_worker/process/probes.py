@@ -1,4 +1,4 @@
-"""What do replicas answer? Their pages, over their sockets, within a bound."""
+"""Requests for the HTTP pages of replicas over their Unix sockets, with a timeout."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from typing import Final
 import aiohttp
 
 ASK_S: Final = 1.5
-"""For a scrape, which may be long: with a replica that does not answer it ends within 2 s."""
+"""Timeout of a scrape: with a replica that does not answer, a scrape of all takes below 2 s."""
 PROBE_S: Final = 0.8
-"""For a probe: Kubernetes waits for one second unless it is told otherwise."""
+"""Timeout of a probe: Kubernetes waits for one second by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A page of a replica; status 0 if there was no answer."""
+    """HTTP status and text of a replica's page; status 0 if there was no answer."""
 
     status: int = 0
     text: str = ""
 
     @property
     def ok(self) -> bool:
+        """Whether the status is 200."""
         return self.status == 200
 
     @property
     def reason(self) -> str:
-        """Why it is not ok, in a few words."""
+        """The failing checks in a few words, or "no answer"."""
         return self.text.strip().removeprefix("not yet: ") if self.status else "no answer"
 
 
 async def ask(socket: Path, path: str, within_s: float = ASK_S) -> Answer:
-    """The page at `path` of the replica that listens at `socket`."""
+    """Request the page at `path` from the replica that listens on `socket`."""
     try:
         async with (
             asyncio.timeout(within_s),
@@ -49,7 +50,7 @@ async def ask(socket: Path, path: str, within_s: float = ASK_S) -> Answer:
 async def ask_all(
     sockets: Mapping[int, Path], path: str, *, within_s: float = ASK_S
 ) -> dict[int, Answer]:
-    """The same page of each, asked at once, by number."""
+    """Request the same page from all replicas at once; return the answers by number."""
     answers = await asyncio.gather(*(ask(place, path, within_s) for place in sockets.values()))
     return dict(zip(sockets, answers, strict=True))
 
@@ -57,20 +58,20 @@ async def ask_all(
 async def ask_for_one(
     sockets: Mapping[int, Path], path: str, *, within_s: float
 ) -> dict[int, Answer]:
-    """The first answer that is ok, by number, as soon as it is there; all of them if none is."""
+    """Return the first ok answer, by number, as soon as it arrives; all answers if none is ok."""
     answers: dict[int, Answer] = {}
 
-    async def asked(number: int, place: Path) -> int:
+    async def request(number: int, place: Path) -> int:
         answers[number] = await ask(place, path, within_s)
         return number
 
-    asking = [asyncio.create_task(asked(*each)) for each in sockets.items()]
+    requests = [asyncio.create_task(request(*each)) for each in sockets.items()]
     try:
-        for answered in asyncio.as_completed(asking):
+        for answered in asyncio.as_completed(requests):
             number = await answered
             if answers[number].ok:
                 return {number: answers[number]}
     finally:
-        for task in asking:
+        for task in requests:
             task.cancel()
     return dict(sorted(answers.items()))

@@ -1,4 +1,4 @@
-"""How is one replica kept? Started in its turn, watched, buried, and started again."""
+"""Lifecycle of one replica: start, liveness probes, cleanup after its exit, and restart."""
 
 from __future__ import annotations
 
@@ -12,35 +12,39 @@ from dragoman_worker.log import logger
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.children import ChildProcesses, Replica
 from dragoman_worker.process.crashes import Crashes
-from dragoman_worker.process.end import End
-from dragoman_worker.process.exit_limits import ENDS_S, HALT_WITHIN_S
+from dragoman_worker.process.exits import EXITS_AFTER_S, HALT_WITHIN_S, Exit
 from dragoman_worker.process.journal import Entry
 from dragoman_worker.process.probes import ASK_S, ask
 
-LOOK_EVERY_S: Final = 5.0
+PROBE_EVERY_S: Final = 5.0
 RECOVERED_S: Final = 60.0
-"""Ready for so long, a replica counts as recovered though it had no jobs to settle."""
-UNWELL_S: Final = ENDS_S + 2 * HALT_WITHIN_S
-"""A replica that answers ends itself after `ENDS_S`, gives its claims back and is gone within
-`HALT_WITHIN_S`. Killed before, it would leave claims behind, and its jobs would become suspects."""
-BURY_S: Final = 0.3
-"""A stopping supervisor waits no longer for orphans that it has killed."""
+"""Seconds of readiness after which a replica counts as recovered, even without a settled job."""
+FAILING_S: Final = EXITS_AFTER_S + 2 * HALT_WITHIN_S
+"""Seconds of failing liveness checks after which a replica that still answers is killed.
+
+Such a replica halts itself after `EXITS_AFTER_S`, releases its claims and exits within
+`HALT_WITHIN_S`. Killed earlier, it would leave claims behind, and its jobs would become suspects.
+"""
+ORPHANS_S: Final = 0.3
+"""Longest wait of a stopping supervisor for orphans that it has killed."""
 
 
 @dataclass(slots=True)
 class Shared:
-    """What the keepers of all replicas share."""
+    """State that the restarters of all replicas share."""
 
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held from the start of a replica until it is ready or gone: two engines that measure the
-    memory they may take must not do so at the same time."""
+    start_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held from the start of a replica until it is ready or gone.
+
+    Two engines must not measure the free GPU memory at the same time.
+    """
     any_was_ready: bool = False
     aborted: bool = False
 
 
 class ReplicaRestarter:
-    """Keeps replica `number` alive until the supervisor stops or there is no point."""
+    """Restarts replica `number` until the supervisor stops or a restart cannot help."""
 
     def __init__(
         self,
@@ -52,7 +56,7 @@ class ReplicaRestarter:
         crashes: Crashes,
         stuck_after_s: float,
         start_within_s: float,
-        started_again: Callable[[], None],
+        restarted: Callable[[], None],
     ) -> None:
         self.number = number
         self._children = children
@@ -61,35 +65,41 @@ class ReplicaRestarter:
         self._stuck_after_s = stuck_after_s
         self._start_within_s = start_within_s
         self._ready_at = 0.0
-        self._started_again = started_again
+        self._restarted = restarted
         self._starts = 0
         self._backoff = backoff
         self._log = logger().bind(replica=number)
 
-    async def keep(self) -> End:
-        """Until the supervisor stops, or this replica cannot be kept; never while it runs."""
+    async def run(self) -> Exit:
+        """Run the replica until the supervisor stops, or a restart cannot help.
+
+        Never returns while the replica runs.
+        """
         while not self._shared.stopping.is_set():
             replica = await self._start()
             if replica is None:
                 break
-            await self._until_ended(replica)
-            if end := await self._after(replica):
-                return end
-        return End(0)
+            await self._until_exited(replica)
+            if (result := await self._after_exit(replica)) is not None:
+                return result
+        return Exit(0)
 
     # --- start ------------------------------------------------------------------------------------
 
     async def _start(self) -> Replica | None:
-        """A replica that is ready or has ended, in which case nothing is left of it."""
-        async with self._shared.turn:
-            # Of the first replica the process is there before we are, and may have ended since.
+        """Return a replica that is ready, or one that has exited and left no orphans.
+
+        None if the supervisor is stopping.
+        """
+        async with self._shared.start_lock:
+            # The first replica was started before this object, and may have exited since.
             begun = None if self._starts else self._children.latest(self.number)
             if self._shared.stopping.is_set() and begun is None:
                 return None
             replica = self._begin(begun)
             await self._until_started(replica)
-            if replica.ended.is_set():
-                await self._bury()
+            if replica.exited.is_set():
+                await self._kill_orphans()
         if replica.ready.is_set():
             self._shared.any_was_ready = True
             self._ready_at = time.monotonic()
@@ -103,88 +113,88 @@ class ReplicaRestarter:
         replica.on_opened = self._crashes.forget
         replica.listen()
         if self._starts:
-            self._started_again()
+            self._restarted()
         self._starts += 1
         self._log.info("replica_started", pid=replica.pid)
         return replica
 
     async def _until_started(self, replica: Replica) -> None:
-        """Return when it is ready or has ended; one that hangs is killed.
+        """Return when the replica is ready or has exited; kill one that hangs.
 
-        Only time in which we ran ourselves counts.
+        Only time in which the supervisor itself ran counts.
         """
-        events = (replica.ready, replica.ended, self._shared.stopping)
+        events = (replica.ready, replica.exited, self._shared.stopping)
         waited_s = 0.0
         while not any(event.is_set() for event in events):
             if waited_s >= self._start_within_s:
-                await self._end_hanging_start(replica, waited_s)
+                await self._kill_hanging_start(replica, waited_s)
                 return
-            look_s, looked_at = min(LOOK_EVERY_S, self._start_within_s), time.monotonic()
-            await first_of(*events, within_s=look_s)
-            waited_s += min(time.monotonic() - looked_at, 2 * look_s)
+            probe_s, began = min(PROBE_EVERY_S, self._start_within_s), time.monotonic()
+            await first_of(*events, within_s=probe_s)
+            waited_s += min(time.monotonic() - began, 2 * probe_s)
 
-    async def _end_hanging_start(self, replica: Replica, waited_s: float) -> None:
+    async def _kill_hanging_start(self, replica: Replica, waited_s: float) -> None:
         answer = await ask(self._children.socket(self.number), "/startupz")
         why = f"not ready after {waited_s:.0f} s (supervisor.start_within_s): {answer.reason}"
         self._log.error("replica_start_hangs", seconds=round(waited_s), reason=answer.reason)
         replica.failure = ("failed", why)
         replica.kill()
-        await first_of(replica.ended, self._shared.stopping)
+        await first_of(replica.exited, self._shared.stopping)
 
     # --- watch ------------------------------------------------------------------------------------
 
-    async def _until_ended(self, replica: Replica) -> None:
-        if replica.ended.is_set():
+    async def _until_exited(self, replica: Replica) -> None:
+        if replica.exited.is_set():
             return
         watch = asyncio.create_task(self._watch(replica), name=f"watch-{self.number}")
         try:
-            await replica.ended.wait()
+            await replica.exited.wait()
         finally:
             watch.cancel()
 
     async def _watch(self, replica: Replica) -> None:
-        """Kill it when it has not answered for too long, or has not ended itself as it should.
+        """Kill the replica if it is silent for too long, or fails and does not exit by itself.
 
-        Only time in which we ran ourselves counts: a group that was stopped and goes on is not
-        stuck, though its clock has moved.
+        Only time in which the supervisor itself ran counts: a process group that was stopped and
+        continued is not stuck, although the clock has advanced.
         """
-        every_s = max(1.0, min(LOOK_EVERY_S, self._stuck_after_s / 6))
-        unwell_s, seen_at, reason = 0.0, time.monotonic(), ""
+        every_s = max(1.0, min(PROBE_EVERY_S, self._stuck_after_s / 6))
+        failing_s, probed_at, reason = 0.0, time.monotonic(), ""
         patience_s = self._stuck_after_s
-        while unwell_s < patience_s:
+        while failing_s < patience_s:
             await asyncio.sleep(every_s)
             answer = await ask(self._children.socket(self.number), "/livez")
             now = time.monotonic()
-            passed_s, seen_at = min(now - seen_at, every_s + ASK_S), now
-            # One that is loading a model may be deaf for as long as it takes.
-            unwell = replica.ready.is_set() and not answer.ok
-            if not unwell or answer.reason != reason:  # another reason: what was stuck goes on
-                unwell_s = 0.0
-            if unwell:
-                unwell_s += passed_s
-            reason, patience_s = answer.reason, UNWELL_S if answer.status else self._stuck_after_s
-        self._log.error("replica_stuck", seconds=round(unwell_s, 1), reason=reason)
+            passed_s, probed_at = min(now - probed_at, every_s + ASK_S), now
+            # A replica that loads its model need not answer; its start has a limit of its own.
+            failing = replica.ready.is_set() and not answer.ok
+            if not failing or answer.reason != reason:  # another reason: it is making progress
+                failing_s = 0.0
+            if failing:
+                failing_s += passed_s
+            reason, patience_s = answer.reason, FAILING_S if answer.status else self._stuck_after_s
+        self._log.error("replica_stuck", seconds=round(failing_s, 1), reason=reason)
         replica.kill()
 
-    # --- afterwards -------------------------------------------------------------------------------
+    # --- after an exit ----------------------------------------------------------------------------
 
-    async def _after(self, replica: Replica) -> End | None:
-        """Bury it, judge its end, and wait as long as that asks for."""
+    async def _after_exit(self, replica: Replica) -> Exit | None:
+        """Kill orphans, then return the exit of the whole run, or wait before the restart."""
         if not self._shared.stopping.is_set():
-            self._crashes.replica_ended(self.number, self._report_crash)
-        await self._bury()
+            self._crashes.replica_exited(self.number, self._report_crash)
+        await self._kill_orphans()
         if self._shared.stopping.is_set():
-            return self._end_of_drain(replica)
-        if end := self._end_of_all(replica):
-            return end
+            return self._drained(replica)
+        if (result := self._fatal(replica)) is not None:
+            return result
         if self._has_recovered(replica):
             self._backoff.recovered()
-        self._backoff.ended()
+        self._backoff.exited()
         delay_s = self._backoff.delay_s()
         self._log.error(
             "replica_failed",
             status=replica.status,
-            reason=replica.how_it_ended,
+            reason=replica.exit_reason,
             failed_starts=self._backoff.failures,
             restart_in_s=round(delay_s, 2),
         )
@@ -192,7 +202,10 @@ class ReplicaRestarter:
         return None
 
     def _has_recovered(self, replica: Replica) -> bool:
-        """To be ready is not enough: one that dies of its first record is ready each time."""
+        """Whether the replica worked before it exited.
+
+        Readiness is not enough: a replica that dies of its first record is ready each time.
+        """
         if not replica.ready.is_set():
             return False
         return replica.settled.is_set() or time.monotonic() - self._ready_at >= RECOVERED_S
@@ -205,49 +218,50 @@ class ReplicaRestarter:
             crashes=entry.crashes,
         )
 
-    def _end_of_all(self, replica: Replica) -> End | None:
+    def _fatal(self, replica: Replica) -> Exit | None:
+        """Return the exit of the whole run if a restart cannot help; count a failed start."""
         kind, _ = replica.failure or (None, "")
         if replica.status == 2:
-            return End(2, replica.how_it_ended)
+            return Exit(2, replica.exit_reason)
         if kind == "unreachable" and not self._shared.any_was_ready:
-            return End(1, replica.how_it_ended)
+            return Exit(1, replica.exit_reason)
         if not replica.ready.is_set():
             self._backoff.failed()
         if self._backoff.exhausted:
             count = self._backoff.failures
-            return End(
+            return Exit(
                 1,
                 f"replica {self.number} failed {count} starts in a row; the last: "
-                f"{replica.how_it_ended}",
+                f"{replica.exit_reason}",
             )
         return None
 
-    def _end_of_drain(self, replica: Replica) -> End:
-        well = replica.status == 0 or self._shared.aborted or not replica.ready.is_set()
-        if well:
-            return End(0)
-        return End(1, f"replica {self.number} did not drain: {replica.how_it_ended}")
+    def _drained(self, replica: Replica) -> Exit:
+        clean = replica.status == 0 or self._shared.aborted or not replica.ready.is_set()
+        if clean:
+            return Exit(0)
+        return Exit(1, f"replica {self.number} did not drain: {replica.exit_reason}")
 
-    async def _bury(self) -> None:
-        burying = self._children.end_orphans(self._report_orphans)
+    async def _kill_orphans(self) -> None:
+        killing = self._children.kill_orphans(self._report_orphans)
         if not self._shared.stopping.is_set():
-            await burying
+            await killing
             return
         try:
-            async with asyncio.timeout(BURY_S):
-                await burying
+            async with asyncio.timeout(ORPHANS_S):
+                await killing
         except TimeoutError:
             pass
 
-    def _report_orphans(self, what: str, processes: list[str]) -> None:
-        if what == "killed":
+    def _report_orphans(self, event: str, processes: list[str]) -> None:
+        if event == "killed":
             self._log.warning("orphans_killed", processes=processes)
         else:
             self._log.error("orphans_left", processes=processes)
 
 
 async def first_of(*events: asyncio.Event, within_s: float | None = None) -> None:
-    """Return when one of the events is set, or after `within_s`."""
+    """Return when one of the events is set, or after `within_s` seconds."""
     waits = [asyncio.ensure_future(event.wait()) for event in events]
     try:
         await asyncio.wait(waits, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)

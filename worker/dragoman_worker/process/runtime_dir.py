@@ -1,6 +1,6 @@
-"""Where do replicas serve their pages? In a folder of this run, which goes even if it was killed.
+"""Runtime directory of one `run`: sockets and journals of its replicas.
 
-Standard library only, as all that comes before the first replica.
+Standard library only, like everything that is imported before the first replica starts.
 """
 
 from __future__ import annotations
@@ -17,50 +17,50 @@ from typing import Final
 
 _PREFIX: Final = "dragoman-run-"
 _LONGEST: Final = 76
-"""Characters of its parent: a socket's path may have 107 in all on Linux, 103 on macOS."""
+"""Most characters of its parent: a socket's path has up to 107 on Linux, 103 on macOS."""
 _YOUNG_S: Final = 60.0
-"""A folder that is not locked may be one that is about to be."""
+"""Minimum age in seconds of a stale directory: a younger one may not be locked yet."""
 
 
-class NoFolder(Exception):
-    """No temporary directory can be written; the message says what to do."""
+class NoRuntimeDirectory(Exception):
+    """No temporary directory is writable; the message says what to do."""
 
 
 @contextmanager
 def runtime_directory() -> Iterator[Path]:
-    """A folder that is ours alone; a run that was killed leaves its own to the next one to start.
+    """Create a directory for this run alone, and remove those of runs that were killed.
 
-    A lock tells the two apart: the kernel lets go of it with the process, however that ends.
-    Raises NoFolder.
+    A lock marks directories in use: the kernel releases it with the process, however that exits.
+    Raises NoRuntimeDirectory.
     """
     with ExitStack() as stack:
         try:
-            folder = stack.enter_context(_made())
+            folder = stack.enter_context(_created())
         except OSError as error:
             why = error.strerror or str(error)
-            raise NoFolder(
-                f"no folder for the replicas' sockets can be made in the temporary directory "
-                f"({why}): free some space there, or give another in TMPDIR"
+            raise NoRuntimeDirectory(
+                f"no directory for the replicas' sockets can be created in the temporary directory "
+                f"({why}): free some space there, or set another one in TMPDIR"
             ) from None
         yield folder
 
 
 @contextmanager
-def _made() -> Iterator[Path]:
+def _created() -> Iterator[Path]:
     usual = tempfile.gettempdir()
     place = Path(usual if len(usual) <= _LONGEST else "/tmp")  # noqa: S108  the name is random
-    for left in place.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # somebody else's, in use, or just removed
-            _remove_if_left(left)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=place) as name, _open(Path(name)) as ours:
-        fcntl.flock(ours, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    for each in place.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # of another user, in use, or just removed
+            _remove_if_stale(each)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=place) as name, _open(Path(name)) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield Path(name)
 
 
-def _remove_if_left(folder: Path) -> None:
-    with _open(folder) as theirs:
-        if time.time() - os.fstat(theirs).st_mtime > _YOUNG_S:
-            fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def _remove_if_stale(folder: Path) -> None:
+    with _open(folder) as lock:
+        if time.time() - os.fstat(lock).st_mtime > _YOUNG_S:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder)
 
 

@@ -1,4 +1,4 @@
-"""What happens when the process is told to stop? The first signal drains, the second aborts."""
+"""Signal handlers: the first stop signal drains, the second aborts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stop_signals(stop: Callable[[], None], abort: Callable[[], None]) -> Iterato
 
 @contextmanager
 def supervised_signals(stop: Callable[[], None], abort: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` at every SIGTERM, and `abort` when the supervisor asks for that."""
+    """Call `stop` at every SIGTERM, and both `stop` and `abort` at the abort signal."""
 
     def on_abort() -> None:
         stop()
@@ -38,8 +38,8 @@ def supervised_signals(stop: Callable[[], None], abort: Callable[[], None]) -> I
 
 
 @contextmanager
-def signals_held() -> Iterator[None]:
-    """Keep stop signals for later: until `signals_heard`, or the end of the context."""
+def stop_signals_blocked() -> Iterator[None]:
+    """Block stop signals until `stop_signals_unblocked`, or until the context exits."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield
@@ -48,8 +48,8 @@ def signals_held() -> Iterator[None]:
 
 
 @contextmanager
-def signals_heard() -> Iterator[None]:
-    """Hear stop signals while inside, those first that were held; then be as before."""
+def stop_signals_unblocked() -> Iterator[None]:
+    """Unblock stop signals inside the context, pending ones first; then restore the mask."""
     before = signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     try:
         yield

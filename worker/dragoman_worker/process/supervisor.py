@@ -1,4 +1,4 @@
-"""What holds the replicas together? Signals, one deadline, one HTTP port and one exit status."""
+"""Supervisor of all replicas: signals, one shutdown deadline, one HTTP port, one exit status."""
 
 from __future__ import annotations
 
@@ -9,31 +9,54 @@ from pathlib import Path
 from typing import Final
 
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    generate_latest,
+)
 
 from dragoman_worker.log import logger
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.children import ChildProcesses, Replica
 from dragoman_worker.process.crashes import Crashes
-from dragoman_worker.process.end import End
-from dragoman_worker.process.http import HttpServer, verdict
-from dragoman_worker.process.merging import merged
-from dragoman_worker.process.metrics import ReplicaMetrics
+from dragoman_worker.process.exits import Exit
+from dragoman_worker.process.http import HttpServer, checks_response
 from dragoman_worker.process.probes import PROBE_S, Answer, ask_all, ask_for_one
 from dragoman_worker.process.restarts import ReplicaRestarter, Shared
-from dragoman_worker.process.signals import signals_heard, stop_signals
+from dragoman_worker.process.signals import stop_signals, stop_signals_unblocked
 from dragoman_worker.settings import WorkerSettings
 
 MARGIN_S: Final = 15.0
-"""After the grace: an engine takes its time to end on a busy machine."""
+"""Seconds after the grace period until a replica is killed: an engine stops slowly under load."""
 STARTING_S: Final = 5.0
-"""How long a stopped replica may take that has no jobs yet."""
+"""Grace period of a stopped replica that was not ready and has no jobs."""
 ABORTING_S: Final = 1.2
-"""How long replicas may give back their claims after the second signal: all is over in 2 s."""
+"""Time to release claims after the second signal: the whole `run` exits within 2 s."""
+
+
+class ReplicaMetrics:
+    """Metrics about replicas, kept by the supervisor."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self.up = Gauge(
+            "dragoman_replica_up",
+            "1 for a replica that answered this scrape.",
+            ["replica"],
+            registry=registry,
+        )
+        self.restarts = Counter(
+            "dragoman_replica_restarts",
+            "Restarts of a replica.",
+            ["replica"],
+            registry=registry,
+        )
 
 
 class Supervisor:
-    """The replicas of one `run`, from the first start to the last end."""
+    """The replicas of one `run`, from the first start to the last exit."""
 
     def __init__(
         self,
@@ -43,7 +66,9 @@ class Supervisor:
         crashes: Crashes,
     ) -> None:
         if settings.engine.replicas == "auto":
-            raise ValueError("engine.replicas: auto is counted before there is a house")
+            raise ValueError(
+                "engine.replicas: auto must be resolved to a number before the supervisor"
+            )
         self._settings = settings
         self._children = children
         self._backoff = backoff
@@ -52,14 +77,14 @@ class Supervisor:
         self._log = logger()
         self._metrics = ReplicaMetrics(CollectorRegistry())
         self._numbers = range(settings.engine.replicas)
-        self._killings: list[asyncio.TimerHandle] = []
+        self._kills: list[asyncio.TimerHandle] = []
 
-    async def run(self) -> End:
-        """Keep every replica until a signal or until one cannot be kept. Raises SettingsError."""
+    async def run(self) -> Exit:
+        """Run all replicas until a signal or until a restart cannot help. Raises SettingsError."""
         async with AsyncExitStack() as stack:
             stack.enter_context(self._children.reaping())
             stack.enter_context(stop_signals(self._stop, self._abort))
-            stack.enter_context(signals_heard())
+            stack.enter_context(stop_signals_unblocked())
             http = HttpServer(
                 self._settings.http,
                 {
@@ -73,19 +98,19 @@ class Supervisor:
             port = await http.start()
             self._log.info("http_listening", host=self._settings.http.host, port=port)
             try:
-                return await self._keep()
+                return await self._run_replicas()
             finally:
-                for killing in self._killings:
-                    killing.cancel()
+                for kill in self._kills:
+                    kill.cancel()
 
-    async def _keep(self) -> End:
+    async def _run_replicas(self) -> Exit:
         restarters = [
-            asyncio.create_task(self._restarter(number).keep(), name=f"replica-{number}")
+            asyncio.create_task(self._restarter(number).run(), name=f"replica-{number}")
             for number in self._numbers
         ]
-        ended, _ = await asyncio.wait(restarters, return_when=asyncio.FIRST_COMPLETED)
-        self._stop()  # one that ends without a signal takes the others along, drained
-        first = _worst(restarter.result() for restarter in ended)
+        done, _ = await asyncio.wait(restarters, return_when=asyncio.FIRST_COMPLETED)
+        self._stop()  # if one exits without a signal, the others drain too
+        first = _worst(restarter.result() for restarter in done)
         others = _worst(await asyncio.gather(*restarters))
         return first if first.status else others
 
@@ -99,13 +124,13 @@ class Supervisor:
             crashes=self._crashes,
             stuck_after_s=self._settings.supervisor.stuck_after_s,
             start_within_s=self._settings.supervisor.start_within_s,
-            started_again=restarts.inc,
+            restarted=restarts.inc,
         )
 
     # --- stop -------------------------------------------------------------------------------------
 
     def _stop(self) -> None:
-        """Let all drain to one deadline. Only the first time counts."""
+        """Let all replicas drain until one common deadline. Idempotent."""
         if self._shared.stopping.is_set():
             return
         self._shared.stopping.set()
@@ -130,30 +155,32 @@ class Supervisor:
 
     def _kill_after(self, seconds: float, replicas: Iterable[Replica]) -> None:
         loop = asyncio.get_running_loop()
-        self._killings += [loop.call_later(seconds, replica.kill) for replica in replicas]
+        self._kills += [loop.call_later(seconds, replica.kill) for replica in replicas]
 
     # --- pages ------------------------------------------------------------------------------------
 
     async def _startupz(self, _: web.Request) -> web.StreamResponse:
-        """Whether one has ever been ready; until then, what each is starting."""
+        """Answer 200 once any replica has been ready; until then, what each one waits for."""
         if self._shared.any_was_ready:
-            return verdict([])
+            return checks_response([])
         answers = await ask_all(self._sockets(self._numbers), "/startupz", within_s=PROBE_S)
         ready = any(answer.ok for answer in answers.values())
-        return verdict([] if ready else _failing(answers))
+        return checks_response([] if ready else _failing(answers))
 
     async def _livez(self, _: web.Request) -> web.StreamResponse:
-        """Those that have been ready must answer; the others are seen to."""
+        """Answer 200 if each ready replica answers; their start limit covers the others."""
         ready = [number for number in self._numbers if self._has_been_ready(number)]
         answers = await ask_all(self._sockets(ready), "/livez", within_s=PROBE_S)
-        return verdict(_failing(answers))
+        return checks_response(_failing(answers))
 
     async def _readyz(self, _: web.Request) -> web.StreamResponse:
         if self._shared.stopping.is_set():
-            return verdict(["not draining"])
+            return checks_response(["not draining"])
         sockets = self._sockets(self._numbers)
         answers = await ask_for_one(sockets, "/readyz", within_s=PROBE_S)
-        return verdict([] if any(answer.ok for answer in answers.values()) else _failing(answers))
+        return checks_response(
+            [] if any(answer.ok for answer in answers.values()) else _failing(answers)
+        )
 
     async def _scrape(self, _: web.Request) -> web.StreamResponse:
         answers = await ask_all(self._sockets(self._numbers), "/metrics")
@@ -175,5 +202,27 @@ def _failing(answers: dict[int, Answer]) -> list[str]:
     return [f"replica {number}: {a.reason}" for number, a in answers.items() if not a.ok]
 
 
-def _worst(ends: Iterable[End]) -> End:
-    return max(ends, key=lambda end: end.status)
+def _worst(exits: Iterable[Exit]) -> Exit:
+    return max(exits, key=lambda each: each.status)
+
+
+def merged(pages: Iterable[str]) -> str:
+    """Merge metrics pages in Prometheus' text format: each family once, with all its samples.
+
+    The samples of the pages differ in their labels. Text is merged as text, so that no value is
+    parsed and formatted again.
+    """
+    heads: dict[str, list[str]] = {}
+    samples: dict[str, list[str]] = {}
+    for page in pages:
+        name = ""
+        for line in page.splitlines():
+            if line.startswith("#"):
+                _, kind, name, *_ = [*line.split(" ", 3), "", ""]
+                head = heads.setdefault(name, [])
+                if not any(known.startswith(f"# {kind} ") for known in head):
+                    head.append(line)
+            elif line:
+                samples.setdefault(name, []).append(line)
+    lines = (line for name in heads for line in (*heads[name], *samples.get(name, ())))
+    return "".join(f"{line}\n" for line in lines)

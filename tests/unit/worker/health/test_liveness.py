@@ -20,12 +20,12 @@ from dragoman_worker.kafka import committer, group_consumer
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity
-from dragoman_worker.process.exit_limits import ENDS_S
+from dragoman_worker.process.exits import EXITS_AFTER_S
 from support.fakes.core import Core
 from support.fakes.fake_consumer import TOPIC, FakeConsumer
 
 ATTEMPT_S = 50.0
-LONG_S = int(ATTEMPT_S + ENDS_S) + 5
+LONG_S = int(ATTEMPT_S + EXITS_AFTER_S) + 5
 
 
 class Bench:
@@ -102,7 +102,7 @@ async def test_an_idle_worker_is_well_for_ever(bench: Bench) -> None:
 
 
 async def test_a_poll_loop_that_stands_still_ends_the_worker(bench: Bench) -> None:
-    assert bench.run(ENDS_S - 2, polling=False) == ["poll loop"]
+    assert bench.run(EXITS_AFTER_S - 2, polling=False) == ["poll loop"]
     assert bench.ended == []
     bench.run(5, polling=False)
     assert "poll loop" in bench.ended[0]
@@ -153,7 +153,7 @@ async def test_an_item_that_stays_past_its_attempt_s_timeout_is_named(bench: Ben
     await bench.permits.acquire("a1", 10)
     assert bench.run(ATTEMPT_S + FAILS_S - 2) == []
     assert bench.run(4) == ["items in the engine"]
-    bench.run(ENDS_S)
+    bench.run(EXITS_AFTER_S)
     assert "items in the engine" in bench.ended[0]
 
 

@@ -361,7 +361,7 @@ async def test_a_replica_knows_what_died_before_it_and_while_it_runs(tmp_path: A
     openings = journaled(ReplicaSlot(0, tmp_path / "0.sock", parent_link), poison_after=4)
     other = Slots.create(tmp_path / "1.journal", JOURNAL_SLOTS)
     other.put(5, suspect(3))
-    crashes.replica_ended(1, lambda _: None)
+    crashes.replica_exited(1, lambda _: None)
     assert openings.crashes["t/0/3@5"].crashes == 1
     openings.of(delivery(3)).done()
     assert dict(openings.crashes) == {}

@@ -1,4 +1,4 @@
-"""How long is a replica's next start waited for?"""
+"""The wait before a restart doubles, has a bound, and is reset by a replica that worked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def waits(backoff: Backoff, failures: int) -> list[float]:
     found = []
     for _ in range(failures):
         backoff.failed()
-        backoff.ended()
+        backoff.exited()
         found.append(backoff.delay_s())
     return found
 
@@ -20,7 +20,7 @@ def test_the_wait_doubles_with_jitter_up_to_a_bound() -> None:
         assert longest / 2 <= wait <= longest
 
 
-def test_failures_in_a_row_exhaust_it_and_being_ready_forgets_them() -> None:
+def test_failed_starts_in_a_row_exhaust_it_and_readiness_resets_them() -> None:
     backoff = Backoff()
     waits(backoff, 4)
     assert not backoff.exhausted
@@ -31,21 +31,21 @@ def test_failures_in_a_row_exhaust_it_and_being_ready_forgets_them() -> None:
     assert backoff.exhausted
 
 
-def test_a_replica_that_had_worked_comes_back_soon() -> None:
+def test_a_replica_that_had_worked_is_restarted_soon() -> None:
     backoff = Backoff()
     waits(backoff, 9)
     backoff.recovered()
-    backoff.ended()
+    backoff.exited()
     assert backoff.delay_s() <= 0.5
 
 
-def test_being_ready_does_not_shorten_the_wait() -> None:
+def test_readiness_does_not_shorten_the_wait() -> None:
     backoff = Backoff()
     waits(backoff, 9)
     backoff.became_ready()
     assert backoff.delay_s() >= 15.0
 
 
-def test_a_replica_may_end_for_ever() -> None:
+def test_thousands_of_exits_do_not_overflow_the_wait() -> None:
     backoff = Backoff(setbacks=5_000)
     assert 15.0 <= backoff.delay_s() <= 30.0

@@ -1,4 +1,4 @@
-"""A full disk is named as one, with its place, what it is for and what to do."""
+"""The message for a full disk names the directory, its purpose and what to do."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def no_space(file: str | None = None) -> OSError:
     return OSError(errno.ENOSPC, "No space left on device", file)
 
 
-def test_other_errors_are_none() -> None:
+def test_other_errors_are_not_a_full_disk() -> None:
     assert full_disk(ValueError("No space left on device")) is None
     assert full_disk(OSError(errno.EACCES, "Permission denied", "/x")) is None
 
 
-def test_the_file_and_what_it_is_for_are_named(
+def test_the_file_and_its_purpose_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    said = full_disk(no_space(str(tmp_path / "x" / "0.sock")))
-    assert said is not None
-    assert str(tmp_path / "x" / "0.sock") in said
-    assert "TMPDIR" in said
+    message = full_disk(no_space(str(tmp_path / "x" / "0.sock")))
+    assert message is not None
+    assert str(tmp_path / "x" / "0.sock") in message
+    assert "TMPDIR" in message
 
 
-def test_a_cause_counts_however_it_was_wrapped() -> None:
+def test_a_wrapped_cause_is_found() -> None:
     wrapped = RuntimeError("engine")
     wrapped.__cause__ = ValueError()
     wrapped.__cause__.__context__ = OSError(errno.EDQUOT, "Disk quota exceeded", "/q/file")
@@ -47,7 +47,7 @@ def test_a_cause_counts_however_it_was_wrapped() -> None:
     assert full_disk(looped) is None
 
 
-def test_where_no_file_is_named_the_places_without_room_are(
+def test_without_a_file_name_the_full_directories_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VLLM_CACHE_ROOT", str(tmp_path / "not" / "there"))
@@ -57,14 +57,14 @@ def test_where_no_file_is_named_the_places_without_room_are(
         return SimpleNamespace(f_bavail=free, f_frsize=4096)
 
     monkeypatch.setattr(os, "statvfs", statvfs)
-    said = full_disk(no_space()) or ""
-    assert "VLLM_CACHE_ROOT" in said
-    assert "TMPDIR" not in said
+    message = full_disk(no_space()) or ""
+    assert "VLLM_CACHE_ROOT" in message
+    assert "TMPDIR" not in message
     monkeypatch.setattr(module, "_free", lambda _: 10.0**9)
-    assert "not named" in (full_disk(no_space()) or "")
+    assert "unknown directory" in (full_disk(no_space()) or "")
 
 
-def test_a_machine_without_a_usable_temporary_or_home_directory_gets_the_sentence_too(
+def test_a_machine_without_a_temporary_or_home_directory_gets_the_message_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def none_usable() -> str:
@@ -81,7 +81,7 @@ def test_a_machine_without_a_usable_temporary_or_home_directory_gets_the_sentenc
     assert "the disk is full at /x" in (full_disk(no_space("/x")) or "")
 
 
-def test_an_engine_that_finds_no_room_says_so_and_not_that_there_is_no_model() -> None:
+def test_an_engine_start_on_a_full_disk_reports_the_disk_and_not_a_missing_model() -> None:
     for error, reason in (
         (no_space("/cache/x"), None),
         (RuntimeError("died"), "OSError: [Errno 28] No space left on device"),
@@ -92,7 +92,7 @@ def test_an_engine_that_finds_no_room_says_so_and_not_that_there_is_no_model() -
 
 
 def test_the_language_model_needs_no_temporary_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has 68 MB unpacked; a container's temporary directory is often of 64."""
+    """Unpacked it has 68 MB, and a container's temporary directory often only 64 MB."""
 
     def full(*_: object, **__: object) -> None:
         raise no_space()

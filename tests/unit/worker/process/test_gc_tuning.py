@@ -1,4 +1,4 @@
-"""Is the collector's leisure bounded, and over with the worker?"""
+"""Collections are rare but bounded, and the thresholds are restored afterwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import gc
 from dragoman_worker.process.gc_tuning import YOUNG, seldom_collected
 
 
-def test_the_program_is_left_alone_while_a_worker_works_and_looked_at_again_afterwards() -> None:
+def test_existing_objects_are_frozen_inside_the_context_and_unfrozen_afterwards() -> None:
     before = gc.get_threshold()
 
     with seldom_collected():
@@ -18,8 +18,8 @@ def test_the_program_is_left_alone_while_a_worker_works_and_looked_at_again_afte
     assert gc.get_freeze_count() == 0
 
 
-class _Knot:
-    """Garbage that only the collector finds."""
+class _Cycle:
+    """Garbage that only the collector frees."""
 
     living = 0
 
@@ -34,6 +34,6 @@ class _Knot:
 def test_cycles_are_still_collected() -> None:
     with seldom_collected():
         for _ in range(4 * YOUNG):
-            _Knot()
+            _Cycle()
 
-        assert _Knot.living < 2 * YOUNG
+        assert _Cycle.living < 2 * YOUNG

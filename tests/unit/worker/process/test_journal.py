@@ -1,4 +1,4 @@
-"""The journal names what was being opened, at whatever store the process was killed."""
+"""The journal names the records being opened, at whatever store the process was killed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = st.builds(
 
 
 class Killed(Exception):
-    """The process ends between two bytes."""
+    """The process dies between two bytes."""
 
 
 class Memory(bytearray):
@@ -57,7 +57,7 @@ OPERATIONS = st.lists(
 
 
 @given(operations=OPERATIONS, stores=st.integers(0, 2_000))
-def test_killed_at_any_store_it_names_what_was_open_before_or_after_that_step(
+def test_a_kill_at_any_store_leaves_the_records_from_before_or_after_that_step(
     operations: list[Any], stores: int
 ) -> None:
     memory = Memory(SIZE)
@@ -78,7 +78,7 @@ def test_killed_at_any_store_it_names_what_was_open_before_or_after_that_step(
         assert sorted(slots.entries()) == sorted(open_now.values())
 
 
-def test_killed_while_a_filled_slot_is_filled_again_it_names_one_record_or_none() -> None:
+def test_a_kill_while_a_slot_is_overwritten_leaves_one_record_or_none() -> None:
     before, after = Entry("topic/0/7@1", Stage.READING), Entry("another/3/123@22", Stage.PLANNING)
     stores = 0
     while True:
@@ -109,7 +109,7 @@ def test_a_damaged_slot_hides_no_other(damage: bytes) -> None:
     memory = bytearray(SIZE)
     slots = Slots(memory)
     slots.put(2, Entry("whole", Stage.READING))
-    memory[8 : 8 + 1 + len(damage)] = b"\x01" + damage  # a slot that counts, of whatever it holds
+    memory[8 : 8 + 1 + len(damage)] = b"\x01" + damage  # a slot that counts, with random content
     assert slots.entries()[-1] == Entry("whole", Stage.READING)
 
 
@@ -121,7 +121,7 @@ def test_a_name_of_any_length_has_a_slot_of_its_own(name: str) -> None:
     assert not any(memory[8 + 2 * 320 :])
 
 
-def test_the_longest_place_is_kept_whole(tmp_path: Path) -> None:
+def test_the_longest_place_is_kept_in_full(tmp_path: Path) -> None:
     name = f"{'t' * 249}/{2**31 - 1}/{2**63 - 1}@{-(2**63)}"
     Slots.create(tmp_path / "j", SLOTS).put(2, Entry(name, Stage.PLANNING, 3))
     assert Slots.open(tmp_path / "j").entries() == [Entry(name, Stage.PLANNING, 3)]
@@ -136,49 +136,51 @@ def died_opening(folder: Path, number: int, *names: str, stage: Stage = Stage.RE
         journal.put(slot, Entry(name, stage))
 
 
-def told(folder: Path) -> dict[str, int]:
-    """What a replica that starts now is told."""
+def published(folder: Path) -> dict[str, int]:
+    """Return the counts that a replica which starts now reads."""
     return {entry.name: entry.crashes for entry in Slots.open(table_file(folder)).entries()}
 
 
-def test_crashes_are_counted_once_each_and_told_to_all(tmp_path: Path) -> None:
+def test_each_crash_is_counted_once_and_published_to_all_replicas(tmp_path: Path) -> None:
     crashes, seen = Crashes(tmp_path), list[Entry]()
     died_opening(tmp_path, 0, "a", "b")
-    crashes.replica_ended(0, seen.append)
-    crashes.replica_ended(0, seen.append)  # it died again before it had a journal
+    crashes.replica_exited(0, seen.append)
+    crashes.replica_exited(0, seen.append)  # it died again before it had a journal
     died_opening(tmp_path, 7, "a", stage=Stage.PLANNING)
-    crashes.replica_ended(7, seen.append)
-    assert told(tmp_path) == {"a": 2, "b": 1}
+    crashes.replica_exited(7, seen.append)
+    assert published(tmp_path) == {"a": 2, "b": 1}
     assert seen[-1] == Entry("a", Stage.PLANNING, 2)
     crashes.forget("b")
-    crashes.forget("never heard of")
-    assert told(tmp_path) == {"a": 2}
+    crashes.forget("unknown")
+    assert published(tmp_path) == {"a": 2}
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x01", b"\xff" * 20_000])
-def test_a_damaged_journal_counts_nothing_and_stops_nothing(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_journal_counts_no_crash_and_raises_no_error(
+    tmp_path: Path, damage: bytes
+) -> None:
     crashes = Crashes(tmp_path)
     journal_file(tmp_path, 0).write_bytes(damage)
-    crashes.replica_ended(0, lambda _: None)
-    assert told(tmp_path) == {}
+    crashes.replica_exited(0, lambda _: None)
+    assert published(tmp_path) == {}
 
 
-def test_without_a_folder_nothing_is_counted_and_nothing_stops(tmp_path: Path) -> None:
+def test_without_a_directory_no_crash_is_counted_and_no_error_raised(tmp_path: Path) -> None:
     crashes = Crashes(tmp_path / "gone")
     assert not crashes.published
-    crashes.replica_ended(0, lambda _: None)
+    crashes.replica_exited(0, lambda _: None)
     crashes.forget("a")
 
 
-def test_the_counts_are_bounded_and_keep_the_worst(tmp_path: Path) -> None:
+def test_the_counts_are_bounded_and_keep_the_highest(tmp_path: Path) -> None:
     crashes = Crashes(tmp_path)
     for _ in range(3):
         died_opening(tmp_path, 0, "bad")
-        crashes.replica_ended(0, lambda _: None)
+        crashes.replica_exited(0, lambda _: None)
     for batch in range(10):
         died_opening(tmp_path, 0, *(f"{batch}-{number}" for number in range(60)))
-        crashes.replica_ended(0, lambda _: None)
-    found = told(tmp_path)
+        crashes.replica_exited(0, lambda _: None)
+    found = published(tmp_path)
     assert len(found) == TABLE_SLOTS
     assert found["bad"] == 3
     assert "9-59" in found

@@ -1,4 +1,4 @@
-"""Does a keeper judge a replica by time in which it ran itself?"""
+"""A replica is judged by the time in which the supervisor itself ran."""
 
 from __future__ import annotations
 
@@ -11,63 +11,62 @@ from typing import Any
 
 import pytest
 
-from dragoman_worker.process import restarts as restarter
+from dragoman_worker.process import restarts
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.crashes import Crashes
-from dragoman_worker.process.exit_limits import ENDS_S, HALT_WITHIN_S
+from dragoman_worker.process.exits import EXITS_AFTER_S, HALT_WITHIN_S
 from dragoman_worker.process.probes import Answer
 from dragoman_worker.process.restarts import ReplicaRestarter, Shared
 
 
-async def test_a_clock_that_jumps_between_two_looks_is_one_look_of_silence(
+async def test_a_clock_that_jumps_between_two_probes_counts_as_one_unanswered_probe(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Stopped (SIGSTOP) or suspended, we have not been waiting for an answer all that time."""
-    looks = 0
+    """A supervisor that was stopped (SIGSTOP) or suspended did not wait during that time."""
+    probes = 0
 
-    async def deaf(*_: Any) -> Answer:
-        nonlocal looks
-        looks += 1
+    async def silent(*_: Any) -> Answer:
+        nonlocal probes
+        probes += 1
         return Answer()
 
     hours = count(step=3_600.0)
-    monkeypatch.setattr(restarter, "ask", deaf)
-    monkeypatch.setattr(restarter, "time", SimpleNamespace(monotonic=lambda: next(hours)))
+    monkeypatch.setattr(restarts, "ask", silent)
+    monkeypatch.setattr(restarts, "time", SimpleNamespace(monotonic=lambda: next(hours)))
     replica = ready_replica()
-    await asyncio.wait_for(a_keeper(tmp_path)._watch(replica), 30)
+    await asyncio.wait_for(restarter(tmp_path)._watch(replica), 30)
     assert replica.killed.is_set()
-    assert looks == 3, "6 s, in looks that count for 2.5 s each at most"
+    assert probes == 3, "6 s, in probes that count for at most 2.5 s each"
 
 
-async def test_one_that_says_it_is_unwell_is_left_to_end_itself(
+async def test_a_replica_that_answers_503_has_time_to_halt_itself(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Killed at 60 s, it left its claims behind; its own end, at 300 s, gives them back."""
-    looks: list[float] = []
-    unwell = await looked_at(monkeypatch, tmp_path, lambda _: Answer(503, "not yet: x\n"), looks)
-    assert ENDS_S + HALT_WITHIN_S < unwell < 500
+    """Killed at 60 s, it would leave claims behind; its own halt at 300 s releases them."""
+    killed_at = await time_of_kill(monkeypatch, tmp_path, lambda _: Answer(503, "not yet: x\n"))
+    assert EXITS_AFTER_S + HALT_WITHIN_S < killed_at < 500
 
 
-async def test_one_whose_reason_changes_is_not_stuck_in_either(
+async def test_a_replica_whose_failing_check_changes_is_not_stuck(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def answer(at: float) -> Answer:
         return Answer(503, f"not yet: {'x' if at < 400 else 'y'}\n")
 
-    assert await looked_at(monkeypatch, tmp_path, answer, []) > 400 + ENDS_S
+    assert await time_of_kill(monkeypatch, tmp_path, answer) > 400 + EXITS_AFTER_S
 
 
-async def test_one_that_falls_silent_after_it_was_unwell_has_its_own_time(
+async def test_a_failing_replica_that_becomes_silent_is_killed_after_the_limit_for_silence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def answer(at: float) -> Answer:
         return Answer(503, "not yet: x\n") if at < 100 else Answer()
 
-    assert 104 <= await looked_at(monkeypatch, tmp_path, answer, []) < 115
+    assert 104 <= await time_of_kill(monkeypatch, tmp_path, answer) < 115
 
 
 @pytest.mark.parametrize(
-    ("settled", "ready_s", "waits_anew"), [(True, 1, True), (False, 61, True), (False, 30, False)]
+    ("settled", "ready_s", "recovered"), [(True, 1, True), (False, 61, True), (False, 30, False)]
 )
 async def test_a_replica_has_recovered_once_it_settled_a_job_or_was_ready_for_a_minute(
     monkeypatch: pytest.MonkeyPatch,
@@ -75,30 +74,29 @@ async def test_a_replica_has_recovered_once_it_settled_a_job_or_was_ready_for_a_
     *,
     settled: bool,
     ready_s: float,
-    waits_anew: bool,
+    recovered: bool,
 ) -> None:
-    keeping, replica = a_keeper(tmp_path), ready_replica()
+    made, replica = restarter(tmp_path), ready_replica()
     if settled:
         replica.settled.set()
-    keeping._ready_at = 100.0
+    made._ready_at = 100.0
     now = SimpleNamespace(monotonic=lambda: 100.0 + ready_s)
-    monkeypatch.setattr(restarter, "time", now)
-    assert keeping._has_recovered(replica) is waits_anew
+    monkeypatch.setattr(restarts, "time", now)
+    assert made._has_recovered(replica) is recovered
 
 
-async def test_one_that_never_was_ready_has_not_recovered(tmp_path: Path) -> None:
+async def test_a_replica_that_never_was_ready_has_not_recovered(tmp_path: Path) -> None:
     replica = ready_replica()
     replica.ready.clear()
-    assert not a_keeper(tmp_path)._has_recovered(replica)
+    assert not restarter(tmp_path)._has_recovered(replica)
 
 
-async def looked_at(
+async def time_of_kill(
     monkeypatch: pytest.MonkeyPatch,
     folder: Path,
     answer: Callable[[float], Answer],
-    looks: list[float],
 ) -> float:
-    """Watch one whose page answers so by the seconds of an own clock, and tell when it dies."""
+    """Watch a replica that answers by `answer(seconds)`; return the second of the kill."""
     now = 0.0
 
     async def passes(seconds: float) -> None:
@@ -106,13 +104,12 @@ async def looked_at(
         now += seconds
 
     async def asked(*_: Any) -> Answer:
-        looks.append(now)
         return answer(now)
 
-    monkeypatch.setattr(restarter, "ask", asked)
-    monkeypatch.setattr(restarter, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(restarts, "ask", asked)
+    monkeypatch.setattr(restarts, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(asyncio, "sleep", passes)
-    await a_keeper(folder)._watch(ready_replica())
+    await restarter(folder)._watch(ready_replica())
     return now
 
 
@@ -122,7 +119,7 @@ def ready_replica() -> Any:
     return SimpleNamespace(ready=ready, settled=settled, kill=killed.set, killed=killed)
 
 
-def a_keeper(folder: Path) -> ReplicaRestarter:
+def restarter(folder: Path) -> ReplicaRestarter:
     children: Any = SimpleNamespace(socket=lambda _: Path("0.sock"))
     return ReplicaRestarter(
         0,
@@ -132,5 +129,5 @@ def a_keeper(folder: Path) -> ReplicaRestarter:
         crashes=Crashes(folder),
         stuck_after_s=6,
         start_within_s=60,
-        started_again=lambda: None,
+        restarted=lambda: None,
     )

@@ -1,4 +1,4 @@
-"""Is a run's folder its own while it lives, and gone when it does not?"""
+"""A runtime directory belongs to one living run and is removed afterwards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_worker.process.runtime_dir import NoFolder, runtime_directory
+from dragoman_worker.process.runtime_dir import NoRuntimeDirectory, runtime_directory
 
 _HOLD = "from dragoman_worker.process.runtime_dir import runtime_directory as f\n"
 _HOLD += "with f() as folder:\n (folder / '0.sock').touch(); print(folder, flush=True); input()"
@@ -20,7 +20,7 @@ _HOLD += "with f() as folder:\n (folder / '0.sock').touch(); print(folder, flush
 
 @pytest.fixture(autouse=True)
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """For temporary files; pytest's own folders are too long for a socket."""
+    """Directory for temporary files; pytest's own paths are too long for a socket."""
     with tempfile.TemporaryDirectory() as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
         monkeypatch.setenv("TMPDIR", folder)
@@ -31,14 +31,14 @@ def age(folder: Path) -> None:
     os.utime(folder, (0, 0))
 
 
-def test_a_run_that_ends_leaves_nothing(place: Path) -> None:
+def test_a_run_that_exits_removes_its_directory(place: Path) -> None:
     with runtime_directory() as folder:
         (folder / "0.sock").touch()
         assert folder.parent == place
     assert list(place.iterdir()) == []
 
 
-def test_what_a_killed_run_left_goes_with_the_next_start_and_what_a_living_one_has_stays(
+def test_the_next_start_removes_the_directory_of_a_killed_run_but_not_of_a_living_one(
     place: Path,
 ) -> None:
     argv = [sys.executable, "-c", _HOLD]
@@ -48,28 +48,28 @@ def test_what_a_killed_run_left_goes_with_the_next_start_and_what_a_living_one_h
     ) as other:
         try:
             assert other.stdout is not None
-            theirs = Path(other.stdout.readline().strip())
-            age(theirs)
-            with runtime_directory() as ours:
-                assert {*place.iterdir()} == {ours, theirs}
-                assert (theirs / "0.sock").exists()
+            other_dir = Path(other.stdout.readline().strip())
+            age(other_dir)
+            with runtime_directory() as own_dir:
+                assert {*place.iterdir()} == {own_dir, other_dir}
+                assert (other_dir / "0.sock").exists()
         finally:
             other.kill()
-    assert theirs.exists(), "killed: it could not clean up"
-    with runtime_directory() as ours:
-        assert [*place.iterdir()] == [ours]
+    assert other_dir.exists(), "killed: it could not clean up"
+    with runtime_directory() as own_dir:
+        assert [*place.iterdir()] == [own_dir]
 
 
-def test_a_folder_that_is_about_to_be_locked_and_one_of_another_name_stay(place: Path) -> None:
+def test_young_directories_and_those_with_another_name_are_kept(place: Path) -> None:
     young, foreign = place / "dragoman-run-young", place / "dragoman-engine-x"
     for folder in (young, foreign):
         folder.mkdir()
     age(foreign)
-    with runtime_directory() as ours:
-        assert {*place.iterdir()} == {ours, young, foreign}
+    with runtime_directory() as own_dir:
+        assert {*place.iterdir()} == {own_dir, young, foreign}
 
 
-def test_a_long_way_to_temporary_files_is_not_taken(
+def test_a_temporary_directory_with_a_long_path_is_not_used(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     far = place / ("x" * 90)
@@ -79,17 +79,17 @@ def test_a_long_way_to_temporary_files_is_not_taken(
         assert len(str(folder / "10.sock")) <= 103
 
 
-def test_without_a_temporary_directory_the_way_out_is_named(
+def test_without_a_temporary_directory_the_error_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def none() -> str:
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
 
     monkeypatch.setattr(tempfile, "gettempdir", none)
-    with pytest.raises(NoFolder, match=r"No usable.*TMPDIR"), runtime_directory():
+    with pytest.raises(NoRuntimeDirectory, match=r"No usable.*TMPDIR"), runtime_directory():
         raise AssertionError
 
 
-def test_an_error_of_what_runs_in_the_folder_is_its_own() -> None:
+def test_an_error_inside_the_context_is_not_changed() -> None:
     with pytest.raises(PermissionError), runtime_directory():
         raise PermissionError

@@ -1,4 +1,4 @@
-"""Does the supervisor keep its replicas, whatever becomes of them, and leave nothing behind?
+"""The supervisor restarts replicas after any exit, and leaves no process behind.
 
 The replicas are scripts (support/processes/scripted_replica.py).
 Processes, signals and sockets are real.
@@ -34,7 +34,7 @@ SOON_S = 30.0  # a start takes less than a second on a quiet machine
 
 
 class Run:
-    """A supervisor over scripted replicas: what they were told to do, and what happened."""
+    """A supervisor over scripted replicas: their plans, and the events that they recorded."""
 
     def __init__(self, folder: Path, plan: dict[str, Any], options: dict[str, Any]) -> None:
         self.port = free_port()
@@ -59,7 +59,7 @@ class Run:
         )
 
     def requests(self) -> list[dict[str, Any]]:
-        """What the standby process was started with and asked for."""
+        """Return the starts of the standby process and the requests it received."""
         place = self._folder / "requests.jsonl"
         lines = place.read_text().splitlines() if place.exists() else []
         return [json.loads(line) for line in lines if line.endswith("}")]
@@ -85,7 +85,7 @@ class Run:
             lambda: self.get("/readyz")[0] == 200, timeout_s=SOON_S, what="/readyz"
         )
 
-    def ends(self, timeout_s: float = SOON_S) -> int:
+    def exits(self, timeout_s: float = SOON_S) -> int:
         return self.process.wait(timeout_s=timeout_s)
 
 
@@ -94,7 +94,7 @@ NewRun = Callable[..., Run]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[NewRun]:
-    """Starts a supervisor: `run(plan, setting__name=value)`."""
+    """Start a supervisor: `run(plan, setting__name=value)`."""
     started: list[Run] = []
 
     def start(plan: dict[str, Any] | None = None, **options: Any) -> Run:
@@ -137,7 +137,7 @@ def test_the_last_membership_of_a_killed_replica_is_ended(run: NewRun) -> None:
     ]
 
 
-def test_a_replica_that_fails_by_itself_has_its_membership_ended_too(run: NewRun) -> None:
+def test_the_membership_of_a_replica_that_fails_by_itself_is_ended(run: NewRun) -> None:
     made = run({"0": [{"joined": ["m1"], "say": ["failed", "no engine"], "exit": 1}, {}]})
     assert made.asked_for("m1")
 
@@ -154,7 +154,7 @@ def test_one_standby_process_serves_every_replica_and_is_not_killed_as_an_orphan
     assert len([each for each in made.requests() if "started" in each]) == 1
 
 
-def test_a_standby_process_that_died_is_replaced_when_it_is_needed(
+def test_a_standby_process_that_died_is_replaced_on_the_next_request(
     run: NewRun, tmp_path: Path
 ) -> None:
     (tmp_path / "refuse").touch()
@@ -166,14 +166,14 @@ def test_a_standby_process_that_died_is_replaced_when_it_is_needed(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_the_standby_process_ends_with_the_supervisor(run: NewRun, number: signal.Signals) -> None:
+def test_the_standby_process_exits_with_the_supervisor(run: NewRun, number: signal.Signals) -> None:
     made = run({"0": [{"joined": ["m1"]}]})
     made.seen("ready")
     [standby] = made.process.wait_for(made.requests, timeout_s=SOON_S, what="the standby process")
     made.process.send(number)
-    made.ends()
+    made.exits()
     assert gone(standby["started"], within_s=SOON_S)
-    assert len(made.requests()) == 1, "a replica that drained has left its group itself"
+    assert len(made.requests()) == 1, "a drained replica has left its group by itself"
 
 
 # --- starts ---------------------------------------------------------------------------------------
@@ -187,22 +187,22 @@ def test_replicas_start_one_after_another(run: NewRun) -> None:
         assert made.events("start", after)[0]["at"] >= ready
 
 
-def test_a_replica_that_fails_does_not_keep_the_next_from_starting(run: NewRun) -> None:
+def test_a_replica_that_fails_does_not_block_the_next_start(run: NewRun) -> None:
     made = run({"0": [{"exit": 1}, {"exit": 1}, {}], "1": [{}]})
     made.seen("ready", number=0)
     made.seen("ready", number=1)
     assert len(made.events("start", 0)) == 3
 
 
-def test_five_failed_starts_in_a_row_end_with_1_and_drain_the_others(run: NewRun) -> None:
+def test_five_failed_starts_in_a_row_exit_with_1_and_drain_the_others(run: NewRun) -> None:
     made = run({"0": [{"term": 0.3}], "1": [{"say": ["failed", "no memory"], "exit": 1}]})
-    assert made.ends() == 1
+    assert made.exits() == 1
     assert len(made.events("start", 1)) == 5
     assert made.process.output.count("no memory") == 1
     assert len(made.events("term", 0)) == 1
 
 
-def test_being_ready_once_makes_the_count_begin_anew(run: NewRun) -> None:
+def test_readiness_resets_the_count_of_failed_starts(run: NewRun) -> None:
     fails, dies = [{"exit": 3}] * 4, [{"load_s": 0.1}]
     made = run({"0": [*fails, *dies, *fails, {}]})
     made.seen("ready", 1)
@@ -211,23 +211,23 @@ def test_being_ready_once_makes_the_count_begin_anew(run: NewRun) -> None:
     assert len(made.events("start")) == 10
 
 
-def test_a_wrong_setting_ends_with_2_at_once(run: NewRun) -> None:
+def test_an_invalid_setting_exits_with_2_at_once(run: NewRun) -> None:
     made = run({"0": [{"say": ["settings", "engine.model: none"], "exit": 2}]})
-    assert made.ends() == 2
+    assert made.exits() == 2
     assert made.process.output == "2: engine.model: none\n"
     assert len(made.events("start")) == 1
 
 
-def test_an_unreachable_broker_ends_the_first_start_with_1_and_later_is_waited_for(
+def test_an_unreachable_broker_at_the_first_start_exits_with_1(
     run: NewRun,
 ) -> None:
     unreachable = {"say": ["unreachable", "nobody at 127.0.0.1:1"], "exit": 1}
     made = run({"0": [unreachable]})
-    assert made.ends() == 1
+    assert made.exits() == 1
     assert made.process.output == "1: nobody at 127.0.0.1:1\n"
 
 
-def test_a_broker_that_goes_missing_later_is_a_failed_start(run: NewRun) -> None:
+def test_an_unreachable_broker_later_is_a_failed_start(run: NewRun) -> None:
     unreachable = {"say": ["unreachable", "nobody at 127.0.0.1:1"], "exit": 1}
     made = run({"0": [{}, unreachable, unreachable, {}]})
     os.kill(made.seen("ready")[0]["pid"], signal.SIGKILL)
@@ -235,7 +235,7 @@ def test_a_broker_that_goes_missing_later_is_a_failed_start(run: NewRun) -> None
     assert len(made.events("start")) == 4
 
 
-def test_a_port_that_is_taken_ends_at_once_and_leaves_no_replica(run: NewRun) -> None:
+def test_a_port_in_use_exits_at_once_and_leaves_no_replica(run: NewRun) -> None:
     first = run()
     first.is_ready()
     made = run(http__port=first.port)
@@ -245,10 +245,10 @@ def test_a_port_that_is_taken_ends_at_once_and_leaves_no_replica(run: NewRun) ->
     assert made.process.session() == []
 
 
-# --- ends -----------------------------------------------------------------------------------------
+# --- exits ----------------------------------------------------------------------------------------
 
 
-def test_what_a_dead_replica_leaves_behind_is_gone_before_the_next_start(run: NewRun) -> None:
+def test_orphans_of_a_dead_replica_are_gone_before_the_next_start(run: NewRun) -> None:
     made = run({"0": [{"leave": True}, {}]})
     made.is_ready()
     orphan = made.events("left")[0]["child"]
@@ -260,7 +260,7 @@ def test_what_a_dead_replica_leaves_behind_is_gone_before_the_next_start(run: Ne
     assert not psutil.pid_exists(replica)
 
 
-def test_the_death_of_the_supervisor_takes_the_replicas_along(run: NewRun) -> None:
+def test_the_replicas_die_with_the_supervisor(run: NewRun) -> None:
     made = run({"0": [{"term": "ignore"}], "1": [{"deaf_once_ready": True}]})
     made.seen("ready", number=1)
     pids = [made.events("ready", number)[0]["pid"] for number in (0, 1)]
@@ -268,7 +268,7 @@ def test_the_death_of_the_supervisor_takes_the_replicas_along(run: NewRun) -> No
     assert gone(*pids, within_s=1.0)
 
 
-def test_a_stuck_replica_is_killed_and_started_again(run: NewRun) -> None:
+def test_a_stuck_replica_is_killed_and_restarted(run: NewRun) -> None:
     made = run({"0": [{"deaf_once_ready": True}, {}]}, supervisor__stuck_after_s=2)
     made.seen("ready", 2)
     made.is_ready()
@@ -276,16 +276,14 @@ def test_a_stuck_replica_is_killed_and_started_again(run: NewRun) -> None:
     assert made.process.errors.count("replica_stuck") == 1
 
 
-def test_a_start_that_hangs_is_killed_and_counts_as_a_failed_one(run: NewRun) -> None:
+def test_a_start_that_hangs_is_killed_and_counts_as_failed(run: NewRun) -> None:
     made = run({"0": [{"ready": False}]}, supervisor__start_within_s=1)
-    assert made.ends() == 1
+    assert made.exits() == 1
     assert len(made.events("start")) == 5
     assert "supervisor.start_within_s" in made.process.output
 
 
-def test_the_startup_page_answers_well_once_a_replica_has_been_ready_and_ever_after(
-    run: NewRun, tmp_path: Path
-) -> None:
+def test_startupz_answers_200_from_the_first_ready_replica_on(run: NewRun, tmp_path: Path) -> None:
     made = run({"0": [{"ready": False, "startupz": 503}, {}, {"ready": False}]})
     made.seen("start")
     wait_until(lambda: made.get("/startupz")[0] == 503, timeout_s=SOON_S, what="/startupz")
@@ -298,7 +296,7 @@ def test_the_startup_page_answers_well_once_a_replica_has_been_ready_and_ever_af
     assert made.get("/startupz")[0] == 200
 
 
-def test_what_was_being_opened_in_crashes_is_counted_over_replicas_and_their_starts(
+def test_crashes_per_opened_record_are_counted_over_replicas_and_restarts(
     run: NewRun,
 ) -> None:
     bad, near = "t/0/7@1", "t/1/9@1"
@@ -309,13 +307,13 @@ def test_what_was_being_opened_in_crashes_is_counted_over_replicas_and_their_sta
         }
     )
     made.seen("ready", 4, number=1)
-    told = {event["at"]: event["crashes"] for n in (0, 1) for event in made.events("table", n)}
-    in_order = [told[at] for at in sorted(told)]
+    tables = {event["at"]: event["crashes"] for n in (0, 1) for event in made.events("table", n)}
+    in_order = [tables[at] for at in sorted(tables)]
     assert [crashes.get(bad, 0) for crashes in in_order] == [0, 1, 2, 3, 4]
     assert in_order[1][near] == 1
 
 
-def test_a_group_that_was_stopped_goes_on_as_it_was(run: NewRun) -> None:
+def test_a_process_group_that_was_stopped_and_continued_is_not_restarted(run: NewRun) -> None:
     made = run(supervisor__stuck_after_s=2)
     made.is_ready()
     group = made.process.pid
@@ -323,7 +321,7 @@ def test_a_group_that_was_stopped_goes_on_as_it_was(run: NewRun) -> None:
     stopped_at = time.monotonic()
     wait_until(lambda: time.monotonic() - stopped_at > 5, timeout_s=10, what="a long stop")
     os.killpg(group, signal.SIGCONT)
-    wait_until(lambda: time.monotonic() - stopped_at > 9, timeout_s=10, what="two looks")
+    wait_until(lambda: time.monotonic() - stopped_at > 9, timeout_s=10, what="two probes")
     assert len(made.events("start")) == 1
 
 
@@ -331,14 +329,16 @@ def test_a_group_that_was_stopped_goes_on_as_it_was(run: NewRun) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_lets_all_replicas_drain_side_by_side(run: NewRun, number: signal.Signals) -> None:
+def test_a_signal_lets_all_replicas_drain_at_the_same_time(
+    run: NewRun, number: signal.Signals
+) -> None:
     made = run({str(each): [{"term": 1.5}] for each in range(3)})
     made.seen("ready", number=2)
     made.process.send(number)
-    told = [made.seen("term", number=each)[0]["at"] for each in range(3)]
+    signalled = [made.seen("term", number=each)[0]["at"] for each in range(3)]
     assert made.get("/readyz")[0] == 503
-    assert made.ends() == 0
-    assert max(told) - min(told) < 1.5, "one deadline for all, not one after another"
+    assert made.exits() == 0
+    assert max(signalled) - min(signalled) < 1.5, "one deadline for all"
     assert not any(made.events("abort", each) for each in range(3))
 
 
@@ -347,61 +347,63 @@ def test_one_signal_to_the_whole_group_only_drains(run: NewRun, number: signal.S
     made = run({"0": [{"term": 0.5}], "1": [{"term": 0.5}]})
     made.seen("ready", number=1)
     os.killpg(made.process.pid, number)
-    assert made.ends() == 0
+    assert made.exits() == 0
     for each in (0, 1):
         assert made.events("term", each)
         assert not made.events("abort", each)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_before_anything_can_hear_it_drains_all_the_same(
+def test_a_signal_before_the_handlers_are_installed_drains_too(
     run: NewRun, tmp_path: Path, number: signal.Signals
 ) -> None:
     (tmp_path / "early").write_text(number.name)
     made = run({"0": [{}], "1": [{}]})
-    assert made.ends() == 0
+    assert made.exits() == 0
     assert not made.events("start", 1)
     assert made.process.session() == []
 
 
 @pytest.mark.parametrize("how", ["ignore", 30])
-def test_a_second_signal_ends_everything_within_2_s(run: NewRun, how: str | int) -> None:
+def test_a_second_signal_stops_everything_within_2_s(run: NewRun, how: str | int) -> None:
     made = run({"0": [{"term": how, "leave": True}], "1": [{"term": how}]})
     made.seen("ready", number=1)
     made.process.terminate()
     made.seen("term", number=0)
     asked_at = time.monotonic()
     os.kill(made.process.pid, signal.SIGTERM)
-    assert made.ends() == 0
+    assert made.exits() == 0
     assert time.monotonic() - asked_at < 2.0
     assert made.events("abort", 1)
     assert gone(made.events("left")[0]["child"], within_s=1)
 
 
-def test_a_signal_while_a_replica_starts_or_waits_ends_quickly(run: NewRun) -> None:
+def test_a_signal_while_a_replica_starts_exits_quickly(run: NewRun) -> None:
     made = run({"0": [{"load_s": 60}], "1": [{}]})
     made.seen("start")
     wait_until(lambda: made.get("/livez")[0] == 200, timeout_s=SOON_S, what="/livez")
     made.process.terminate()
     asked_at = time.monotonic()
-    assert made.ends() == 0
+    assert made.exits() == 0
     assert time.monotonic() - asked_at < 10.0
     assert not made.events("start", 1)
 
 
-def test_a_replica_killed_while_it_drains_is_not_started_again(run: NewRun) -> None:
+def test_a_replica_killed_while_it_drains_is_not_restarted(run: NewRun) -> None:
     made = run({"0": [{"term": 30}]})
     made.is_ready()
     made.process.terminate()
     os.kill(made.seen("term")[0]["pid"], signal.SIGKILL)
-    assert made.ends() == 1
+    assert made.exits() == 1
     assert len(made.events("start")) == 1
 
 
 # --- pages ----------------------------------------------------------------------------------------
 
 
-def test_the_metrics_page_has_each_family_once_with_the_samples_of_all(run: NewRun) -> None:
+def test_the_metrics_page_has_each_family_once_with_the_samples_of_all_replicas(
+    run: NewRun,
+) -> None:
     made = run({"0": [{}], "1": [{}]})
     made.seen("ready", number=1)
     status, page = made.get("/metrics")
@@ -420,7 +422,7 @@ def test_the_metrics_page_has_each_family_once_with_the_samples_of_all(run: NewR
         assert samples["dragoman_replica_restarts_total", number] == 0
 
 
-def test_a_replica_that_does_not_answer_holds_up_no_page(run: NewRun) -> None:
+def test_a_replica_that_does_not_answer_blocks_no_page(run: NewRun) -> None:
     made = run({"0": [{}], "1": [{"deaf_once_ready": True}]})
     made.seen("ready", number=1)
     asked_at = time.monotonic()
@@ -430,27 +432,29 @@ def test_a_replica_that_does_not_answer_holds_up_no_page(run: NewRun) -> None:
     assert 'dragoman_jobs_total{replica="0"} 3.0' in page
     asked_at = time.monotonic()
     assert made.get("/livez") == (503, "not yet: replica 1: no answer\n")
-    assert time.monotonic() - asked_at > PROBE_S, "it was waited for"
+    assert time.monotonic() - asked_at > PROBE_S, "the replica had its time"
     assert made.get("/readyz")[0] == 200
 
 
-async def test_one_answer_that_is_well_is_enough_and_nobody_else_is_waited_for(
+async def test_the_first_ok_answer_is_returned_without_waiting_for_the_others(
     tmp_path: Path,
 ) -> None:
-    """Sockets that say 200, 503, nothing at all; and one that nobody has made."""
+    """Sockets that answer 200, 503 and never, and one that does not exist."""
 
-    async def say(status: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(
+        status: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         if status:
             writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode())
-        await reader.read()  # until the one who asks has gone
+        await reader.read()  # until the client disconnects
         writer.close()
 
-    async with AsyncExitStack() as open_ones:
+    async with AsyncExitStack() as stack:
         sockets = {number: tmp_path / f"{number}.sock" for number in range(4)}
         for number, status in enumerate((0, 503, 200)):
-            server = await asyncio.start_unix_server(partial(say, status), sockets[number])
-            open_ones.push_async_callback(server.wait_closed)
-            open_ones.callback(server.close)
+            server = await asyncio.start_unix_server(partial(answer, status), sockets[number])
+            stack.push_async_callback(server.wait_closed)
+            stack.callback(server.close)
         async with asyncio.timeout(20):
             found = await ask_for_one(sockets, "/readyz", within_s=60)
         assert {number: answer.status for number, answer in found.items()} == {2: 200}

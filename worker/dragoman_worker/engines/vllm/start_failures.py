@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.errors import Halt
-from dragoman_worker.process.full_disk import NO_SPACE, full_disk, told
+from dragoman_worker.process.full_disk import NO_SPACE, full_disk, full_disk_message
 
 _MAX_LINE_CHARS: Final = 500
 
@@ -27,7 +27,7 @@ def start_failure(error: BaseException, reason: str | None, model: str) -> Setti
         if found := re.search(pattern, text):
             return SettingsError(explain(found))
     if (full := full_disk(error)) or NO_SPACE in text:
-        return Halt(full or told())
+        return Halt(full or full_disk_message())
     if reason is None and isinstance(error, OSError):
         return SettingsError(
             f"engine.model: {model} is not a local folder and could not be downloaded: "
