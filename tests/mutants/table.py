@@ -311,10 +311,10 @@ MUTANTS = (
         ADMISSION,
     ),
     Mutant(
-        "permits that wait for Redis pass for a fed engine",
+        "permits that wait for Redis count as a fed engine",
         f"{CORE}/health/bottleneck.py",
-        "    if inside >= FED * room or",
-        "    if moment.held >= FED * room or",
+        "    if inside >= FED * bound or",
+        "    if moment.held >= FED * bound or",
         BOTTLENECK,
     ),
     Mutant(
@@ -607,9 +607,9 @@ MUTANTS = (
         SUPERVISOR,
     ),
     Mutant(
-        "a stuck worker is never ended",
+        "a stuck worker is never halted",
         f"{CORE}/health/watchdog.py",
-        "        if seen.age_s >= watch.ends_after_s:\n",
+        "        if seen.age_s >= check.halts_after_s:\n",
         "        if seen.age_s < 0:\n",
         WATCHDOG,
     ),
@@ -621,7 +621,7 @@ MUTANTS = (
         WATCHDOG,
     ),
     Mutant(
-        "a blocked event loop is never ended",
+        "a process with a blocked event loop never exits",
         f"{CORE}/health/watchdog.py",
         "self._silent_s = 0.0 if self._beats != self._beats_seen else self._silent_s + passed",
         "self._silent_s = 0.0",
@@ -630,8 +630,8 @@ MUTANTS = (
     Mutant(
         "work that waits for Redis counts as stuck",
         f"{CORE}/health/liveness.py",
-        "        return in_flight.left if ending and not outages.any else None\n",
-        "        return in_flight.left if ending else None\n",
+        "        return in_flight.left if settling and not outages.any else None\n",
+        "        return in_flight.left if settling else None\n",
         "unit/worker/health/test_liveness.py",
     ),
     Mutant(

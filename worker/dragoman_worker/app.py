@@ -270,6 +270,6 @@ async def _report_settled(slot: ReplicaSlot, metrics: Metrics) -> None:
     """Report the first finished job; the supervisor then counts the replica as recovered."""
     while True:
         await asyncio.sleep(_CHECK_SETTLED_EVERY_S)
-        if metrics.jobs_ended():
+        if metrics.jobs_done():
             break
     slot.parent_link.settled()

@@ -1,4 +1,4 @@
-"""How much time is left? One budget that all steps of a shutdown or a job share."""
+"""A time budget that all steps of a shutdown or a job share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
-        """The deadline `seconds` from now."""
+        """Return the deadline `seconds` from now."""
         return cls(clock() + seconds, clock)
 
     @property
@@ -30,5 +30,5 @@ class Deadline:
         return self.left_s == 0.0
 
     def at_most(self, seconds: float) -> float:
-        """A timeout for one step: `seconds`, or less where less is left."""
+        """Return the timeout for one step: `seconds`, or the time left if that is less."""
         return min(seconds, self.left_s)

@@ -1,4 +1,4 @@
-"""What does the log look like? One line an event, ids as fields, never a document's text."""
+"""The structured log: one line per event, ids as fields, never a document's text."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 _EVERY_S: Final = 60.0
 _KINDS: Final = 500
-"""How many kinds of lines are remembered; some libraries write what differs into the template."""
+"""Kinds of lines remembered; some libraries format variable values into the template."""
 
 
-class Seldom(logging.Filter):
-    """Lets a kind of line through at once and then once a minute, with how often it came.
+class RepeatFilter(logging.Filter):
+    """Passes a kind of line at once and then once per minute, with the number of repetitions.
 
-    A kind is a logger, a level and a message before its arguments: a client whose server is away
-    says the same of every node, a hundred times a second.
+    A kind is a logger, a level and a message before its arguments: a client of an unavailable
+    server logs the same line about every node, a hundred times per second.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -37,7 +37,7 @@ class Seldom(logging.Filter):
         self._kinds: dict[tuple[str, int, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is written; `repeated` tells of those that were not."""
+        """Return whether to write the line; its field `repeated` counts suppressed lines."""
         kind = (record.name, record.levelno, str(record.msg)[:200])
         now = self._clock()
         written_at, repeated = self._kinds.pop(kind, (-_EVERY_S, 0))
@@ -53,7 +53,7 @@ class Seldom(logging.Filter):
 
 
 def configure(settings: LogSettings, *, worker_id: str, replica: int | None = None) -> None:
-    """Send every log line, ours and the libraries' warnings, to stderr in one format."""
+    """Send all log lines, including warnings of libraries, to stderr in one format."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -79,7 +79,7 @@ def configure(settings: LogSettings, *, worker_id: str, replica: int | None = No
 
 def _adopt_standard_logging(shared: list[Processor], render: Processor) -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(Seldom())
+    handler.addFilter(RepeatFilter())
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder(allow=["repeated"])],
@@ -94,16 +94,16 @@ def _adopt_standard_logging(shared: list[Processor], render: Processor) -> None:
 
 
 def adopt_interpreter() -> None:
-    """Log what Python itself would print to stderr: warnings, and errors that nobody caught."""
+    """Log what Python would print to stderr: warnings and uncaught errors."""
     logging.captureWarnings(True)
 
     def crashed(kind: type[BaseException], error: BaseException, _: object) -> None:
-        logger().critical("crashed", error=kind.__name__, stack=_places(error))
+        logger().critical("crashed", error=kind.__name__, stack=_locations(error))
 
     def thread_crashed(how: threading.ExceptHookArgs) -> None:
         name = how.thread.name if how.thread else None
         error = how.exc_value or how.exc_type()
-        logger().critical("crashed", thread=name, where=where(error), stack=_places(error))
+        logger().critical("crashed", thread=name, where=where(error), stack=_locations(error))
 
     def ignored(how: sys.UnraisableHookArgs) -> None:
         logger().error("error_ignored", where=where(how.exc_value or how.exc_type()))
@@ -112,13 +112,13 @@ def adopt_interpreter() -> None:
 
 
 def stacks() -> dict[str, list[str]]:
-    """Where each thread is, by its name: places in the code, no values."""
+    """Return the stack of each thread, by its name: code locations, no values."""
     frames = sys._current_frames()  # noqa: SLF001  the documented way
     threads = ((thread.name, frames.get(thread.ident or 0)) for thread in threading.enumerate())
     return {name: _lines(traceback.walk_stack(frame)) for name, frame in threads if frame}
 
 
-def _places(error: BaseException) -> list[str]:
+def _locations(error: BaseException) -> list[str]:
     return _lines(traceback.walk_tb(error.__traceback__))
 
 
@@ -128,13 +128,13 @@ def _lines(frames: Iterable[tuple[FrameType, int]]) -> list[str]:
 
 
 def logger() -> FilteringBoundLogger:
-    """The worker's logger."""
+    """Return the worker's logger."""
     log: FilteringBoundLogger = structlog.get_logger()
     return log
 
 
 def where(error: BaseException) -> str:
-    """The innermost place an error comes from, without its message, which may quote a text."""
+    """Return the innermost code location of an error, without its message, which may quote text."""
     trace = error.__traceback__
     if trace is None:
         return type(error).__name__

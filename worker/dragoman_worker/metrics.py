@@ -1,4 +1,4 @@
-"""What does the worker measure? Every metric in one table; names are part of the contract."""
+"""All metrics of the worker; the names are part of the contract."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PHASES: Final = ("queue", "decode", "permit", "claim", "engine", "settle", "tot
 
 
 class Times:
-    """One histogram's counts. For the event loop alone: without a lock, a fifth of the cost."""
+    """Counts of one histogram, for the event loop only: without a lock at a fifth of the cost."""
 
     __slots__ = ("_bounds", "_counts", "_sum")
 
@@ -30,19 +30,19 @@ class Times:
         self._sum = 0.0
 
     def observe(self, seconds: float) -> None:
-        """Count one."""
+        """Count one observation."""
         self._counts[bisect_left(self._bounds, seconds)] += 1
         self._sum += seconds
 
-    def told(self) -> tuple[list[tuple[str, float]], float]:
-        """Cumulative counts by upper bound, and the sum, as Prometheus wants them."""
+    def cumulative(self) -> tuple[list[tuple[str, float]], float]:
+        """Return the cumulative counts by upper bound, and the sum, in Prometheus' form."""
         names = (*(str(float(bound)) for bound in self._bounds), "+Inf")
         below = accumulate(map(float, self._counts))
         return list(zip(names, below, strict=True)), self._sum
 
 
 class TimesFamily(Collector):
-    """A histogram of seconds with one label or none, and the values it has known before."""
+    """A histogram of seconds with at most one label, whose values are known from the start."""
 
     def __init__(
         self,
@@ -61,29 +61,29 @@ class TimesFamily(Collector):
         registry.register(self)
 
     def describe(self) -> Iterable[Metric]:
-        """The family without samples."""
+        """Return the family without samples."""
         return [HistogramMetricFamily(*self._head, labels=self.labels)]
 
     def collect(self) -> Iterable[Metric]:
-        """The family with its counts now."""
+        """Return the family with its current counts."""
         family = HistogramMetricFamily(*self._head, labels=self.labels)
         for value, times in self.by.items():
-            family.add_metric([value] if self.labels else [], *times.told())
+            family.add_metric([value] if self.labels else [], *times.cumulative())
         return [family]
 
 
 class Metrics:
-    """The worker's metrics in a registry of its own; vLLM's `vllm:*` stay in theirs."""
+    """The worker's metrics in their own registry; vLLM's `vllm:*` are in the default one."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
-        self._count_jobs()
-        self._count_kafka()
-        self._read_queue()
-        self._time_jobs()
-        self._read_loop()
-        self._read_engine()
-        self._judge()
+        self._add_job_counters()
+        self._add_kafka_metrics()
+        self._add_queue_gauges()
+        self._add_job_histograms()
+        self._add_process_gauges()
+        self._add_engine_gauges()
+        self._add_bottleneck()
 
     # --- families ---------------------------------------------------------------------------------
 
@@ -93,71 +93,72 @@ class Metrics:
     def _gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
         return Gauge(f"dragoman_{name}", documentation, labels, registry=self.registry)
 
-    def _count_jobs(self) -> None:
-        self.jobs = self._counter("jobs", "Jobs that reached a terminal state here.", "status")
-        self.items = self._counter("items", "Their items, by verdict of the gates.", "quality")
+    def _add_job_counters(self) -> None:
+        self.jobs = self._counter("jobs", "Jobs brought to a terminal state here.", "status")
+        self.items = self._counter("items", "Items of these jobs, by quality verdict.", "quality")
         self.tokens = self._counter("tokens", "Tokens read and written by the engine.", "kind")
-        self.retries = self._counter("retries", "Generations asked for again.", "code")
+        self.retries = self._counter("retries", "Repeated generations, by failure code.", "code")
         self.redeliveries = self._counter(
-            "redeliveries", "Records whose job had been taken up before."
+            "redeliveries", "Records whose job had been claimed before."
         )
         self.dead_letters = self._counter(
-            "dead_letters", "Dead letters acknowledged by the broker.", "code"
+            "dead_letters", "Dead letters acknowledged by the broker, by error code.", "code"
         )
-        # What every job counts, looked up once: a look-up takes a lock and checks the labels.
+        # Children that every job uses are looked up once: labels() takes a lock and checks names.
         self.jobs_by_status = {name: self.jobs.labels(name) for name in get_args(TerminalStatus)}
         self.items_by_verdict = {name: self.items.labels(name) for name in get_args(QualityVerdict)}
         self.prompt_tokens = self.tokens.labels("prompt")
         self.completion_tokens = self.tokens.labels("completion")
 
-    def jobs_ended(self) -> float:
-        """Jobs that reached a terminal state here so far."""
-        samples = (sample for family in self.jobs.collect() for sample in family.samples)
-        return sum(sample.value for sample in samples if sample.name.endswith("_total"))
-
-    def _count_kafka(self) -> None:
+    def _add_kafka_metrics(self) -> None:
         self.stale_completions = self._counter(
-            "stale_completions", "Completions of an old assignment epoch, ignored."
+            "stale_completions", "Ignored completions of an earlier assignment generation."
         )
         self.resyncs = self._counter(
-            "resyncs", "Times fetching went back to the tracker after an error."
+            "resyncs", "Times fetching returned to the tracked position after an error."
         )
         self.consumer_rebuilds = self._counter(
-            "consumer_rebuilds", "Kafka consumers replaced because they could not go on."
+            "consumer_rebuilds", "Kafka consumers replaced because they could not continue."
         )
         self.lost_to_retention = self._counter(
             "lost_to_retention", "Records that Kafka deleted before they were read."
         )
         self.commits = self._counter("commits", "Offset commits, by outcome.", "outcome")
         self.commit_age_seconds = self._gauge(
-            "commit_age_seconds", "Seconds that finished work has waited for its end."
+            "commit_age_seconds", "Seconds for which finished work is unsettled or uncommitted."
         )
 
-    def _read_queue(self) -> None:
-        self.jobs_in_flight = self._gauge("jobs_in_flight", "Jobs in hand.")
-        self.jobs_in_step = self._gauge("jobs_in_step", "Those, by what they are in.", "step")
-        self.items_in_flight = self._gauge("items_in_flight", "Items inside the engine.")
+    def _add_queue_gauges(self) -> None:
+        self.jobs_in_flight = self._gauge("jobs_in_flight", "Jobs polled and not yet settled.")
+        self.jobs_in_step = self._gauge("jobs_in_step", "Jobs in flight, by step.", "step")
+        self.items_in_flight = self._gauge("items_in_flight", "Items in the engine.")
         self.items_waiting = self._gauge("items_waiting", "Items waiting for a permit.")
-        self.lag_jobs = self._gauge("lag_jobs", "Records not yet settled in our partitions.")
+        self.lag_jobs = self._gauge("lag_jobs", "Unsettled records in the assigned partitions.")
         self.lag_tokens = self._gauge(
-            "lag_tokens", "The same in tokens, with as many a job as of late."
+            "lag_tokens", "Estimated tokens of the unsettled records, at the recent mean per job."
         )
-        self.lag_seconds = self._gauge("lag_seconds", "The same at the pace of the last minute.")
+        self.lag_seconds = self._gauge(
+            "lag_seconds", "Estimated seconds to settle them, at the rate of the last minute."
+        )
         self.class_lag_jobs = self._gauge(
-            "class_lag_jobs", "Records of a topic not yet settled; with several topics.", "topic"
+            "class_lag_jobs", "Unsettled records of a topic; only with several topics.", "topic"
         )
-        self.class_jobs_in_flight = self._gauge("class_jobs_in_flight", "Those in hand.", "topic")
+        self.class_jobs_in_flight = self._gauge(
+            "class_jobs_in_flight", "Jobs in flight of a topic; only with several topics.", "topic"
+        )
         self.class_items_waiting = self._gauge(
-            "class_items_waiting", "Their items waiting for a permit.", "topic"
+            "class_items_waiting",
+            "Items of a topic waiting for a permit; only with several topics.",
+            "topic",
         )
         self.feed_wait_seconds = self._counter(
-            "feed_wait_seconds", "Seconds the engine had room while there was work for it."
+            "feed_wait_seconds", "Seconds in which the engine had capacity while jobs were queued."
         )
 
-    def _time_jobs(self) -> None:
+    def _add_job_histograms(self) -> None:
         self.job_seconds = TimesFamily(
             "dragoman_job_seconds",
-            "Seconds of a job, by phase.",
+            "Seconds per job, by phase.",
             _JOB_BUCKETS,
             self.registry,
             label="phase",
@@ -170,7 +171,7 @@ class Metrics:
         self.engine_seconds = phases["engine"]
         self.engine_wait_seconds = TimesFamily(
             "dragoman_engine_wait_seconds",
-            "Seconds an item waited for its permit.",
+            "Seconds that an item waited for its permit.",
             _JOB_BUCKETS,
             self.registry,
         ).by[""]
@@ -181,55 +182,57 @@ class Metrics:
             self.registry,
         ).by[""]
 
-    def _read_loop(self) -> None:
-        self.event_loop_tasks = self._gauge("event_loop_tasks", "Tasks of the event loop.")
+    def _add_process_gauges(self) -> None:
+        self.event_loop_tasks = self._gauge("event_loop_tasks", "Tasks on the event loop.")
         self.event_loop_lag_seconds = self._gauge(
-            "event_loop_lag_seconds", "Longest delay of a timer within the last two seconds."
+            "event_loop_lag_seconds", "Longest delay of a timer in the last two seconds."
         )
         self.event_loop_lag_cpu_seconds = self._gauge(
             "event_loop_lag_cpu_seconds",
-            "Most CPU of the event loop's thread between two timers within the last two seconds.",
+            "Most CPU of the event loop's thread between two timers in the last two seconds.",
         )
         self.event_loop_busy = self._gauge(
-            "event_loop_busy_ratio", "CPU of the event loop's thread, 1 being a core."
+            "event_loop_busy_ratio", "CPU of the event loop's thread; 1 is one core."
         )
         self.watchdog_failing = self._gauge(
             "watchdog_failing",
-            "1 for a watch that sees no sign of life for longer than its limit.",
-            "watch",
+            "1 for a liveness check without a sign of life for longer than its limit.",
+            "check",
         )
-        self.ready = self._gauge("ready", "1 while jobs are being taken.")
+        self.ready = self._gauge("ready", "1 while the replica is ready for jobs.")
 
-    def _read_engine(self) -> None:
-        self.engine_running = self._gauge("engine_running", "Sequences the engine runs.")
-        self.engine_waiting = self._gauge("engine_waiting", "Sequences that wait inside it.")
+    def _add_engine_gauges(self) -> None:
+        self.engine_running = self._gauge("engine_running", "Sequences running in the engine.")
+        self.engine_waiting = self._gauge("engine_waiting", "Sequences waiting in the engine.")
         self.kv_cache_usage = self._gauge("kv_cache_usage_ratio", "KV cache in use, 0 to 1.")
         self.preemptions = self._counter(
-            "preemptions", "Sequences thrown out of a full KV cache, to be begun again."
+            "preemptions", "Sequences preempted because the KV cache was full, to be run again."
         )
-        self.admission_items = self._gauge("admission_items", "Items that may be in the engine.")
+        self.admission_items = self._gauge("admission_items", "Bound on the items in the engine.")
         self.admission_tokens = self._gauge(
-            "admission_tokens", "Tokens that those may take, prompts and longest outputs."
+            "admission_tokens", "Bound on the tokens of these items, prompts and longest outputs."
         )
         self.admission_held_tokens = self._gauge(
-            "admission_held_tokens", "Tokens that those in the engine may take."
+            "admission_held_tokens", "Tokens reserved by the items in the engine."
         )
-        self.gpu_busy = self._gauge("gpu_busy_ratio", "Time in which a kernel ran, 0 to 1.", "gpu")
-        self.gpu_memory_used = self._gauge("gpu_memory_used_bytes", "Memory in use.", "gpu")
-        self.gpu_memory_total = self._gauge("gpu_memory_total_bytes", "Memory there is.", "gpu")
+        self.gpu_busy = self._gauge(
+            "gpu_busy_ratio", "Share of the time in which a kernel ran, 0 to 1.", "gpu"
+        )
+        self.gpu_memory_used = self._gauge("gpu_memory_used_bytes", "GPU memory in use.", "gpu")
+        self.gpu_memory_total = self._gauge("gpu_memory_total_bytes", "GPU memory in all.", "gpu")
 
-    def _judge(self) -> None:
+    def _add_bottleneck(self) -> None:
         self.bottleneck = self._gauge(
             "bottleneck", "1 for the cause that limits throughput now.", "cause"
         )
         self.load = self._gauge(
-            "load", "What that is judged by: shares and means of the last seconds.", "reading"
+            "load", "Stats behind the bottleneck: shares and means of the last 10 s.", "stat"
         )
 
-    # --- more than one at once --------------------------------------------------------------------
+    # --- several metrics at once ------------------------------------------------------------------
 
     def limited_by(self, cause: str, stats: Mapping[str, float | None]) -> None:
-        """Mark the one cause that limits throughput now, and tell what it is judged by."""
+        """Set the cause that limits throughput now, and the stats that it is judged by."""
         self.bottleneck.clear()
         self.bottleneck.labels(cause).set(1)
         for name, value in stats.items():
@@ -237,11 +240,11 @@ class Metrics:
                 self.load.labels(name).set(value)
 
     def jobs_done(self) -> float:
-        """Jobs of every status that ended here, since the start."""
+        """Return the jobs of every status brought to a terminal state since the start."""
         return _total(self.jobs)
 
     def tokens_done(self) -> float:
-        """Tokens of those jobs, read and written."""
+        """Return the tokens that the engine read and wrote since the start."""
         return _total(self.tokens)
 
 
@@ -251,29 +254,30 @@ def _total(counter: Counter) -> float:
 
 
 class Pace:
-    """Jobs and their tokens a second, smoothed over about a minute of work."""
+    """Jobs and tokens per second, smoothed over about a minute of work."""
 
     def __init__(self) -> None:
         self._jobs = self._tokens = 0.0
         self._at = time.monotonic()
-        self._jobs_a_second = self._tokens_a_second = 0.0
+        self._jobs_per_s = self._tokens_per_s = 0.0
 
-    def work(self, depth: int, jobs: float, tokens: float) -> tuple[float, float]:
-        """Tokens and seconds that `depth` jobs come to, with so many done until now.
+    def work(self, lag: int, jobs: float, tokens: float) -> tuple[float, float]:
+        """Return the estimated tokens and seconds of `lag` jobs.
 
-        Tokens are 0 before the first job has ended; seconds are infinite then.
+        `jobs` and `tokens` are the totals done until now. Before the first job is done, the
+        estimate is 0 tokens and infinite seconds.
         """
         now = time.monotonic()
         elapsed = max(1e-3, now - self._at)
-        weight = min(1.0, elapsed / 60.0) if self._jobs_a_second else 1.0
-        if depth or jobs > self._jobs:  # an empty queue says nothing of how fast we are
-            self._jobs_a_second += weight * ((jobs - self._jobs) / elapsed - self._jobs_a_second)
-            pace = (tokens - self._tokens) / elapsed
-            self._tokens_a_second += weight * (pace - self._tokens_a_second)
+        weight = min(1.0, elapsed / 60.0) if self._jobs_per_s else 1.0
+        if lag or jobs > self._jobs:  # an empty queue is no measurement of the rate
+            self._jobs_per_s += weight * ((jobs - self._jobs) / elapsed - self._jobs_per_s)
+            rate = (tokens - self._tokens) / elapsed
+            self._tokens_per_s += weight * (rate - self._tokens_per_s)
         self._jobs, self._tokens, self._at = jobs, tokens, now
-        if depth == 0:
+        if lag == 0:
             return 0.0, 0.0
-        if self._jobs_a_second <= 0:
+        if self._jobs_per_s <= 0:
             return 0.0, float("inf")
-        seconds = depth / self._jobs_a_second
-        return seconds * self._tokens_a_second, seconds
+        seconds = lag / self._jobs_per_s
+        return seconds * self._tokens_per_s, seconds

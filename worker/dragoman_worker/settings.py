@@ -1,4 +1,4 @@
-"""How is a worker configured? Every setting, its default and its bounds, validated at start."""
+"""All settings of the worker with their defaults and bounds, validated at start."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dragoman_connections.settings import DragomanSettings, Group
 from dragoman_schemas.jobs import OnFail, QualityLevel
 
 MOST_REPLICAS: Final = 64
-"""More engines than any machine has use for: each takes a core and a share of the GPU."""
+"""Upper bound, above what any machine can use: each engine takes a core and a GPU share."""
 
 
 class EchoSettings(Group):
-    """The engine that needs no model (contract, section 8)."""
+    """The echo engine, which needs no model (contract, section 8)."""
 
     mode: Literal["tag", "identity"] = "tag"
     latency_s: Annotated[float, Field(ge=0)] = 0.0
@@ -27,7 +27,7 @@ class EchoSettings(Group):
 
 
 class EngineSettings(Group):
-    """Which engine and model, and everything passed on to vLLM."""
+    """The engine and its model; `options` are passed on to vLLM unchanged."""
 
     kind: Literal["vllm", "echo"] = "vllm"
     model: str | None = None
@@ -39,7 +39,7 @@ class EngineSettings(Group):
 
     @field_validator("replicas", mode="before")
     @classmethod
-    def _some(cls, value: object) -> object:
+    def _replica_count(cls, value: object) -> object:
         count = int(value) if isinstance(value, str) and value.isdecimal() else value
         if count == "auto" or (type(count) is int and 1 <= count <= MOST_REPLICAS):
             return count
@@ -60,7 +60,7 @@ class EngineSettings(Group):
 
 
 class LimitsSettings(Group):
-    """How much work is in hand at once. Defaults follow from the engine's real limits."""
+    """Limits of the work in flight; those left at None follow from the engine's real limits."""
 
     max_in_flight_jobs: Annotated[int, Field(ge=1)] | None = None
     max_in_flight_bytes: Annotated[int, Field(ge=1_000_000)] = 64 * 1024 * 1024
@@ -74,7 +74,7 @@ class LimitsSettings(Group):
 
 
 class RetrySettings(Group):
-    """How often and how patiently a failed generation is asked for again."""
+    """Attempts of a failed generation, and the delays between them."""
 
     attempts: Annotated[int, Field(ge=1, le=20)] = 3
     initial_s: Annotated[float, Field(ge=0)] = 0.2
@@ -84,7 +84,7 @@ class RetrySettings(Group):
 
 
 class QualitySettings(Group):
-    """The worker's own answer where a job's `quality` is silent."""
+    """Quality settings for jobs that do not give their own."""
 
     level: QualityLevel = "basic"
     max_attempts: Annotated[int, Field(ge=1, le=5)] = 3
@@ -92,34 +92,34 @@ class QualitySettings(Group):
 
 
 class ShutdownSettings(Group):
-    """How long a drain may take."""
+    """Time limit of a drain."""
 
     grace_s: Annotated[float, Field(ge=0)] = 25.0
 
 
 class SupervisorSettings(Group):
-    """How `run` looks after its replicas."""
+    """Supervision of the replicas by `run`."""
 
     stuck_after_s: Annotated[float, Field(ge=1)] = 60.0
     start_within_s: Annotated[float, Field(ge=1)] = 1_800.0
 
 
 class HttpSettings(Group):
-    """Where /livez, /readyz and /metrics are served; port 0 is any free one."""
+    """Address of /startupz, /livez, /readyz and /metrics; port 0 selects a free port."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 9464
 
 
 class LogSettings(Group):
-    """How the log on stderr looks."""
+    """Format and level of the log on stderr."""
 
     format: Literal["json", "text"] = "json"
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
 class WorkerSettings(DragomanSettings):
-    """Everything `dragoman-worker` reads."""
+    """All settings of `dragoman-worker`."""
 
     model_config = SettingsConfigDict(extra="forbid")
 
@@ -136,7 +136,7 @@ class WorkerSettings(DragomanSettings):
 
 
 def _literal(value: Any) -> Any:
-    """Environment variables carry text only: `64`, `true` and `{"a": 1}` become what they say."""
+    """Parse the text of an environment variable that is JSON, such as `64` or `{"a": 1}`."""
     if not isinstance(value, str):
         return value
     try:

@@ -1,4 +1,4 @@
-"""Fixtures that several tests of the worker share."""
+"""Fixtures shared by tests of the worker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds of every `asyncio.sleep`; none of them is waited for."""
+    """Replace `asyncio.sleep` by one that returns at once; return the list of its seconds."""
     seconds: list[float] = []
     really = asyncio.sleep
 

@@ -1,11 +1,11 @@
-"""Is one budget shared fairly by all steps of a shutdown?"""
+"""Tests of the time budget that the steps of a shutdown share."""
 
 from __future__ import annotations
 
 from dragoman_worker.deadline import Deadline
 
 
-def test_what_is_left_shrinks_to_nothing_and_never_below() -> None:
+def test_the_time_left_falls_to_zero_and_never_below() -> None:
     now = [100.0]
     deadline = Deadline.after(10, clock=lambda: now[0])
     assert (deadline.left_s, deadline.passed) == (10.0, False)
@@ -15,7 +15,7 @@ def test_what_is_left_shrinks_to_nothing_and_never_below() -> None:
     assert (deadline.left_s, deadline.passed) == (0.0, True)
 
 
-def test_a_step_gets_its_own_bound_or_what_is_left() -> None:
+def test_a_step_gets_its_own_limit_or_the_time_left() -> None:
     now = [0.0]
     deadline = Deadline.after(10, clock=lambda: now[0])
     assert deadline.at_most(3) == 3
@@ -25,5 +25,5 @@ def test_a_step_gets_its_own_bound_or_what_is_left() -> None:
     assert deadline.at_most(3) == 0.0
 
 
-def test_no_time_at_all_has_passed_at_once() -> None:
+def test_a_deadline_of_zero_seconds_has_passed() -> None:
     assert Deadline.after(0).passed

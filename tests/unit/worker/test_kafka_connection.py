@@ -1,4 +1,4 @@
-"""The first contact with a broker ends in a sentence that names what is wrong."""
+"""Tests of the error messages for a failed first connection to a broker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman_worker.kafka.connection import connected
 
 
 class Refused:
-    """A consumer whose session timeout the broker does not allow."""
+    """A consumer whose session timeout the broker refuses."""
 
     async def start(self) -> None:
         raise InvalidSessionTimeoutError

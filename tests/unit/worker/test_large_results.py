@@ -1,4 +1,4 @@
-"""The result of a job of many items is made beside the event loop, that of a usual job on it."""
+"""Tests that large results are built in a thread, and usual ones on the event loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.fakes.core import Core, record
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each result was made on the event loop's thread."""
+    """Return a list that gets, for each result, whether it was built on the event loop's thread."""
     seen: list[bool] = []
     finished = Reporter.finished
 
@@ -29,7 +29,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 @pytest.mark.parametrize(("items", "on_the_loop"), [(1, True), (FEW_ITEMS, True), (512, False)])
-async def test_a_large_result_is_made_beside_the_loop(
+async def test_a_large_result_is_built_in_a_thread(
     items: int, on_the_loop: bool, threads: list[bool]
 ) -> None:
     core = Core()

@@ -1,4 +1,4 @@
-"""Can a document's text reach the log by way of an error, and can a library flood it?"""
+"""Tests that errors bring no document text into the log and libraries cannot flood it."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ import pytest
 
 from dragoman_worker import log
 from dragoman_worker.cli.options import report_end
-from dragoman_worker.log import Seldom, where
+from dragoman_worker.log import RepeatFilter, where
 from dragoman_worker.settings import EngineSettings, LogSettings, WorkerSettings
 from support.plugins.own_log import own_log
 
 QUOTED = "the text of a document"
 
 
-def test_where_tells_kind_and_place_of_an_error_but_not_its_message() -> None:
+def test_where_names_the_kind_and_place_of_an_error_but_not_its_message() -> None:
     def inner() -> None:
         raise ValueError(QUOTED)
 
     with pytest.raises(ValueError, match=QUOTED) as caught:
         inner()
-    told = where(caught.value)
-    assert "ValueError" in told
-    assert "inner" in told
-    assert QUOTED not in told
+    place = where(caught.value)
+    assert "ValueError" in place
+    assert "inner" in place
+    assert QUOTED not in place
 
 
-def test_where_tells_the_kind_of_an_error_that_was_never_raised() -> None:
+def test_where_names_the_kind_of_an_error_that_was_never_raised() -> None:
     assert where(ValueError(QUOTED)) == "ValueError"
 
 
-def test_where_says_nothing_of_a_group_s_messages() -> None:
+def test_where_contains_no_message_of_an_exception_group() -> None:
     def together() -> None:
         raise ExceptionGroup(QUOTED, [ValueError(QUOTED)])
 
@@ -50,7 +50,7 @@ def test_where_says_nothing_of_a_group_s_messages() -> None:
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -70,43 +70,45 @@ def repeated(record: logging.LogRecord) -> int:
 
 def test_a_line_of_a_library_is_written_at_once_and_then_once_a_minute_with_its_count() -> None:
     clock = Clock()
-    seldom = Seldom(clock)
-    assert seldom.filter(line("no node %s", 0))
-    assert not any(seldom.filter(line("no node %s", node)) for node in range(150))
+    repeat_filter = RepeatFilter(clock)
+    assert repeat_filter.filter(line("no node %s", 0))
+    assert not any(repeat_filter.filter(line("no node %s", node)) for node in range(150))
     clock.now_s = 61.0
     again = line("no node %s", 7)
-    assert seldom.filter(again)
+    assert repeat_filter.filter(again)
     assert repeated(again) == 150
-    assert not seldom.filter(line("no node %s", 7))
+    assert not repeat_filter.filter(line("no node %s", 7))
     clock.now_s = 3_600.0
     last = line("no node %s", 7)
-    assert seldom.filter(last), "what was held back is told whenever the line comes again"
+    assert repeat_filter.filter(last), (
+        "the count of suppressed lines comes with the next written line"
+    )
     assert repeated(last) == 1
 
 
-def test_each_kind_of_line_counts_for_itself() -> None:
-    seldom = Seldom(Clock())
+def test_each_kind_of_line_is_counted_separately() -> None:
+    repeat_filter = RepeatFilter(Clock())
     kinds = [line("a"), line("b"), line("a", name="aiokafka.conn"), line(ValueError("c"))]
-    assert all(map(seldom.filter, kinds))
+    assert all(map(repeat_filter.filter, kinds))
     assert all(repeated(kind) == 0 for kind in kinds)
 
 
-def test_messages_that_all_differ_do_not_pile_up() -> None:
-    seldom = Seldom(Clock())
+def test_messages_that_all_differ_do_not_accumulate() -> None:
+    repeat_filter = RepeatFilter(Clock())
     for number in range(5_000):
-        assert seldom.filter(line(f"connection {number} broke"))
-    assert len(seldom._kinds) <= log._KINDS
+        assert repeat_filter.filter(line(f"connection {number} broke"))
+    assert len(repeat_filter._kinds) <= log._KINDS
 
 
 @pytest.fixture
 def standard_logging() -> Iterator[None]:
-    """Puts the loggers back as pytest had them."""
+    """Restore the loggers of pytest."""
     with own_log():
         yield
 
 
 @pytest.mark.usefixtures("standard_logging")
-def test_a_flood_of_a_library_is_one_line_in_our_form(
+def test_repeated_lines_of_a_library_are_one_line_in_our_format(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     log.configure(LogSettings(), worker_id="w1")
@@ -114,16 +116,16 @@ def test_a_flood_of_a_library_is_one_line_in_our_form(
     for node in range(1_000):
         client.error("Unable connect to node with id %s", node)
     client.error("another")
-    told = [json.loads(text) for text in capsys.readouterr().err.splitlines()]
-    assert [each["event"] for each in told] == ["Unable connect to node with id 0", "another"]
-    assert {each["worker"] for each in told} == {"w1"}
+    lines = [json.loads(text) for text in capsys.readouterr().err.splitlines()]
+    assert [each["event"] for each in lines] == ["Unable connect to node with id 0", "another"]
+    assert {each["worker"] for each in lines} == {"w1"}
 
 
-# --- all of stderr is the log ---------------------------------------------------------------------
+# --- everything on stderr is a log line -----------------------------------------------------------
 
 
 def lines_of(program: str) -> list[dict[str, Any]]:
-    """What a program writes to stderr, each line of which must be JSON."""
+    """Run a program and return the lines of its stderr, each of which must be JSON."""
     done = subprocess.run(
         [sys.executable, "-c", _CONFIGURED + program],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -145,7 +147,7 @@ def quoting(): raise ValueError("the text of a document")
 """
 
 
-def test_what_python_itself_prints_goes_through_the_log_without_a_text() -> None:
+def test_what_python_prints_goes_through_the_log_without_document_text() -> None:
     program = """
 thread = threading.Thread(target=quoting, name="beside")
 thread.start()
@@ -156,11 +158,11 @@ class Odd:
 Odd()
 quoting()
 """
-    told = lines_of(program)
-    assert told[0]["event"] == "crashed"
-    assert len(told) == 4
-    assert QUOTED not in json.dumps(told)
-    assert any("quoting" in place for place in told[-1]["stack"])
+    lines = lines_of(program)
+    assert lines[0]["event"] == "crashed"
+    assert len(lines) == 4
+    assert QUOTED not in json.dumps(lines)
+    assert any("quoting" in place for place in lines[-1]["stack"])
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
@@ -171,10 +173,10 @@ def test_the_last_line_is_in_the_log_s_format(
         engine=EngineSettings(kind="echo"), log=LogSettings(format=form), worker_id="w"
     )
     report_end(settings, 1, "nobody at 127.0.0.1:1")
-    said = capsys.readouterr().err
+    written = capsys.readouterr().err
     if form == "text":
-        assert said == "dragoman-worker: nobody at 127.0.0.1:1\n"
+        assert written == "dragoman-worker: nobody at 127.0.0.1:1\n"
     else:
-        line = json.loads(said)
+        line = json.loads(written)
         assert (line["status"], line["reason"]) == (1, "nobody at 127.0.0.1:1")
         assert (line["level"], line["worker"]) == ("critical", "w")

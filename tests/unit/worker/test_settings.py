@@ -1,4 +1,4 @@
-"""Does every setting of the contract exist, and does a wrong one name itself?"""
+"""Tests that every setting of the contract exists and that invalid ones are refused by name."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_defaults_are_those_of_the_contract(name: str, value: Any) -> None:
     assert at(load(), name) == value
 
 
-WRONG: list[tuple[dict[str, Any], str]] = [
+INVALID: list[tuple[dict[str, Any], str]] = [
     ({"kafka.topcs": "x"}, "kafka.topcs"),
     ({"nothing.at_all": 1}, "nothing"),
     ({"kafka.topics": "a b"}, "kafka.topics"),
@@ -120,15 +120,15 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "named"), WRONG, ids=[name for _, name in WRONG])
-def test_a_wrong_setting_names_itself_in_one_line(options: dict[str, Any], named: str) -> None:
+@pytest.mark.parametrize(("options", "named"), INVALID, ids=[name for _, name in INVALID])
+def test_an_invalid_setting_is_named_in_one_line(options: dict[str, Any], named: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load_settings(WorkerSettings, None, ECHO | options)
     assert str(caught.value).startswith(named)
     assert "\n" not in str(caught.value)
 
 
-def test_every_wrong_setting_is_named_at_once() -> None:
+def test_all_invalid_settings_are_named_together() -> None:
     with pytest.raises(SettingsError, match=r"retry\.attempts.*http\.port"):
         load(retry__attempts=0, http__port=-1)
 
@@ -139,7 +139,7 @@ def test_a_missing_model_is_named_with_the_fix(options: dict[str, Any]) -> None:
         load_settings(WorkerSettings, None, options)
 
 
-def test_the_file_yields_to_the_environment_and_that_to_the_options(
+def test_options_override_the_environment_and_that_overrides_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "worker.toml"
@@ -152,7 +152,7 @@ def test_the_file_yields_to_the_environment_and_that_to_the_options(
     assert (settings.http.port, settings.retry.attempts) == (3, 7)
 
 
-def test_engine_options_from_the_environment_become_what_they_say(
+def test_engine_options_from_the_environment_are_parsed_as_json(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DRAGOMAN_ENGINE__OPTIONS", '{"max-num-seqs": "8", "enforce_eager": true}')
@@ -162,7 +162,7 @@ def test_engine_options_from_the_environment_become_what_they_say(
     assert dtype.engine.options == {"dtype": "bfloat16"}
 
 
-def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_hidden_in_the_repr(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD", "hunter2")
     settings = load()
     assert "hunter2" not in repr(settings)
@@ -170,5 +170,5 @@ def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.kafka.sasl_plain_password.get_secret_value() == "hunter2"
 
 
-def test_workers_of_one_machine_sign_differently() -> None:
+def test_workers_on_one_machine_have_different_ids() -> None:
     assert str(os.getpid()) in load().worker_id

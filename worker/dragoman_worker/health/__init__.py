@@ -1,1 +1,1 @@
-"""Liveness checks, periodic readings and the cause that limits throughput."""
+"""Liveness checks, periodic stats and the cause that limits throughput."""

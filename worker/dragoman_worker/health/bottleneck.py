@@ -1,4 +1,4 @@
-"""What limits throughput now? One of six causes, from what a window of moments says together."""
+"""The cause that limits throughput now, one of six, judged from a window of moments."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from typing import Final
 from dragoman_worker.ports import EngineLimits, EngineStats
 
 FED: Final = 0.9
-"""So much of what it could run must be in the engine for it to count as fed."""
+"""The engine counts as fed if it holds at least this share of the items that it could run."""
 HELD_FED: Final = 0.8
-"""And where the permits' tokens hold others back, so much of what holds a permit."""
+"""While items wait only for tokens: fed if it holds this share of the items with a permit."""
 KV_FULL: Final = 0.85
-"""Running sequences grow: a cache steered for 0.95 is this full on average, and one of few blocks
-even less."""
+"""Running sequences grow, so a cache that admission keeps at 0.95 is this full on average. A cache
+of few blocks is even less full."""
 RUNS_ALL: Final = 0.6
-"""vLLM counts what runs after those that ended have left: a few short of its bound."""
+"""vLLM counts running sequences after finished ones have left: a few less than its bound."""
 MOST_PREEMPTED: Final = 0.02
-"""Preemptions an item; fewer cost less than the emptier cache would that had none."""
+"""Preemptions per item; fewer cost less than the emptier cache that would avoid them."""
 GPU_BUSY: Final = 0.85
-"""One engine with a 0.6B model showed 37-47 % and one with 8B 94-99 %, both with a backlog."""
+"""Measured with a backlog: 37-47 % with one engine of a 0.6B model, 94-99 % with one of 8B."""
 LOOP_BUSY: Final = 0.7
-"""CPU of the event loop's thread; more is not to be had on cores that others use too."""
+"""CPU share of the event loop's thread; on shared cores it rarely gets more."""
 LOOP_LATE_S: Final = 0.1
 STALLED_S: Final = 1.0
-"""A step of a job at Redis or Kafka takes milliseconds."""
+"""Normally a job waits milliseconds for Redis or Kafka."""
 
 
 class Cause(StrEnum):
-    """What would have to change for more jobs a second."""
+    """The limit to change for more jobs per second."""
 
     QUEUE_EMPTY = "queue_empty"
     FEED = "feed"
@@ -43,7 +43,7 @@ class Cause(StrEnum):
 
 
 class Feed(StrEnum):
-    """Which part of the way to the engine is too slow."""
+    """The slowest part of the path from the queue to the engine."""
 
     FETCH = "fetch"
     LOOP = "loop"
@@ -53,46 +53,55 @@ class Feed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is seen at one time."""
+    """State of a replica at one point in time."""
 
-    cut_off: bool
-    """Whether no broker answers: then nobody knows what is queued."""
+    no_broker: bool
+    """Whether no broker answers: the number of queued jobs is then unknown."""
     queued: int
-    """Jobs that are known and have not entered the engine."""
+    """Known jobs that have not entered the engine."""
     storing: int
-    """Jobs in hand that wait for Redis, or for Kafka to take what they ended with."""
+    """Jobs in flight that are being claimed or settled: they wait for Redis or Kafka."""
     stalled: int
-    """Those of them that have for longer than `STALLED_S`."""
+    """Jobs among `storing` that have waited for longer than `STALLED_S`."""
     in_flight: int
+    """Jobs polled and not yet settled."""
     held: int
     """Items with a permit."""
     items: int
-    """The bound of the permits in items."""
+    """Bound on the items with a permit."""
     tokens: int
-    """And in tokens."""
+    """Bound on the tokens of the items with a permit."""
     tokens_hold_back: bool
-    """Whether items wait for a permit and only its tokens are wanting."""
+    """Whether items wait for a permit only because their tokens do not fit."""
     engine: EngineStats
     preempted: int
-    """Preemptions since the moment before."""
-    ended: int
-    """Items that the engine has ended since then."""
+    """Preemptions since the previous moment."""
+    finished: int
+    """Items that left the engine since the previous moment."""
     loop_busy: float
+    """CPU of the event loop's thread; 1 is one core."""
     loop_late_s: float
+    """Delay of a timer of the event loop."""
     gpu_busy: float | None
+    """Mean utilisation of the GPUs, 0-1; None if it cannot be read."""
     quarantined: int = 0
-    """Suspects for which the engine is kept empty of all others."""
+    """Suspects in quarantine, for which the engine is kept free of other jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A window of moments: shares of time, and means, those of the engine of when it was fed."""
+    """Summary of a window of moments: shares of time and means.
+
+    Means of the engine and the GPU cover only the moments in which the engine was fed, if there
+    are any. The field names are labels of the metric ``dragoman_load``.
+    """
 
     seconds: float
+    """Length of the window."""
     empty: float
-    """Share of the moments in which the queue had nothing that the engine had room for."""
+    """Share of the moments in which the engine had capacity and too few jobs were queued."""
     starved: float
-    """Share in which it had, and the engine lacked it."""
+    """Share of the moments in which the engine had capacity although enough jobs were queued."""
     queued: float
     in_flight: float
     storing: float
@@ -100,7 +109,7 @@ class Load:
     held: float
     items: float
     most_items: float
-    """What that bound can rise to: it is lower while the engine is crowded."""
+    """Highest value of `items`, which admission lowers while the engine is crowded."""
     tokens: float
     tokens_hold_back: float
     running: float
@@ -119,12 +128,12 @@ class Load:
 
     @property
     def seqs(self) -> float:
-        """Sequences that may run at once: the engine's bound, or ours if that is lower."""
+        """Sequences that may run at once: the lower of the engine's bound and `most_items`."""
         return min(self.max_num_seqs, self.most_items)
 
 
 def bottleneck(load: Load) -> Cause:
-    """The first limit that holds, looking from the queue towards the GPU."""
+    """Return the first limit that applies, from the queue towards the GPU."""
     fed = 1 - load.empty - load.starved
     if load.empty >= max(load.starved, fed):
         return Cause.QUEUE_EMPTY
@@ -137,8 +146,8 @@ def _engine_limit(load: Load) -> Cause:
     full = load.kv_cache_usage >= KV_FULL
     wasteful = load.preemptions_per_s > max(0.1, MOST_PREEMPTED * load.items_per_s)
     runs_all = load.running >= RUNS_ALL * load.seqs
-    no_room = full or load.tokens_hold_back >= 0.5
-    if wasteful or (no_room and load.running < FED * load.seqs):
+    no_capacity = full or load.tokens_hold_back >= 0.5
+    if wasteful or (no_capacity and load.running < FED * load.seqs):
         return Cause.KV_CACHE
     if runs_all and load.seqs < load.full_batch:
         return Cause.SEQUENCES
@@ -148,7 +157,7 @@ def _engine_limit(load: Load) -> Cause:
 
 
 def feed_limit(load: Load) -> Feed:
-    """Of a feed that is too slow, the slowest part."""
+    """Return the slowest part of the path to the engine; meaningful if the cause is `FEED`."""
     if load.quarantined >= 1:
         return Feed.QUARANTINE
     if load.loop_busy >= LOOP_BUSY:
@@ -159,34 +168,37 @@ def feed_limit(load: Load) -> Feed:
 
 
 class Window:
-    """The last moments, and what they say together. Pure."""
+    """The most recent moments and their summary. Pure."""
 
     def __init__(
         self, limits: EngineLimits, *, most_items: int, every_s: float, seconds: float = 10.0
     ) -> None:
-        """`most_items` is the highest that the bound of the permits can be."""
+        """Keep the moments of `seconds`, one every `every_s`.
+
+        `most_items` is the highest value that the bound on the permits can have.
+        """
         self._limits = limits
         self._most_items = most_items
         self._every_s = every_s
         self._moments: deque[Moment] = deque(maxlen=max(1, round(seconds / every_s)))
 
     def add(self, moment: Moment) -> bool:
-        """Take one in, and tell whether the engine was starved in it while there was work."""
+        """Add a moment; return whether the engine lacked work in it although jobs were queued."""
         self._moments.append(moment)
-        return _state(moment, self._limits.max_num_seqs) is Cause.FEED
+        return _starved_by(moment, self._limits.max_num_seqs) is Cause.FEED
 
     def load(self) -> Load:
-        """Of the moments so far, one at least."""
+        """Summarise the moments in the window; at least one must have been added."""
         moments, limits = list(self._moments), self._limits
-        states = [_state(moment, limits.max_num_seqs) for moment in moments]
-        fed = [moment for moment, state in zip(moments, states, strict=True) if state is None]
+        causes = [_starved_by(moment, limits.max_num_seqs) for moment in moments]
+        fed = [moment for moment, cause in zip(moments, causes, strict=True) if cause is None]
         engine = [moment.engine for moment in fed or moments]
         busy = [moment.gpu_busy for moment in fed or moments if moment.gpu_busy is not None]
         seconds = len(moments) * self._every_s
         return Load(
             seconds=seconds,
-            empty=states.count(Cause.QUEUE_EMPTY) / len(states),
-            starved=states.count(Cause.FEED) / len(states),
+            empty=causes.count(Cause.QUEUE_EMPTY) / len(causes),
+            starved=causes.count(Cause.FEED) / len(causes),
             queued=fmean(moment.queued for moment in moments),
             in_flight=fmean(moment.in_flight for moment in moments),
             storing=fmean(moment.storing for moment in moments),
@@ -200,7 +212,7 @@ class Window:
             waiting=fmean(each.waiting for each in engine),
             kv_cache_usage=fmean(each.kv_cache_usage or 0.0 for each in engine),
             preemptions_per_s=sum(moment.preempted for moment in moments) / seconds,
-            items_per_s=sum(moment.ended for moment in moments) / seconds,
+            items_per_s=sum(moment.finished for moment in moments) / seconds,
             loop_busy=fmean(moment.loop_busy for moment in moments),
             loop_late_s=fmean(moment.loop_late_s for moment in moments),
             max_num_seqs=limits.max_num_seqs,
@@ -212,19 +224,19 @@ class Window:
         )
 
 
-def _state(moment: Moment, max_num_seqs: int) -> Cause | None:
-    """Why the engine lacks work, None if it does not."""
+def _starved_by(moment: Moment, max_num_seqs: int) -> Cause | None:
+    """Return why the engine lacks work, None if it does not."""
     inside = moment.engine.running + moment.engine.waiting
-    room = min(max_num_seqs, moment.items)
-    if inside >= FED * room or (moment.tokens_hold_back and inside >= HELD_FED * moment.held):
+    bound = min(max_num_seqs, moment.items)
+    if inside >= FED * bound or (moment.tokens_hold_back and inside >= HELD_FED * moment.held):
         return None
-    # With little in the queue the engine would not be full; what is stuck should yet be in it.
-    stuck = moment.cut_off or moment.stalled > inside
-    return Cause.FEED if stuck or moment.queued > room - inside else Cause.QUEUE_EMPTY
+    # A short queue cannot fill the engine; but jobs that wait for a server should be in it.
+    stuck = moment.no_broker or moment.stalled > inside
+    return Cause.FEED if stuck or moment.queued > bound - inside else Cause.QUEUE_EMPTY
 
 
 def together(loads: Sequence[Load]) -> Load:
-    """One load of many engines: counts and rates are added up, shares and times averaged."""
+    """Combine the loads of several engines: sum counts and rates, average shares and times."""
     added = {
         *("queued", "in_flight", "storing", "stalled", "held", "items", "most_items"),
         *("tokens", "running", "waiting"),

@@ -1,7 +1,7 @@
-"""Which signs of life does a replica give, and how long may each be missing?
+"""Liveness checks of a replica: its signs of life, and how long each may be missing.
 
-Waiting for a server is no fault: a broker or Redis that is away is waited for without end, so every
-watch has nothing to see while that is what holds it up.
+Waiting for a server is no fault: the worker waits without a limit for an unavailable broker or
+Redis. So a check is suspended while an unavailable server is what delays its sign of life.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from typing import Final
 
 from dragoman_worker.flow.permits import Permits
-from dragoman_worker.health.watchdog import LivenessCheck, LoopGuard, Stuck, Watchdog, watching
+from dragoman_worker.health.watchdog import LivenessCheck, LoopGuard, Stuck, Watchdog, run_ticks
 from dragoman_worker.job.in_flight import JobsInFlight
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.worker import Worker, WorkerState
@@ -21,7 +21,9 @@ from dragoman_worker.metrics import Metrics
 from dragoman_worker.process.exits import EXITS_AFTER_S
 
 REMEDY_S: Final = 60.0
+"""Time without a sign of life after which a check with a remedy tries it."""
 FAILS_S: Final = 120.0
+"""Time without a sign of life after which most checks fail."""
 
 
 def liveness_checks(
@@ -33,51 +35,77 @@ def liveness_checks(
     *,
     attempt_timeout_s: float,
 ) -> list[LivenessCheck]:
-    """The watches of one replica; none of them does I/O."""
+    """Return the liveness checks of one replica; none of them does I/O."""
+    return [
+        _poll_loop(worker),
+        LivenessCheck("consumer", lambda: consumer.broken, FAILS_S / 2, EXITS_AFTER_S),
+        _deliveries(worker, consumer),
+        _commits(consumer),
+        _items_in_the_engine(permits, outages, attempt_timeout_s),
+        _jobs_being_settled(in_flight, permits, outages),
+    ]
 
-    def polls() -> Hashable | None:
+
+def _poll_loop(worker: Worker) -> LivenessCheck:
+    def polled_at() -> Hashable | None:
         return None if worker.state is WorkerState.STOPPED else worker.polled_at
 
-    def deliveries() -> Hashable | None:
-        """None unless the broker has told of records and there is room for them."""
+    return LivenessCheck("poll loop", polled_at, FAILS_S / 2, EXITS_AFTER_S)
+
+
+def _deliveries(worker: Worker, consumer: KafkaConsumer) -> LivenessCheck:
+    """Check deliveries while the broker has records and the worker has capacity for them."""
+
+    def delivered() -> Hashable | None:
         return consumer.delivered if worker.has_capacity and consumer.undelivered() else None
 
+    return LivenessCheck(
+        "deliveries",
+        delivered,
+        FAILS_S,
+        EXITS_AFTER_S,
+        lambda: consumer.rebuild("the broker has records and delivers none"),
+        REMEDY_S,
+    )
+
+
+def _commits(consumer: KafkaConsumer) -> LivenessCheck:
+    return LivenessCheck(
+        "commits",
+        lambda: consumer.commits,
+        FAILS_S,
+        EXITS_AFTER_S,
+        lambda: consumer.rebuild("offsets of finished work are not committed"),
+        REMEDY_S,
+    )
+
+
+def _items_in_the_engine(
+    permits: Permits, outages: Outages, attempt_timeout_s: float
+) -> LivenessCheck:
+    """Check the oldest permit; it is held for one attempt, or while its job waits for Redis."""
+
     def oldest_item() -> Hashable | None:
-        """An item holds its permit for one attempt, or while its job waits for Redis."""
         return None if outages.any else permits.oldest
 
-    def jobs() -> Hashable | None:
-        """Jobs in hand of which no item is in the engine or waits for it: they are being ended."""
-        ending = len(in_flight) and not permits.held_items and not permits.waiting
-        return in_flight.left if ending and not outages.any else None
+    return LivenessCheck(
+        "items in the engine",
+        oldest_item,
+        attempt_timeout_s + FAILS_S,
+        attempt_timeout_s + EXITS_AFTER_S,
+    )
 
-    return [
-        LivenessCheck("poll loop", polls, FAILS_S / 2, EXITS_AFTER_S),
-        LivenessCheck("consumer", lambda: consumer.broken, FAILS_S / 2, EXITS_AFTER_S),
-        LivenessCheck(
-            "deliveries",
-            deliveries,
-            FAILS_S,
-            EXITS_AFTER_S,
-            lambda: consumer.rebuild("records are there and none is delivered"),
-            REMEDY_S,
-        ),
-        LivenessCheck(
-            "commits",
-            lambda: consumer.commits,
-            FAILS_S,
-            EXITS_AFTER_S,
-            lambda: consumer.rebuild("finished work is not committed"),
-            REMEDY_S,
-        ),
-        LivenessCheck(
-            "items in the engine",
-            oldest_item,
-            attempt_timeout_s + FAILS_S,
-            attempt_timeout_s + EXITS_AFTER_S,
-        ),
-        LivenessCheck("jobs being ended", jobs, FAILS_S, EXITS_AFTER_S),
-    ]
+
+def _jobs_being_settled(
+    in_flight: JobsInFlight, permits: Permits, outages: Outages
+) -> LivenessCheck:
+    """Check jobs in flight while none of their items is in the engine or waits for a permit."""
+
+    def left() -> Hashable | None:
+        settling = len(in_flight) and not permits.held_items and not permits.waiting
+        return in_flight.left if settling and not outages.any else None
+
+    return LivenessCheck("jobs being settled", left, FAILS_S, EXITS_AFTER_S)
 
 
 def run_watchdog(
@@ -87,14 +115,17 @@ def run_watchdog(
     worker: Worker,
     metrics: Metrics,
 ) -> Watchdog:
-    """Watch until `stack` is left; from then until the guard is stopped, the end is bounded."""
+    """Run the watchdog until `stack` is closed.
 
-    def end(why: Stuck) -> None:
+    From then until the guard is stopped, the guard limits the time of the shutdown.
+    """
+
+    def halt(stuck: Stuck) -> None:
         guard.halting()
-        worker.halt(why)
+        worker.halt(stuck)
 
-    watchdog = Watchdog(checks, end=end)
-    ticks = asyncio.create_task(watching(watchdog, guard, metrics), name="watchdog")
+    watchdog = Watchdog(checks, halt=halt)
+    ticks = asyncio.create_task(run_ticks(watchdog, guard, metrics), name="watchdog")
     ticks.add_done_callback(worker.side_task_ended)
     guard.start()
     stack.callback(ticks.cancel)

@@ -1,4 +1,4 @@
-"""What does a replica read off itself every second? The gauges that no event sets."""
+"""Sampler of one replica's stats: sets the gauges that no event sets, once per second."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics, Pace
 from dragoman_worker.ports import Engine, EngineStats
 
-LOOK_EVERY_S: Final = 0.5
-READ_EVERY_S: Final = 1.0
+SAMPLE_EVERY_S: Final = 0.5
+GAUGES_EVERY_S: Final = 1.0
 _STORING: Final = frozenset({Step.CLAIM, Step.SETTLE})
 
 
 class Sampler:
-    """Sets the gauges of one replica, and names what limits it. All of it is cheap, but the GPU."""
+    """Sets the gauges of one replica and judges its bottleneck. Only reading the GPUs is slow."""
 
     def __init__(
         self,
@@ -37,57 +37,57 @@ class Sampler:
         *,
         most_items: int,
     ) -> None:
-        """`most_items` is the highest that the bound of the permits can be."""
+        """Sample these parts; `most_items` is the highest bound on the permits."""
         self._metrics = metrics
         self._consumer = consumer
         self._permits = permits
         self._in_flight = in_flight
         self._engine = engine
-        self._window = Window(engine.limits, most_items=most_items, every_s=LOOK_EVERY_S)
+        self._window = Window(engine.limits, most_items=most_items, every_s=SAMPLE_EVERY_S)
         self._pace = Pace()
         self._loop = LoopClock()
         self._stalls = StallClock()
         self._preemptions = engine.stats().preemptions
-        self._ended = permits.given_back
+        self._finished = permits.given_back
         self._gpus: list[GpuStats] = []
 
     async def forever(self, ready: Callable[[], Mapping[str, bool]]) -> None:
-        """Look twice a second, and set the gauges every other time."""
+        """Sample twice per second, and set the gauges after every second sample."""
         self._stalls.start()
         try:
             while True:
-                for _ in range(round(READ_EVERY_S / LOOK_EVERY_S)):
-                    await self._loop.sleep(LOOK_EVERY_S)
-                    self._look()
+                for _ in range(round(GAUGES_EVERY_S / SAMPLE_EVERY_S)):
+                    await self._loop.sleep(SAMPLE_EVERY_S)
+                    self._sample()
                 self._metrics.ready.set(all(ready().values()))
-                self._read_all()
+                self._set_gauges()
         finally:
             self._stalls.stop()
 
-    def _read_all(self) -> None:
-        self._read_loop()
-        self._read_work()
-        self._read_engine()
+    def _set_gauges(self) -> None:
+        self._set_loop_gauges()
+        self._set_work_gauges()
+        self._set_engine_gauges()
         load = self._window.load()
         self._metrics.limited_by(bottleneck(load), asdict(load))
 
     async def gpus_forever(self, gpus: Gpus) -> None:
-        """Read the GPUs once a second, off the event loop; returns at once if there are none."""
+        """Read the GPUs once per second, off the event loop; return at once without GPUs."""
         try:
             found = await asyncio.to_thread(gpus.open)
             while found:
                 self._gpus = await asyncio.to_thread(gpus.read)
-                self._show_gpus()
-                await asyncio.sleep(READ_EVERY_S)
+                self._set_gpu_gauges()
+                await asyncio.sleep(GAUGES_EVERY_S)
         finally:
-            with suppress(Exception):  # a driver that is gone need not be left in order
+            with suppress(Exception):  # the driver may be gone
                 gpus.close()
 
     # --- the window -------------------------------------------------------------------------------
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         if self._window.add(self._moment()):
-            self._metrics.feed_wait_seconds.inc(LOOK_EVERY_S)
+            self._metrics.feed_wait_seconds.inc(SAMPLE_EVERY_S)
 
     def _moment(self) -> Moment:
         stats, permits = self._engine.stats(), self._permits
@@ -99,9 +99,9 @@ class Sampler:
             stalled += step in _STORING and since < late_before
         for step in Step:
             self._metrics.jobs_in_step.labels(step.value).set(steps[step])
-        preempted, ended = self._since_before(stats)
+        preempted, finished = self._since_last_moment(stats)
         return Moment(
-            cut_off=self._consumer.cut_off,
+            no_broker=self._consumer.cut_off,
             queued=self._consumer.queued() + steps[Step.PERMIT] + steps[Step.CLAIM],
             storing=steps[Step.CLAIM] + steps[Step.SETTLE],
             stalled=stalled,
@@ -112,31 +112,32 @@ class Sampler:
             tokens_hold_back=permits.tokens_hold_back,
             engine=stats,
             preempted=preempted,
-            ended=ended,
+            finished=finished,
             loop_busy=self._loop.busy,
             loop_late_s=self._loop.late_s,
             gpu_busy=_mean([gpu.busy for gpu in self._gpus]),
             quarantined=permits.quarantined,
         )
 
-    def _since_before(self, stats: EngineStats) -> tuple[int, int]:
+    def _since_last_moment(self, stats: EngineStats) -> tuple[int, int]:
+        """Return the preemptions and the items that left the engine since the last call."""
         preempted = stats.preemptions - self._preemptions
-        ended = self._permits.given_back - self._ended
-        self._preemptions, self._ended = stats.preemptions, self._permits.given_back
+        finished = self._permits.given_back - self._finished
+        self._preemptions, self._finished = stats.preemptions, self._permits.given_back
         if preempted > 0:
             self._metrics.preemptions.inc(preempted)
-        return max(0, preempted), ended
+        return max(0, preempted), finished
 
     # --- gauges -----------------------------------------------------------------------------------
 
-    def _read_loop(self) -> None:
+    def _set_loop_gauges(self) -> None:
         metrics, stall = self._metrics, self._stalls.read()
         metrics.event_loop_lag_seconds.set(stall.late_s)
         metrics.event_loop_lag_cpu_seconds.set(stall.cpu_s)
         metrics.event_loop_busy.set(self._loop.busy)
         metrics.event_loop_tasks.set(len(asyncio.all_tasks()))
 
-    def _read_work(self) -> None:
+    def _set_work_gauges(self) -> None:
         metrics, permits = self._metrics, self._permits
         metrics.jobs_in_flight.set(len(self._in_flight))
         metrics.items_in_flight.set(permits.held_items)
@@ -144,23 +145,23 @@ class Sampler:
         metrics.commit_age_seconds.set(
             max(self._consumer.commit_age_s(), self._in_flight.unsettled_s())
         )
-        depths = self._consumer.lags()
-        if len(depths) > 1:
-            self._sample_classes(depths)
-        depth = sum(depths.values())
-        tokens, seconds = self._pace.work(depth, metrics.jobs_done(), metrics.tokens_done())
-        metrics.lag_jobs.set(depth)
+        lags = self._consumer.lags()
+        if len(lags) > 1:
+            self._set_class_gauges(lags)
+        lag = sum(lags.values())
+        tokens, seconds = self._pace.work(lag, metrics.jobs_done(), metrics.tokens_done())
+        metrics.lag_jobs.set(lag)
         metrics.lag_tokens.set(tokens)
         metrics.lag_seconds.set(seconds)
 
-    def _sample_classes(self, depths: Mapping[str, int]) -> None:
+    def _set_class_gauges(self, lags: Mapping[str, int]) -> None:
         metrics, in_flight = self._metrics, self._in_flight.by_topic()
-        for topic, depth in depths.items():
-            metrics.class_lag_jobs.labels(topic).set(depth)
+        for topic, lag in lags.items():
+            metrics.class_lag_jobs.labels(topic).set(lag)
             metrics.class_jobs_in_flight.labels(topic).set(in_flight[topic])
             metrics.class_items_waiting.labels(topic).set(self._permits.waiting_of(topic))
 
-    def _read_engine(self) -> None:
+    def _set_engine_gauges(self) -> None:
         metrics, permits, stats = self._metrics, self._permits, self._engine.stats()
         metrics.engine_running.set(stats.running)
         metrics.engine_waiting.set(stats.waiting)
@@ -169,7 +170,7 @@ class Sampler:
         metrics.admission_tokens.set(permits.tokens)
         metrics.admission_held_tokens.set(permits.held_tokens)
 
-    def _show_gpus(self) -> None:
+    def _set_gpu_gauges(self) -> None:
         metrics = self._metrics
         for gpu in self._gpus:
             metrics.gpu_busy.labels(gpu.name).set(gpu.busy)
@@ -178,15 +179,15 @@ class Sampler:
 
 
 class LoopClock:
-    """How late the event loop is, and how much CPU its thread takes, from one sleep to the next."""
+    """Delay of the event loop and CPU of its thread, measured at each sleep."""
 
     def __init__(self) -> None:
         self.late_s = 0.0
         self.busy = 0.0
-        """1 is a core."""
+        """CPU of the loop's thread; 1 is one core."""
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep, and see how that went."""
+        """Sleep, and measure the delay and the CPU used meanwhile."""
         began, cpu = time.monotonic(), time.thread_time()
         await asyncio.sleep(seconds)
         took = time.monotonic() - began

@@ -1,4 +1,4 @@
-"""Measures for how long the event loop is held without running its timers."""
+"""Measurement of event loop stalls: times in which the loop does not run its timers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ TICK_S: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """The longest delay of a timer, and the most CPU of the loop's thread between two ticks.
+    """Longest delay of a timer, and most CPU of the loop's thread between two ticks.
 
-    On a machine that is short of CPU the delay grows with other programs' work; the CPU does not.
+    On an overloaded machine the delay grows with the work of other programs; the CPU time does not.
     """
 
     late_s: float = 0.0
@@ -22,7 +22,7 @@ class Stall:
 
 
 class StallClock:
-    """A timer of 20 ms that keeps its longest delay; a sampled one would miss most stalls."""
+    """A 20 ms timer that keeps its longest delay; sampled delays would miss most stalls."""
 
     def __init__(self) -> None:
         self._longest = self._before = Stall()
@@ -36,12 +36,12 @@ class StallClock:
         self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
 
     def stop(self) -> None:
-        """No further tick."""
+        """Stop ticking."""
         if self._timer is not None:
             self._timer.cancel()
 
     def read(self) -> Stall:
-        """The longest since the last reading but one, so that two in a row show every stall."""
+        """Return the longest stall since the last call but one: two calls report every stall."""
         before, self._before = self._before, self._longest
         self._longest = Stall()
         return _longest(before, self._before)

@@ -128,8 +128,8 @@ def _rows(families: Iterable[Metric]) -> dict[str, dict[str, float]]:
         if family.name == "dragoman_load":
             for sample in family.samples:
                 row = rows.setdefault(sample.labels.get("replica", "0"), {})
-                if (reading := sample.labels.get("reading", "")) in _KNOWN:
-                    row[reading] = sample.value
+                if (stat := sample.labels.get("stat", "")) in _KNOWN:
+                    row[stat] = sample.value
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Is the limit named that would have to change?"""
+"""Tests that the bottleneck is the limit that would have to change for more throughput."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def moment(
     usage: float | None = 0.4,
     **changed: Any,
 ) -> Moment:
-    """An 8B engine with 512 sequences and a backlog, changed."""
+    """Return a moment of an 8B engine with 512 sequences and a backlog, with changes."""
     held = changed.get("held", running + waiting)
     full = Moment(
-        cut_off=False,
+        no_broker=False,
         queued=10_000,
         storing=2,
         stalled=0,
@@ -44,7 +44,7 @@ def moment(
         tokens_hold_back=False,
         engine=EngineStats(running, waiting, usage, 0),
         preempted=0,
-        ended=94,
+        finished=94,
         loop_busy=0.3,
         loop_late_s=0.002,
         gpu_busy=0.97,
@@ -67,7 +67,7 @@ CASES: dict[str, tuple[Moment, EngineLimits, Cause]] = {
     "nothing to do": (moment(0, 0, 0.0, queued=0, in_flight=0), LIMITS, Cause.QUEUE_EMPTY),
     "the last few jobs": (moment(30, 0, 0.02, queued=0), LIMITS, Cause.QUEUE_EMPTY),
     "a trickle": (moment(3, 0, 0.01, queued=2), LIMITS, Cause.QUEUE_EMPTY),
-    "a queue that does not come in": (moment(40, 0, 0.03), LIMITS, Cause.FEED),
+    "a queue that is not delivered": (moment(40, 0, 0.03), LIMITS, Cause.FEED),
     "all permits held by jobs that wait for Redis": (
         moment(0, 0, 0.0, held=615, storing=1_800, stalled=1_800),
         LIMITS,
@@ -78,18 +78,18 @@ CASES: dict[str, tuple[Moment, EngineLimits, Cause]] = {
         LIMITS,
         Cause.FEED,
     ),
-    "no broker": (moment(0, 0, 0.0, queued=0, in_flight=0, cut_off=True), LIMITS, Cause.FEED),
+    "no broker": (moment(0, 0, 0.0, queued=0, in_flight=0, no_broker=True), LIMITS, Cause.FEED),
     "16 sequences on a large GPU": (
         moment(15, 4, 0.01, items=20),
         limited(16),
         Cause.SEQUENCES,
     ),
-    "256 sequences, of which a GPU could do more": (
+    "256 sequences where the GPU could run more": (
         moment(252, 50, 0.2, items=308),
         limited(256),
         Cause.SEQUENCES,
     ),
-    "a bound of ours on the items": (moment(25, 0, 0.02, items=25), LIMITS, Cause.SEQUENCES),
+    "a bound of the worker on the items": (moment(25, 0, 0.02, items=25), LIMITS, Cause.SEQUENCES),
     "2 sequences on a CPU": (
         moment(2, 1, 0.01, items=3, gpu_busy=None),
         limited(2, devices=0, full_batch=32),
@@ -132,30 +132,30 @@ CASES: dict[str, tuple[Moment, EngineLimits, Cause]] = {
         limited(64, devices=0, full_batch=32),
         Cause.COMPUTE,
     ),
-    "an engine that tells nothing": (moment(usage=None), LIMITS, Cause.COMPUTE),
+    "an engine without gauges": (moment(usage=None), LIMITS, Cause.COMPUTE),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_limit_that_would_have_to_change_is_named(case: str) -> None:
+def test_the_cause_is_the_limit_that_would_have_to_change(case: str) -> None:
     seen, limits, cause = CASES[case]
     assert bottleneck(load(*[seen] * 20, limits=limits)) is cause
 
 
-def test_a_bound_that_follows_a_crowd_is_no_bound_of_the_sequences() -> None:
-    """Prompts are read too slowly, and the items were cut to what runs and the margin."""
+def test_a_bound_lowered_for_a_crowded_engine_is_not_the_limit_of_sequences() -> None:
+    """Prompts are read too slowly, so admission lowered the bound to a little above the running."""
     crowded = moment(24, 110, 0.1, items=134, held=134)
     assert bottleneck(load(*[crowded] * 20, most=615)) is Cause.COMPUTE
 
 
-def test_one_moment_does_not_decide() -> None:
+def test_a_few_moments_do_not_decide() -> None:
     hiccup = moment(0, 0, 0.0, held=615, storing=1_800)
     assert bottleneck(load(*[moment()] * 15, *[hiccup] * 5)) is Cause.COMPUTE
     assert bottleneck(load(*[hiccup] * 15, *[moment()] * 5)) is Cause.FEED
 
 
-def test_a_sequence_that_has_just_ended_still_fills_its_place() -> None:
-    """vLLM counts after it has let those go that ended, before the next ones are let in."""
+def test_a_sequence_that_has_just_finished_still_counts() -> None:
+    """vLLM counts after finished sequences have left and before the next ones are admitted."""
     seen = [moment(2, 1, 0.01, items=3), moment(1, 2, 0.01, items=3)] * 10
     assert bottleneck(load(*seen, limits=limited(2))) is Cause.SEQUENCES
 
@@ -164,12 +164,12 @@ def test_moments_older_than_the_window_are_forgotten() -> None:
     assert bottleneck(load(*[moment(0, 0, 0.0, queued=0)] * 50, *[moment()] * 20)) is Cause.COMPUTE
 
 
-def test_numbers_of_the_engine_are_those_of_when_it_was_fed() -> None:
-    told = load(*[moment()] * 12, *[moment(10, 0, 0.0)] * 8)
-    assert (told.running, told.waiting) == (506, 100)
-    assert told.kv_cache_usage == pytest.approx(0.4)
-    assert told.starved == pytest.approx(0.4)
-    assert told.seconds == 10
+def test_means_of_the_engine_cover_only_moments_in_which_it_was_fed() -> None:
+    result = load(*[moment()] * 12, *[moment(10, 0, 0.0)] * 8)
+    assert (result.running, result.waiting) == (506, 100)
+    assert result.kv_cache_usage == pytest.approx(0.4)
+    assert result.starved == pytest.approx(0.4)
+    assert result.seconds == 10
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_numbers_of_the_engine_are_those_of_when_it_was_fed() -> None:
         ({"storing": 20, "stalled": 20}, Feed.STORE),
     ],
 )
-def test_the_slow_part_of_the_feed_is_named(changed: dict[str, Any], feed: Feed) -> None:
+def test_the_slowest_part_of_the_feed_is_found(changed: dict[str, Any], feed: Feed) -> None:
     assert feed_limit(load(moment(40, 0, 0.03, **changed))) is feed
 
 
@@ -207,13 +207,13 @@ def test_every_load_has_one_cause(
     running: int, waiting: int, usage: float | None, queued: int, items: int, busy: float | None
 ) -> None:
     seen = moment(running, waiting, usage, queued=queued, items=items, gpu_busy=busy)
-    told = load(seen)
-    assert bottleneck(told) in Cause
-    assert bottleneck(together([told])) is bottleneck(told)
+    result = load(seen)
+    assert bottleneck(result) in Cause
+    assert bottleneck(together([result])) is bottleneck(result)
 
 
-def test_an_engine_kept_empty_for_suspects_is_called_quarantine_and_nothing_else() -> None:
-    """Else a crash would be taken for a slow broker, and the busy loop for its cause."""
-    shown = load(moment(16, 0, 0.02, quarantined=300, loop_busy=0.9, stalled=1_000))
-    assert bottleneck(shown) is Cause.FEED
-    assert feed_limit(shown) is Feed.QUARANTINE
+def test_an_engine_kept_empty_for_suspects_is_limited_by_the_quarantine() -> None:
+    """Without the quarantine, a crash would look like a slow broker or a busy event loop."""
+    result = load(moment(16, 0, 0.02, quarantined=300, loop_busy=0.9, stalled=1_000))
+    assert bottleneck(result) is Cause.FEED
+    assert feed_limit(result) is Feed.QUARANTINE

@@ -1,4 +1,4 @@
-"""Does a watch see what is stuck, and look away while a server is waited for?"""
+"""Tests that liveness checks find what is stuck, and are suspended during outages of a server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONG_S = int(ATTEMPT_S + EXITS_AFTER_S) + 5
 
 
 class Bench:
-    """A replica that is not running, its parts as a test wants them, and a clock it moves."""
+    """The parts of a replica that is not running, and a clock that the test advances."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
@@ -41,45 +41,45 @@ class Bench:
         self.outages = Outages()
         self.waiting: list[asyncio.Task[None]] = []
         self.rebuilds: list[str] = []
-        self.ended: list[str] = []
+        self.halts: list[str] = []
         self.now = 0.0
-        self.source = KafkaConsumer(
+        self.consumer_adapter = KafkaConsumer(
             KafkaSettings(topics=(TOPIC,)),
             partition_span=100,
             client_id="w1",
             metrics=Metrics(CollectorRegistry()),
         )
-        monkeypatch.setattr(self.source, "rebuild", self.rebuilds.append)
+        monkeypatch.setattr(self.consumer_adapter, "rebuild", self.rebuilds.append)
         checks = liveness_checks(
             self.worker,
-            self.source,
+            self.consumer_adapter,
             self.permits,
             self.core.in_flight,
             self.outages,
             attempt_timeout_s=ATTEMPT_S,
         )
-        self.dog = Watchdog(
-            checks, end=lambda why: self.ended.append(str(why)), clock=lambda: self.now
+        self.watchdog = Watchdog(
+            checks, halt=lambda stuck: self.halts.append(str(stuck)), clock=lambda: self.now
         )
 
     async def start(self) -> None:
-        await self.source.start(Deadline.after(5))
+        await self.consumer_adapter.start(Deadline.after(5))
         await self.consumer.rebalance([0])
 
     def run(self, seconds: float, *, polling: bool = True) -> list[str]:
-        """The names of the watches that fail in the end."""
+        """Advance the clock and return the names of the checks that fail at the end."""
         for _ in range(int(seconds)):
             self.now += 1.0
             if polling:
                 self.worker.polled_at += 1.0
-            self.dog.tick()
-        return [name for name, well in self.dog.checks().items() if not well]
+            self.watchdog.tick()
+        return [name for name, passes in self.watchdog.checks().items() if not passes]
 
     async def fails(self, server: str) -> None:
-        """The server goes away for as long as the bench lives."""
+        """Make the server unavailable for as long as the bench lives."""
 
         async def call() -> None:
-            raise Unavailable("away")
+            raise Unavailable("no answer")
 
         self.waiting.append(asyncio.create_task(self.outages.until_available(server, call)))
         await asyncio.sleep(0)
@@ -93,34 +93,34 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
     yield made
     for waiting in made.waiting:
         waiting.cancel()
-    await made.source.close()
+    await made.consumer_adapter.close()
 
 
-async def test_an_idle_worker_is_well_for_ever(bench: Bench) -> None:
+async def test_an_idle_worker_passes_all_checks_forever(bench: Bench) -> None:
     assert bench.run(5 * LONG_S) == []
-    assert (bench.rebuilds, bench.ended) == ([], [])
+    assert (bench.rebuilds, bench.halts) == ([], [])
 
 
-async def test_a_poll_loop_that_stands_still_ends_the_worker(bench: Bench) -> None:
+async def test_a_poll_loop_that_does_not_run_halts_the_worker(bench: Bench) -> None:
     assert bench.run(EXITS_AFTER_S - 2, polling=False) == ["poll loop"]
-    assert bench.ended == []
+    assert bench.halts == []
     bench.run(5, polling=False)
-    assert "poll loop" in bench.ended[0]
+    assert "poll loop" in bench.halts[0]
 
 
-async def test_a_dead_consumer_that_nobody_replaces_is_named(bench: Bench) -> None:
+async def test_a_broken_consumer_that_is_not_replaced_fails_its_check(bench: Bench) -> None:
     bench.consumer.fetch_ended.set_result(None)
     assert bench.run(FAILS_S) == ["consumer"]
 
 
-async def test_records_that_are_not_delivered_ask_for_a_new_consumer(bench: Bench) -> None:
+async def test_records_that_are_not_delivered_rebuild_the_consumer(bench: Bench) -> None:
     bench.consumer.fill(0, 5)
     assert bench.run(REMEDY_S + 2) == []
     assert len(bench.rebuilds) == 1
     assert bench.run(FAILS_S) == ["deliveries"]
 
 
-async def test_a_full_worker_is_not_asked_why_it_takes_nothing(bench: Bench) -> None:
+async def test_a_worker_without_capacity_needs_no_deliveries(bench: Bench) -> None:
     bench.consumer.fill(0, 5)
     bench.worker._intake.enter(TOPIC, 10_000_000)
     assert bench.run(LONG_S) == []
@@ -129,35 +129,35 @@ async def test_a_full_worker_is_not_asked_why_it_takes_nothing(bench: Bench) -> 
 
 async def finish_one(bench: Bench) -> None:
     bench.consumer.fill(0, 1)
-    [delivery] = await bench.source.poll(Capacity(10))
-    bench.source.complete(delivery)
+    [delivery] = await bench.consumer_adapter.poll(Capacity(10))
+    bench.consumer_adapter.complete(delivery)
 
 
-async def test_finished_work_that_nobody_commits_is_named(bench: Bench) -> None:
+async def test_finished_work_that_is_not_committed_fails_its_check(bench: Bench) -> None:
     await finish_one(bench)
     assert bench.run(FAILS_S + 2) == ["commits"]
     assert len(bench.rebuilds) == 1
-    await bench.source.commit()
+    await bench.consumer_adapter.commit()
     assert bench.run(2) == []
 
 
-async def test_commits_that_no_broker_takes_are_waited_for(bench: Bench) -> None:
+async def test_commits_are_waited_for_while_no_broker_acknowledges_them(bench: Bench) -> None:
     await finish_one(bench)
     bench.consumer.commit_failures.append(TimeoutError())
-    await bench.source.commit()
+    await bench.consumer_adapter.commit()
     assert bench.run(LONG_S) == []
-    assert (bench.rebuilds, bench.ended) == ([], [])
+    assert (bench.rebuilds, bench.halts) == ([], [])
 
 
-async def test_an_item_that_stays_past_its_attempt_s_timeout_is_named(bench: Bench) -> None:
+async def test_an_item_that_outlives_its_attempt_timeout_fails_its_check(bench: Bench) -> None:
     await bench.permits.acquire("a1", 10)
     assert bench.run(ATTEMPT_S + FAILS_S - 2) == []
     assert bench.run(4) == ["items in the engine"]
     bench.run(EXITS_AFTER_S)
-    assert "items in the engine" in bench.ended[0]
+    assert "items in the engine" in bench.halts[0]
 
 
-async def test_items_that_come_and_go_alike_are_no_stuck_item(bench: Bench) -> None:
+async def test_successive_items_of_one_job_are_no_stuck_item(bench: Bench) -> None:
     for _ in range(6):
         permit = await bench.permits.acquire("a1", 10)
         assert bench.run(ATTEMPT_S) == []
@@ -169,12 +169,14 @@ async def test_jobs_that_wait_for_redis_are_not_stuck(bench: Bench) -> None:
     bench.core.in_flight.enter(("a1", "f", 0), None)
     await bench.permits.acquire("a1", 10)
     assert bench.run(2 * LONG_S) == []
-    assert bench.ended == []
+    assert bench.halts == []
 
 
-async def test_a_job_that_does_not_end_while_all_servers_answer_is_named(bench: Bench) -> None:
+async def test_a_job_that_is_not_settled_while_all_servers_answer_fails_its_check(
+    bench: Bench,
+) -> None:
     bench.core.in_flight.enter(("a1", "f", 0), None)
-    assert bench.run(FAILS_S + 2) == ["jobs being ended"]
+    assert bench.run(FAILS_S + 2) == ["jobs being settled"]
     await bench.fails("dead letters")
     assert bench.run(2) == []
     await asyncio.sleep(0)

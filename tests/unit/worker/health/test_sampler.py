@@ -1,4 +1,4 @@
-"""Are the gauges set that no event sets, and does admission reach the permits?"""
+"""Tests of the gauges that the sampler sets, and of admission's steering of the permits."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from dragoman_worker.settings import EngineSettings, LimitsSettings
 from support.processes.waiting import eventually
 
 
-class Desk:
-    """One replica's parts, none of which does anything."""
+class Replica:
+    """Idle parts of one replica, and its sampler."""
 
     def __init__(self, *, queued: int = 0, lag: int = 0) -> None:
         self.metrics = Metrics(CollectorRegistry())
@@ -39,7 +39,7 @@ class Desk:
             lags=lambda: {"jobs": lag},
             commit_age_s=lambda: 0.5,
         )
-        self.reading = Sampler(
+        self.sampler = Sampler(
             self.metrics, consumer, self.permits, self.in_flight, self.engine, most_items=20
         )
 
@@ -47,21 +47,21 @@ class Desk:
         return generate_latest(self.metrics.registry).decode().splitlines()
 
 
-async def told(desk: Desk, *lines: str) -> None:
-    """Wait until a page has all of them."""
-    task = asyncio.create_task(desk.reading.forever(lambda: {"engine": True}))
+async def sampled(replica: Replica, *lines: str) -> None:
+    """Run the sampler until the metrics page has all these lines."""
+    task = asyncio.create_task(replica.sampler.forever(lambda: {"engine": True}))
     try:
-        await eventually(lambda: set(lines) <= set(desk.page()), timeout_s=10, what=str(lines))
+        await eventually(lambda: set(lines) <= set(replica.page()), timeout_s=10, what=str(lines))
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
 
 
-async def test_an_idle_worker_waits_for_jobs() -> None:
-    desk = Desk()
-    await told(
-        desk,
+async def test_an_idle_worker_is_limited_by_an_empty_queue() -> None:
+    replica = Replica()
+    await sampled(
+        replica,
         'dragoman_bottleneck{cause="queue_empty"} 1.0',
         "dragoman_ready 1.0",
         "dragoman_feed_wait_seconds_total 0.0",
@@ -70,33 +70,33 @@ async def test_an_idle_worker_waits_for_jobs() -> None:
     )
 
 
-async def test_time_without_work_counts_while_there_is_work() -> None:
-    desk = Desk(queued=5_000, lag=5_040)
+async def test_time_without_work_counts_while_jobs_are_queued() -> None:
+    replica = Replica(queued=5_000, lag=5_040)
     for number in range(40):
-        desk.in_flight.enter((f"j{number}", "", 0), None).enter(Step.CLAIM)
-    await told(
-        desk,
+        replica.in_flight.enter((f"j{number}", "", 0), None).enter(Step.CLAIM)
+    await sampled(
+        replica,
         'dragoman_bottleneck{cause="feed"} 1.0',
         "dragoman_feed_wait_seconds_total 1.0",
         'dragoman_jobs_in_step{step="claim"} 40.0',
-        'dragoman_load{reading="queued"} 5040.0',
+        'dragoman_load{stat="queued"} 5040.0',
         "dragoman_lag_jobs 5040.0",
     )
 
 
 async def test_gpus_are_read_beside_the_loop_and_closed() -> None:
-    desk, closed = Desk(), []
+    replica, closed = Replica(), []
     gpus: Any = SimpleNamespace(
         open=lambda: True,
         read=lambda: [GpuStats("3", 0.5, 10, 20)],
         close=lambda: closed.append(1),
     )
-    task = asyncio.create_task(desk.reading.gpus_forever(gpus))
-    await told(
-        desk,
+    task = asyncio.create_task(replica.sampler.gpus_forever(gpus))
+    await sampled(
+        replica,
         'dragoman_gpu_busy_ratio{gpu="3"} 0.5',
         'dragoman_gpu_memory_used_bytes{gpu="3"} 10.0',
-        'dragoman_load{reading="gpu_busy"} 0.5',
+        'dragoman_load{stat="gpu_busy"} 0.5',
     )
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -104,10 +104,10 @@ async def test_gpus_are_read_beside_the_loop_and_closed() -> None:
     assert closed == [1]
 
 
-async def test_without_a_gpu_nothing_is_read_for_ever() -> None:
+async def test_without_a_gpu_the_gpu_task_returns() -> None:
     gpus: Any = SimpleNamespace(open=lambda: False, close=lambda: None)
     async with asyncio.timeout(5):
-        await Desk().reading.gpus_forever(gpus)
+        await Replica().sampler.gpus_forever(gpus)
 
 
 async def test_the_permits_follow_the_engine() -> None:

@@ -1,4 +1,4 @@
-"""The longest stall of the event loop is measured, wherever between two readings it falls."""
+"""Tests that every stall of the event loop is measured, at any point between two reads."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ import time
 from dragoman_worker.health.stalls import TICK_S, StallClock
 
 
-async def _held(seconds: float) -> StallClock:
+async def _stalled(seconds: float) -> StallClock:
     clock = StallClock()
     clock.start()
     await asyncio.sleep(2 * TICK_S)
     time.sleep(seconds)  # noqa: ASYNC251  this is the stall
-    await asyncio.sleep(5 * TICK_S)  # it is over long before the reading
+    await asyncio.sleep(5 * TICK_S)  # the stall is over long before the read
     return clock
 
 
-async def test_a_stall_between_two_readings_is_shown_by_the_next_two() -> None:
-    clock = await _held(0.3)
+async def test_a_stall_between_two_reads_is_returned_by_the_next_two() -> None:
+    clock = await _stalled(0.3)
     assert clock.read().late_s >= 0.3 - TICK_S
     assert clock.read().late_s >= 0.3 - TICK_S
     clock.stop()
 
 
-async def test_a_stall_is_forgotten_after_two_readings() -> None:
-    clock = await _held(0.3)
+async def test_a_stall_is_forgotten_after_two_reads() -> None:
+    clock = await _stalled(0.3)
     clock.stop()
     for _ in range(2):
         clock.read()
     assert clock.read().late_s == 0.0
 
 
-async def test_time_that_others_took_is_no_cpu_of_the_loop() -> None:
-    clock = await _held(0.3)
+async def test_blocking_without_computing_is_no_cpu_of_the_loop() -> None:
+    clock = await _stalled(0.3)
     clock.stop()
     assert clock.read().cpu_s < 0.25
 
 
-async def test_a_loop_that_computes_shows_its_cpu() -> None:
+async def test_a_computing_loop_reports_its_cpu() -> None:
     clock = StallClock()
     clock.start()
     began = time.thread_time()
