@@ -1,6 +1,6 @@
-"""How does a program submit texts and read translations? The light client of Dragoman.
+"""The light client of Dragoman: submit texts, and read translations.
 
-Names are loaded on first use, so that the commands start without Kafka, Redis and pydantic.
+Names are loaded on first use, so that commands start without loading Kafka, Redis and pydantic.
 """
 
 from __future__ import annotations

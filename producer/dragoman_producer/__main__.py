@@ -1,4 +1,4 @@
-"""How is the command run without its script? As `python -m dragoman_producer`."""
+"""Entry point of `python -m dragoman_producer`, the same as the `dragoman` command."""
 
 from dragoman_producer.cli import main
 

@@ -1,4 +1,4 @@
-"""How does a program hand texts over for translation? It submits jobs and follows their handles."""
+"""Client that submits translation jobs and reads their results."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class TranslationClient:
             handle = await client.submit(TranslationJob(job_id="a1", text="Hi.", target_lang="de"))
             print(await handle.text(timeout_s=30))
 
-    What is not given comes from the environment (DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS, ...) or the
-    defaults. Nothing is contacted before it is needed: a client that only reads needs no broker.
+    Arguments that are not given come from the environment (DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS, ...)
+    or the defaults. The client connects on first use, so one that only reads needs no broker.
     """
 
     def __init__(
@@ -44,8 +44,11 @@ class TranslationClient:
         *,
         settings: DragomanSettings | None = None,
     ) -> None:
-        """Raises SettingsError; contacts nothing. ``settings`` replaces the environment."""
-        self._settings = _settled(settings, bootstrap_servers, redis_url, topic)
+        """Read the settings, without connecting; ``settings`` replaces the environment.
+
+        Raises SettingsError.
+        """
+        self._settings = _settings(settings, bootstrap_servers, redis_url, topic)
         self._topic = self._settings.kafka.topic_names[0]
         timeout_s = self._settings.connect_timeout_s
         self._publisher = Publisher(self._settings.kafka, connect_timeout_s=timeout_s)
@@ -65,7 +68,7 @@ class TranslationClient:
         await self.close()
 
     async def close(self) -> None:
-        """End every wait, connection and task; what was submitted is not affected."""
+        """Stop every wait, connection and task; submitted jobs are not affected."""
         self._closed = True
         await self._watch.close()
         await self._publisher.close()
@@ -74,29 +77,29 @@ class TranslationClient:
     # --- submitting -----------------------------------------------------------------------------
 
     async def submit(
-        self, job: TranslationJob, *, again: bool = False, traceparent: str | None = None
+        self, job: TranslationJob, *, resubmit: bool = False, traceparent: str | None = None
     ) -> JobHandle:
         """Publish one job and return once Kafka has acknowledged it.
 
-        Submitting the same job twice is harmless: there is one result. ``again`` runs a failed,
-        cancelled or expired job once more. ``traceparent`` (W3C) travels as a header. A
-        cancellation of the job's document no longer holds.
+        Submitting the same job twice is harmless: there is one result. ``resubmit`` runs a failed,
+        cancelled or expired job again. ``traceparent`` (W3C) becomes a header of the record. An
+        earlier cancellation of the job's document is removed.
 
-        Raises SubmitFailed for what is wrong with this job (JobTooLarge, IdTaken, BrokenKey,
-        AlreadyCompleted, ReplaysUsedUp), Unreachable, BrokerRefused and StoreRefused. After an
-        Unreachable the job may have arrived all the same; submit it again.
+        Raises SubmitFailed if this job cannot be submitted (JobTooLarge, IdTaken, BrokenKey,
+        Unreadable, AlreadyCompleted, ReplaysUsedUp), Unreachable, BrokerRefused and StoreRefused.
+        After Unreachable the job may have arrived nevertheless; submit it again.
         """
-        return await self._submit(job, set(), again=again, traceparent=traceparent)
+        return await self._submit(job, set(), resubmit=resubmit, traceparent=traceparent)
 
     async def _submit(
         self,
         job: TranslationJob,
         reopened: set[str],
         *,
-        again: bool,
+        resubmit: bool,
         traceparent: str | None = None,
     ) -> JobHandle:
-        """``reopened``: documents that this submission has reopened, to which it adds."""
+        """Publish one job; add its document to ``reopened``, so that it is reopened once only."""
         self._check_open()
         value = encode_job(job)
         expected = Expected(job.job_id, open_record(value).fingerprint)
@@ -108,86 +111,89 @@ class TranslationClient:
         created = await self._store.stub(job.job_id, document_id)
         if not created:
             state = await self._store.state(job.job_id)
-            expected = resubmitted(expected, state, again=again)
+            expected = resubmitted(expected, state, resubmit=resubmit)
         if len(value) > names.MAX_RECORD_BYTES:
-            raise await self._too_large(job, value, names.MAX_RECORD_BYTES, ours=created)
+            raise await self._too_large(job, value, names.MAX_RECORD_BYTES, created=created)
         headers = _headers(expected.replay, traceparent)
         try:
             await self._publisher.publish(self._topic, job.job_id.encode(), value, headers)
         except RecordTooLarge:
-            raise await self._too_large(job, value, None, ours=created) from None
+            raise await self._too_large(job, value, None, created=created) from None
         return JobHandle(expected, self)
 
     async def submit_many(
         self,
         jobs: Iterable[TranslationJob] | AsyncIterable[TranslationJob],
         *,
-        again: bool = False,
+        resubmit: bool = False,
         in_flight: int = IN_FLIGHT,
     ) -> AsyncIterator[JobHandle]:
-        """Publish many jobs, at most ``in_flight`` unacknowledged; handles in the order of jobs.
+        """Publish many jobs, at most ``in_flight`` unacknowledged; yield handles in their order.
 
-        Jobs are drawn as they are needed, so the source may be endless. A job that is refused
-        stops no other: its handle is left out, and after the last job SomeNotSubmitted holds each
-        refusal. What keeps every job from being published (Unreachable, ...) is raised at once.
+        Jobs are read from the source on demand, so the source may be endless. A refused job does
+        not stop the others: its handle is left out, and SomeNotSubmitted is raised after the last
+        job with every refusal. Errors that concern all jobs (Unreachable, ...) are raised at once.
 
-        An earlier cancellation of a document no longer holds; one that comes while the jobs are
-        being submitted does.
+        An earlier cancellation of a document is removed; a cancellation that arrives while the
+        jobs are being submitted stays.
         """
         reopened: set[str] = set()
 
-        def submit(job: TranslationJob, *, again: bool) -> Awaitable[JobHandle]:
-            return self._submit(job, reopened, again=again)
+        def submit(job: TranslationJob, *, resubmit: bool) -> Awaitable[JobHandle]:
+            return self._submit(job, reopened, resubmit=resubmit)
 
-        async for handle in submit_each(submit, jobs, again=again, in_flight=in_flight):
+        async for handle in submit_each(submit, jobs, resubmit=resubmit, in_flight=in_flight):
             yield handle
 
     # --- reading --------------------------------------------------------------------------------
 
     def job(self, job_id: str) -> JobHandle:
-        """The handle of any job, whoever submitted it. Reads nothing yet. Raises ValueError."""
+        """Return the handle of any job, also of another client; read nothing. Raises ValueError."""
         return JobHandle(Expected(check_job_id(job_id)), self)
 
     async def cancel(self, *, document_id: str) -> None:
-        """Cancel all jobs of a document: those under way are aborted, those to come not run.
+        """Cancel all jobs of a document: abort the running ones, and do not run later ones.
 
-        It holds until a job of the document is submitted or replayed again. Raises ValueError.
+        The cancellation stays until a job of the document is submitted or replayed. Raises
+        ValueError.
         """
         self._check_open()
         await self._store.cancel_document(check_document_id(document_id))
 
     async def state(self, job_id: str) -> JobState | None:
-        """For handles: what the job's key says now. Concurrent calls share a round trip."""
+        """Return the current state of a job's key; concurrent calls share a round trip."""
         self._check_open()
         return await self._store.state(job_id)
 
-    async def end(self, expected: Expected, timeout_s: float | None) -> TranslationResult:
-        """For handles: wait for a terminal state."""
+    async def wait_for_result(
+        self, expected: Expected, timeout_s: float | None
+    ) -> TranslationResult:
+        """Wait for a terminal state; see `Jobs.wait_for_result`."""
         self._check_open()
-        return await self._watch.end(expected, timeout_s)
+        return await self._watch.wait_for_result(expected, timeout_s)
 
     async def cancel_job(self, job_id: str) -> JobStatus:
-        """For handles: cancel one job."""
+        """Cancel one job; return its status after that."""
         self._check_open()
         return await self._store.cancel(job_id)
 
-    # --- inside ---------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------
 
     def _check_open(self) -> None:
         if self._closed:
             raise ClientClosed("the client is closed")
 
     async def _too_large(
-        self, job: TranslationJob, value: bytes, limit: int | None, *, ours: bool
+        self, job: TranslationJob, value: bytes, limit: int | None, *, created: bool
     ) -> JobTooLarge:
-        """The error to raise; the id is made to say ``failed`` unless somebody else uses it."""
+        """Return the error; record the job as ``failed`` if this client created its key."""
         error = JobTooLarge(job.job_id, len(value), limit)
-        if ours:
+        if created:
             refusal = Refusal(job, value, self._topic, error.why)
             try:
                 await record_refusal(refusal, self._settings.kafka, self._publisher, self._store)
             except (BrokerRefused, BrokerUnreachable) as why:
-                # No failure without its dead letter; a cancelled job at least tells its pollers.
+                # `failed` requires a dead letter; `cancelled` at least ends the polling.
                 await self._store.cancel(job.job_id)
                 error.add_note(f"and its dead letter could not be written: {why}")
         return error
@@ -202,7 +208,7 @@ def _headers(replay: int, traceparent: str | None) -> list[tuple[str, bytes]]:
     return headers
 
 
-def _settled(
+def _settings(
     settings: DragomanSettings | None,
     bootstrap_servers: str | None,
     redis_url: str | None,

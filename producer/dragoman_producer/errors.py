@@ -1,4 +1,4 @@
-"""What can go wrong between a program that has text and its translation?
+"""Errors of the client, as a tree.
 
     DragomanError
     ├── Unreachable                broker or store not reached within connect_timeout_s
@@ -6,20 +6,20 @@
     │   └── StoreUnreachable       Redis; nothing is known about any job
     ├── BrokerRefused              Kafka answered, but refused: no such topic, no right to write
     ├── StoreRefused               Redis answered, but refused: out of memory, for example
-    │   └── WrongStore             redis.url does not fit it: user, password, database, kind
-    ├── ClientClosed               the client was closed while something waited on it
-    ├── SubmitFailed               this job was not published; others are unharmed
+    │   └── WrongStore             redis.url is wrong for it: user, password, database, kind
+    ├── ClientClosed               the client was closed during a call
+    ├── SubmitFailed               this job was not published; others are not affected
     │   ├── JobTooLarge            the record is over the limit of the contract or the broker's own
     │   ├── IdTaken                another payload owns the id (also raised by status and result)
-    │   ├── BrokenKey              its Redis key is not one of ours (also by status and result)
+    │   ├── BrokenKey              another program wrote its Redis key (also by status, result)
     │   ├── Unreadable             its key is of a newer version (also by status and result)
-    │   ├── ReplaysUsedUp          ``again`` on a job whose replay number can grow no more
-    │   └── AlreadyCompleted       ``again`` on a job that has its translation
-    ├── SomeNotSubmitted           end of submit_many: each refused job with its SubmitFailed
-    ├── ResultTimeout              no terminal state yet; the job goes on
+    │   ├── ReplaysUsedUp          ``resubmit`` of a job with the largest replay number
+    │   └── AlreadyCompleted       ``resubmit`` of a job that has its translation
+    ├── SomeNotSubmitted           after submit_many: each refused job with its SubmitFailed
+    ├── ResultTimeout              no terminal state yet; the job continues
     └── TranslationRejected        the job ended without all of its texts (``text``, ``texts``)
 
-Settings that are wrong raise dragoman_connections.settings.SettingsError before any of these.
+Invalid settings raise dragoman_connections.settings.SettingsError before any of these.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dragoman_schemas.results import JobStatus, TranslationResult
 
 
 class DragomanError(Exception):
-    """Anything that keeps a translation from its reader; the message says what to do."""
+    """Base class of all errors of the client; the message says what to do."""
 
 
 class Unreachable(DragomanError):
@@ -46,19 +46,19 @@ class StoreUnreachable(Unreachable):
 
 
 class BrokerRefused(DragomanError):
-    """Kafka answered with an error that waiting does not cure."""
+    """Kafka replied with an error that waiting does not cure."""
 
 
 class StoreRefused(DragomanError):
-    """Redis answered with an error that waiting does not cure."""
+    """Redis replied with an error that waiting does not cure."""
 
 
 class WrongStore(StoreRefused):
-    """Redis is not what ``redis.url`` says, or does not let its user do what a client does."""
+    """``redis.url`` does not fit the server, or its user lacks a permission of the client."""
 
 
 class ClientClosed(DragomanError):
-    """The client was closed while something still waited on it."""
+    """The client was closed during a call."""
 
 
 class SubmitFailed(DragomanError):
@@ -71,20 +71,20 @@ class SubmitFailed(DragomanError):
 
 
 class Unreadable(SubmitFailed):
-    """A job's key holds what this version does not understand; a newer client may."""
+    """The job's key holds fields that this version cannot read; a newer client may."""
 
     def __init__(self, job_id: str, what: str) -> None:
         super().__init__(job_id, f"cannot read its {what}; is this client older than the worker?")
 
 
 class JobTooLarge(SubmitFailed):
-    """The job's record is larger than a topic takes; its key says ``failed``, ``invalid_job``."""
+    """The job's record is too large for a topic; the job is ``failed`` with ``invalid_job``."""
 
     def __init__(self, job_id: str, size: int, limit: int | None) -> None:
         allowed = (
             f"at most {limit:,} are allowed"
             if limit is not None
-            else "more than the broker takes (the topic's max.message.bytes)"
+            else "more than the broker allows (the topic's max.message.bytes)"
         )
         super().__init__(
             job_id, f"its record is {size:,} bytes, {allowed}; split it into several jobs"
@@ -94,14 +94,14 @@ class JobTooLarge(SubmitFailed):
 
 
 class IdTaken(SubmitFailed):
-    """Another job, with another payload, owns this id."""
+    """Another job with another payload owns this id."""
 
     def __init__(self, job_id: str) -> None:
         super().__init__(job_id, "another job with another payload owns this id; use a new id")
 
 
 class BrokenKey(SubmitFailed):
-    """The job's Redis key holds what no Dragoman writes: another type, or no text."""
+    """Another program wrote the job's Redis key: another type, or fields that are no text."""
 
     def __init__(self, job_id: str, key: str, what: str) -> None:
         super().__init__(
@@ -113,17 +113,17 @@ class BrokenKey(SubmitFailed):
 
 
 class ReplaysUsedUp(SubmitFailed):
-    """The replay number of the job's key is the largest there is."""
+    """The replay number of the job's key is the largest possible one."""
 
     def __init__(self, job_id: str) -> None:
         super().__init__(
             job_id,
-            "its replay number is the largest there is, so it cannot run again; use a new id",
+            "its replay number is the largest possible one, so it cannot run again; use a new id",
         )
 
 
 class AlreadyCompleted(SubmitFailed):
-    """A completed job cannot be done again: its result never changes while its key lives."""
+    """A completed job cannot run again: its result never changes until its key expires."""
 
     def __init__(self, job_id: str) -> None:
         super().__init__(job_id, "is already completed; read its result, or use a new id")
@@ -144,15 +144,15 @@ class ResultTimeout(DragomanError):
         self, job_id: str, timeout_s: float, status: JobStatus | None, *, readable: bool = True
     ) -> None:
         known = "unknown (not submitted, or past its TTL)" if status is None else status.value
-        said = f"its status is {known}" if readable else "Redis does not answer"
-        super().__init__(f"job {job_id}: no result within {timeout_s:g} s; {said}")
+        why = f"its status is {known}" if readable else "Redis does not respond"
+        super().__init__(f"job {job_id}: no result within {timeout_s:g} s; {why}")
         self.job_id = job_id
         self.timeout_s = timeout_s
         self.status = status
 
 
 class TranslationRejected(DragomanError):
-    """The job ended without a text for every item; ``result`` keeps those that have one."""
+    """The job ended without a text for every item; ``result`` holds the texts that exist."""
 
     def __init__(self, result: TranslationResult) -> None:
         self.result = result

@@ -1,4 +1,4 @@
-"""How is Redis reached: with which bounds, which retries, and what is said when it is not?"""
+"""Connection to Redis, with bounds, retries, and errors that say what to do."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _MAX_CONNECTIONS: Final = 16
 
 
 class RedisConnection:
-    """One server that has not been connected to yet.
+    """Connections to one server, opened on first use.
 
-    An explicit pool, for redis-py's default one retries for a minute of its own; a blocking one,
-    for the other kind fails when hundreds of calls come at once.
+    The pool is explicit, because redis-py's default pool retries for a minute; it is a blocking
+    pool, because the other kind fails when hundreds of calls arrive at once.
     """
 
     def __init__(self, url: str) -> None:
@@ -67,9 +67,9 @@ class RedisConnection:
 
 
 class RedisLink:
-    """Runs operations, again and again while Redis is away, for at most connect_timeout_s.
+    """Runs operations, and repeats them while Redis is unavailable, for up to connect_timeout_s.
 
-    Whatever is run must be idempotent: a lost reply is repeated.
+    Every operation must be idempotent: one whose reply was lost is repeated.
     """
 
     def __init__(self, settings: RedisSettings, *, connect_timeout_s: float) -> None:
@@ -78,9 +78,9 @@ class RedisLink:
         self._timeout_s = connect_timeout_s
 
     async def send(self, *calls: Sequence[Command]) -> list[list[Any]]:
-        """A reply or an error for each command of each call, whose commands keep their order.
+        """Send calls; return a reply or an error for each command of each call, in their order.
 
-        Raises StoreUnreachable; an error among the replies that waiting cures is waited for.
+        Transient errors among the replies are retried. Raises StoreUnreachable.
         """
 
         async def once() -> list[list[Any]]:
@@ -93,18 +93,18 @@ class RedisLink:
         return await self.run(once)
 
     async def ask(self, *command: Any) -> Any:
-        """The reply to one command. Raises StoreUnreachable and StoreRefused."""
+        """Send one command and return its reply. Raises StoreUnreachable and StoreRefused."""
         ((reply,),) = await self.send([command])
         return self.checked(reply)
 
     def checked(self, reply: Any) -> Any:
-        """A reply that is no error; else raises StoreRefused."""
+        """Return the reply, or raise StoreRefused if it is an error."""
         if isinstance(reply, RedisError):
             raise self._refused(reply) from None
         return reply
 
     async def run(self, operation: Callable[[], Awaitable[T]]) -> T:
-        """What the operation answers. Raises StoreUnreachable and StoreRefused."""
+        """Run an operation and return its result. Raises StoreUnreachable and StoreRefused."""
         now = asyncio.get_running_loop().time
         deadline = now() + self._timeout_s
         pause_s = 0.05
@@ -127,7 +127,7 @@ class RedisLink:
         await self._servers.close()
 
     def _unreachable(self, error: BaseException) -> StoreUnreachable:
-        why = str(error).strip() or "no answer"
+        why = str(error).strip() or "no reply"
         return StoreUnreachable(
             f"Redis at {self._address} could not be reached within {self._timeout_s:g} s "
             f"({why.splitlines()[0][:200]}): is it running? check redis.url"
@@ -144,7 +144,7 @@ def _misfit(error: Exception) -> bool:
 
 
 async def _cancellable(operation: Callable[[], Awaitable[T]]) -> T:
-    """The operation; a cancellation that redis-py swallows, having its reply already, counts."""
+    """Run the operation; raise a cancellation that redis-py swallowed, having its reply already."""
     task = asyncio.current_task()
     before = task.cancelling() if task else 0
     answer = await operation()

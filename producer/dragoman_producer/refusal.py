@@ -1,7 +1,7 @@
-"""What becomes of a job whose record no topic takes? The same as if a worker had refused it.
+"""Failure of a job whose record is too large to publish, as if a worker had rejected it.
 
-A poller in another process must find an end, so the job is ``failed`` with ``invalid_job`` in
-Redis, and its dead letter has headers in place of the record (contract, sections 5 and 6).
+Pollers in other processes must find a terminal state. So the job is ``failed`` with
+``invalid_job`` in Redis, and its dead letter has headers only (contract, sections 5 and 6).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STAGE: Final = "submit"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A job, its record's value, the topic it was meant for, and why it is not there."""
+    """A job, its record's value, its intended topic, and why it was not published."""
 
     job: TranslationJob
     value: bytes
@@ -38,9 +38,9 @@ class Refusal:
 async def record_refusal(
     refusal: Refusal, kafka: KafkaSettings, publisher: Publisher, store: JobStore
 ) -> None:
-    """Dead letter, then ``failed`` in Redis, then the results topic. What these raise, it raises.
+    """Publish the dead letter, write ``failed`` to Redis, then publish to the results topic.
 
-    The caller owns the id: it wrote the stub.
+    Raises the errors of publisher and store. The caller owns the id: it wrote the stub.
     """
     key = refusal.job.job_id.encode()
     await publisher.publish(kafka.dead_letter_topic, key, None, _headers(refusal, kafka))
@@ -51,7 +51,7 @@ async def record_refusal(
 
 
 def _headers(refusal: Refusal, kafka: KafkaSettings) -> Headers:
-    """No partition and no offset: the record never had any."""
+    """Return the dead letter's headers, without partition and offset: the record has none."""
     now_ms = str(time.time_ns() // 1_000_000)
     values = {
         names.HEADER_ORIGINAL_TOPIC: refusal.topic,

@@ -1,4 +1,4 @@
-"""What does a job's key say, and is it the end that its submitter waits for?"""
+"""State of a job's key, and whether it is the terminal state of an expected run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman_schemas.wire import decode_result
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """The fields of a job's key that a poller needs, as they stand there."""
+    """Fields of a job's key that a poller needs, as stored."""
 
     status: str
     result: bytes | None = None
@@ -23,9 +23,9 @@ class JobState:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Which run of which job: ``fingerprint`` None compares nothing, ``replay`` 0 is the first.
+    """Run of a job to wait for: ``fingerprint`` None compares nothing, ``replay`` 0 is the first.
 
-    ``already`` is the status of an id that had one when it was submitted, and is not run again.
+    ``already`` is the status that the id had at submission, if the job is not run again.
     """
 
     job_id: str
@@ -34,9 +34,9 @@ class Expected:
     already: JobStatus | None = None
 
     def status_in(self, state: JobState | None) -> JobStatus | None:
-        """The status of this run; None is unknown. Raises IdTaken and Unreadable.
+        """Return the status of this run; None is unknown. Raises IdTaken and Unreadable.
 
-        The key of a job that is run again keeps its old end until a worker takes the new record.
+        The key of a resubmitted job keeps its old result until a worker claims the new record.
         """
         if state is None:
             return None
@@ -48,8 +48,8 @@ class Expected:
         except ValueError:
             raise Unreadable(self.job_id, f"status {state.status[:40]!r}") from None
 
-    def end_in(self, state: JobState | None) -> TranslationResult | None:
-        """The result once this run is terminal, else None. Raises IdTaken and Unreadable."""
+    def result_in(self, state: JobState | None) -> TranslationResult | None:
+        """Return the result once this run is terminal, else None. Raises IdTaken and Unreadable."""
         status = self.status_in(state)
         if state is None or status is None or status not in TERMINAL_STATUSES:
             return None
@@ -66,7 +66,7 @@ class Expected:
 
 
 def _first_problem(error: ValidationError) -> str:
-    """One problem in one line, without what it quotes: a result holds a user's text."""
+    """Return the first problem in one line, without the input: a result holds user text."""
     problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = ".".join(str(step)[:40] for step in problem["loc"])
     return f"{place}: {problem['msg'][:200]}" if place else problem["msg"][:200]

@@ -1,4 +1,4 @@
-"""What does Redis say about jobs, and how is it told? (contract, section 3)"""
+"""Job states in Redis: the client's reads, scripts and events (contract, section 3)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _FIELDS: Final = [
     names.FIELD_REPLAYS,
     names.FIELD_FINGERPRINT,
 ]
-_CALLS_A_PIPELINE: Final = 500
-_EVENTS_A_READ: Final = 1000
+_CALLS_PER_PIPELINE: Final = 500
+_EVENTS_PER_READ: Final = 1000
 _WAIT_FOR_EVENTS_MS: Final = 1000
 _BEFORE_ALL_EVENTS: Final = "0-0"
 
@@ -35,20 +35,20 @@ _Stub = tuple[str, str | None]
 
 
 class JobStore:
-    """The client's side of a job's key; every method may raise StoreUnreachable, StoreRefused.
+    """Client side of a job's key; every method may raise StoreUnreachable and StoreRefused.
 
-    Concurrent calls of ``stub`` and ``state`` share pipelines. Everything may be repeated.
+    Concurrent calls of ``stub`` and ``state`` share pipelines. Every method is idempotent.
     """
 
     def __init__(self, settings: RedisSettings, *, connect_timeout_s: float) -> None:
         self._keys = names.Keys(settings.key_prefix)
         self._live_ttl_ms = settings.live_ttl_s * 1000
         self._link = RedisLink(settings, connect_timeout_s=connect_timeout_s)
-        self._stubs = Coalescer[_Stub, bool](self._write_stubs, at_most=_CALLS_A_PIPELINE)
-        self._states = Coalescer[str, JobState | None](self.read, at_most=_CALLS_A_PIPELINE)
+        self._stubs = Coalescer[_Stub, bool](self._write_stubs, at_most=_CALLS_PER_PIPELINE)
+        self._states = Coalescer[str, JobState | None](self.read, at_most=_CALLS_PER_PIPELINE)
 
     async def close(self) -> None:
-        """End calls under way and every connection."""
+        """Cancel calls in progress and close every connection."""
         await self._stubs.close()
         await self._states.close()
         await self._link.close()
@@ -56,19 +56,19 @@ class JobStore:
     # --- one job --------------------------------------------------------------------------------
 
     async def stub(self, job_id: str, reopens: str | None = None) -> bool:
-        """Announce a job as queued; False if the id has a key already, which is left alone.
+        """Write a job's stub as queued; return False if the id already has a key, left unchanged.
 
-        ``reopens`` is the document of a new submission: its cancellation no longer holds. Raises
+        ``reopens`` is the document of a new submission: its cancellation is removed. Raises
         BrokenKey.
         """
         return await self._stubs.ask((job_id, reopens))
 
     async def state(self, job_id: str) -> JobState | None:
-        """What the job's key says now; None without a key. Raises BrokenKey."""
+        """Return the current state of the job's key; None without a key. Raises BrokenKey."""
         return await self._states.ask(job_id)
 
     async def cancel(self, job_id: str) -> JobStatus:
-        """Cancel a job, telling the workers if it runs; the status that stands then.
+        """Cancel a job, notifying the workers if it runs; return its status after that.
 
         Raises BrokenKey and Unreadable.
         """
@@ -81,14 +81,17 @@ class JobStore:
         )
         answer = await self._call_one(scripts.CANCEL, job_id, arguments, scripts.parse_cancel)
         if answer.effect is scripts.CancelEffect.REQUESTED:
-            await self._tell_workers({"job_id": job_id})
+            await self._notify_workers({"job_id": job_id})
         try:
             return JobStatus(answer.status)
         except ValueError:
             raise Unreadable(job_id, f"status {answer.status[:40]!r}") from None
 
     async def fail(self, result: TranslationResult, *, ttl_ms: int) -> bool:
-        """End a job that no worker will ever see; False if it has another end or owner by now."""
+        """Write the failure of an unpublished job.
+
+        Return False if the key is terminal or has another owner by then.
+        """
         arguments = scripts.finish_args(
             status=result.status,
             replays=0,
@@ -109,17 +112,17 @@ class JobStore:
     # --- documents ------------------------------------------------------------------------------
 
     async def cancel_document(self, document_id: str) -> None:
-        """Cancel the jobs of a document, those that run and those yet to come."""
+        """Cancel the jobs of a document, running ones and later ones."""
         key = self._keys.document_cancel(document_id)
         await self._link.ask("SET", key, now_rfc3339(), "PX", self._live_ttl_ms)
-        await self._tell_workers({"document_id": document_id})
+        await self._notify_workers({"document_id": document_id})
 
     # --- many jobs ------------------------------------------------------------------------------
 
     async def read(self, job_ids: Sequence[str]) -> list[JobState | DragomanError | None]:
-        """The states of several jobs, in their order, by one pipeline a server.
+        """Return the states of several jobs, in their order, by one pipeline per server.
 
-        A key that is not one of ours is a BrokenKey in place of its state.
+        For a key that another program wrote, a BrokenKey takes the place of the state.
         """
         calls = [[("HMGET", self._keys.job(job_id), *_FIELDS)] for job_id in job_ids]
         replies = await self._link.send(*calls)
@@ -129,21 +132,21 @@ class JobStore:
         ]
 
     async def newest_event(self) -> str:
-        """The id of the newest event, or one before all events."""
+        """Return the id of the newest event, or an id before all events."""
         entries = await self._link.ask("XREVRANGE", self._keys.events, "+", "-", "COUNT", 1)
         return _text(entries[0][0]) if entries else _BEFORE_ALL_EVENTS
 
     async def events_after(self, event_id: str) -> tuple[str, list[str]]:
-        """Wait a moment for events: the id to go on from, and the jobs they speak of."""
+        """Wait briefly for events; return the id to continue from, and the jobs they name."""
         streams = await self._link.ask(
-            *("XREAD", "COUNT", _EVENTS_A_READ, "BLOCK", _WAIT_FOR_EVENTS_MS),
+            *("XREAD", "COUNT", _EVENTS_PER_READ, "BLOCK", _WAIT_FOR_EVENTS_MS),
             *("STREAMS", self._keys.events, event_id),
         )
         entries = [entry for _, entries in streams or () for entry in entries]
         job_ids = [_text(fields.get(b"job_id", b"")) for _, fields in entries if fields]
         return (_text(entries[-1][0]) if entries else event_id), job_ids
 
-    # --- inside ---------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------
 
     async def _write_stubs(self, stubs: Sequence[_Stub]) -> list[bool | DragomanError]:
         arguments = scripts.stub_args(queued_at=now_rfc3339(), live_ttl_ms=self._live_ttl_ms)
@@ -180,20 +183,20 @@ class JobStore:
     def _parsed(
         self, job_id: str, reply: Any, parse: Callable[[Any], Answer]
     ) -> Answer | DragomanError:
-        """What a reply says of one job; a key that is not one of ours spoils no other's reply."""
+        """Return the parsed reply of one job, or its BrokenKey, so that other replies are kept."""
         if isinstance(reply, ResponseError) and "WRONGTYPE" in str(reply):
             return BrokenKey(job_id, self._keys.job(job_id), "is not a hash")
         try:
             return parse(self._link.checked(reply))
-        except ValueError as error:  # bytes that are not UTF-8 too
-            what = f"holds a field that is not readable ({type(error).__name__})"
+        except ValueError as error:  # UnicodeDecodeError included
+            what = f"holds an unreadable field ({type(error).__name__})"
             return BrokenKey(job_id, self._keys.job(job_id), what)
 
-    async def _tell_workers(self, what: dict[str, str]) -> None:
+    async def _notify_workers(self, what: dict[str, str]) -> None:
         await self._link.ask(*_xadd(self._keys.cancels, names.CANCELS_MAXLEN, what))
 
     async def _announce(self, result: TranslationResult) -> None:
-        """What follows every finish: the document's bitmap, then the event."""
+        """Write what follows every finish: the document's bitmap, then the event."""
         commands: list[Command] = []
         if isinstance(result.document, DocumentRef):
             bitmap = self._keys.document_ended(result.document.document_id)
@@ -223,5 +226,5 @@ def _state(fields: Sequence[bytes | None]) -> JobState | None:
 
 
 def _text(value: bytes | str | None) -> str:
-    """Hints may be anybody's: what is not UTF-8 names no job."""
+    """Decode an id of the events stream, which any program may write; never raise."""
     return value.decode(errors="replace") if isinstance(value, bytes) else value or ""

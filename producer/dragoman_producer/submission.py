@@ -1,4 +1,4 @@
-"""Which rules of submitting hold for every client, whatever it publishes to?"""
+"""Rules of submission that the real and the in-memory client share."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _REOPENABLE: Final = frozenset({JobStatus.FAILED, JobStatus.CANCELLED, JobStatus
 
 
 class Submit(Protocol):
-    """Publishes one job; raises SubmitFailed for what is wrong with this one."""
+    """Publish one job. Raises SubmitFailed for errors of this job alone."""
 
-    def __call__(self, job: TranslationJob, *, again: bool) -> Awaitable[JobHandle]: ...
+    def __call__(self, job: TranslationJob, *, resubmit: bool) -> Awaitable[JobHandle]: ...
 
 
-def resubmitted(expected: Expected, state: JobState | None, *, again: bool) -> Expected:
-    """What to wait for when the id has a key already.
+def resubmitted(expected: Expected, state: JobState | None, *, resubmit: bool) -> Expected:
+    """Return what to wait for if the id already has a key.
 
     Raises IdTaken, AlreadyCompleted and ReplaysUsedUp.
     """
     status = expected.status_in(state)
-    if state is None or not again:
+    if state is None or not resubmit:
         return replace(expected, already=status)
     if status is JobStatus.COMPLETED:
         raise AlreadyCompleted(expected.job_id)
@@ -49,14 +49,14 @@ async def submit_each(
     submit: Submit,
     jobs: Iterable[TranslationJob] | AsyncIterable[TranslationJob],
     *,
-    again: bool,
+    resubmit: bool,
     in_flight: int,
 ) -> AsyncIterator[JobHandle]:
-    """The handles in the order of the jobs; after the last, SomeNotSubmitted if any was refused."""
+    """Yield handles in the order of the jobs; then raise SomeNotSubmitted if any was refused."""
 
     async def attempt(job: TranslationJob) -> JobHandle | SubmitFailed:
         try:
-            return await submit(job, again=again)
+            return await submit(job, resubmit=resubmit)
         except SubmitFailed as refusal:
             return refusal
 

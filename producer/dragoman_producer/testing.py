@@ -1,4 +1,4 @@
-"""How does a program test itself without Kafka, Redis and a worker? With a client in memory."""
+"""In-memory client, for tests of programs without Kafka, Redis and a worker."""
 
 from __future__ import annotations
 
@@ -21,27 +21,29 @@ from dragoman_schemas.wire import encode_job, encode_result, now_rfc3339, open_r
 IN_FLIGHT: Final = 1000
 
 Translate = Callable[[Item, TranslationJob], str]
-"""Translates one item of a job; raises ItemFailed where it shall have no translation."""
+"""Function that translates one item of a job, or raises ItemFailed."""
 
 
 class ItemFailed(Exception):
-    """Raise it in a translate function: the item has no text and its job is ``failed``."""
+    """Raised by a translate function: the item has no text and its job is ``failed``."""
 
     def __init__(
-        self, code: FailureCode = FailureCode.ENGINE_FAILED, message: str = "as the test asked"
+        self,
+        code: FailureCode = FailureCode.ENGINE_FAILED,
+        message: str = "as requested by the test",
     ) -> None:
         super().__init__(message)
         self.code = code
 
 
 def tagged(item: Item, job: TranslationJob) -> str:
-    """``Hello.`` -> ``[de] Hello.``, like the echo engine."""
+    """Translate ``Hello.`` to ``[de] Hello.``, like the echo engine."""
     return f"[{job.target_lang}] {item.text}"
 
 
 @dataclass(slots=True)
-class _Kept:
-    """One id: what its key would say, and the job to run, if there is one."""
+class _StoredJob:
+    """State of one id, and the job to run, if there is one."""
 
     state: JobState
     job: TranslationJob | None = None
@@ -49,18 +51,18 @@ class _Kept:
 
 
 class InMemoryClient:
-    """A TranslationClient without services: same methods, same errors, same order of events.
+    """A TranslationClient without services: the same methods, errors and order of events.
 
     Jobs are translated as they are submitted, by ``translate``. With ``held=True`` they stay
-    ``queued`` until ``run_all``, so that a program's waiting and cancelling can be tested.
-    ``submitted`` is every job as it was published, in order.
+    ``queued`` until ``run_all``, so that waiting and cancelling can be tested. ``submitted`` holds
+    every published job in order.
     """
 
     def __init__(self, translate: Translate = tagged, *, held: bool = False) -> None:
         self.submitted: list[TranslationJob] = []
         self._translate = translate
         self._held = held
-        self._keys: dict[str, _Kept] = {}
+        self._keys: dict[str, _StoredJob] = {}
         self._cancelled_documents: set[str] = set()
         self._changed = asyncio.Condition()
         self._closed = False
@@ -77,35 +79,35 @@ class InMemoryClient:
         await self.close()
 
     async def close(self) -> None:
-        """End every wait with ClientClosed."""
+        """Finish every wait with ClientClosed."""
         self._closed = True
-        await self._tell()
+        await self._notify()
 
     async def run_all(self) -> None:
-        """Translate what is queued; only a client that holds jobs has any."""
+        """Translate all queued jobs; only a client with ``held=True`` has any."""
         for kept in self._keys.values():
             if kept.job is not None:
                 self._run(kept, kept.job)
-        await self._tell()
+        await self._notify()
 
     # --- the surface of TranslationClient -------------------------------------------------------
 
     async def submit(
-        self, job: TranslationJob, *, again: bool = False, traceparent: str | None = None
+        self, job: TranslationJob, *, resubmit: bool = False, traceparent: str | None = None
     ) -> JobHandle:
-        """See TranslationClient.submit; ``traceparent`` is accepted and not kept."""
+        """Publish one job; see TranslationClient.submit. ``traceparent`` is ignored."""
         del traceparent
         self._check_open()
         value = encode_job(job)
         expected = Expected(job.job_id, open_record(value).fingerprint)
         if job.job_id in self._keys:
-            expected = resubmitted(expected, self._keys[job.job_id].state, again=again)
+            expected = resubmitted(expected, self._keys[job.job_id].state, resubmit=resubmit)
         if len(value) > names.MAX_RECORD_BYTES:
             raise self._too_large(job, len(value))
         if job.document is not None:
             self._cancelled_documents.discard(job.document.document_id)
         self.submitted.append(job)
-        kept = self._keys.setdefault(job.job_id, _Kept(JobState(JobStatus.QUEUED)))
+        kept = self._keys.setdefault(job.job_id, _StoredJob(JobState(JobStatus.QUEUED)))
         if kept.state.status not in TERMINAL_STATUSES or expected.replay > kept.state.replays:
             kept.job, kept.replay = job, expected.replay
         if not self._held:
@@ -116,33 +118,35 @@ class InMemoryClient:
         self,
         jobs: Iterable[TranslationJob] | AsyncIterable[TranslationJob],
         *,
-        again: bool = False,
+        resubmit: bool = False,
         in_flight: int = IN_FLIGHT,
     ) -> AsyncIterator[JobHandle]:
-        """See TranslationClient.submit_many."""
-        async for handle in submit_each(self.submit, jobs, again=again, in_flight=in_flight):
+        """Publish many jobs; see TranslationClient.submit_many."""
+        async for handle in submit_each(self.submit, jobs, resubmit=resubmit, in_flight=in_flight):
             yield handle
 
     def job(self, job_id: str) -> JobHandle:
-        """See TranslationClient.job."""
+        """Return a handle; see TranslationClient.job."""
         return JobHandle(Expected(check_job_id(job_id)), self)
 
     async def cancel(self, *, document_id: str) -> None:
-        """See TranslationClient.cancel."""
+        """Cancel the jobs of a document; see TranslationClient.cancel."""
         self._check_open()
         self._cancelled_documents.add(check_document_id(document_id))
 
     async def state(self, job_id: str) -> JobState | None:
-        """For handles: what the job's key would say."""
+        """Return the current state of a job; None if it is unknown."""
         self._check_open()
         kept = self._keys.get(job_id)
         return kept.state if kept else None
 
-    async def end(self, expected: Expected, timeout_s: float | None) -> TranslationResult:
-        """For handles: wait for a terminal state."""
+    async def wait_for_result(
+        self, expected: Expected, timeout_s: float | None
+    ) -> TranslationResult:
+        """Wait for a terminal state; see `Jobs.wait_for_result`."""
         try:
             async with asyncio.timeout(timeout_s), self._changed:
-                while (result := expected.end_in(await self.state(expected.job_id))) is None:
+                while (result := expected.result_in(await self.state(expected.job_id))) is None:
                     await self._changed.wait()
                 return result
         except TimeoutError:
@@ -150,26 +154,26 @@ class InMemoryClient:
             raise ResultTimeout(expected.job_id, timeout_s or 0.0, status) from None
 
     async def cancel_job(self, job_id: str) -> JobStatus:
-        """For handles: cancel one job."""
+        """Cancel one job; return its status after that."""
         self._check_open()
-        kept = self._keys.setdefault(job_id, _Kept(JobState(JobStatus.QUEUED)))
+        kept = self._keys.setdefault(job_id, _StoredJob(JobState(JobStatus.QUEUED)))
         if kept.state.status not in TERMINAL_STATUSES:
             kept.job = None
-            self._end(kept, {"job_id": job_id, "status": JobStatus.CANCELLED})
-            await self._tell()
+            self._finish(kept, {"job_id": job_id, "status": JobStatus.CANCELLED})
+            await self._notify()
         return JobStatus(kept.state.status)
 
-    # --- inside ---------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------
 
     def _check_open(self) -> None:
         if self._closed:
             raise ClientClosed("the client is closed")
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
 
-    def _run(self, kept: _Kept, job: TranslationJob) -> None:
+    def _run(self, kept: _StoredJob, job: TranslationJob) -> None:
         kept.job = None
         fields: dict[str, Any] = {
             "job_id": job.job_id,
@@ -184,7 +188,7 @@ class InMemoryClient:
         else:
             fields |= self._translated(job)
         kept.state = replace(kept.state, replays=kept.replay, fingerprint=fields["fingerprint"])
-        self._end(kept, fields)
+        self._finish(kept, fields)
 
     def _translated(self, job: TranslationJob) -> dict[str, Any]:
         items = [self._item(item, job) for item in job.items]
@@ -202,7 +206,7 @@ class InMemoryClient:
         except ItemFailed as failure:
             return {"id": item.id, "error": {"code": failure.code, "message": str(failure)}}
 
-    def _end(self, kept: _Kept, fields: dict[str, Any]) -> None:
+    def _finish(self, kept: _StoredJob, fields: dict[str, Any]) -> None:
         result = TranslationResult.model_validate(
             {"timing": {"finished_at": now_rfc3339()}, **fields}
         )
@@ -211,9 +215,9 @@ class InMemoryClient:
     def _too_large(self, job: TranslationJob, size: int) -> JobTooLarge:
         refusal = JobTooLarge(job.job_id, size, names.MAX_RECORD_BYTES)
         if job.job_id not in self._keys:
-            kept = self._keys[job.job_id] = _Kept(JobState(JobStatus.QUEUED))
+            kept = self._keys[job.job_id] = _StoredJob(JobState(JobStatus.QUEUED))
             error = {"code": FailureCode.INVALID_JOB, "message": refusal.why, "stage": "submit"}
             items = [{"id": item.id, "error": error} for item in job.items]
             fields = {"job_id": job.job_id, "status": JobStatus.FAILED, "translations": items}
-            self._end(kept, {**fields, "error": error})
+            self._finish(kept, {**fields, "error": error})
         return refusal

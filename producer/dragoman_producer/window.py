@@ -1,4 +1,4 @@
-"""How is work on a long or endless source done many at a time, with results in its order?"""
+"""Concurrent work on a long or endless source, with results in the order of the source."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ async def in_order(
     *,
     in_flight: int,
 ) -> AsyncIterator[Out]:
-    """``work`` on every item, at most ``in_flight`` drawn and not yet yielded.
+    """Run ``work`` on every item, with at most ``in_flight`` items drawn and not yet yielded.
 
-    What the source or the work raises is raised here, in its place in the order, and ends the
-    rest. A slow source delays no result of what it gave before.
+    An error of the source or of the work is raised in its place in the order, and cancels the
+    remaining work. A slow source does not delay the results of earlier items.
     """
     slots = asyncio.Semaphore(in_flight)
     begun: asyncio.Queue[asyncio.Task[Out] | None] = asyncio.Queue()
@@ -42,8 +42,8 @@ async def in_order(
             slots.release()
         await feeding
     finally:
-        await _end([feeding])
-        await _end([task for task in _drained(begun) if task is not None])
+        await _cancel([feeding])
+        await _cancel([task for task in _drained(begun) if task is not None])
 
 
 async def _each(source: Iterable[In] | AsyncIterable[In]) -> AsyncIterator[In]:
@@ -60,7 +60,7 @@ def _drained(queue: asyncio.Queue[asyncio.Task[Out] | None]) -> Iterable[asyncio
         yield queue.get_nowait()
 
 
-async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
+async def _cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -173,14 +173,14 @@ async def test_again_reopens_what_failed_and_waits_for_the_new_run(scene: Scene)
     first = await scene.client.submit(job)
     await scene.run(job)
     assert (await first.result(20)).status == "failed"
-    second = await scene.client.submit(job, again=True)
+    second = await scene.client.submit(job, resubmit=True)
     assert (second.replay, await second.status()) == (1, JobStatus.QUEUED)
     assert (first.already, second.already) == (None, None), "both are run"
     with pytest.raises(ResultTimeout):
         await second.result(0.1)
     await scene.run(job, replay=1)
     assert (await second.result(20)).status == "failed"
-    assert (await scene.client.submit(job, again=True)).replay == 2
+    assert (await scene.client.submit(job, resubmit=True)).replay == 2
 
 
 async def test_without_again_a_failed_job_stays_failed(scene: Scene) -> None:
@@ -204,7 +204,7 @@ async def test_again_on_a_completed_job_is_refused(scene: Scene) -> None:
     await scene.client.submit(job)
     await scene.run(job)
     with pytest.raises(AlreadyCompleted):
-        await scene.client.submit(job, again=True)
+        await scene.client.submit(job, resubmit=True)
 
 
 async def test_cancelling_a_queued_job_ends_it_for_good(scene: Scene) -> None:
@@ -213,7 +213,7 @@ async def test_cancelling_a_queued_job_ends_it_for_good(scene: Scene) -> None:
     assert await handle.cancel() is JobStatus.CANCELLED
     await scene.run(job)
     assert (await handle.result(20)).status == "cancelled"
-    again = await scene.client.submit(job, again=True)
+    again = await scene.client.submit(job, resubmit=True)
     await scene.run(job, replay=1)
     assert await again.text(20) == "[de] Hello."
 

@@ -160,10 +160,10 @@ async def test_a_job_over_the_records_limit_is_failed_for_every_reader_and_not_p
     assert result.error.code == "invalid_job"
     assert len(result.translations) == len(job.items)
     assert worker.ttl_s("huge") <= 86_400
-    (letter,) = records(kafka.bootstrap, dead_letters, 1)
-    assert (letter.key, letter.value) == (b"huge", None)
-    assert letter.headers["x-error-code"] == b"invalid_job"
-    assert letter.headers["x-original-size"] == b"1200000"
+    (dead_letter,) = records(kafka.bootstrap, dead_letters, 1)
+    assert (dead_letter.key, dead_letter.value) == (b"huge", None)
+    assert dead_letter.headers["x-error-code"] == b"invalid_job"
+    assert dead_letter.headers["x-original-size"] == b"1200000"
     await client.submit(a_job("next"))
     (record,) = records(kafka.bootstrap, jobs_topic, 1)
     assert record.key == b"next"
@@ -176,7 +176,7 @@ async def test_a_job_over_the_brokers_own_limit_is_failed_and_harms_no_other(
     narrow = settings.kafka.model_copy(update={"topics": (small,)})
     async with TranslationClient(settings=settings.model_copy(update={"kafka": narrow})) as client:
         await client.submit(a_job("before"))
-        with pytest.raises(JobTooLarge, match=r"200,000 bytes, more than the broker takes"):
+        with pytest.raises(JobTooLarge, match=r"200,000 bytes, more than the broker allows"):
             await client.submit(a_job_of(200_000, "over"))
         await asyncio.gather(*(client.submit(a_job(f"after-{n}")) for n in range(20)))
         assert await client.job("over").status() is JobStatus.FAILED
@@ -257,7 +257,7 @@ async def test_again_runs_a_failed_job_with_the_next_replay_header(
     with pytest.raises(TranslationRejected, match="engine_failed"):
         await first.text(5)
 
-    second = await client.submit(job, again=True)
+    second = await client.submit(job, resubmit=True)
 
     assert second.replay == 1
     assert await second.status() is JobStatus.QUEUED
@@ -281,14 +281,14 @@ async def test_again_on_a_completed_job_publishes_nothing(
     worker.claim("done", fingerprint_of(job))
     worker.finish("done", fingerprint_of(job), "Hallo.")
     with pytest.raises(AlreadyCompleted):
-        await client.submit(job, again=True)
+        await client.submit(job, resubmit=True)
     assert records(kafka.bootstrap, jobs_topic, 0, timeout_s=1) == []
 
 
 async def test_again_on_an_unknown_job_is_its_first_submission(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
-    handle = await client.submit(a_job("new"), again=True)
+    handle = await client.submit(a_job("new"), resubmit=True)
     assert (handle.replay, await handle.status()) == (0, JobStatus.QUEUED)
 
 

@@ -145,9 +145,9 @@ async def test_the_largest_replay_number_is_refused_by_name(
     key = worker.key("often")
     hold(worker, "often", status="failed", replays=LARGEST, fingerprint=fingerprint_of(job))
     with pytest.raises(ReplaysUsedUp, match="often"):
-        await client.submit(job, again=True)
+        await client.submit(job, resubmit=True)
     worker.redis.hset(key, "replays", str(LARGEST - 1))
-    assert (await client.submit(job, again=True)).replay == LARGEST
+    assert (await client.submit(job, resubmit=True)).replay == LARGEST
 
 
 async def test_ids_that_no_job_or_document_can_have_are_refused(

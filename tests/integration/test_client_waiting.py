@@ -152,7 +152,7 @@ async def test_a_timeout_during_an_outage_is_kept(own_redis: RedisServer) -> Non
         waiting = asyncio.create_task(client.job("a").result(1))
         await asyncio.to_thread(own_redis.stop)
         async with asyncio.timeout(5):
-            with pytest.raises(ResultTimeout, match="Redis does not answer"):
+            with pytest.raises(ResultTimeout, match="Redis does not respond"):
                 await waiting
 
 

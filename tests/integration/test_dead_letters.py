@@ -52,9 +52,9 @@ def test_letters_are_listed_by_code_id_and_time_and_shown_with_their_text_on_req
     installation: Installation,
 ) -> None:
     failed(installation, a_job("bad", "#!fatal\nGood day."), a_job("odd", nonsense=1), b"no job")
-    status, letters = installation.objects("dead-letters", "list")
+    status, dead_letters = installation.objects("dead-letters", "list")
     assert status == 0
-    assert {(one["job_id"], one["code"]) for one in letters} == {
+    assert {(one["job_id"], one["code"]) for one in dead_letters} == {
         ("bad", "engine_failed"),
         ("odd", "invalid_job"),
         (None, "invalid_job"),
@@ -77,7 +77,7 @@ def test_letters_are_listed_by_code_id_and_time_and_shown_with_their_text_on_req
     shown = installation("dead-letters", "show", "bad", "--value")
     assert shown.returncode == 0
     assert "Good day." in shown.stdout
-    place = next(one["origin"] for one in letters if one["job_id"] is None)
+    place = next(one["origin"] for one in dead_letters if one["job_id"] is None)
     _, (nameless,) = installation.objects("dead-letters", "show", place, "--value")
     assert nameless["value"] == "no job"
     assert ["x-error-code", "invalid_job"] in nameless["headers"]
@@ -127,8 +127,10 @@ def test_a_job_that_fails_again_is_replayed_by_the_next_number(installation: Ins
             installation.settled()
         fields = job(installation.redis, "bad")
         assert (fields["status"], fields["replays"]) == ("failed", str(number))
-    letters = installation.letters()
-    assert sorted(letter.headers.get("dragoman-replay", "") for letter in letters) == ["", "1", "2"]
+    dead_letters = installation.letters()
+    assert sorted(
+        dead_letter.headers.get("dragoman-replay", "") for dead_letter in dead_letters
+    ) == ["", "1", "2"]
     # Three letters of one job are one replay, and its header is one.
     status, told = installation.objects("dead-letters", "replay", "--all")
     assert status == 0
@@ -166,9 +168,9 @@ def test_headers_are_kept_and_a_past_deadline_is_dropped(installation: Installat
         ended(installation.redis, "late")
         installation.settled()
     past = {**value, "deadline": "2020-01-01T00:00:00Z"}
-    letters = installation.letters()
+    dead_letters = installation.letters()
     producer = Producer({"bootstrap.servers": installation.kafka})
-    headers = [(name, content.encode()) for name, content in letters[0].headers.items()]
+    headers = [(name, content.encode()) for name, content in dead_letters[0].headers.items()]
     headers = [pair for pair in headers if pair[0] != "x-original-offset"]
     producer.produce(
         f"{installation.topic}-dead",
@@ -177,7 +179,7 @@ def test_headers_are_kept_and_a_past_deadline_is_dropped(installation: Installat
         headers=[*headers, ("x-original-offset", b"99")],
     )
     assert producer.flush(30) == 0
-    name = f"{installation.topic}/{letters[0].headers['x-original-partition']}/99"
+    name = f"{installation.topic}/{dead_letters[0].headers['x-original-partition']}/99"
     status, told = installation.objects("dead-letters", "replay", name)
     assert (status, told[0]["action"]) == (0, "replayed")
     ((replayed, kept),) = replays(installation)
@@ -224,7 +226,7 @@ def test_an_interrupted_replay_reports_its_count_and_the_next_one_runs_no_job_tw
     installation: Installation,
 ) -> None:
     ids = [f"job-{number}" for number in range(12)]
-    letters(installation, *ids)
+    dead_letters(installation, *ids)
     slow = ChildProcess(
         command("dragoman", "dead-letters", "replay", "--all", "--rate", "2/s"),
         log=installation.folder / "replay",
@@ -245,7 +247,7 @@ def test_an_interrupted_replay_reports_its_count_and_the_next_one_runs_no_job_tw
     assert {(one["status"], one["deliveries"]) for one in jobs} == {("completed", "1")}
 
 
-def letters(installation: Installation, *job_ids: str, **more: str) -> None:
+def dead_letters(installation: Installation, *job_ids: str, **more: str) -> None:
     """Dead letters of jobs that fit today, as a worker wrote them."""
     producer = Producer({"bootstrap.servers": installation.kafka})
     for number, job_id in enumerate(job_ids):
@@ -304,9 +306,9 @@ def test_thousands_of_letters_are_streamed_and_each_is_listed_once(
         )
         producer.poll(0)
     assert producer.flush(30) == 0
-    status, letters = installation.objects("dead-letters", "list")
+    status, dead_letters = installation.objects("dead-letters", "list")
     assert status == 0
-    assert len({one["job_id"] for one in letters}) == len(letters) == 6000
+    assert len({one["job_id"] for one in dead_letters}) == len(dead_letters) == 6000
     status, told = installation.objects("dead-letters", "replay", "--all", "--code", "poisoned")
     assert status == 0
     assert sum(one["action"] == "replayed" for one in told) == 2000

@@ -67,24 +67,24 @@ def odd_letters(topic: str) -> dict[str, dict[str, Any]]:
 
 
 async def publish_all(installation: Installation, topic: str) -> list[str]:
-    letters = odd_letters(installation.topic)
-    for name, odd in letters.items():
+    dead_letters = odd_letters(installation.topic)
+    for name, odd in dead_letters.items():
         fields = {"key": name.encode(), "value": json.dumps(a_job(name)).encode(), **odd}
         at = fields.pop("timestamp", 1_700_000_000_000)
         value = fields.pop("value")
         await publish_raw(
             installation.kafka, topic, batch([record(value, delta=0, **fields)], timestamp=at)
         )
-    return list(letters)
+    return list(dead_letters)
 
 
 async def test_odd_letters_are_listed_shown_and_replayed_beside_plain_ones(
     installation: Installation,
 ) -> None:
     names = await publish_all(installation, f"{installation.topic}-dead")
-    status, letters = installation.objects("dead-letters", "list")
-    assert (status, len(letters)) == (0, len(names))
-    by_job = {one["job_id"]: one for one in letters}
+    status, dead_letters = installation.objects("dead-letters", "list")
+    assert (status, len(dead_letters)) == (0, len(names))
+    by_job = {one["job_id"]: one for one in dead_letters}
     assert by_job["far-future"]["at"].startswith("9999-12-31")
     assert by_job["twice"]["code"] == "poisoned"
     lines = installation("dead-letters", "list")

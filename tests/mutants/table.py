@@ -509,8 +509,8 @@ MUTANTS = (
     Mutant(
         "the audit misses no dead letter",
         f"{CLIENT}/operations/accounting.py",
-        'elif key.status == "failed" and not self._letters.of_job(record.job_id or ""):',
-        'elif key.status == "" and not self._letters.of_job(record.job_id or ""):',
+        'elif key.status == "failed" and not self._dead_letters.of_job(record.job_id or ""):',
+        'elif key.status == "" and not self._dead_letters.of_job(record.job_id or ""):',
         ACCOUNTING,
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""How does the `dragoman` command begin? Lightly, so that Ctrl-C ends it quietly from then on."""
+"""Start of the `dragoman` command, which Ctrl-C terminates without a traceback."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 
 
 def main() -> None:
-    """Entry point of the console script; its status is that of contract section 7."""
+    """Run the console script; the exit status follows contract section 7."""
     interrupt = signal.getsignal(signal.SIGINT)
     if interrupt is signal.default_int_handler:  # not ignored, as under nohup
-        # While Python imports, a KeyboardInterrupt would end as a traceback.
+        # During imports a KeyboardInterrupt would print a traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from dragoman_producer.cli.commands import dragoman
 

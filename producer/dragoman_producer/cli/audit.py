@@ -1,4 +1,4 @@
-"""What does `dragoman audit` do? It tells whether every record is accounted for."""
+"""The `dragoman audit` command: check that every record is accounted for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from dragoman_producer.cli import options
 from dragoman_producer.cli.meter import meter
 from dragoman_producer.cli.options import Connection
-from dragoman_producer.cli.terminal import ALL_WELL, FAILED, put, put_json, run, say
+from dragoman_producer.cli.terminal import FAILURE, SUCCESS, print_json, print_line, print_note, run
 
 if TYPE_CHECKING:
     from dragoman_producer.operations.accounting import Broken
@@ -22,27 +22,30 @@ def audit(
     *,
     show: Annotated[
         int,
-        typer.Option("--show", metavar="N", min=0, help="Name at most so many; --json names all."),
+        typer.Option(
+            "--show", metavar="N", min=0, help="Print at most N broken records; --json prints all."
+        ),
     ] = 20,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Check that every record of the jobs' topics is accounted for exactly once. Status 1: not so.
+    """Check that every record is accounted for exactly once.
 
-    Reads the topics, Redis and the dead letters, and changes nothing.
+    Reads the topics, Redis and the dead letters, and changes nothing. Exit status 1: a record is
+    lost, stuck, deleted unread or without its dead letter, or a topic is missing.
     """
     connection = Connection(config, kafka, redis)
-    told = 0
+    reported = 0
 
     def broken(one: Broken) -> None:
-        nonlocal told
-        told += 1
+        nonlocal reported
+        reported += 1
         if as_json:
-            put_json(_fields(one))
-        elif told <= show:
-            put(f"{one.account}\t{one.job_id or '-'}\t{one.place}\t{one.why}")
+            print_json(_fields(one))
+        elif reported <= show:
+            print_line(f"{one.account}\t{one.job_id or '-'}\t{one.place}\t{one.why}")
 
     async def work() -> int:
         from dragoman_producer.operations.audit import audit as run_audit  # keeps --help fast
@@ -50,28 +53,28 @@ def audit(
         settings = connection.settings()
         with meter() as progress:
             report = await run_audit(settings, broken, progress)
-        if told > show and not as_json:
-            say(f"{told - show:,} more are not shown; --show N or --json names them")
-        _tell(report, as_json=as_json)
-        return ALL_WELL if report.balances else FAILED
+        if reported > show and not as_json:
+            print_note(f"{reported - show:,} more are not shown; use --show N or --json")
+        _print_report(report, as_json=as_json)
+        return SUCCESS if report.balances else FAILURE
 
     run(work())
 
 
-def _tell(report: AuditReport, *, as_json: bool) -> None:
+def _print_report(report: AuditReport, *, as_json: bool) -> None:
     from dragoman_producer.broker import hidden_topic  # keeps --help fast
 
     for name in report.missing_topics:
-        say(f"dragoman audit: {hidden_topic(name, 'READ')}")
+        print_note(f"dragoman audit: {hidden_topic(name, 'READ')}")
     for unread in report.deleted_unread:
-        say(
+        print_note(
             f"{unread.topic}/{unread.partition}: {unread.count:,} records from offset "
-            f"{unread.first} were deleted by retention before they were worked on"
+            f"{unread.first} were deleted by retention before a worker settled them"
         )
     if as_json:
-        put_json(_summary(report))
+        print_json(_summary(report))
     else:
-        _put_table(report)
+        _print_table(report)
 
 
 def _fields(one: Broken) -> dict[str, Any]:
@@ -92,13 +95,13 @@ def _summary(report: AuditReport) -> dict[str, Any]:
         "records": report.records,
         **{account.value: report.counts.get(account.value, 0) for account in Account},
         "dead_letters": report.dead_letters,
-        "dead_letters_aged_out": report.letters_aged_out,
+        "dead_letters_aged_out": report.dead_letters_aged_out,
         "deleted_unread": sum(unread.count for unread in report.deleted_unread),
         "seconds": round(report.seconds, 3),
     }
 
 
-def _put_table(report: AuditReport) -> None:
+def _print_table(report: AuditReport) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -116,7 +119,7 @@ def _put_table(report: AuditReport) -> None:
     table.add_row("all", f"{report.records:,}", "balances" if report.balances else "BROKEN")
     Console(width=_WIDTH).print(table)
     rate = report.records / report.seconds if report.seconds else 0.0
-    say(
+    print_note(
         f"{report.records:,} records and {report.dead_letters:,} dead letters in "
         f"{report.seconds:.1f} s ({rate:,.0f} records/s)"
     )

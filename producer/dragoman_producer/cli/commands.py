@@ -1,6 +1,6 @@
-"""Which commands does `dragoman` have?
+"""Commands of `dragoman`, one module each.
 
-Each is a module here. Nothing heavy is loaded before a command runs, so that --help is quick.
+Large packages are loaded only when a command runs, so that --help is fast.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ import typer
 
 from dragoman_producer.cli import audit, dead_letters, results, submit, topics
 from dragoman_producer.cli.terminal import (
-    ALL_WELL,
-    FAILED,
+    FAILURE,
     INTERRUPTED,
-    WRONG_USAGE,
+    SUCCESS,
+    USAGE_ERROR,
     flushed,
-    say,
+    print_note,
 )
 
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def dragoman() -> int:
-    """Run the `dragoman` command; the status it ends with."""
-    logging.disable(logging.CRITICAL)  # what libraries log about a refused connection is said once
+    """Run the `dragoman` command and return its exit status."""
+    logging.disable(logging.CRITICAL)  # errors of connections are printed once, by the command
     _prepare_streams()
     try:
-        status: int = _commands()(prog_name="dragoman", standalone_mode=False) or ALL_WELL
+        status: int = _commands()(prog_name="dragoman", standalone_mode=False) or SUCCESS
     except KeyboardInterrupt:
         status = INTERRUPTED
     except typer.Abort:
-        status = FAILED
+        status = FAILURE
     except _USAGE_ERROR as error:
-        status = _wrong_usage(error)
+        status = _usage_error(error)
     except OSError as error:
-        say(f"dragoman: {error.filename or 'standard output'}: {error.strerror or error}")
-        status = FAILED
-    except Exception as error:  # noqa: BLE001 - a traceback tells the person at the shell nothing
-        say(f"dragoman: a fault of the program, please report it: {type(error).__name__}: {error}")
-        status = FAILED
-    return status if flushed() else max(status, FAILED)
+        print_note(f"dragoman: {error.filename or 'standard output'}: {error.strerror or error}")
+        status = FAILURE
+    except Exception as error:  # noqa: BLE001 - a traceback does not help the user
+        print_note(f"dragoman: internal error, please report it: {type(error).__name__}: {error}")
+        status = FAILURE
+    return status if flushed() else max(status, FAILURE)
 
 
 def _prepare_streams() -> None:
-    """A stream that the caller has closed is None, and one in another encoding fails late."""
+    """Replace streams that the caller has closed, which are None, and set their encoding."""
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - until the process exits
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -76,15 +76,15 @@ def _commands() -> typer.Typer:
 
 
 def _dead_letter_commands() -> typer.Typer:
-    app = typer.Typer(help="Look at what failed, and run it again.", no_args_is_help=True)
-    app.command("list")(dead_letters.list_letters)
+    app = typer.Typer(help="List failed jobs, and run them again.", no_args_is_help=True)
+    app.command("list")(dead_letters.list_dead_letters)
     app.command()(dead_letters.show)
     app.command()(dead_letters.replay)
     return app
 
 
 def _topic_commands() -> typer.Typer:
-    app = typer.Typer(help="Make and look at Kafka's topics.", no_args_is_help=True)
+    app = typer.Typer(help="Create and show the Kafka topics.", no_args_is_help=True)
     app.command()(topics.create)
     app.command()(topics.show)
     return app
@@ -92,7 +92,7 @@ def _topic_commands() -> typer.Typer:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version  # seldom needed
+        from importlib.metadata import version  # rarely needed
 
         typer.echo(f"dragoman {version('dragoman')}")
         raise typer.Exit
@@ -103,16 +103,16 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Hand texts over for translation and read the results."""
+    """Submit texts for translation and read the results."""
 
 
-def _wrong_usage(error: Exception) -> int:
-    """One line that names the option, and where to read more."""
+def _usage_error(error: Exception) -> int:
+    """Print one line that names the option and the help command."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "dragoman"
     message = getattr(error, "format_message", error.__str__)()
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(message, err=True)
     else:
-        say(f"{command}: {message.rstrip('.')}. See `{command} --help`.")
-    return WRONG_USAGE
+        print_note(f"{command}: {message.rstrip('.')}. See `{command} --help`.")
+    return USAGE_ERROR

@@ -1,4 +1,4 @@
-"""What do `dragoman dead-letters list`, `show` and `replay` do? They work with dead letters."""
+"""The `dragoman dead-letters list`, `show` and `replay` commands."""
 
 from __future__ import annotations
 
@@ -9,56 +9,61 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman_producer.cli import options
-from dragoman_producer.cli.letter_lines import (
-    put_letter_block,
-    put_letter_json,
-    put_letter_line,
-    tell_judged,
-    tell_sum,
+from dragoman_producer.cli.dead_letter_lines import (
+    print_as_json,
+    print_as_line,
+    print_block,
+    report_judged,
+    report_totals,
 )
 from dragoman_producer.cli.meter import meter
 from dragoman_producer.cli.options import Connection
-from dragoman_producer.cli.terminal import ALL_WELL, FAILED, PARTLY, WRONG_USAGE, run, say
+from dragoman_producer.cli.terminal import FAILURE, PARTIAL, SUCCESS, USAGE_ERROR, print_note, run
 
 if TYPE_CHECKING:
-    from dragoman_producer.operations.dead_letters import Judged
-    from dragoman_producer.operations.letters import DeadLetter, LetterFilter
+    from dragoman_producer.operations.dead_letters import DeadLetter, DeadLetterFilter
+    from dragoman_producer.operations.replay import Judged
 
 Codes = Annotated[
-    list[str] | None, typer.Option("--code", metavar="CODE", help="Only these error codes.")
+    list[str] | None,
+    typer.Option("--code", metavar="CODE", help="Select this error code; repeatable."),
 ]
 Since = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help="Written at or after; RFC 3339.")
+    str | None,
+    typer.Option(
+        "--since", metavar="TIME", help="Select those written at or after TIME (RFC 3339)."
+    ),
 ]
 Until = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Written before; RFC 3339.")
+    str | None,
+    typer.Option("--until", metavar="TIME", help="Select those written before TIME (RFC 3339)."),
 ]
 
 
-def list_letters(
+def list_dead_letters(
     *,
     codes: Codes = None,
     ids: Annotated[
-        list[str] | None, typer.Option("--id", metavar="ID", help="Only these jobs.")
+        list[str] | None, typer.Option("--id", metavar="ID", help="Select this job; repeatable.")
     ] = None,
     since: Since = None,
     until: Until = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=1, help="Stop after so many.")
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Stop after N dead letters.")
     ] = None,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Print when, why and where each record died: time, code, job id, place, message."""
+    """List dead letters: time, error code, job id, place, message."""
     wanted = _filter(codes, ids, since, until)
-    put_letter = put_letter_json if as_json else put_letter_line
+    print_dead_letter = print_as_json if as_json else print_as_line
     connection = Connection(config, kafka, redis)
 
     async def work() -> int:
-        await _each_letter(connection, wanted, put_letter, limit)
-        return ALL_WELL
+        await _each_dead_letter(connection, wanted, print_dead_letter, limit)
+        return SUCCESS
 
     run(work())
 
@@ -69,31 +74,31 @@ def show(
     ],
     *,
     value: Annotated[
-        bool, typer.Option("--value", help="Print the record too: it holds a user's text.")
+        bool, typer.Option("--value", help="Print the record too, which holds user text.")
     ] = False,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Print all that is known of every dead letter of the jobs."""
+    """Print all fields and headers of dead letters."""
     wanted = _filter(None, names, None, None)
     connection = Connection(config, kafka, redis)
     found: set[str | None] = set()
 
-    def put_letter(letter: DeadLetter) -> None:
-        found.add(wanted.name_of(letter))
+    def print_dead_letter(dead_letter: DeadLetter) -> None:
+        found.add(wanted.name_of(dead_letter))
         if as_json:
-            put_letter_json(letter, headers=True, value=value)
+            print_as_json(dead_letter, headers=True, value=value)
         else:
-            put_letter_block(letter, value=value)
+            print_block(dead_letter, value=value)
 
     async def work() -> int:
-        await _each_letter(connection, wanted, put_letter, None)
+        await _each_dead_letter(connection, wanted, print_dead_letter, None)
         missing = [name for name in names if name not in found]
         for name in missing:
-            say(f"dragoman dead-letters show: there is no dead letter of {name}")
-        return ALL_WELL if not missing else PARTLY if found else FAILED
+            print_note(f"dragoman dead-letters show: no dead letter of {name}")
+        return SUCCESS if not missing else PARTIAL if found else FAILURE
 
     run(work())
 
@@ -104,58 +109,62 @@ def replay(
         typer.Argument(metavar="ID...", help="Job ids, or topic/partition/offset."),
     ] = None,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="All that the options leave.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Replay all that the options select.")
+    ] = False,
     codes: Codes = None,
     since: Since = None,
     until: Until = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Publish nothing, tell what would be.")
+        bool, typer.Option("--dry-run", help="Print what would be replayed; publish nothing.")
     ] = False,
     rate: Annotated[
-        str | None, typer.Option("--rate", metavar="N/s", help="At most so many a second.")
+        str | None,
+        typer.Option("--rate", metavar="N/s", help="Replay at most N records per second."),
     ] = None,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Run failed jobs again. Status 3: some are left out, 1: all are; stderr says why.
+    """Run failed jobs again.
 
-    Giving the command twice is safe: a failure is run again once, and a completed job never.
+    Exit status 3: some were skipped, 1: all were; stderr gives the reasons. Repeating the command
+    is safe: a failure runs again once, and a completed job never.
     """
     if bool(names) == everything:
-        raise _wrong("replay", "give either ID... or --all")
+        raise _invalid("replay", "give either ID... or --all")
     wanted = _filter(codes, names, since, until)
     rate_hz = _rate(rate)
     connection = Connection(config, kafka, redis)
     published = 0
 
-    def told(judged: Judged) -> None:
+    def report(judged: Judged) -> None:
         nonlocal published
         published += judged.skip is None and not dry_run
-        tell_judged(judged, dry_run=dry_run, as_json=as_json)
+        report_judged(judged, dry_run=dry_run, as_json=as_json)
 
     async def work() -> int:
-        from dragoman_producer.operations.dead_letters import ReplayOptions, replay_letters
+        from dragoman_producer.operations.replay import ReplayOptions, replay_dead_letters
 
         with meter() as progress:
-            result = await replay_letters(
-                connection.settings(), wanted, ReplayOptions(dry_run, rate_hz), told, progress
+            result = await replay_dead_letters(
+                connection.settings(), wanted, ReplayOptions(dry_run, rate_hz), report, progress
             )
-        return tell_sum(result, dry_run=dry_run)
+        return report_totals(result, dry_run=dry_run)
 
-    run(work(), lambda: f"; replayed so far: {published:,} (giving it again is safe)")
+    run(work(), lambda: f"; replayed so far: {published:,} (repeating the command is safe)")
 
 
-# --- what was asked -----------------------------------------------------------------------------
+# --- options ------------------------------------------------------------------------------------
 
 
 def _filter(
     codes: list[str] | None, names: list[str] | None, since: str | None, until: str | None
-) -> LetterFilter:
-    from dragoman_producer.operations.letters import LetterFilter
+) -> DeadLetterFilter:
+    from dragoman_producer.operations.dead_letters import DeadLetterFilter
 
-    return LetterFilter(
+    return DeadLetterFilter(
         codes=frozenset(codes or ()),
         names=frozenset(names or ()),
         since_ms=_milliseconds("--since", since),
@@ -171,7 +180,9 @@ def _milliseconds(option: str, time: str | None) -> int | None:
     except ValueError:
         at = None
     if at is None or at.tzinfo is None:
-        raise _wrong(option, f"{time!r} is not a time such as 2030-01-31T12:00:00Z")
+        raise _invalid(
+            option, f"{time!r} is not an RFC 3339 time with a zone, such as 2030-01-31T12:00:00Z"
+        )
     return int(at.timestamp() * 1000)
 
 
@@ -183,35 +194,35 @@ def _rate(given: str | None) -> float | None:
     except ValueError:
         rate = 0.0
     if not 0 < rate < float("inf"):
-        raise _wrong("--rate", f"{given!r} is not a number of records a second, such as 50/s")
+        raise _invalid("--rate", f"{given!r} is not a number of records per second, such as 50/s")
     return rate
 
 
-def _wrong(what: str, why: str) -> typer.Exit:
-    say(f"dragoman dead-letters: {what}: {why}")
-    return typer.Exit(WRONG_USAGE)
+def _invalid(what: str, why: str) -> typer.Exit:
+    print_note(f"dragoman dead-letters: {what}: {why}")
+    return typer.Exit(USAGE_ERROR)
 
 
-async def _each_letter(
+async def _each_dead_letter(
     connection: Connection,
-    wanted: LetterFilter,
-    put_letter: Callable[[DeadLetter], None],
+    wanted: DeadLetterFilter,
+    print_dead_letter: Callable[[DeadLetter], None],
     limit: int | None,
 ) -> None:
-    """Letters of one and the same record are one: a crash may have written it twice."""
+    """Print each selected dead letter once, although a crash may have written it twice."""
     from contextlib import aclosing
 
+    from dragoman_producer.operations.dead_letters import stream_dead_letters
     from dragoman_producer.operations.digests import DigestTable, digest_of
-    from dragoman_producer.operations.letters import stream_letters
 
     seen, count = DigestTable(), 0
     settings = connection.settings()
     with meter() as progress:
-        async with aclosing(stream_letters(settings, wanted, progress)) as letters:
-            async for letter in letters:
-                if letter.origin is not None and seen.add(digest_of(letter.origin), 1):
+        async with aclosing(stream_dead_letters(settings, wanted, progress)) as dead_letters:
+            async for dead_letter in dead_letters:
+                if dead_letter.origin is not None and seen.add(digest_of(dead_letter.origin), 1):
                     continue
-                put_letter(letter)
+                print_dead_letter(dead_letter)
                 count += 1
                 if count == limit:
                     break

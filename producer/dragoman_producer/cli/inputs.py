@@ -1,4 +1,4 @@
-"""Which jobs does the person mean: by a text, by lines, or by a file of jobs?"""
+"""Jobs from the input of `dragoman submit`: a text, lines, or a JSONL file of jobs."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from dragoman_schemas.wire import InvalidRecord, UnreadableRecord, decode_job, o
 _OPTION_OF: Final = {"target_lang": "--to", "source_lang": "--from", "job_id": "--id"}
 
 
-class WrongInput(ValueError):
-    """What was given makes no job; the message names the option and the limit."""
+class InvalidInput(ValueError):
+    """The input is not a valid job; the message names the option and the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the options say about every job that does not say it itself."""
+    """Values of the options, for jobs that lack them."""
 
     to: str | None
     source: str | None = None
     job_id: str | None = None
 
     def fill(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields, with what they lack; an id is made up where there is none."""
+        """Return the fields with missing ones filled in; a missing id is generated."""
         given = {name: value for name, value in fields.items() if value is not None}
         added = {
             "job_id": self.job_id or uuid.uuid4().hex,
@@ -39,16 +39,17 @@ class Wanted:
 
 
 def job_of_text(text: str, wanted: Wanted) -> TranslationJob:
-    """One job of one item. Raises WrongInput."""
+    """Return a job with one item. Raises InvalidInput."""
     return _by_options(wanted.fill({"text": text}))
 
 
 def jobs_of_lines(
     lines: Iterable[str], wanted: Wanted, refuse: Callable[[int, str], None]
 ) -> list[TranslationJob]:
-    """Jobs of as many lines as fit, an item a line; ``refuse`` is told of lines too long for any.
+    """Return jobs with one item per line, each with as many lines as fit.
 
-    Several jobs are a document: their ids are ``<id>.<index>``. Raises WrongInput.
+    ``refuse`` is called with every line that is too long. Several jobs form a document: their ids
+    are ``<id>.<index>``. Raises InvalidInput.
     """
     batches = list(_batches(lines, refuse))
     document_id = wanted.job_id or uuid.uuid4().hex
@@ -75,19 +76,19 @@ def jobs_of_lines(
 def jobs_of_file(
     path: Path, wanted: Wanted, refuse: Callable[[int, str], None]
 ) -> Iterator[TranslationJob]:
-    """The jobs of a JSONL file, a line at a time; ``refuse`` is told of each line that is none."""
+    """Yield the jobs of a JSONL file, line by line; call ``refuse`` with each invalid line."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             try:
                 yield _job(wanted.fill(_object(line)))
-            except (InvalidRecord, UnreadableRecord, WrongInput) as error:
+            except (InvalidRecord, UnreadableRecord, InvalidInput) as error:
                 refuse(number, str(error))
 
 
 def count_lines(path: Path) -> int:
-    """How many lines a file has, for the progress bar."""
+    """Count the lines of a file, for the progress bar."""
     with path.open("rb") as file:
         return sum(1 for _ in file)
 
@@ -113,7 +114,7 @@ def _by_options(fields: dict[str, Any]) -> TranslationJob:
     try:
         return _job(fields)
     except (InvalidRecord, UnreadableRecord) as error:
-        raise WrongInput(_with_options(str(error))) from None
+        raise InvalidInput(_with_options(str(error))) from None
 
 
 def _with_options(message: str) -> str:
@@ -132,18 +133,18 @@ def _object(line: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_unique)
     except UnicodeDecodeError as error:
-        raise WrongInput(f"is not UTF-8 (byte {error.start})") from None
+        raise InvalidInput(f"is not UTF-8 (byte {error.start})") from None
     except json.JSONDecodeError as error:
-        raise WrongInput(f"is not JSON: {error.msg} at character {error.pos}") from None
+        raise InvalidInput(f"is not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
-        raise WrongInput("is nested too deeply") from None
+        raise InvalidInput("is nested too deeply") from None
     if not isinstance(fields, dict):
-        raise WrongInput("is not a JSON object")
+        raise InvalidInput("is not a JSON object")
     return fields
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise WrongInput("an object repeats a name")
+        raise InvalidInput("an object repeats a name")
     return fields

@@ -1,4 +1,4 @@
-"""How far is a long reading, how fast is it, and how long will it still take? Told on stderr."""
+"""Progress bar of a long read, on stderr: records, rate and remaining time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def meter() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar a title where a person watches stderr, else nothing; call it (title, done, total)."""
+    """Show one bar per title if stderr is a terminal; call the function (title, done, total)."""
     if not sys.stderr.isatty():
         yield lambda _title, _done, _total: None
         return

@@ -1,4 +1,4 @@
-"""Which options do all commands have, and which settings do they make?"""
+"""Options that all commands share, and the settings that result from them."""
 
 from __future__ import annotations
 
@@ -15,32 +15,37 @@ _GROUP = "Connection"
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="TOML settings.", rich_help_panel=_GROUP),
+    typer.Option("--config", metavar="FILE", help="Settings file (TOML).", rich_help_panel=_GROUP),
 ]
 Kafka = Annotated[
     str | None,
     typer.Option(
-        "--kafka", metavar="HOST:PORT,...", help="kafka.bootstrap_servers.", rich_help_panel=_GROUP
+        "--kafka",
+        metavar="HOST:PORT,...",
+        help="Kafka servers; overrides kafka.bootstrap_servers.",
+        rich_help_panel=_GROUP,
     ),
 ]
 Redis = Annotated[
     str | None,
-    typer.Option("--redis", metavar="URL", help="redis.url.", rich_help_panel=_GROUP),
+    typer.Option(
+        "--redis", metavar="URL", help="Redis address; overrides redis.url.", rich_help_panel=_GROUP
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where the settings of a command come from: file, environment, then these options."""
+    """Sources of a command's settings: file, environment, then these options."""
 
     config: Path | None
     kafka: str | None
     redis: str | None
 
     def settings(self) -> DragomanSettings:
-        """The settings. Raises SettingsError."""
-        from dragoman_connections.settings import (  # --help need not wait for it
+        """Load the settings. Raises SettingsError."""
+        from dragoman_connections.settings import (  # keeps --help fast
             DragomanSettings,
             load_settings,
         )

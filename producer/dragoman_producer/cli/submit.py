@@ -1,4 +1,4 @@
-"""What does `dragoman submit` do? It makes jobs of what it is given and publishes them."""
+"""The `dragoman submit` command: make jobs of the input and publish them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import typer
 from dragoman_producer.cli import options
 from dragoman_producer.cli.options import Connection
 from dragoman_producer.cli.terminal import (
-    ALL_WELL,
-    FAILED,
-    PARTLY,
-    WRONG_USAGE,
+    FAILURE,
+    PARTIAL,
+    SUCCESS,
+    USAGE_ERROR,
+    print_json,
+    print_line,
+    print_note,
     progress,
-    put,
-    put_json,
     run,
-    say,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Source:
-    """The jobs to publish, where they come from, and what was wrong with some of them."""
+    """Jobs to publish, their origin, and the number of invalid ones."""
 
     name: str
     jobs: Iterable[TranslationJob] = ()
@@ -43,45 +43,49 @@ class _Source:
 
     def refuse(self, line: int, why: str) -> None:
         self.refused += 1
-        say(f"{self.name}:{line}: {why}")
+        print_note(f"{self.name}:{line}: {why}")
 
 
 @dataclass(slots=True)
 class _Submission:
-    """What the options ask, and how far it has come."""
+    """Options of a submission, and its progress."""
 
     source: _Source
-    again: bool
+    resubmit: bool
     wait: bool
     as_json: bool
     published: int = 0
     ended: list[JobHandle] = field(default_factory=list)
-    """Of those, what had ended without a translation and is not run again."""
+    """Jobs that were already failed, cancelled or expired, and are not run again."""
     handles: list[JobHandle] = field(default_factory=list)
 
-    def told(self) -> str:
+    def report(self) -> str:
         return f"; published so far: {self.published:,} (submitting them again is safe)"
 
 
 def submit(
     what: Annotated[
-        str, typer.Argument(metavar="TEXT|FILE.jsonl|-", help="A text, a file of jobs, or stdin.")
+        str,
+        typer.Argument(metavar="TEXT|FILE.jsonl|-", help="A text, a file of jobs, or - for stdin."),
     ],
     *,
     to: Annotated[str | None, typer.Option("--to", metavar="LANG", help="Target language.")] = None,
     source: Annotated[
-        str | None, typer.Option("--from", metavar="LANG", help="Source language; else detected.")
+        str | None,
+        typer.Option("--from", metavar="LANG", help="Source language; default: detected."),
     ] = None,
     job_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="The job's id; else one is made up.")
+        str | None, typer.Option("--id", metavar="ID", help="Id of the job; default: a random id.")
     ] = None,
-    again: Annotated[
-        bool, typer.Option("--resubmit", help="Run failed, cancelled or expired jobs once more.")
+    resubmit: Annotated[
+        bool, typer.Option("--resubmit", help="Run failed, cancelled or expired jobs again.")
     ] = False,
     lines: Annotated[
-        bool, typer.Option("--lines", help="Every line is a text of its own.")
+        bool, typer.Option("--lines", help="Treat every line as a separate text.")
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Print the translations, not ids.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait, and print translations instead of ids.")
+    ] = False,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
@@ -89,22 +93,22 @@ def submit(
 ) -> None:
     """Publish jobs for translation and print their ids.
 
-    The lines of FILE.jsonl are jobs; --to and --from fill in what they lack.
+    Every line of FILE.jsonl is a job; --to and --from apply to jobs without a language.
     """
-    from dragoman_producer.cli.inputs import Wanted, WrongInput  # keeps --help fast
+    from dragoman_producer.cli.inputs import InvalidInput, Wanted  # keeps --help fast
 
     wanted = Wanted(to, source, job_id)
     try:
         found = _source(what, wanted, lines=lines)
-    except WrongInput as error:
-        say(f"dragoman submit: {error}")
-        raise typer.Exit(WRONG_USAGE) from None
-    submission = _Submission(found, again, wait, as_json)
+    except InvalidInput as error:
+        print_note(f"dragoman submit: {error}")
+        raise typer.Exit(USAGE_ERROR) from None
+    submission = _Submission(found, resubmit, wait, as_json)
 
     async def work() -> int:
         return await _publish(submission, Connection(config, kafka, redis).settings())
 
-    run(work(), submission.told)
+    run(work(), submission.report)
 
 
 def _source(what: str, wanted: Wanted, *, lines: bool) -> _Source:
@@ -113,15 +117,15 @@ def _source(what: str, wanted: Wanted, *, lines: bool) -> _Source:
     if what.endswith(".jsonl"):
         return _file(Path(what), wanted, lines=lines)
     if wanted.to is None:
-        raise inputs.WrongInput("--to is missing: give the target language, such as --to de")
+        raise inputs.InvalidInput("--to is missing: give the target language, such as --to de")
     source = _Source("stdin" if what == "-" else "TEXT")
     text = _stdin() if what == "-" else what
     if what != "-" and len(what) < 256 and Path(what).is_file():
-        raise inputs.WrongInput(
+        raise inputs.InvalidInput(
             f"{what} is a file, not a text: give `- < {what}`, or a .jsonl file"
         )
     if not text:
-        raise inputs.WrongInput(f"{source.name} is empty: there is nothing to translate")
+        raise inputs.InvalidInput(f"{source.name} is empty: there is nothing to translate")
     if lines:
         source.jobs = jobs = inputs.jobs_of_lines(text.split("\n"), wanted, source.refuse)
     else:
@@ -134,17 +138,17 @@ def _file(path: Path, wanted: Wanted, *, lines: bool) -> _Source:
     from dragoman_producer.cli import inputs  # keeps --help fast
 
     if wanted.job_id is not None:
-        raise inputs.WrongInput(
+        raise inputs.InvalidInput(
             "--id is for one text; the lines of a .jsonl file have their job_id"
         )
     if lines:
-        raise inputs.WrongInput("--lines is for text; the lines of a .jsonl file are jobs")
+        raise inputs.InvalidInput("--lines is for text; the lines of a .jsonl file are jobs")
     try:
         source = _Source(str(path), total=inputs.count_lines(path))
     except OSError as error:
-        raise inputs.WrongInput(f"{path}: {error.strerror}; give a file that can be read") from None
+        raise inputs.InvalidInput(f"{path}: {error.strerror}; give a readable file") from None
     if wanted.to is not None or wanted.source is not None:
-        inputs.job_of_text("check the languages once, not at every line", _checkable(wanted))
+        inputs.job_of_text("check the languages once, not on every line", _checkable(wanted))
     source.jobs = inputs.jobs_of_file(path, wanted, source.refuse)
     return source
 
@@ -154,15 +158,15 @@ def _checkable(wanted: Wanted) -> Wanted:
 
 
 def _stdin() -> str:
-    """All of stdin; the newline that ends it is no part of the text."""
-    from dragoman_producer.cli.inputs import WrongInput  # keeps --help fast
+    """Read all of stdin, without its last newline."""
+    from dragoman_producer.cli.inputs import InvalidInput  # keeps --help fast
 
     if sys.stdin is None:
-        raise WrongInput("stdin is closed: give TEXT, FILE.jsonl, or `-` with text on stdin")
+        raise InvalidInput("stdin is closed: give TEXT, FILE.jsonl, or `-` with text on stdin")
     try:
         return sys.stdin.buffer.read().decode().removesuffix("\n")
     except UnicodeDecodeError as error:
-        raise WrongInput(f"stdin is not UTF-8 (byte {error.start})") from None
+        raise InvalidInput(f"stdin is not UTF-8 (byte {error.start})") from None
 
 
 async def _publish(submission: _Submission, settings: DragomanSettings) -> int:
@@ -173,15 +177,15 @@ async def _publish(submission: _Submission, settings: DragomanSettings) -> int:
     async with TranslationClient(settings=settings) as client:
         try:
             with progress("published", source.total) as advance:
-                async for handle in client.submit_many(source.jobs, again=submission.again):
+                async for handle in client.submit_many(source.jobs, resubmit=submission.resubmit):
                     submission.published += 1
                     advance()
                     _published(submission, handle)
         except SomeNotSubmitted as some:
             for refusal in some.refused:
-                say(f"dragoman submit: {refusal}")
+                print_note(f"dragoman submit: {refusal}")
             source.refused += len(some.refused)
-        _tell_ended(submission)
+        _report_ended(submission)
         status = _status(submission)
         if submission.wait and submission.handles:
             status = max(status, await _await_results(submission))
@@ -194,32 +198,34 @@ def _published(submission: _Submission, handle: JobHandle) -> None:
     if submission.wait:
         submission.handles.append(handle)
     elif submission.as_json:
-        put_json({"job_id": handle.job_id, "status": str(handle.already or "queued")})
+        print_json({"job_id": handle.job_id, "status": str(handle.already or "queued")})
     else:
-        put(handle.job_id)
+        print_line(handle.job_id)
 
 
-def _tell_ended(submission: _Submission) -> None:
+def _report_ended(submission: _Submission) -> None:
     if ended := submission.ended:
         first = f"{ended[0].job_id} ({ended[0].already})"
         what = f"job {first}" if len(ended) == 1 else f"{len(ended):,} jobs, the first {first},"
-        say(f"dragoman submit: {what} ended before and will not be run again; --resubmit does that")
+        print_note(
+            f"dragoman submit: {what} ended before and will not run again; --resubmit runs it again"
+        )
 
 
 def _status(submission: _Submission) -> int:
     if not submission.source.refused:
-        return ALL_WELL
-    return PARTLY if submission.published else FAILED
+        return SUCCESS
+    return PARTIAL if submission.published else FAILURE
 
 
 async def _await_results(submission: _Submission) -> int:
-    """Print results in the order of the jobs; as JSON, as they end."""
+    """Print results in the order of the jobs; with JSON, in the order of completion."""
     from dragoman_producer.cli.results import show, show_error  # keeps --help fast
     from dragoman_producer.errors import SubmitFailed
 
     waits = [asyncio.ensure_future(handle.result()) for handle in submission.handles]
     ordered = asyncio.as_completed(waits) if submission.as_json else waits
-    status = ALL_WELL
+    status = SUCCESS
     try:
         with progress("translated", len(waits)) as advance:
             for waiting in ordered:

@@ -1,4 +1,4 @@
-"""How do the commands speak: data on stdout, one line an error on stderr, and an exit status?"""
+"""Output of the commands: data on stdout, one line per error on stderr, an exit status."""
 
 from __future__ import annotations
 
@@ -15,60 +15,60 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-ALL_WELL: Final = 0
-FAILED: Final = 1
-WRONG_USAGE: Final = 2
-PARTLY: Final = 3
+SUCCESS: Final = 0
+FAILURE: Final = 1
+USAGE_ERROR: Final = 2
+PARTIAL: Final = 3
 INTERRUPTED: Final = 130
 
 
-def say(line: str) -> None:
-    """One line for the person, on stderr."""
+def print_note(line: str) -> None:
+    """Print one line for the user on stderr."""
     print(" ".join(line.split()), file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
 
 
-def put(line: str) -> None:
-    """One line of data, on stdout."""
+def print_line(line: str) -> None:
+    """Print one line of data on stdout."""
     print(line, flush=sys.stdout.isatty())  # noqa: T201 - this is the terminal
 
 
-def put_json(fields: dict[str, Any]) -> None:
-    """One object of data, on one line of stdout."""
-    put(json.dumps(fields, ensure_ascii=False, separators=(", ", ": ")))
+def print_json(fields: dict[str, Any]) -> None:
+    """Print one JSON object on one line of stdout."""
+    print_line(json.dumps(fields, ensure_ascii=False, separators=(", ", ": ")))
 
 
 def run(work: Coroutine[Any, Any, int], interrupted: Callable[[], str] = lambda: "") -> None:
-    """Run a command's work and end with its status; no error of ours becomes a traceback."""
+    """Run a command's work and exit with its status; known errors are printed in one line."""
     from dragoman_connections.settings import SettingsError
-    from dragoman_producer.errors import DragomanError, WrongStore  # --help need not wait for it
+    from dragoman_producer.errors import DragomanError, WrongStore  # keeps --help fast
 
     try:
         status = asyncio.run(work)
     except (SettingsError, WrongStore) as error:
-        say(f"dragoman: {error}")
-        status = WRONG_USAGE
+        print_note(f"dragoman: {error}")
+        status = USAGE_ERROR
     except DragomanError as error:
-        say(f"dragoman: {error}")
-        status = FAILED
+        print_note(f"dragoman: {error}")
+        status = FAILURE
     except KeyboardInterrupt:
-        say(f"dragoman: interrupted{interrupted()}")
+        print_note(f"dragoman: interrupted{interrupted()}")
         status = INTERRUPTED
     except BrokenPipeError:
         flushed()
-        status = FAILED
+        status = FAILURE
     raise typer.Exit(status)
 
 
 def flushed() -> bool:
-    """Whether stdout took all that was printed; if not, nothing more is printed, not even at exit.
+    """Flush stdout; return False if that failed, and discard all further output.
 
-    A reader that has gone is no error to report; a full disk is.
+    A closed pipe is not reported as an error; a full disk is.
     """
     try:
         sys.stdout.flush()
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
-            say(f"dragoman: standard output: {error.strerror}")
+            print_note(f"dragoman: standard output: {error.strerror}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     return True
@@ -76,7 +76,7 @@ def flushed() -> bool:
 
 @contextmanager
 def progress(title: str, total: int | None) -> Iterator[Callable[[], None]]:
-    """A bar with rate and time left where a person watches stderr; call it once a job."""
+    """Show a bar with rate and remaining time if stderr is a terminal; call it once per job."""
     if not sys.stderr.isatty() or total == 1:
         yield lambda: None
         return
@@ -87,8 +87,8 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[], None]]:
 
 
 def bar_of(what: str) -> Progress:
-    """A bar on stderr with the rate in `what` a second and the time left."""
-    from rich.console import Console  # only where a bar is shown
+    """Return a bar on stderr with the rate in `what` per second and the remaining time."""
+    from rich.console import Console  # loaded only if a bar is shown
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

@@ -1,4 +1,4 @@
-"""What do `dragoman topics create` and `topics show` do? They look after Kafka's topics."""
+"""The `dragoman topics create` and `topics show` commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ import typer
 
 from dragoman_producer.cli import options
 from dragoman_producer.cli.options import Connection
-from dragoman_producer.cli.terminal import ALL_WELL, FAILED, PARTLY, put, put_json, run, say
+from dragoman_producer.cli.terminal import (
+    FAILURE,
+    PARTIAL,
+    SUCCESS,
+    print_json,
+    print_line,
+    print_note,
+    run,
+)
 
 if TYPE_CHECKING:
     from dragoman_producer.operations.topics import PartitionState, TopicMade
@@ -17,44 +25,59 @@ if TYPE_CHECKING:
 def create(
     *,
     partitions: Annotated[
-        int, typer.Option("--partitions", min=1, help="At most so many workers share a topic.")
+        int,
+        typer.Option(
+            "--partitions",
+            min=1,
+            help="Partitions: the largest number of workers that can share a topic.",
+        ),
     ] = 12,
     retention: Annotated[
         int | None,
         typer.Option(
-            "--retention", metavar="SECONDS", min=60, help="Default: redis.live_ttl_s, 7 days."
+            "--retention",
+            metavar="SECONDS",
+            min=60,
+            help="Retention of records; default redis.live_ttl_s (7 days).",
         ),
     ] = None,
     dead_letter_retention: Annotated[
         int,
         typer.Option(
-            "--dead-letter-retention", metavar="SECONDS", min=60, help="Default: 30 days."
+            "--dead-letter-retention",
+            metavar="SECONDS",
+            min=60,
+            help="Retention of dead letters; default 30 days.",
         ),
     ] = 30 * 86_400,
     replication: Annotated[
-        int, typer.Option("--replication", min=-1, help="Copies of a topic; -1: the broker's own.")
+        int,
+        typer.Option("--replication", min=-1, help="Replication factor; -1: the broker's default."),
     ] = -1,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Make the topics of the settings. Those that exist are reported and left as they are."""
+    """Create the topics of the settings. Existing topics are printed and not changed.
+
+    Exit status 3: an existing topic has fewer partitions than --partitions.
+    """
 
     async def work() -> int:
         from dragoman_producer.operations import topics  # keeps --help fast
 
         settings = Connection(config, kafka, redis).settings()
         if retention is not None and retention > settings.redis.live_ttl_s:
-            say(
-                f"dragoman topics create: --retention {retention} is more than redis.live_ttl_s "
-                f"({settings.redis.live_ttl_s}): set that higher, or jobs outlive their keys"
+            print_note(
+                f"dragoman topics create: --retention {retention} exceeds redis.live_ttl_s "
+                f"({settings.redis.live_ttl_s}): raise that setting, or jobs outlive their keys"
             )
         plan = topics.TopicPlan(partitions, replication, retention, dead_letter_retention)
         made = await topics.create_topics(settings, plan)
         for topic in made:
-            _tell_made(topic, as_json=as_json)
-        return PARTLY if any(topic.too_few for topic in made) else ALL_WELL
+            _print_topic(topic, as_json=as_json)
+        return PARTIAL if any(topic.too_few for topic in made) else SUCCESS
 
     run(work())
 
@@ -66,7 +89,7 @@ def show(
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Print every partition: its offsets, and how far the workers' group is behind."""
+    """Print the offsets and the consumer group's lag of every partition."""
 
     async def work() -> int:
         from dragoman_producer.broker import hidden_topic  # keeps --help fast
@@ -75,32 +98,32 @@ def show(
         settings = Connection(config, kafka, redis).settings()
         found = await topics.show_topics(settings)
         if not as_json and found:
-            put(_row("TOPIC", "PARTITION", "FIRST", "NEXT", "COMMITTED", "LAG"))
+            print_line(_row("TOPIC", "PARTITION", "FIRST", "NEXT", "COMMITTED", "LAG"))
         for partition in found:
-            _tell_partition(partition, as_json=as_json)
+            _print_partition(partition, as_json=as_json)
         missing = topics.missing_topics(settings, found)
         for name in missing:
-            say(f"dragoman topics show: {hidden_topic(name, 'DESCRIBE')}")
-        return FAILED if missing and not found else PARTLY if missing else ALL_WELL
+            print_note(f"dragoman topics show: {hidden_topic(name, 'DESCRIBE')}")
+        return FAILURE if missing and not found else PARTIAL if missing else SUCCESS
 
     run(work())
 
 
-def _tell_made(topic: TopicMade, *, as_json: bool) -> None:
+def _print_topic(topic: TopicMade, *, as_json: bool) -> None:
     if as_json:
-        put_json({"topic": topic.name, "created": topic.created, "partitions": topic.partitions})
+        print_json({"topic": topic.name, "created": topic.created, "partitions": topic.partitions})
     else:
-        put(f"{topic.name}\t{'created' if topic.created else 'exists'}\t{topic.partitions}")
+        print_line(f"{topic.name}\t{'created' if topic.created else 'exists'}\t{topic.partitions}")
     if topic.too_few:
-        say(
-            f"topic {topic.name} has {topic.partitions} partitions, {topic.wanted} were asked for: "
-            f"at most {topic.partitions} workers can share it; kafka-topics.sh --alter adds more"
+        print_note(
+            f"topic {topic.name} has {topic.partitions} partitions, {topic.wanted} were requested, "
+            f"so at most {topic.partitions} workers can share it; kafka-topics.sh --alter adds more"
         )
 
 
-def _tell_partition(state: PartitionState, *, as_json: bool) -> None:
+def _print_partition(state: PartitionState, *, as_json: bool) -> None:
     if as_json:
-        put_json(
+        print_json(
             {
                 "topic": state.topic,
                 "partition": state.partition,
@@ -112,7 +135,7 @@ def _tell_partition(state: PartitionState, *, as_json: bool) -> None:
         )
         return
     committed = "-" if state.committed is None else state.committed
-    put(
+    print_line(
         _row(
             state.topic,
             state.partition,

@@ -1,1 +1,1 @@
-"""Which tasks keep an installation in order? Topics, dead letters and the audit of every record."""
+"""Operations on an installation: topics, dead letters, and the audit of every record."""

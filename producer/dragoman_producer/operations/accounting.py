@@ -1,4 +1,4 @@
-"""What has become of one record, judged by its job's key, its place and the dead letters? Pure."""
+"""Accounting of records by their jobs' keys, their places and the dead letters, without I/O."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _TERMINAL: Final = frozenset({"completed", "failed", "cancelled", "expired"})
 _COUNTED: Final = 1
 _WAITING: Final = 2
 _GONE: Final = 4
-_LETTER: Final = 1
-_CONFLICT_LETTER: Final = 2
+_DEAD_LETTER: Final = 1
+_CONFLICT: Final = 2
 _DOUBTS_IN_MEMORY: Final = 4_194_304
 
 
 class Account(StrEnum):
-    """Where a record has gone. The last three break the promise."""
+    """Outcome of a record. The last three break the promise that nothing is lost."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -45,7 +45,7 @@ BREAKS: Final = frozenset({Account.LOST, Account.STUCK, Account.NO_DEAD_LETTER})
 
 @dataclass(frozen=True, slots=True)
 class AuditedRecord:
-    """One record. ``settled``: below the committed offset. ``job_id`` None: it has none to read."""
+    """One record. ``settled``: below the committed offset. ``job_id`` None: it is unreadable."""
 
     place: str
     timestamp_ms: int
@@ -58,7 +58,7 @@ class AuditedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A record, or a job, of which the promise does not hold, and why."""
+    """A record or a job that breaks the promise, and why."""
 
     account: Account
     job_id: str | None
@@ -66,36 +66,36 @@ class Broken:
     why: str
 
 
-class Letters:
-    """The dead letters, by place and by job: some 50 bytes for each."""
+class DeadLetters:
+    """Dead letters by place and by job, in some 50 bytes each."""
 
     def __init__(self) -> None:
         self._places = DigestTable()
         self._jobs = DigestTable()
         self.count = 0
         self.complete_since_ms = 0
-        """Letters written before may be past their topic's retention."""
+        """Time before which dead letters may have been deleted by their topic's retention."""
 
     def add(self, origin: str | None, job_id: str | None, *, conflict: bool) -> None:
-        """Note a letter; the same one again changes nothing."""
-        flag = _CONFLICT_LETTER if conflict else _LETTER
+        """Note a dead letter; idempotent."""
+        flag = _CONFLICT if conflict else _DEAD_LETTER
         if origin is None or not self._places.add(digest_of(origin), flag):
             self.count += 1
         if job_id is not None and not conflict:
-            self._jobs.add(digest_of(job_id), _LETTER)
+            self._jobs.add(digest_of(job_id), _DEAD_LETTER)
 
     def at(self, place: str) -> int:
-        """0 if no letter is of this record."""
+        """Return the flags of the dead letters of a place; 0 if there is none."""
         return self._places.flags(digest_of(place))
 
     def of_job(self, job_id: str) -> bool:
-        """Whether a letter says that the job failed."""
+        """Return whether a dead letter is of this job's failure."""
         return bool(self._jobs.flags(digest_of(job_id)))
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A record that looks broken; judged again once everything has been read."""
+    """A record that seems broken; decided once everything has been read."""
 
     account: Account
     record: AuditedRecord
@@ -106,13 +106,15 @@ class Doubt:
 class Ledger:
     """Accounts for every record exactly once: by ``account``, or by ``settle`` of its doubt.
 
-    Memory: 26 to 51 bytes a job; doubts beyond 4 MiB wait in a temporary file.
+    Memory: 26 to 51 bytes per job; doubts beyond 4 MiB are kept in a temporary file.
     """
 
-    def __init__(self, letters: Letters, *, now_ms: int, broken: Callable[[Broken], None]) -> None:
-        self._letters = letters
+    def __init__(
+        self, dead_letters: DeadLetters, *, now_ms: int, broken: Callable[[Broken], None]
+    ) -> None:
+        self._dead_letters = dead_letters
         self._now_ms = now_ms
-        self._tell = broken
+        self._report = broken
         self._jobs = DigestTable()
         self._doubts = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - closed by close()
             max_size=_DOUBTS_IN_MEMORY, mode="w+", encoding="utf-8"
@@ -120,46 +122,46 @@ class Ledger:
         self.counts: Counter[Account] = Counter()
         self.records = 0
         self.doubtful = 0
-        self.letters_aged_out = 0
+        self.dead_letters_aged_out = 0
         self.broken = 0
 
     def close(self) -> None:
         """Remove the temporary file."""
         self._doubts.close()
 
-    # --- first look -------------------------------------------------------------------------------
+    # --- first pass -------------------------------------------------------------------------------
 
     def account(self, record: AuditedRecord, key: JobKey | None) -> None:
-        """Count a record by what its job's key says, or note a doubt."""
+        """Count a record by its job's key, or note a doubt."""
         self.records += 1
-        letter = self._letters.at(record.place)
+        dead_letter = self._dead_letters.at(record.place)
         if record.job_id is None:
-            self._unreadable(record, letter)
-        elif letter & _CONFLICT_LETTER:
+            self._unreadable(record, dead_letter)
+        elif dead_letter & _CONFLICT:
             self._count(Account.CONFLICT)
         elif key is None or not key.belongs_to(record.fingerprint):
-            self._not_owning(record, key, letter)
+            self._not_owning(record, key, dead_letter)
         elif key.is_stub and record.settled:
-            self._not_owning(record, None, letter)
+            self._not_owning(record, None, dead_letter)
         else:
             self._owning(record, key)
 
     def note_newer(self, job_id: str, fingerprint: str) -> None:
-        """A record came while the audit read: its job is not stuck."""
+        """Note a record that arrived during the audit: its job is not stuck."""
         self._jobs.add(digest_of(job_id, fingerprint), _WAITING)
 
-    def _unreadable(self, record: AuditedRecord, letter: int) -> None:
-        if letter:
+    def _unreadable(self, record: AuditedRecord, dead_letter: int) -> None:
+        if dead_letter:
             self._count(Account.UNREADABLE)
         elif not record.settled:
             self._count(Account.LIVE)
         else:
             self._doubt(Account.NO_DEAD_LETTER, record, None, "no readable id, and no dead letter")
 
-    def _not_owning(self, record: AuditedRecord, key: JobKey | None, letter: int) -> None:
-        """There is no key, or another payload's."""
+    def _not_owning(self, record: AuditedRecord, key: JobKey | None, dead_letter: int) -> None:
+        """Count a record whose job has no key, or whose id belongs to another payload."""
         job = digest_of(record.job_id or "", record.fingerprint)
-        if letter:
+        if dead_letter:
             before = self._jobs.add(job, _GONE)
             again = bool(before & (_GONE | _COUNTED)) and not record.replay
             self._count(Account.DUPLICATE if again else Account.FAILED)
@@ -180,7 +182,7 @@ class Ledger:
         flags = _COUNTED if record.settled else _COUNTED | _WAITING
         if self._jobs.add(job, flags) & _COUNTED:
             self._count(Account.DUPLICATE)
-        elif key.status == "failed" and not self._letters.of_job(record.job_id or ""):
+        elif key.status == "failed" and not self._dead_letters.of_job(record.job_id or ""):
             why = "the job is failed, and has no dead letter"
             self._doubt(Account.NO_DEAD_LETTER, record, key, why)
         elif key.status in _TERMINAL:
@@ -188,38 +190,38 @@ class Ledger:
         elif not record.settled:
             self._count(Account.LIVE)
         else:
-            why = f"its key says {key.status[:20]}, but no record of it is left to be worked on"
+            why = f"its key is {key.status[:20]}, but no unsettled record of it is left"
             self._doubt(Account.STUCK, record, key, why)
 
     def _is_aged(self, record: AuditedRecord) -> bool:
-        """Whether it may have ended so early that its result's TTL is over."""
+        """Return whether the job may be so old that its result's TTL is over."""
         return self._now_ms - record.timestamp_ms > record.ttl_s * 1000
 
-    # --- second look ------------------------------------------------------------------------------
+    # --- second pass ------------------------------------------------------------------------------
 
     def doubts(self) -> Iterator[Doubt]:
-        """What is to be settled, after the letters and records that came meanwhile were noted."""
+        """Yield the records to settle, once newer dead letters and records have been noted."""
         self._doubts.seek(0)
         for line in self._doubts:
             account, record, finished_at, why = json.loads(line)
             yield Doubt(Account(account), AuditedRecord(**record), finished_at, why)
 
     def settle(self, doubt: Doubt, key: JobKey | None) -> None:
-        """Count a doubtful record, by its key as it is now."""
+        """Count a doubtful record by its current key."""
         if doubt.account is Account.STUCK:
             self._settle_stuck(doubt, key)
         elif doubt.finished_at is not None:
             self._settle_failed(doubt)
-        elif doubt.record.job_id is not None and self._has_a_sibling(doubt.record):
+        elif doubt.record.job_id is not None and self._has_equal_record(doubt.record):
             self._count(Account.DUPLICATE)
-        elif doubt.account is Account.NO_DEAD_LETTER and self._letter_may_be_gone(doubt.record):
+        elif doubt.account is Account.NO_DEAD_LETTER and self._may_be_deleted(doubt.record):
             unreadable = doubt.record.job_id is None
-            self._count_without_letter(Account.UNREADABLE if unreadable else Account.CONFLICT)
+            self._count_without_dead_letter(Account.UNREADABLE if unreadable else Account.CONFLICT)
         else:
-            self._break(doubt)
+            self._count_broken(doubt)
 
-    def _letter_may_be_gone(self, record: AuditedRecord) -> bool:
-        return record.timestamp_ms < self._letters.complete_since_ms
+    def _may_be_deleted(self, record: AuditedRecord) -> bool:
+        return record.timestamp_ms < self._dead_letters.complete_since_ms
 
     def _settle_stuck(self, doubt: Doubt, key: JobKey | None) -> None:
         record = doubt.record
@@ -228,27 +230,27 @@ class Ledger:
         elif self._jobs.flags(digest_of(record.job_id or "", record.fingerprint)) & _WAITING:
             self._count(Account.LIVE)
         else:
-            self._break(doubt)
+            self._count_broken(doubt)
 
     def _settle_failed(self, doubt: Doubt) -> None:
-        if self._letters.of_job(doubt.record.job_id or ""):
+        if self._dead_letters.of_job(doubt.record.job_id or ""):
             self._count(Account.FAILED)
-        elif _milliseconds(doubt.finished_at) < self._letters.complete_since_ms:
-            self._count_without_letter(Account.FAILED)
+        elif _milliseconds(doubt.finished_at) < self._dead_letters.complete_since_ms:
+            self._count_without_dead_letter(Account.FAILED)
         else:
-            self._break(doubt)
+            self._count_broken(doubt)
 
-    def _has_a_sibling(self, record: AuditedRecord) -> bool:
-        """Whether an equal record accounts for the job: then this one found it done.
+    def _has_equal_record(self, record: AuditedRecord) -> bool:
+        """Return whether an equal record accounts for the job, so that this one is a duplicate.
 
-        A replay is no such duplicate of a job of which only the failure is known.
+        A replay is not a duplicate of a job of which only the failure is known.
         """
         job_id = record.job_id or ""
         flags = self._jobs.flags(digest_of(job_id, record.fingerprint))
         flags |= self._jobs.flags(digest_of(job_id, ""))
         return bool(flags & _COUNTED or (flags & _GONE and not record.replay))
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- helpers ----------------------------------------------------------------------------------
 
     def _doubt(self, account: Account, record: AuditedRecord, key: JobKey | None, why: str) -> None:
         self.doubtful += 1
@@ -258,19 +260,19 @@ class Ledger:
     def _count(self, account: Account) -> None:
         self.counts[account] += 1
 
-    def _count_without_letter(self, account: Account) -> None:
-        self.letters_aged_out += 1
+    def _count_without_dead_letter(self, account: Account) -> None:
+        self.dead_letters_aged_out += 1
         self._count(account)
 
-    def _break(self, doubt: Doubt) -> None:
+    def _count_broken(self, doubt: Doubt) -> None:
         self._count(doubt.account)
         self.broken += 1
         record = doubt.record
-        self._tell(Broken(doubt.account, record.job_id, record.place, doubt.why))
+        self._report(Broken(doubt.account, record.job_id, record.place, doubt.why))
 
 
 def _milliseconds(time: str | None) -> float:
-    """Since the epoch; what is no time is new."""
+    """Return milliseconds since the epoch; infinity for an invalid time, which counts as new."""
     try:
         return datetime.fromisoformat(time or "").timestamp() * 1000
     except ValueError:

@@ -1,8 +1,8 @@
-"""Is every record accounted for? Topics, Redis and dead letters read once, and compared.
+"""Audit: read topics, Redis and dead letters once, and account for every record.
 
-The order makes a living system safe to audit: what is committed is noted first, then the dead
-letters are read, then records and keys. Whatever was settled at the first moment has its key and
-its letter at the later ones. What looks broken is judged again after what came meanwhile.
+The order makes the audit of a running system safe: the committed offsets are read first, then the
+dead letters, then records and keys. So every record that was settled at the start has its key and
+its dead letter later. A record that seems lost is checked again against newer data.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.operations.accounting import (
     AuditedRecord,
     Broken,
+    DeadLetters,
     Doubt,
     Ledger,
-    Letters,
 )
+from dragoman_producer.operations.dead_letters import dead_letter_of
 from dragoman_producer.operations.job_keys import JobKeys
-from dragoman_producer.operations.letters import letter_of
 from dragoman_producer.operations.reading import Span, TopicReader, count_of, spans_of, topic_reader
 from dragoman_producer.operations.topics import PartitionState, missing_topics, show_topics
 from dragoman_schemas.wire import Envelope, UnreadableRecord, open_record, replay_of
@@ -35,14 +35,14 @@ Meter = Callable[[str, int, int], None]
 
 _DEFAULT_TTL_S: Final = 86_400
 _TTL_RANGE: Final = range(60, 2_592_001)
-_DOUBTS_A_LOOK: Final = 1000
+_DOUBTS_PER_READ: Final = 1000
 _DEAD_LETTERS: Final = "dead letters"
 _RECORDS: Final = "records"
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Records that Kafka deleted before the group had worked on them."""
+    """Records that Kafka deleted before the group settled them."""
 
     topic: str
     partition: int
@@ -52,12 +52,12 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The sums; whatever broke was told one by one before."""
+    """Totals of an audit; broken records were reported one by one before."""
 
     records: int
     counts: dict[str, int]
     dead_letters: int
-    letters_aged_out: int
+    dead_letters_aged_out: int
     broken: int
     missing_topics: tuple[str, ...]
     deleted_unread: tuple[Unread, ...]
@@ -65,23 +65,23 @@ class AuditReport:
 
     @property
     def balances(self) -> bool:
-        """Whether all topics are there, every record is accounted for, none was deleted unread."""
+        """Whether no topic is missing, no record is broken, and none was deleted unread."""
         return not (self.broken or self.deleted_unread or self.missing_topics)
 
 
 async def audit(
     settings: DragomanSettings, broken: Callable[[Broken], None], meter: Meter
 ) -> AuditReport:
-    """Account for all records that are there now; ``broken`` is told of each that is not.
+    """Account for all current records; call ``broken`` with each one that breaks the promise.
 
     Raises BrokerUnreachable, BrokerRefused, StoreUnreachable and StoreRefused.
     """
     started = time.monotonic()
     states = await show_topics(settings)
-    letters = Letters()
-    with closing(Ledger(letters, now_ms=time.time_ns() // 1_000_000, broken=broken)) as ledger:
+    dead_letters = DeadLetters()
+    with closing(Ledger(dead_letters, now_ms=time.time_ns() // 1_000_000, broken=broken)) as ledger:
         async with topic_reader(settings) as reader:
-            audited = _Audit(settings, reader, letters, ledger, meter)
+            audited = _Audit(settings, reader, dead_letters, ledger, meter)
             try:
                 await audited.run(states)
             finally:
@@ -90,8 +90,8 @@ async def audit(
         return AuditReport(
             records=ledger.records,
             counts=counts,
-            dead_letters=letters.count,
-            letters_aged_out=ledger.letters_aged_out,
+            dead_letters=dead_letters.count,
+            dead_letters_aged_out=ledger.dead_letters_aged_out,
             broken=ledger.broken,
             missing_topics=tuple(_missing(settings, states)),
             deleted_unread=tuple(_deleted_unread(states, settings.kafka.topic_names)),
@@ -100,19 +100,19 @@ async def audit(
 
 
 class _Audit:
-    """One audit's connections, and the order of its steps."""
+    """Connections of one audit, and the order of its steps."""
 
     def __init__(
         self,
         settings: DragomanSettings,
         reader: TopicReader,
-        letters: Letters,
+        dead_letters: DeadLetters,
         ledger: Ledger,
         meter: Meter,
     ) -> None:
         self._settings = settings
         self._reader = reader
-        self._letters = letters
+        self._dead_letters = dead_letters
         self._ledger = ledger
         self._meter = meter
         self._keys = JobKeys(settings)
@@ -122,35 +122,37 @@ class _Audit:
 
     async def run(self, states: Sequence[PartitionState]) -> None:
         jobs, dead = self._settings.kafka.topic_names, self._settings.kafka.dead_letter_topic
-        await self._read_all_letters(spans_of(states, dead))
+        await self._read_all_dead_letters(spans_of(states, dead))
         await self._account(spans_of(states, *jobs), _committed(states))
         if not self._ledger.doubtful:
             return
         newer = await show_topics(self._settings)
-        await self._read_letters(_after(states, spans_of(newer, dead)))
+        await self._read_dead_letters(_after(states, spans_of(newer, dead)))
         await self._note_newer(_after(states, spans_of(newer, *jobs)))
         for doubts in _batches(self._ledger.doubts()):
             keys = await self._keys.read([doubt.record.job_id or "" for doubt in doubts])
             for doubt, key in zip(doubts, keys, strict=True):
                 self._ledger.settle(doubt, key)
 
-    async def _read_all_letters(self, spans: Sequence[Span]) -> None:
-        """The first reading, which also finds since when no letter has been deleted."""
-        firsts = await self._read_letters(spans)
+    async def _read_all_dead_letters(self, spans: Sequence[Span]) -> None:
+        """Read all dead letters, and find the time since when none has been deleted."""
+        firsts = await self._read_dead_letters(spans)
         trimmed = {span.partition for span in spans if span.first}
         if trimmed:
             now_ms = time.time_ns() // 1_000_000
             since_ms = max(firsts.get(partition, now_ms) for partition in trimmed)
-            self._letters.complete_since_ms = since_ms
+            self._dead_letters.complete_since_ms = since_ms
 
-    async def _read_letters(self, spans: Sequence[Span]) -> dict[int, int]:
-        """Note all letters; answers the time of each partition's first."""
+    async def _read_dead_letters(self, spans: Sequence[Span]) -> dict[int, int]:
+        """Note all dead letters; return the time of the first one per partition."""
         firsts: dict[int, int] = {}
         done, total = 0, count_of(spans)
         async for records in self._reader.read(spans):
             for record in records:
-                letter = letter_of(record)
-                self._letters.add(letter.origin, letter.job_id, conflict=letter.is_conflict)
+                dead_letter = dead_letter_of(record)
+                self._dead_letters.add(
+                    dead_letter.origin, dead_letter.job_id, conflict=dead_letter.is_conflict
+                )
             done += len(records)
             firsts.setdefault(records[0].partition, records[0].timestamp)
             self._meter(_DEAD_LETTERS, done, total)
@@ -177,7 +179,7 @@ class _Audit:
 
 
 def _missing(settings: DragomanSettings, states: Sequence[PartitionState]) -> list[str]:
-    """The results topic is not read."""
+    """Return the missing topics, except the results topic, which is not read."""
     names = missing_topics(settings, states)
     return [name for name in names if name != settings.kafka.results_topic]
 
@@ -186,7 +188,7 @@ def _audited(record: ConsumerRecord, settled_before: int) -> AuditedRecord:
     place = f"{record.topic}/{record.partition}/{record.offset}"
     settled = record.offset < settled_before
     headers, unreadable = unmarked(tuple(record.headers))
-    envelope = None if unreadable else _envelope(record.value)  # as for the worker
+    envelope = None if unreadable else _envelope(record.value)  # as in the worker
     if envelope is None:
         return AuditedRecord(place, record.timestamp, settled)
     return AuditedRecord(
@@ -217,7 +219,7 @@ def _committed(states: Sequence[PartitionState]) -> dict[tuple[str, int], int]:
 
 
 def _after(states: Sequence[PartitionState], spans: Sequence[Span]) -> list[Span]:
-    """What has come since the states were read."""
+    """Return the parts of the spans that are newer than the states."""
     read = {(state.topic, state.partition): state.next_offset for state in states}
     return [
         Span(
@@ -239,5 +241,5 @@ def _deleted_unread(states: Sequence[PartitionState], topics: Sequence[str]) -> 
 
 
 def _batches(doubts: Iterator[Doubt]) -> Iterator[list[Doubt]]:
-    while batch := list(itertools.islice(doubts, _DOUBTS_A_LOOK)):
+    while batch := list(itertools.islice(doubts, _DOUBTS_PER_READ)):
         yield batch

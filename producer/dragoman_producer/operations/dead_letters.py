@@ -1,202 +1,160 @@
-"""How are dead letters replayed: streamed, judged by their jobs' keys, published at a rate?"""
+"""Dead letters: their fields, filters and a stream of them (contract, section 6)."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Final, cast
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from typing import Final
 
+from aiokafka import ConsumerRecord
+
+from dragoman_connections.kafka_batches.unreadable import unmarked
 from dragoman_connections.settings import DragomanSettings
-from dragoman_producer.operations.job_keys import JobKeys
-from dragoman_producer.operations.letters import (
-    DeadLetter,
-    LetterFilter,
-    Progress,
-    no_progress,
-    stream_letters,
+from dragoman_producer.operations.reading import count_of, spans_of, topic_reader
+from dragoman_producer.operations.topics import topic_states
+from dragoman_schemas import names
+from dragoman_schemas.failures import FailureCode
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+ADDED_HEADERS: Final = frozenset(
+    {
+        names.HEADER_ORIGINAL_TOPIC,
+        names.HEADER_ORIGINAL_PARTITION,
+        names.HEADER_ORIGINAL_OFFSET,
+        names.HEADER_ORIGINAL_TIMESTAMP,
+        names.HEADER_CONSUMER_GROUP,
+        names.HEADER_JOB_ID,
+        names.HEADER_ERROR_CODE,
+        names.HEADER_ERROR_MESSAGE,
+        names.HEADER_ATTEMPTS,
+        names.HEADER_DELIVERIES,
+        names.HEADER_FIRST_SEEN,
+        names.HEADER_WORKER,
+        names.HEADER_ORIGINAL_SHA256,
+        names.HEADER_ORIGINAL_SIZE,
+    }
 )
-from dragoman_producer.operations.replay import NO_LOSS, Candidate, Replay, ReplayPlanner, Skip
-from dragoman_producer.publisher import Publisher, RecordTooLarge
-
-_LETTERS_A_LOOK: Final = 500
+"""Headers that a dead letter adds to its record; other ``x-`` names are the user's."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayOptions:
-    """``rate`` is records a second, None as fast as Kafka acknowledges them."""
+class DeadLetter:
+    """A record of the dead-letter topic: its place, its time and its content."""
 
-    dry_run: bool = False
-    rate: float | None = None
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+    def header(self, name: str) -> str | None:
+        """Return the text of the last header of that name; None without one."""
+        values = [value for found, value in self.headers if found == name]
+        return values[-1].decode(errors="replace") if values and values[-1] is not None else None
 
     @property
-    def letters_a_look(self) -> int:
-        """Keys read at once: at a low rate few, or they would be stale when their turn comes."""
-        return (
-            _LETTERS_A_LOOK if self.rate is None else max(1, min(_LETTERS_A_LOOK, int(self.rate)))
-        )
+    def job_id(self) -> str | None:
+        """Id of the job; None if the record has no readable id."""
+        return self.header(names.HEADER_JOB_ID)
+
+    @property
+    def code(self) -> str:
+        """Error code of contract section 4, or a code of a newer version."""
+        return self.header(names.HEADER_ERROR_CODE) or "unknown"
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether the record's id belonged to another payload, so that it never became a job."""
+        return self.code == FailureCode.CONFLICT
+
+    @property
+    def is_headers_only(self) -> bool:
+        """Whether the record was too large for the dead letter, which has headers only."""
+        return self.header(names.HEADER_ORIGINAL_SHA256) is not None
+
+    @property
+    def origin(self) -> str | None:
+        """Place of the record, ``topic/partition/offset``; None if it was never published."""
+        place = [
+            self.header(names.HEADER_ORIGINAL_TOPIC),
+            self.header(names.HEADER_ORIGINAL_PARTITION),
+            self.header(names.HEADER_ORIGINAL_OFFSET),
+        ]
+        return None if None in place else "/".join(part or "" for part in place)
+
+    @property
+    def original_headers(self) -> Headers:
+        """Headers of the record, without those that the dead letter adds."""
+        return tuple(pair for pair in self.headers if pair[0] not in ADDED_HEADERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What became of one letter: the number of its replay, or why there is none."""
+class DeadLetterFilter:
+    """Selection of dead letters. Names are job ids or ``topic/partition/offset``; empty is all."""
 
-    letter: DeadLetter
-    number: int | None
-    skip: Skip | None
+    codes: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    def wants(self, dead_letter: DeadLetter) -> bool:
+        """Return whether the dead letter is selected. Times are those of the dead letters."""
+        if self.since_ms is not None and dead_letter.timestamp_ms < self.since_ms:
+            return False
+        if self.until_ms is not None and dead_letter.timestamp_ms >= self.until_ms:
+            return False
+        if self.codes and dead_letter.code not in self.codes:
+            return False
+        return not self.names or self.name_of(dead_letter) is not None
+
+    def name_of(self, dead_letter: DeadLetter) -> str | None:
+        """Return the name that selects the dead letter; None if no name does."""
+        for name in (dead_letter.job_id, dead_letter.origin):
+            if name is not None and name in self.names:
+                return name
+        return None
 
 
-@dataclass(slots=True)
-class ReplaySum:
-    """What became of all letters, and which names were not among them."""
-
-    replayed: int = 0
-    skipped: Counter[Skip] = field(default_factory=Counter)
-    not_found: list[str] = field(default_factory=list)
-
-    @property
-    def left_out(self) -> int:
-        """Jobs and names that were asked for and are not replayed."""
-        return len(self.not_found) + sum(
-            count for skip, count in self.skipped.items() if skip not in NO_LOSS
-        )
+Progress = Callable[[str, int, int], None]
+"""Function called after each batch: what is read, records so far, records in total."""
 
 
-async def replay_letters(
-    settings: DragomanSettings,
-    wanted: LetterFilter,
-    options: ReplayOptions,
-    told: Callable[[Judged], None],
-    progress: Progress = no_progress,
-) -> ReplaySum:
-    """Publish the records of the wanted letters again; ``told`` of each, once acknowledged.
+def no_progress(what: str, done: int, total: int) -> None:
+    """Ignore the progress."""
 
-    Raises BrokerUnreachable, BrokerRefused, StoreUnreachable and StoreRefused; what was published
-    until then stands, and the command may be given again.
+
+async def stream_dead_letters(
+    settings: DragomanSettings, wanted: DeadLetterFilter, progress: Progress = no_progress
+) -> AsyncGenerator[DeadLetter, None]:
+    """Yield the selected dead letters, in order per partition, with one batch in memory.
+
+    Raises BrokerUnreachable and BrokerRefused.
     """
-    replaying = _Replaying(settings, wanted, options)
-    found: set[str] = set()
-    try:
-        async with aclosing(stream_letters(settings, wanted, progress)) as letters:
-            async for batch in _batches(letters, options.letters_a_look):
-                found.update(filter(None, map(wanted.name_of, batch)))
-                await replaying.replay(batch, told)
-    finally:
-        await replaying.close()
-    replaying.sum.not_found = sorted(wanted.names - found)
-    return replaying.sum
+    topic = settings.kafka.dead_letter_topic
+    spans = spans_of(await topic_states(settings, topic), topic)
+    async with topic_reader(settings) as reader:
+        if wanted.since_ms is not None:
+            spans = await reader.since(spans, wanted.since_ms)
+        done, total = 0, count_of(spans)
+        async for records in reader.read(spans):
+            for record in records:
+                dead_letter = dead_letter_of(record)
+                if wanted.wants(dead_letter):
+                    yield dead_letter
+            done += len(records)
+            progress("dead letters", done, total)
 
 
-class _Replaying:
-    """One command's connections, planner and tally."""
-
-    def __init__(
-        self, settings: DragomanSettings, wanted: LetterFilter, options: ReplayOptions
-    ) -> None:
-        self._wanted = wanted
-        self._options = options
-        self._planner = ReplayPlanner(settings.kafka.topic_names)
-        self._keys = JobKeys(settings)
-        self._publisher = Publisher(settings.kafka, connect_timeout_s=settings.connect_timeout_s)
-        self._pace = _Pace(options.rate)
-        self._reopened: set[str] = set()
-        self.sum = ReplaySum()
-
-    async def close(self) -> None:
-        await self._publisher.close()
-        await self._keys.close()
-
-    async def replay(self, letters: Sequence[DeadLetter], told: Callable[[Judged], None]) -> None:
-        """Judge a batch by one look at its keys, publish what can be, count and report each."""
-        decided = await self._decided(letters)
-        running = [asyncio.ensure_future(self._carry_out(decision)) for decision in decided]
-        pending = deque(zip(letters, running, strict=True))
-        try:
-            while pending:
-                await pending[0][1]
-                self._report(*pending.popleft(), told)
-        finally:
-            for unfinished in running:
-                unfinished.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
-            # An interrupt must not hide what Kafka has acknowledged meanwhile.
-            for letter, task in pending:
-                if not task.cancelled() and task.exception() is None:
-                    self._report(letter, task, told)
-
-    def _report(
-        self, letter: DeadLetter, task: asyncio.Future[int | Skip], told: Callable[[Judged], None]
-    ) -> None:
-        answer = task.result()
-        skip = answer if isinstance(answer, Skip) else None
-        if skip is None:
-            self.sum.replayed += 1
-        else:
-            self.sum.skipped[skip] += 1
-        told(Judged(letter, answer if isinstance(answer, int) else None, skip))
-
-    async def _decided(self, letters: Sequence[DeadLetter]) -> list[Replay | Skip]:
-        examined = [
-            self._planner.examine(letter, named=self._wanted.name_of(letter) is not None)
-            for letter in letters
-        ]
-        candidates = [one for one in examined if isinstance(one, Candidate)]
-        keys = iter(await self._keys.read([candidate.job_id for candidate in candidates]))
-        now = datetime.now(UTC)
-        return [
-            self._planner.decide(one, next(keys), now) if isinstance(one, Candidate) else one
-            for one in examined
-        ]
-
-    async def _carry_out(self, decision: Replay | Skip) -> int | Skip:
-        if isinstance(decision, Skip):
-            return decision
-        if not self._options.dry_run:
-            await self._pace.turn()
-            await self._reopen(decision.document_id)
-            try:
-                # A record may have no key, and its copy has none then; aiokafka takes that.
-                key = cast("bytes", decision.key)
-                await self._publisher.publish(
-                    decision.topic, key, decision.value, list(decision.headers)
-                )
-            except RecordTooLarge:
-                return Skip.TOO_LARGE
-        return decision.number
-
-    async def _reopen(self, document_id: str | None) -> None:
-        """Let a cancelled document's jobs run; once, for it may be cancelled meanwhile."""
-        if document_id is not None and document_id not in self._reopened:
-            self._reopened.add(document_id)
-            await self._keys.reopen(document_id)
-
-
-class _Pace:
-    """Hands out turns, at most ``rate`` a second, evenly."""
-
-    def __init__(self, rate: float | None) -> None:
-        self._pause_s = 1 / rate if rate else 0.0
-        self._next_at = 0.0
-
-    async def turn(self) -> None:
-        if self._pause_s:
-            now = asyncio.get_running_loop().time()
-            at = max(now, self._next_at)
-            self._next_at = at + self._pause_s
-            await asyncio.sleep(at - now)
-
-
-async def _batches(
-    letters: AsyncIterator[DeadLetter], size: int
-) -> AsyncIterator[list[DeadLetter]]:
-    batch: list[DeadLetter] = []
-    async for letter in letters:
-        batch.append(letter)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def dead_letter_of(record: ConsumerRecord) -> DeadLetter:
+    """Return the dead letter of a record, as far as the record is readable."""
+    headers, _ = unmarked(tuple(record.headers))
+    return DeadLetter(
+        partition=record.partition,
+        offset=record.offset,
+        timestamp_ms=record.timestamp,
+        key=record.key,
+        value=record.value,
+        headers=headers,
+    )

@@ -1,4 +1,4 @@
-"""How are millions of ids remembered in a few tens of bytes each? By digests in one flat table."""
+"""Set of millions of ids in some 26 to 51 bytes each: digests in one flat table."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _FIRST_SLOTS: Final = 1 << 12
 
 
 def digest_of(*parts: str) -> bytes:
-    """16 bytes for a tuple of strings without NUL; two different tuples never meet in practice."""
+    """Return 16 bytes for a tuple of strings without NUL; different tuples differ in practice."""
     return blake2b("\0".join(parts).encode(), digest_size=DIGEST_BYTES).digest()
 
 
 class DigestTable:
     """Flags (1 to 255) by digest: open addressing over one bytearray, at most two thirds full.
 
-    17 bytes a slot, so 26 to 51 bytes an entry, where a dict of bytes takes about 170.
+    17 bytes per slot, so 26 to 51 bytes per entry; a dict of bytes takes about 170.
     """
 
     def __init__(self) -> None:
@@ -30,11 +30,11 @@ class DigestTable:
         return self._used
 
     def flags(self, digest: bytes) -> int:
-        """All flags set for the digest; 0 if it was never added."""
+        """Return all flags set for the digest; 0 if it was never added."""
         return self._flags[self._slot(digest)]
 
     def add(self, digest: bytes, flags: int) -> int:
-        """Set flags besides those already set; answers those that were set before."""
+        """Set flags in addition to those already set; return the flags that were set before."""
         slot = self._slot(digest)
         before = self._flags[slot]
         self._flags[slot] = before | flags
@@ -47,7 +47,7 @@ class DigestTable:
         return before
 
     def _slot(self, digest: bytes) -> int:
-        """Where the digest is, or where it would go."""
+        """Return the slot of the digest, or the free slot where it would be stored."""
         slot = int.from_bytes(digest[:8]) & self._mask
         while self._flags[slot]:
             start = slot * DIGEST_BYTES

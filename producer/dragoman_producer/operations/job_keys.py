@@ -1,4 +1,4 @@
-"""What do the keys of many jobs say, looked up in batches and without their results?"""
+"""Keys of many jobs, read in batches and without their results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOREIGN_OWNER: Final = "another program"
 
 @dataclass(frozen=True, slots=True)
 class JobKey:
-    """A job's key without its result; ``fingerprint`` None: no record of it was taken yet."""
+    """A job's key without its result; ``fingerprint`` is None until a worker claims a record."""
 
     status: str
     fingerprint: str | None = None
@@ -31,17 +31,17 @@ class JobKey:
     finished_at: str | None = None
 
     def belongs_to(self, fingerprint: str) -> bool:
-        """Whether a record of this fingerprint would be the same job."""
+        """Return whether a record of this fingerprint would be the same job."""
         return self.fingerprint is None or self.fingerprint == fingerprint
 
     @property
     def is_stub(self) -> bool:
-        """Only announced: no worker has had a record of it while this key lives."""
+        """Whether the key is only a client's stub: no worker has claimed a record of it."""
         return self.status == "queued" and self.fingerprint is None
 
 
 class JobKeys:
-    """Reads keys, one HMGET each, which a Redis Cluster serves as well."""
+    """Reads keys, by one HMGET each, which works with a Redis Cluster too."""
 
     def __init__(self, settings: DragomanSettings) -> None:
         self._link = RedisLink(settings.redis, connect_timeout_s=settings.connect_timeout_s)
@@ -52,12 +52,11 @@ class JobKeys:
         await self._link.close()
 
     async def read(self, job_ids: Sequence[str]) -> list[JobKey | None]:
-        """The keys in the order of the ids; None without a key, by one pipeline a server.
+        """Read the keys in the order of the ids, by one pipeline per server; None without a key.
 
-        Raises StoreUnreachable and StoreRefused. A key of another type, or that
-        holds what no Dragoman writes, is another owner's.
+        A key of another type, or with fields that Dragoman does not write, belongs to another
+        program. Raises StoreUnreachable and StoreRefused.
         """
-
         calls = [[("HMGET", self._keys.job(job_id), *_FIELDS)] for job_id in job_ids]
         replies = await self._link.send(*calls) if calls else []
         return [self._job_key(reply) for (reply,) in replies]
@@ -74,7 +73,7 @@ class JobKeys:
             return None
         try:
             return _parsed(*fields)
-        except ValueError:  # no text, or no number
+        except ValueError:  # not UTF-8, or not a number
             return JobKey("", _FOREIGN_OWNER)
 
 

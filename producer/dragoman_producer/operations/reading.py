@@ -1,4 +1,4 @@
-"""How is a topic streamed from one offset to another, without a group and in bounded memory?"""
+"""Reader of topics between offsets, without a consumer group and in bounded memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dragoman_producer.operations.topics import PartitionState
 
 Records = list[ConsumerRecord]
 
-_RECORDS_A_BATCH: Final = 2000
+_RECORDS_PER_BATCH: Final = 2000
 _POLL_MS: Final = 500
 _STALLED_AFTER: Final = 3
 _FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
@@ -26,7 +26,7 @@ _FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The records of one partition from ``first`` up to, and without, ``end``."""
+    """Records of one partition from ``first`` up to ``end``, which is excluded."""
 
     topic: str
     partition: int
@@ -35,7 +35,7 @@ class Span:
 
 
 def spans_of(states: Iterable[PartitionState], *topics: str) -> list[Span]:
-    """All that is there now of the topics, a span a partition."""
+    """Return all current records of the topics, as one span per partition."""
     return [
         Span(state.topic, state.partition, state.first_offset, state.next_offset)
         for state in states
@@ -44,19 +44,19 @@ def spans_of(states: Iterable[PartitionState], *topics: str) -> list[Span]:
 
 
 def count_of(spans: Iterable[Span]) -> int:
-    """The offsets in the spans: at least as many as records."""
+    """Count the offsets in the spans: at least the number of records."""
     return sum(max(0, span.end - span.first) for span in spans)
 
 
 class TopicReader:
-    """One consumer without a group: whatever it reads, no worker's place changes."""
+    """Consumer without a group: its reads do not change the offsets of the workers."""
 
     def __init__(self, consumer: AIOKafkaConsumer, settings: DragomanSettings) -> None:
         self._consumer = consumer
         self._settings = settings
 
     async def since(self, spans: Iterable[Span], timestamp_ms: int) -> list[Span]:
-        """The spans without what lies before the first record of that time."""
+        """Return the spans without the records before the first one of that time."""
         places = {TopicPartition(span.topic, span.partition): span for span in spans}
         if not places:
             return []
@@ -72,9 +72,9 @@ class TopicReader:
         ]
 
     async def read(self, spans: Sequence[Span]) -> AsyncIterator[Records]:
-        """The records in batches of one partition each, in its order; what was deleted is passed.
+        """Yield records in batches of one partition each, in offset order; skip deleted offsets.
 
-        Raises BrokerUnreachable when nothing arrives for three times connect_timeout_s.
+        Raises BrokerUnreachable if no record arrives for three times connect_timeout_s.
         """
         firsts = {TopicPartition(s.topic, s.partition): s.first for s in spans if s.first < s.end}
         self._consumer.assign(list(firsts))
@@ -83,28 +83,31 @@ class TopicReader:
         left = await self._ends(spans)
         now = asyncio.get_running_loop().time
         patience_s = self._settings.connect_timeout_s * _STALLED_AFTER
-        moved_at = now()
+        progressed_at = now()
         while left:
             batches = await self._consumer.getmany(
-                timeout_ms=_POLL_MS, max_records=_RECORDS_A_BATCH
+                timeout_ms=_POLL_MS, max_records=_RECORDS_PER_BATCH
             )
             for place, records in batches.items():
                 if wanted := [record for record in records if record.offset < left.get(place, 0)]:
                     yield wanted
             if batches:
-                moved_at = now()  # after the yields: a slow reader is no stalled broker
-            elif now() - moved_at > patience_s:
+                progressed_at = now()  # after the yields: a slow caller is not a stalled broker
+            elif now() - progressed_at > patience_s:
                 raise await unreachable(self._settings.kafka, patience_s, "no records arrive")
-            await self._leave_finished(left)
+            await self._drop_finished(left)
 
     async def _ends(self, spans: Sequence[Span]) -> dict[TopicPartition, int]:
-        """Where to stop; what an open transaction has written does not count as there yet."""
+        """Return the offsets to stop at; records of an open transaction are left out."""
         ends = {TopicPartition(s.topic, s.partition): s.end for s in spans if s.first < s.end}
         settled = await self._consumer.end_offsets(list(ends)) if ends else {}
         return {place: min(end, settled[place]) for place, end in ends.items()}
 
-    async def _leave_finished(self, left: dict[TopicPartition, int]) -> None:
-        """By position, for the last offsets may hold no record (transactions, compaction)."""
+    async def _drop_finished(self, left: dict[TopicPartition, int]) -> None:
+        """Drop partitions that are read, by position: the last offsets may hold no record.
+
+        Transaction markers and compaction cause that.
+        """
         for place, end in list(left.items()):
             if await self._consumer.position(place) >= end:
                 del left[place]
@@ -113,7 +116,7 @@ class TopicReader:
 
 @asynccontextmanager
 async def topic_reader(settings: DragomanSettings) -> AsyncIterator[TopicReader]:
-    """A connected reader. Raises BrokerUnreachable and BrokerRefused, in the body too."""
+    """Provide a connected reader. Raises BrokerUnreachable and BrokerRefused, also in the body."""
     options: dict[str, Any] = connection_options(settings.kafka)
     consumer = AIOKafkaConsumer(
         **options,
@@ -124,7 +127,7 @@ async def topic_reader(settings: DragomanSettings) -> AsyncIterator[TopicReader]
         fetch_max_bytes=_FETCH_MAX_BYTES,
         max_partition_fetch_bytes=_FETCH_MAX_BYTES // 4,
     )
-    client = consumer._client  # noqa: SLF001  where answers pass before aiokafka parses them
+    client = consumer._client  # noqa: SLF001  the responses before aiokafka parses them
     client.send = ReadableResponses(client.send, budget=_FETCH_MAX_BYTES)
     timeout_s = settings.connect_timeout_s
     try:

@@ -1,186 +1,211 @@
-"""Which dead letters can be run again, and what record does that? (contract, section 3, Replay)"""
+"""Replay of dead letters: stream them, decide by their jobs' keys, publish at a rate."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
-from typing import Any, Final
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, cast
 
-from pydantic import TypeAdapter, ValidationError
+from dragoman_connections.settings import DragomanSettings
+from dragoman_producer.operations.dead_letters import (
+    DeadLetter,
+    DeadLetterFilter,
+    Progress,
+    no_progress,
+    stream_dead_letters,
+)
+from dragoman_producer.operations.job_keys import JobKeys
+from dragoman_producer.operations.replay_planner import (
+    NO_LOSS,
+    Candidate,
+    Replay,
+    ReplayPlanner,
+    Skip,
+)
+from dragoman_producer.publisher import Publisher, RecordTooLarge
 
-from dragoman_producer.operations.digests import DigestTable, digest_of
-from dragoman_producer.operations.job_keys import JobKey
-from dragoman_producer.operations.letters import DeadLetter, Headers
-from dragoman_schemas import names
-from dragoman_schemas.fingerprint import MAX_SAFE_INTEGER
-from dragoman_schemas.jobs import DocumentId, Rfc3339
-from dragoman_schemas.wire import UnreadableRecord, open_record
-
-_SEEN: Final = 1
-_TIME: Final[TypeAdapter[datetime]] = TypeAdapter(Rfc3339)
-_DOCUMENT_ID: Final[TypeAdapter[str]] = TypeAdapter(DocumentId)
-
-
-class Skip(StrEnum):
-    """Why a letter is not replayed."""
-
-    DUPLICATE = "duplicate"
-    SAME_JOB = "same_job"
-    COMPLETED = "completed"
-    SUPERSEDED = "superseded"
-    CONFLICT = "conflict"
-    ID_TAKEN = "id_taken"
-    UNREADABLE = "unreadable"
-    HEADERS_ONLY = "headers_only"
-    NO_ORIGIN = "no_origin"
-    OTHER_TOPIC = "other_topic"
-    TOO_LARGE = "too_large"
-    NUMBER_USED_UP = "number_used_up"
-
-
-SAID_OF_SKIP: Final = {
-    Skip.DUPLICATE: "the same record's letter was written twice",
-    Skip.SAME_JOB: "another letter of the same job is replayed",
-    Skip.COMPLETED: "the job is completed by now",
-    Skip.SUPERSEDED: "the job is no longer failed: it runs, waits, or ended otherwise",
-    Skip.CONFLICT: "its id belonged to another payload; name it to replay it all the same",
-    Skip.ID_TAKEN: "its id still belongs to another payload, which would refuse it again",
-    Skip.UNREADABLE: "it has no readable job id, so no worker could ever name its end",
-    Skip.HEADERS_ONLY: "the record was too large to be kept: only its headers are here",
-    Skip.NO_ORIGIN: "it does not say which topic it came from",
-    Skip.OTHER_TOPIC: "its topic is not in kafka.topics; name it there to replay it",
-    Skip.TOO_LARGE: "the broker takes no record of its size",
-    Skip.NUMBER_USED_UP: (
-        "its job's replay number is the largest there is; submit the text under a new id"
-    ),
-}
-NO_LOSS: Final = frozenset({Skip.DUPLICATE, Skip.SAME_JOB})
-"""Skips after which nothing is left out: the job itself is replayed, or told of, once."""
+_KEYS_PER_READ: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A letter that may be replayed, if its job's key allows it."""
+class ReplayOptions:
+    """Options of a replay; ``rate`` is records per second, None without a limit."""
 
-    letter: DeadLetter
-    topic: str
-    job_id: str
-    fingerprint: str
-    document_id: str | None = None
+    dry_run: bool = False
+    rate: float | None = None
+
+    @property
+    def keys_per_read(self) -> int:
+        """Number of keys to read at once: few at a low rate, so that they are not outdated."""
+        return _KEYS_PER_READ if self.rate is None else max(1, min(_KEYS_PER_READ, int(self.rate)))
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """A record to publish: the original one as far as possible, and the number of the replay."""
+class Judged:
+    """Outcome of one dead letter: the number of its replay, or why it was skipped."""
 
-    job_id: str
-    topic: str
-    key: bytes | None
-    value: bytes
-    headers: Headers
-    number: int
-    document_id: str | None = None
-    """Document whose cancellation no longer holds."""
+    dead_letter: DeadLetter
+    number: int | None
+    skip: Skip | None
 
 
-class ReplayPlanner:
-    """Decides letter by letter; remembers what it has seen in some 50 bytes a letter.
+@dataclass(slots=True)
+class ReplayTotals:
+    """Totals of a replay, and the names for which there was no dead letter."""
 
-    ``topics`` are those of the jobs: a letter's headers must not choose another one to write to.
+    replayed: int = 0
+    skipped: Counter[Skip] = field(default_factory=Counter)
+    not_found: list[str] = field(default_factory=list)
+
+    @property
+    def left_out(self) -> int:
+        """Number of requested jobs and names that were not replayed."""
+        return len(self.not_found) + sum(
+            count for skip, count in self.skipped.items() if skip not in NO_LOSS
+        )
+
+
+async def replay_dead_letters(
+    settings: DragomanSettings,
+    wanted: DeadLetterFilter,
+    options: ReplayOptions,
+    report: Callable[[Judged], None],
+    progress: Progress = no_progress,
+) -> ReplayTotals:
+    """Publish the records of the selected dead letters again; ``report`` each once acknowledged.
+
+    Raises BrokerUnreachable, BrokerRefused, StoreUnreachable and StoreRefused. Records published
+    until then stay, and the replay may be repeated.
     """
+    replaying = _Replaying(settings, wanted, options)
+    found: set[str] = set()
+    try:
+        async with aclosing(stream_dead_letters(settings, wanted, progress)) as dead_letters:
+            async for batch in _batches(dead_letters, options.keys_per_read):
+                found.update(filter(None, map(wanted.name_of, batch)))
+                await replaying.replay(batch, report)
+    finally:
+        await replaying.close()
+    replaying.totals.not_found = sorted(wanted.names - found)
+    return replaying.totals
 
-    def __init__(self, topics: Collection[str]) -> None:
-        self._topics = topics
-        self._places = DigestTable()
-        self._jobs = DigestTable()
 
-    def examine(self, letter: DeadLetter, *, named: bool) -> Candidate | Skip:
-        """What the letter alone says. ``named``: it was asked for by its id or place."""
-        if self._is_seen(letter):
-            return Skip.DUPLICATE
-        if letter.is_headers_only:
-            return Skip.HEADERS_ONLY
+class _Replaying:
+    """Connections, planner and totals of one replay."""
+
+    def __init__(
+        self, settings: DragomanSettings, wanted: DeadLetterFilter, options: ReplayOptions
+    ) -> None:
+        self._wanted = wanted
+        self._options = options
+        self._planner = ReplayPlanner(settings.kafka.topic_names)
+        self._keys = JobKeys(settings)
+        self._publisher = Publisher(settings.kafka, connect_timeout_s=settings.connect_timeout_s)
+        self._pace = _Pace(options.rate)
+        self._reopened: set[str] = set()
+        self.totals = ReplayTotals()
+
+    async def close(self) -> None:
+        await self._publisher.close()
+        await self._keys.close()
+
+    async def replay(
+        self, dead_letters: Sequence[DeadLetter], report: Callable[[Judged], None]
+    ) -> None:
+        """Decide a batch by one read of its keys, publish, count and report each dead letter."""
+        decided = await self._decided(dead_letters)
+        running = [asyncio.ensure_future(self._publish(decision)) for decision in decided]
+        pending = deque(zip(dead_letters, running, strict=True))
         try:
-            envelope = open_record(letter.value)
-        except UnreadableRecord:
-            return Skip.UNREADABLE
-        if letter.is_conflict and not named:
-            return Skip.CONFLICT
-        topic = letter.header(names.HEADER_ORIGINAL_TOPIC)
-        if topic is None or topic not in self._topics:
-            return Skip.OTHER_TOPIC if topic else Skip.NO_ORIGIN
-        document_id = document_of(envelope.fields)
-        return Candidate(letter, topic, envelope.job_id, envelope.fingerprint, document_id)
+            while pending:
+                await pending[0][1]
+                self._report(*pending.popleft(), report)
+        finally:
+            for unfinished in running:
+                unfinished.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            # An interrupt must not hide records that Kafka has acknowledged meanwhile.
+            for dead_letter, task in pending:
+                if not task.cancelled() and task.exception() is None:
+                    self._report(dead_letter, task, report)
 
-    def _is_seen(self, letter: DeadLetter) -> bool:
-        origin = letter.origin
-        return origin is not None and bool(self._places.add(digest_of(origin), _SEEN))
+    def _report(
+        self,
+        dead_letter: DeadLetter,
+        task: asyncio.Future[int | Skip],
+        report: Callable[[Judged], None],
+    ) -> None:
+        outcome = task.result()
+        skip = outcome if isinstance(outcome, Skip) else None
+        if skip is None:
+            self.totals.replayed += 1
+        else:
+            self.totals.skipped[skip] += 1
+        report(Judged(dead_letter, outcome if isinstance(outcome, int) else None, skip))
 
-    def decide(self, candidate: Candidate, key: JobKey | None, now: datetime) -> Replay | Skip:
-        """What to publish, by the job's key. Without one the result's TTL is over: it runs anew.
+    async def _decided(self, dead_letters: Sequence[DeadLetter]) -> list[Replay | Skip]:
+        examined = [
+            self._planner.examine(dead_letter, named=self._wanted.name_of(dead_letter) is not None)
+            for dead_letter in dead_letters
+        ]
+        candidates = [one for one in examined if isinstance(one, Candidate)]
+        keys = iter(await self._keys.read([candidate.job_id for candidate in candidates]))
+        now = datetime.now(UTC)
+        return [
+            self._planner.decide(one, next(keys), now) if isinstance(one, Candidate) else one
+            for one in examined
+        ]
 
-        The number is one above the key's, so that two commands that see the same failure ask for
-        the same replay, and ``claim`` reopens the job for the first of the two records alone.
-        """
-        if key is not None:
-            if key.status == "completed":
-                return Skip.COMPLETED
-            if not key.belongs_to(candidate.fingerprint):
-                return Skip.ID_TAKEN if candidate.letter.is_conflict else Skip.SUPERSEDED
-            if key.status != "failed":
-                return Skip.SUPERSEDED
-            if key.replays >= MAX_SAFE_INTEGER:
-                return Skip.NUMBER_USED_UP
-        if self._jobs.add(digest_of(candidate.job_id), _SEEN):
-            return Skip.SAME_JOB
-        return _replay(candidate, (key.replays if key else 0) + 1, now)
+    async def _publish(self, decision: Replay | Skip) -> int | Skip:
+        if isinstance(decision, Skip):
+            return decision
+        if not self._options.dry_run:
+            await self._pace.turn()
+            await self._reopen(decision.document_id)
+            try:
+                # A record without a key is copied without one, which aiokafka accepts.
+                key = cast("bytes", decision.key)
+                await self._publisher.publish(
+                    decision.topic, key, decision.value, list(decision.headers)
+                )
+            except RecordTooLarge:
+                return Skip.TOO_LARGE
+        return decision.number
 
-
-def _replay(candidate: Candidate, number: int, now: datetime) -> Replay:
-    letter = candidate.letter
-    kept = [pair for pair in letter.original_headers if pair[0] != names.HEADER_REPLAY]
-    return Replay(
-        job_id=candidate.job_id,
-        topic=candidate.topic,
-        key=letter.key,
-        value=without_past_deadline(letter.value or b"", now),
-        headers=(*kept, (names.HEADER_REPLAY, str(number).encode())),
-        number=number,
-        document_id=candidate.document_id,
-    )
-
-
-def document_of(fields: Mapping[str, object]) -> str | None:
-    """Id of the job's document; None without a valid one."""
-    document = fields.get("document")
-    found = document.get("document_id") if isinstance(document, dict) else None
-    try:
-        return _DOCUMENT_ID.validate_python(found)
-    except ValidationError:
-        return None
-
-
-def without_past_deadline(value: bytes, now: datetime) -> bytes:
-    """The very bytes, unless their deadline has passed: then the same job without one.
-
-    The deadline is no part of the fingerprint, so the record still owns its job's key.
-    """
-    members: dict[str, Any] = json.loads(value)
-    if not _is_past(members.get("deadline"), now):
-        return value
-    del members["deadline"]
-    shortened = json.dumps(members, ensure_ascii=False, separators=(",", ":")).encode()
-    if open_record(shortened).fingerprint != open_record(value).fingerprint:
-        raise AssertionError("a deadline is no part of the fingerprint")
-    return shortened
+    async def _reopen(self, document_id: str | None) -> None:
+        """Remove a document's cancellation, once only: a later cancellation stays."""
+        if document_id is not None and document_id not in self._reopened:
+            self._reopened.add(document_id)
+            await self._keys.reopen(document_id)
 
 
-def _is_past(deadline: object, now: datetime) -> bool:
-    """Whether it is a time that has passed; what is no time is left to the worker to refuse."""
-    try:
-        return _TIME.validate_python(deadline) <= now
-    except ValidationError:
-        return False
+class _Pace:
+    """Rate limiter: evenly spaced turns, at most ``rate`` per second."""
+
+    def __init__(self, rate: float | None) -> None:
+        self._pause_s = 1 / rate if rate else 0.0
+        self._next_at = 0.0
+
+    async def turn(self) -> None:
+        if self._pause_s:
+            now = asyncio.get_running_loop().time()
+            at = max(now, self._next_at)
+            self._next_at = at + self._pause_s
+            await asyncio.sleep(at - now)
+
+
+async def _batches(
+    dead_letters: AsyncIterator[DeadLetter], size: int
+) -> AsyncIterator[list[DeadLetter]]:
+    batch: list[DeadLetter] = []
+    async for dead_letter in dead_letters:
+        batch.append(dead_letter)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

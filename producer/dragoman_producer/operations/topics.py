@@ -1,4 +1,4 @@
-"""Which topics does Dragoman need, do they exist, and what is in them?"""
+"""Topics of Dragoman: create them, and read their offsets and lag."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_MESSAGE_BYTES: Final = 1_048_588
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
-    """How the topics are to be made; ``retention_s`` None is as long as an unfinished job's key."""
+    """Options of new topics; ``retention_s`` None is the TTL of an unfinished job's key."""
 
     partitions: int = DEFAULT_PARTITIONS
     replication: int = BROKERS_DEFAULT
@@ -41,7 +41,7 @@ class TopicPlan:
 
 @dataclass(frozen=True, slots=True)
 class TopicMade:
-    """One topic after ``create_topics``; one that was there before is left as it is."""
+    """One topic after ``create_topics``; an existing topic is not changed."""
 
     name: str
     created: bool
@@ -50,13 +50,13 @@ class TopicMade:
 
     @property
     def too_few(self) -> bool:
-        """Fewer partitions than wanted: so many workers at most can share the topic."""
+        """Whether there are fewer partitions than wanted, which bound the number of workers."""
         return self.partitions < self.wanted
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """One partition: its first and next offset, what the group has committed, what is left."""
+    """One partition: its first and next offset, and the group's committed offset."""
 
     topic: str
     partition: int
@@ -66,13 +66,13 @@ class PartitionState:
 
     @property
     def lag(self) -> int:
-        """Records not yet settled by the group; without a commit, all that are there."""
+        """Number of records not yet settled by the group; all records without a commit."""
         start = self.first_offset if self.committed is None else self.committed
         return max(0, self.next_offset - max(start, self.first_offset))
 
 
 async def create_topics(settings: DragomanSettings, plan: TopicPlan) -> list[TopicMade]:
-    """Make the topics the settings name and report each; those that exist are left alone.
+    """Create the topics of the settings and return each; existing ones are not changed.
 
     Raises BrokerUnreachable and BrokerRefused.
     """
@@ -92,7 +92,7 @@ async def create_topics(settings: DragomanSettings, plan: TopicPlan) -> list[Top
 def _made(
     settings: DragomanSettings, topic: NewTopic, found: dict[str, Any], *, created: bool
 ) -> TopicMade:
-    """Raises BrokerRefused where the user may not see a topic that was there before."""
+    """Return the topic. Raises BrokerRefused if it existed and this user may not see it."""
     if not created and for_code(found["error_code"]) is TopicAuthorizationFailedError:
         raise BrokerRefused(
             f"Kafka at {settings.kafka.bootstrap_servers}: topic {topic.name} exists, but this "
@@ -107,7 +107,7 @@ def _made(
 
 
 async def show_topics(settings: DragomanSettings) -> list[PartitionState]:
-    """Every partition of the topics the settings name that exist, with the group's lag.
+    """Return every partition of the existing topics of the settings, with the group's lag.
 
     Raises BrokerUnreachable and BrokerRefused.
     """
@@ -115,9 +115,9 @@ async def show_topics(settings: DragomanSettings) -> list[PartitionState]:
 
 
 async def topic_states(settings: DragomanSettings, topic: str) -> list[PartitionState]:
-    """Every partition of one topic, without what the group has committed.
+    """Return every partition of one topic, without the group's committed offsets.
 
-    Raises BrokerUnreachable, and BrokerRefused where the topic is not there to be seen.
+    Raises BrokerUnreachable, and BrokerRefused if the topic is missing or hidden.
     """
     found = await _partition_states(settings, [topic], group=False)
     if not found:
@@ -153,7 +153,7 @@ async def _partition_states(
 
 
 def missing_topics(settings: DragomanSettings, found: Iterable[PartitionState]) -> list[str]:
-    """Topics the settings name of which no partition was found."""
+    """Return the topics of the settings without any found partition."""
     known = {state.topic for state in found}
     return [name for name in _names(settings) if name not in known]
 
@@ -172,7 +172,9 @@ def _new_topics(settings: DragomanSettings, plan: TopicPlan) -> list[NewTopic]:
         if name != settings.kafka.results_topic:
             configs["max.message.bytes"] = str(_MAX_MESSAGE_BYTES)
         new = NewTopic(name, plan.partitions, 1, topic_configs=configs)
-        new.replication_factor = plan.replication  # the constructor refuses the broker's default
+        new.replication_factor = (
+            plan.replication
+        )  # the constructor does not accept -1, the broker's default
         return new
 
     return [
@@ -189,14 +191,14 @@ def _new_topics(settings: DragomanSettings, plan: TopicPlan) -> list[NewTopic]:
 async def _create(
     admin: AIOKafkaAdminClient, topics: list[NewTopic], settings: DragomanSettings
 ) -> dict[str, bool]:
-    """Create the topics; whether each is new. Raises BrokerRefused."""
+    """Create the topics; return for each whether it is new. Raises BrokerRefused."""
     cluster = await admin.describe_cluster()
     if cluster["controller_id"] not in {broker["node_id"] for broker in cluster["brokers"]}:
         names = ", ".join(topic.name for topic in topics)
         raise BrokerRefused(
             f"Kafka at {settings.kafka.bootstrap_servers} names no controller, so topic {names} "
-            "cannot be created; an embedded broker has only the topics that it starts with, "
-            "a cluster may be electing its controller: try again"
+            "cannot be created. An embedded broker has only the topics that it starts with. A "
+            "cluster may be electing its controller: try again"
         )
     timeout_ms = int(settings.connect_timeout_s * 1000)
     response: Any = await admin.create_topics(topics, timeout_ms=timeout_ms)
@@ -204,7 +206,7 @@ async def _create(
 
 
 def _outcome(settings: DragomanSettings, name: str, error: list[Any]) -> bool:
-    """Whether the topic is new. ``error`` is a code and, from newer brokers, a message."""
+    """Return whether the topic is new. ``error`` is a code and, from newer brokers, a message."""
     kind = for_code(error[0])
     if error[0] == 0:
         return True
@@ -212,19 +214,19 @@ def _outcome(settings: DragomanSettings, name: str, error: list[Any]) -> bool:
         return False
     if kind in {TopicAuthorizationFailedError, ClusterAuthorizationFailedError}:
         raise BrokerRefused(
-            f"Kafka at {settings.kafka.bootstrap_servers} does not let this user make topic "
+            f"Kafka at {settings.kafka.bootstrap_servers} does not let this user create topic "
             f"{name}: grant CREATE on the topic or the cluster"
         )
     why = error[1] if len(error) > 1 and error[1] else kind.__name__
-    raise BrokerRefused(f"Kafka refused to make topic {name}: {why}")
+    raise BrokerRefused(f"Kafka refused to create topic {name}: {why}")
 
 
 async def _committed(
     admin: AIOKafkaAdminClient, settings: DragomanSettings, partitions: list[TopicPartition]
 ) -> dict[TopicPartition, Any]:
-    """Committed offsets of the group. A new broker creates its offsets topic at first use.
+    """Return the group's committed offsets. A new broker creates its offsets topic on first use.
 
-    The partitions are named, because librdkafka's mock cluster does not list those of a group.
+    The partitions are listed, because librdkafka's mock cluster does not return those of a group.
     """
     if not partitions:
         return {}
@@ -261,7 +263,7 @@ async def _consumer(settings: DragomanSettings) -> AsyncIterator[AIOKafkaConsume
 
 @asynccontextmanager
 async def _reached(settings: DragomanSettings, start: Any, stop: Any) -> AsyncIterator[None]:
-    """Start, and stop whatever happens; what Kafka raises in between is said in our words."""
+    """Start a client, stop it in any case, and raise Kafka's errors as errors of this package."""
     timeout_s = settings.connect_timeout_s
     try:
         async with asyncio.timeout(timeout_s):

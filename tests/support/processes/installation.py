@@ -61,7 +61,7 @@ class Installation:
             timeout=60,
             check=False,
         )
-        assert "fault of the program" not in done.stderr, done.stderr
+        assert "internal error" not in done.stderr, done.stderr
         return done
 
     def objects(self, *arguments: str) -> tuple[int, list[dict[str, Any]]]:

@@ -17,8 +17,8 @@ from dragoman_producer.operations.accounting import (
     Account,
     AuditedRecord,
     Broken,
+    DeadLetters,
     Ledger,
-    Letters,
 )
 from dragoman_producer.operations.digests import DigestTable, digest_of
 from dragoman_producer.operations.job_keys import JobKey
@@ -35,15 +35,15 @@ def key(status: str, fingerprint: str | None = "f1") -> JobKey:
     return JobKey(status, fingerprint, 0, "2030-03-17T17:00:00.000Z")
 
 
-def letters(*conflicts: bool, job_id: str | None = "a") -> Letters:
-    found = Letters()
+def dead_letters(*conflicts: bool, job_id: str | None = "a") -> DeadLetters:
+    found = DeadLetters()
     for conflict in conflicts:
         found.add("jobs/0/7", job_id, conflict=conflict)
     return found
 
 
 def judged(
-    records: Sequence[tuple[AuditedRecord, JobKey | None]], found: Letters
+    records: Sequence[tuple[AuditedRecord, JobKey | None]], found: DeadLetters
 ) -> tuple[Counter[Account], list[Broken]]:
     broken: list[Broken] = []
     with closing(Ledger(found, now_ms=NOW_MS, broken=broken.append)) as ledger:
@@ -57,54 +57,54 @@ def judged(
 
 
 ONE_RECORD = {
-    "completed": (RECORD, key("completed"), letters(), Account.COMPLETED),
+    "completed": (RECORD, key("completed"), dead_letters(), Account.COMPLETED),
     "completed before its offset is committed": (
         WAITING,
         key("completed"),
-        letters(),
+        dead_letters(),
         Account.COMPLETED,
     ),
-    "completed after a failure": (RECORD, key("completed"), letters(False), Account.COMPLETED),
-    "failed with its letter": (RECORD, key("failed"), letters(False), Account.FAILED),
-    "failed without": (RECORD, key("failed"), letters(), Account.NO_DEAD_LETTER),
+    "completed after a failure": (RECORD, key("completed"), dead_letters(False), Account.COMPLETED),
+    "failed with its letter": (RECORD, key("failed"), dead_letters(False), Account.FAILED),
+    "failed without": (RECORD, key("failed"), dead_letters(), Account.NO_DEAD_LETTER),
     "failed, and only another's conflict in the letters": (
         replace(RECORD, place="jobs/0/8"),
         key("failed"),
-        letters(True),
+        dead_letters(True),
         Account.NO_DEAD_LETTER,
     ),
-    "failed, its key gone": (RECORD, None, letters(False), Account.FAILED),
-    "cancelled": (RECORD, key("cancelled"), letters(), Account.CANCELLED),
+    "failed, its key gone": (RECORD, None, dead_letters(False), Account.FAILED),
+    "cancelled": (RECORD, key("cancelled"), dead_letters(), Account.CANCELLED),
     "cancelled before any record was taken": (
         RECORD,
         key("cancelled", None),
-        letters(),
+        dead_letters(),
         Account.CANCELLED,
     ),
-    "expired": (RECORD, key("expired"), letters(), Account.EXPIRED),
-    "queued": (WAITING, key("queued"), letters(), Account.LIVE),
-    "running": (WAITING, key("running"), letters(), Account.LIVE),
-    "not taken up": (WAITING, None, letters(), Account.LIVE),
-    "another's id, not taken up": (WAITING, key("running", "f2"), letters(), Account.LIVE),
-    "running, and nobody will": (RECORD, key("running"), letters(), Account.STUCK),
-    "a conflict": (RECORD, key("completed", "f2"), letters(True), Account.CONFLICT),
+    "expired": (RECORD, key("expired"), dead_letters(), Account.EXPIRED),
+    "queued": (WAITING, key("queued"), dead_letters(), Account.LIVE),
+    "running": (WAITING, key("running"), dead_letters(), Account.LIVE),
+    "not taken up": (WAITING, None, dead_letters(), Account.LIVE),
+    "another's id, not taken up": (WAITING, key("running", "f2"), dead_letters(), Account.LIVE),
+    "running, and nobody will": (RECORD, key("running"), dead_letters(), Account.STUCK),
+    "a conflict": (RECORD, key("completed", "f2"), dead_letters(True), Account.CONFLICT),
     "a conflict whose letter is missing": (
         RECORD,
         key("completed", "f2"),
-        letters(),
+        dead_letters(),
         Account.NO_DEAD_LETTER,
     ),
-    "its key gone in time": (OLD, None, letters(), Account.AGED_OUT),
-    "its id used again since": (OLD, key("completed", "f2"), letters(), Account.AGED_OUT),
-    "announced again since": (OLD, key("queued", None), letters(), Account.AGED_OUT),
-    "its key gone too early": (RECORD, None, letters(), Account.LOST),
-    "only announced again": (RECORD, key("queued", None), letters(), Account.LOST),
-    "unreadable": (NAMELESS, None, letters(False, job_id=None), Account.UNREADABLE),
-    "unreadable without letter": (NAMELESS, None, letters(), Account.NO_DEAD_LETTER),
+    "its key gone in time": (OLD, None, dead_letters(), Account.AGED_OUT),
+    "its id used again since": (OLD, key("completed", "f2"), dead_letters(), Account.AGED_OUT),
+    "announced again since": (OLD, key("queued", None), dead_letters(), Account.AGED_OUT),
+    "its key gone too early": (RECORD, None, dead_letters(), Account.LOST),
+    "only announced again": (RECORD, key("queued", None), dead_letters(), Account.LOST),
+    "unreadable": (NAMELESS, None, dead_letters(False, job_id=None), Account.UNREADABLE),
+    "unreadable without letter": (NAMELESS, None, dead_letters(), Account.NO_DEAD_LETTER),
     "unreadable, not looked at": (
         replace(NAMELESS, settled=False),
         None,
-        letters(),
+        dead_letters(),
         Account.LIVE,
     ),
 }
@@ -121,32 +121,32 @@ def test_a_record_is_accounted_for_by_its_key_its_place_and_its_letters(case: st
 
 def test_every_further_record_of_a_job_is_a_duplicate() -> None:
     records = [replace(RECORD, place=f"jobs/0/{number}") for number in range(4)]
-    counts, _ = judged([(record, key("completed")) for record in records], letters())
+    counts, _ = judged([(record, key("completed")) for record in records], dead_letters())
     assert counts == {Account.COMPLETED: 1, Account.DUPLICATE: 3}
 
 
 def test_a_late_duplicate_of_a_job_that_aged_out_is_not_lost_whatever_the_order() -> None:
     late = replace(RECORD, place="jobs/0/9")
     for pair in ([(OLD, None), (late, None)], [(late, None), (OLD, None)]):
-        counts, broken = judged(pair, letters())
+        counts, broken = judged(pair, dead_letters())
         assert counts == {Account.AGED_OUT: 1, Account.DUPLICATE: 1}
         assert broken == []
 
 
 def test_a_replay_whose_end_is_gone_is_lost_though_its_failure_is_known() -> None:
     again = replace(RECORD, place="jobs/0/9", replay=1)
-    counts, _ = judged([(RECORD, None), (again, None)], letters(False))
+    counts, _ = judged([(RECORD, None), (again, None)], dead_letters(False))
     assert counts == {Account.FAILED: 1, Account.LOST: 1}
 
 
 def test_a_running_job_with_a_record_still_to_be_worked_on_is_live() -> None:
     replayed = replace(WAITING, place="jobs/0/9", replay=1)
-    counts, _ = judged([(RECORD, key("running")), (replayed, key("running"))], letters())
+    counts, _ = judged([(RECORD, key("running")), (replayed, key("running"))], dead_letters())
     assert counts == {Account.LIVE: 1, Account.DUPLICATE: 1}
 
 
 @contextmanager
-def doubtful(record: AuditedRecord, state: JobKey | None, found: Letters) -> Iterator[Ledger]:
+def doubtful(record: AuditedRecord, state: JobKey | None, found: DeadLetters) -> Iterator[Ledger]:
     with closing(Ledger(found, now_ms=NOW_MS, broken=lambda _: None)) as ledger:
         ledger.account(record, state)
         assert ledger.doubtful == 1
@@ -154,7 +154,7 @@ def doubtful(record: AuditedRecord, state: JobKey | None, found: Letters) -> Ite
 
 
 def test_a_letter_that_comes_while_the_audit_reads_settles_the_doubt() -> None:
-    found = letters()
+    found = dead_letters()
     with doubtful(RECORD, key("failed"), found) as ledger:
         found.add("jobs/0/7", "a", conflict=False)
         ledger.settle(next(ledger.doubts()), key("failed"))
@@ -162,11 +162,11 @@ def test_a_letter_that_comes_while_the_audit_reads_settles_the_doubt() -> None:
 
 
 def test_a_record_or_an_end_that_comes_while_the_audit_reads_settles_the_doubt() -> None:
-    with doubtful(RECORD, key("running"), letters()) as ledger:
+    with doubtful(RECORD, key("running"), dead_letters()) as ledger:
         ledger.note_newer("a", "f1")
         ledger.settle(next(ledger.doubts()), key("running"))
         assert ledger.counts == {Account.LIVE: 1}
-    with doubtful(RECORD, key("running"), letters()) as ledger:
+    with doubtful(RECORD, key("running"), dead_letters()) as ledger:
         ledger.settle(next(ledger.doubts()), key("completed"))
         assert ledger.counts == {Account.COMPLETED: 1}
 
@@ -177,7 +177,7 @@ def test_letters_past_their_own_retention_are_not_missed() -> None:
         (RECORD, key("completed", "f2"), Account.CONFLICT),
         (NAMELESS, None, Account.UNREADABLE),
     ):
-        found = letters()
+        found = dead_letters()
         found.complete_since_ms = int(datetime(2030, 3, 18, tzinfo=UTC).timestamp() * 1000)
         counts, broken = judged([(record, state)], found)
         assert (counts, broken) == ({expected: 1}, [])
@@ -209,7 +209,7 @@ def test_every_record_is_counted_exactly_once_and_every_break_is_named(
     records: list[tuple[AuditedRecord, JobKey | None]],
     written: list[tuple[int, str | None, bool]],
 ) -> None:
-    found = Letters()
+    found = DeadLetters()
     for offset, job_id, conflict in written:
         found.add(f"jobs/0/{offset}", job_id, conflict=conflict)
     counts, broken = judged(records, found)

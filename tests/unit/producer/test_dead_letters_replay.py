@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_producer.operations.dead_letters import DeadLetter, DeadLetterFilter
 from dragoman_producer.operations.job_keys import JobKey
-from dragoman_producer.operations.letters import DeadLetter, LetterFilter
-from dragoman_producer.operations.replay import (
+from dragoman_producer.operations.replay_planner import (
     Candidate,
     Replay,
     ReplayPlanner,
@@ -26,7 +26,7 @@ JOB: dict[str, Any] = {"job_id": "a", "text": "Grüße 🙂", "target_lang": "de
 FINGERPRINT = open_record(json.dumps(JOB).encode()).fingerprint
 
 
-def letter(
+def dead_letter(
     value: dict[str, Any] | bytes | None = None,
     *own: tuple[str, bytes],
     origin: str = "jobs/0/7",
@@ -67,7 +67,7 @@ def decided(found: DeadLetter, state: JobKey | None, *, named: bool = False) -> 
 def test_the_copy_has_the_bytes_the_key_and_the_headers_and_one_number_above_the_keys() -> None:
     own = (("traceparent", b"00-1"), ("x-mine", b"1"), ("dragoman-replay", b"2"))
     value = b' {"target_lang": "de", "job_id": "a", "text": "Gr\\u00fc\\u00dfe \xf0\x9f\x99\x82"}'
-    replay = decided(letter(value, *own), key(replays=2))
+    replay = decided(dead_letter(value, *own), key(replays=2))
     assert isinstance(replay, Replay)
     assert (replay.topic, replay.key, replay.value) == ("jobs", b"a", value)
     assert replay.headers == (("traceparent", b"00-1"), ("x-mine", b"1"), ("dragoman-replay", b"3"))
@@ -75,18 +75,18 @@ def test_the_copy_has_the_bytes_the_key_and_the_headers_and_one_number_above_the
 
 
 SKIPS = {
-    "number-used-up": (letter(), key(replays=2**53 - 1), Skip.NUMBER_USED_UP),
-    "other-topic": (letter(origin="payments/0/7"), key(), Skip.OTHER_TOPIC),
-    "no-topic": (letter(origin="/0/7"), key(), Skip.NO_ORIGIN),
-    "completed": (letter(), key("completed"), Skip.COMPLETED),
-    "runs": (letter(), key("running"), Skip.SUPERSEDED),
-    "waits": (letter(), key("queued"), Skip.SUPERSEDED),
-    "cancelled": (letter(), key("cancelled"), Skip.SUPERSEDED),
-    "another payload has the id": (letter(), key("failed", "f2"), Skip.SUPERSEDED),
-    "a conflict": (letter(error_code="conflict"), key("failed", "f2"), Skip.CONFLICT),
-    "not JSON": (letter(b"job"), None, Skip.UNREADABLE),
-    "a tombstone": (letter(b""), None, Skip.UNREADABLE),
-    "headers only": (letter(b"", original_sha256="00"), key(), Skip.HEADERS_ONLY),
+    "number-used-up": (dead_letter(), key(replays=2**53 - 1), Skip.NUMBER_USED_UP),
+    "other-topic": (dead_letter(origin="payments/0/7"), key(), Skip.OTHER_TOPIC),
+    "no-topic": (dead_letter(origin="/0/7"), key(), Skip.NO_ORIGIN),
+    "completed": (dead_letter(), key("completed"), Skip.COMPLETED),
+    "runs": (dead_letter(), key("running"), Skip.SUPERSEDED),
+    "waits": (dead_letter(), key("queued"), Skip.SUPERSEDED),
+    "cancelled": (dead_letter(), key("cancelled"), Skip.SUPERSEDED),
+    "another payload has the id": (dead_letter(), key("failed", "f2"), Skip.SUPERSEDED),
+    "a conflict": (dead_letter(error_code="conflict"), key("failed", "f2"), Skip.CONFLICT),
+    "not JSON": (dead_letter(b"job"), None, Skip.UNREADABLE),
+    "a tombstone": (dead_letter(b""), None, Skip.UNREADABLE),
+    "headers only": (dead_letter(b"", original_sha256="00"), key(), Skip.HEADERS_ONLY),
 }
 
 
@@ -97,23 +97,23 @@ def test_what_cannot_or_need_not_be_replayed_is_skipped_with_its_reason(case: st
 
 
 def test_a_conflict_that_is_named_is_replayed_once_its_id_is_free() -> None:
-    conflict = letter(error_code="conflict")
+    conflict = dead_letter(error_code="conflict")
     assert decided(conflict, key("failed", "f2"), named=True) is Skip.ID_TAKEN
     assert decided(conflict, key("completed", "f2"), named=True) is Skip.COMPLETED
     assert isinstance(decided(conflict, None, named=True), Replay)
 
 
 def test_a_job_whose_key_is_past_its_ttl_runs_as_replay_one() -> None:
-    replay = decided(letter(), None)
+    replay = decided(dead_letter(), None)
     assert isinstance(replay, Replay)
     assert replay.number == 1
 
 
 def test_a_record_is_replayed_once_however_many_letters_it_and_its_job_have() -> None:
     planner = ReplayPlanner({"jobs"})
-    first = planner.examine(letter(), named=False)
-    assert planner.examine(letter(), named=False) is Skip.DUPLICATE
-    second = planner.examine(letter(origin="jobs/0/8"), named=False)
+    first = planner.examine(dead_letter(), named=False)
+    assert planner.examine(dead_letter(), named=False) is Skip.DUPLICATE
+    second = planner.examine(dead_letter(origin="jobs/0/8"), named=False)
     assert isinstance(first, Candidate)
     assert isinstance(second, Candidate)
     assert isinstance(planner.decide(first, key(), NOW), Replay)
@@ -161,16 +161,16 @@ def test_dropping_the_deadline_never_changes_the_fingerprint(fields: dict[str, A
 
 
 def test_the_filter_knows_codes_names_and_a_half_open_time() -> None:
-    found = letter()
-    assert LetterFilter().wants(found)
-    assert LetterFilter(codes=frozenset({"engine_failed"})).wants(found)
-    assert not LetterFilter(codes=frozenset({"conflict"})).wants(found)
-    assert LetterFilter(names=frozenset({"a"})).wants(found)
-    assert LetterFilter(names=frozenset({"jobs/0/7"})).wants(found)
-    assert not LetterFilter(names=frozenset({"b"})).wants(found)
-    assert LetterFilter(since_ms=1_000, until_ms=1_001).wants(found)
-    assert not LetterFilter(since_ms=1_001).wants(found)
-    assert not LetterFilter(until_ms=1_000).wants(found)
+    found = dead_letter()
+    assert DeadLetterFilter().wants(found)
+    assert DeadLetterFilter(codes=frozenset({"engine_failed"})).wants(found)
+    assert not DeadLetterFilter(codes=frozenset({"conflict"})).wants(found)
+    assert DeadLetterFilter(names=frozenset({"a"})).wants(found)
+    assert DeadLetterFilter(names=frozenset({"jobs/0/7"})).wants(found)
+    assert not DeadLetterFilter(names=frozenset({"b"})).wants(found)
+    assert DeadLetterFilter(since_ms=1_000, until_ms=1_001).wants(found)
+    assert not DeadLetterFilter(since_ms=1_001).wants(found)
+    assert not DeadLetterFilter(until_ms=1_000).wants(found)
 
 
 @pytest.mark.parametrize(
@@ -185,12 +185,12 @@ def test_the_filter_knows_codes_names_and_a_half_open_time() -> None:
 )
 def test_a_replay_names_the_document_that_it_reopens(document: object, expected: str) -> None:
     value = {**JOB, "document": document}
-    replay = decided(letter(value), key())
+    replay = decided(dead_letter(value), key())
     assert isinstance(replay, Replay)
     assert replay.document_id == expected
 
 
 def test_the_largest_number_is_reached_and_not_passed() -> None:
-    replay = decided(letter(), key(replays=2**53 - 2))
+    replay = decided(dead_letter(), key(replays=2**53 - 2))
     assert isinstance(replay, Replay)
     assert replay_of(replay.headers) == replay.number == 2**53 - 1

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dragoman_producer.cli.inputs import (
+    InvalidInput,
     Wanted,
-    WrongInput,
     count_lines,
     job_of_text,
     jobs_of_file,
@@ -70,7 +70,7 @@ def test_empty_lines_keep_their_places() -> None:
 
 
 def test_a_text_over_the_limit_names_size_and_limit() -> None:
-    with pytest.raises(WrongInput, match=r"131073 .*131072"):
+    with pytest.raises(InvalidInput, match=r"131073 .*131072"):
         job_of_text("x" * (MAX_TEXT_BYTES + 1), _DE)
 
 

@@ -1,4 +1,4 @@
-"""When is an end seen? Keys and events whose order a test decides."""
+"""Unit tests of the result watch, with keys and events in an order that the test decides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DONE = JobState("completed")
 
 
 class Keys:
-    """One job; ``ends_during`` names the call in the middle of which it ends."""
+    """Key and events of one job, which becomes terminal during the call ``ends_during``."""
 
     def __init__(self, ends_during: str = "") -> None:
         self.ends_during = ends_during
@@ -47,12 +47,12 @@ class Keys:
         return [answer for _ in job_ids]
 
     async def newest_event(self) -> str:
-        for _ in range(5):  # the first look is over before this is answered
+        for _ in range(5):  # the first read is over before this returns
             await asyncio.sleep(0)
         if self.ends_during == "newest_event" and not self.ended:
             self.end()
         while not self._hints.empty():
-            self._hints.get_nowait()  # events up to here will not be told
+            self._hints.get_nowait()  # earlier events are not delivered
         return str(self._event)
 
     async def events_after(self, event_id: str) -> tuple[str, list[str]]:
@@ -62,44 +62,46 @@ class Keys:
 
 
 @pytest.fixture(autouse=True)
-def no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "_FIRST_LOOK_AGAIN_S", 1000.0)
+def no_second_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_FIRST_REREAD_S", 1000.0)
 
 
 @pytest.mark.parametrize("moment", ["read", "newest_event", "events_after"])
-async def test_an_end_in_the_middle_of_any_call_is_seen_without_a_second_look(moment: str) -> None:
+async def test_a_result_written_during_any_call_is_seen_without_a_second_read(moment: str) -> None:
     following = ResultWatch(Keys(ends_during=moment))
     async with asyncio.timeout(5):
-        result = await following.end(Expected("job"), None)
+        result = await following.wait_for_result(Expected("job"), None)
     assert result.status == "completed"
     await following.close()
 
 
-async def test_without_a_hint_the_key_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "_FIRST_LOOK_AGAIN_S", 0.05)
+async def test_without_a_hint_the_key_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_FIRST_REREAD_S", 0.05)
     keys = Keys()
     following = ResultWatch(keys)
-    waiting = asyncio.create_task(following.end(Expected("job"), 10))
-    await eventually(lambda: keys.reads >= 2, timeout_s=5, what="the first looks")
+    waiting = asyncio.create_task(following.wait_for_result(Expected("job"), 10))
+    await eventually(lambda: keys.reads >= 2, timeout_s=5, what="the first reads")
     keys.end(hint=False)
     assert (await waiting).status == "completed"
     await following.close()
 
 
-async def test_while_nothing_happens_nothing_is_read() -> None:
+async def test_an_idle_wait_reads_the_key_rarely() -> None:
     keys = Keys()
     following = ResultWatch(keys)
     with pytest.raises(ResultTimeout):
-        await following.end(Expected("job"), 1.0)
-    assert keys.reads <= 4  # the first look, the listener's, and the last
+        await following.wait_for_result(Expected("job"), 1.0)
+    assert keys.reads <= 4  # the first read, the listener's, and the last
     await following.close()
 
 
-async def test_a_store_that_stays_away_ends_every_wait_and_the_next_ones_begin_anew() -> None:
+async def test_an_unavailable_store_fails_every_wait_and_later_waits_start_anew() -> None:
     keys = Keys()
     following = ResultWatch(keys)
-    keys.failing = StoreUnreachable("away")
-    waits = [asyncio.create_task(following.end(Expected("job"), None)) for _ in range(3)]
+    keys.failing = StoreUnreachable("unavailable")
+    waits = [
+        asyncio.create_task(following.wait_for_result(Expected("job"), None)) for _ in range(3)
+    ]
     async with asyncio.timeout(5):
         for waiting in waits:
             with pytest.raises(StoreUnreachable):
@@ -107,18 +109,18 @@ async def test_a_store_that_stays_away_ends_every_wait_and_the_next_ones_begin_a
     keys.failing = None
     keys.end()
     async with asyncio.timeout(5):
-        assert (await following.end(Expected("job"), None)).status == "completed"
+        assert (await following.wait_for_result(Expected("job"), None)).status == "completed"
     await following.close()
 
 
-async def test_a_bug_in_the_watch_ends_its_waits_instead_of_hanging_them() -> None:
+async def test_a_bug_in_the_watch_fails_its_waits() -> None:
     keys = Keys()
     keys.failing = RuntimeError("bug")
     following = ResultWatch(keys)
     async with asyncio.timeout(5):
         with pytest.raises(RuntimeError, match="bug"):
-            await following.end(Expected("job"), None)
+            await following.wait_for_result(Expected("job"), None)
         keys.failing = None
         keys.end()
-        assert (await following.end(Expected("job"), None)).status == "completed"
+        assert (await following.wait_for_result(Expected("job"), None)).status == "completed"
     await following.close()
