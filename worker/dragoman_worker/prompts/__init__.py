@@ -1,4 +1,4 @@
-"""Which prompt profiles are there? One immutable table; a new family is one line in it."""
+"""Immutable table of the prompt profiles, one line per model family."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
 
 
 def get_profile(name: str) -> Profile:
-    """The profile of that name. Raises UnknownProfile, naming those there are."""
+    """Return the profile of that name. Raises UnknownProfile, which lists the known names."""
     try:
         return PROFILES[name]
     except KeyError:

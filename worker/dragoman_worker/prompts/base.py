@@ -1,4 +1,4 @@
-"""What is a prompt profile? The way one model family wants to be asked for a translation."""
+"""Interface of a prompt profile: how one model family is prompted for a translation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dragoman_schemas.jobs import Formality
 from dragoman_worker.ports import Prompt
 
 Steering = Literal["context", "glossary", "do_not_translate", "formality", "instructions"]
-"""What may steer a translation beside its languages; named as in the job."""
+"""Fields of a job that steer a translation, apart from its languages."""
 
 ALL_STEERING: frozenset[Steering] = frozenset(
     ("context", "glossary", "do_not_translate", "formality", "instructions")
@@ -19,7 +19,7 @@ ALL_STEERING: frozenset[Steering] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One text to be translated, with everything that may steer it. Languages are BCP-47 tags."""
+    """One text to translate with everything that steers it. Languages are BCP-47 tags."""
 
     text: str
     target_lang: str
@@ -33,7 +33,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """A prompt, and what of the segment it had no place for (a sentence each, for `warnings`)."""
+    """A prompt, and one sentence per field of the segment that it ignores, for `warnings`."""
 
     prompt: Prompt
     warnings: tuple[str, ...] = ()
@@ -41,9 +41,9 @@ class Rendering:
 
 @dataclass(frozen=True, slots=True)
 class ProfileSampling:
-    """The family's own decoding advice; a job's `sampling` overrides field by field.
+    """Decoding recommended for the family; a job's `sampling` overrides single fields.
 
-    No end token is listed: each model's tokenizer and configuration name their own.
+    No end token is listed: each model's tokenizer and configuration define their own.
     """
 
     temperature: float = 0.0
@@ -56,60 +56,60 @@ class ProfileSampling:
 
 
 class Profile(Protocol):
-    """One family's way. Pure and immutable; shared by all jobs."""
+    """Prompting of one model family. Pure and immutable; shared by all jobs."""
 
     @property
     def name(self) -> str:
-        """What jobs and settings call it."""
+        """Name in jobs and settings."""
         ...
 
     @property
     def models(self) -> str:
-        """Which models it is for, for people."""
+        """Models that the profile is for, as text for people."""
         ...
 
     @property
     def licence(self) -> str:
-        """The licence of those models, with what it forbids, for people."""
+        """Licence of these models and what it forbids, as text for people."""
         ...
 
     @property
     def takes(self) -> frozenset[Steering]:
-        """What its prompt has a place for; the rest is answered with a warning."""
+        """Steering fields that the prompt can express; others produce a warning."""
         ...
 
     @property
     def needs_source(self) -> bool:
-        """Whether the prompt names the source language, so that it is detected if not given."""
+        """Whether the prompt names the source language, which is then detected if not given."""
         ...
 
     @property
     def languages(self) -> frozenset[str] | None:
-        """Base languages it can translate between (`None`: any)."""
+        """Base languages that it translates between; None means any."""
         ...
 
     @property
     def sampling(self) -> ProfileSampling:
-        """The family's decoding advice."""
+        """Decoding recommended for the family."""
         ...
 
     @property
     def max_source_tokens(self) -> int | None:
-        """Longest source it does well, in tokens (`None`: whatever fits the context)."""
+        """Longest source that it translates well, in tokens; None means the whole context."""
         ...
 
     @property
     def max_source_sentences(self) -> int | None:
-        """Longest source it does well, in sentences (`None`: any)."""
+        """Longest source that it translates well, in sentences; None means any."""
         ...
 
     def render(self, segment: Segment) -> Rendering:
-        """The prompt for one segment. Raises UnsupportedLanguage."""
+        """Render the prompt for one segment. Raises UnsupportedLanguage."""
         ...
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """The translation inside what the model wrote: wrappers and think tags taken off.
+        """Extract the translation from the model's output, without wrappers and think tags.
 
-        Without the source nothing is taken off that a right translation could contain.
+        Without the source, nothing is removed that a correct translation could contain.
         """
         ...

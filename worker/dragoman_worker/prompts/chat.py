@@ -1,4 +1,4 @@
-"""How is any instruct model asked? In plain words, through its own chat template."""
+"""Profile for any instruct model with a chat template: one request in plain words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAMPLING: Final = ProfileSampling()
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Any instruct model with a chat template. One user message; greedy, so that runs agree."""
+    """Any instruct model with a chat template. One user message; greedy, so runs are repeatable."""
 
     name: str = "chat"
     models: str = "any instruct model with a chat template"
@@ -35,13 +35,13 @@ class Chat:
     max_source_sentences: int | None = None
 
     def render(self, segment: Segment) -> Rendering:
-        """One user message, no system message."""
+        """Render one user message, no system message."""
         steering.require_languages(self, segment)
         message = Message("user", request(segment))
         return Rendering(Prompt(messages=(message,), user_texts=user_texts(segment)))
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """The answer without think tags, wrappers and chatter."""
+        """Remove think tags, wrappers and introductions from the output."""
         return cleaned(text, source)
 
 

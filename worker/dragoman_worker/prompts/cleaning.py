@@ -1,4 +1,4 @@
-"""What in a model's answer is not the translation? Taken off only where that is certain."""
+"""Removal of what surrounds the translation in a model's output, only where that is certain."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LABELS: Final = (
 
 
 def cleaned(text: str, source: str | None) -> str:
-    """The answer without think tags, wrappers, chatter before it and quotes the source lacks."""
+    """Remove think tags, wrappers, introductions, and quotes that the source does not have."""
     text = _without_thought(text, source)
     steps: tuple[Callable[[str, str | None], str], ...] = (
         _without_wrappers,
@@ -46,7 +46,7 @@ def cleaned(text: str, source: str | None) -> str:
         _without_quotes,
     )
     for step in steps:
-        # A step that leaves nothing was mistaken. Thoughts alone are an empty answer.
+        # A step that would leave nothing is undone. An output of thoughts alone stays empty.
         text = step(text, source).strip() or text
     return text.strip()
 
@@ -68,7 +68,7 @@ def _without_wrappers(text: str, source: str | None) -> str:
 
 
 def _without_opening(text: str, source: str | None) -> str:
-    """Take a "Here is the translation:" or "German:" off, if the source has no such opening."""
+    """Remove "Here is the translation:" or "German:", if the source has no such opening."""
     if source is None or _COLON.search(source[:120]):
         return text
     found = _OPENING.match(text)
@@ -79,7 +79,7 @@ def _without_opening(text: str, source: str | None) -> str:
 
 
 def _without_quotes(text: str, source: str | None) -> str:
-    """Take quotes off that stand around all of the answer, if the source has none at its ends.
+    """Remove quotes around the whole output, if the source has none at its ends.
 
     Dashes and emphasis in the source count as quotes: other languages write quotes for them.
     """

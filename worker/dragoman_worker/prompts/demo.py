@@ -1,4 +1,4 @@
-"""How is the demonstration model asked? One control token for the language, then the text."""
+"""Profile for the demonstration model: a control token for the language, then the text."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, St
 
 _LANGUAGES: Final = frozenset(("en", "de", "fr", "es", "ja"))
 
-# As the training text was written: composed letters, straight quotes, single ordinary spaces.
+# The spelling of the training text: composed letters, straight quotes, single ordinary spaces.
 _STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"'})
 _SPACES: Final = re.compile(r"[^\S\n]+")
 _SPACES_AT_LINE_ENDS: Final = re.compile(r" ?\n ?")
 
-# Greedy. Of 1,600 news sentences 41 looped without the penalty, and everyday text lost nothing by
-# it; a repetition penalty, which counts the prompt too, hurts copying.
+# Greedy. Without the penalty 41 of 1,600 news sentences looped; with it everyday text got no worse.
+# A repetition penalty also counts the prompt's tokens, which harms copying.
 _SAMPLING: Final = ProfileSampling(frequency_penalty=0.3)
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """The model in the repository: ``<|de|>source<|translation|>``, until ``<|end|>``.
+    """The model in this repository: ``<|de|>source<|translation|>``, output until ``<|end|>``.
 
-    Its control tokens (the five languages, translation, end, pad) are special tokens of its
-    tokenizer; ``<|end|>`` is the end token and there is no begin token.
+    The control tokens (the five languages, translation, end, pad) are special tokens of its
+    tokenizer; ``<|end|>`` is the end token, and there is no begin token.
     """
 
     name: str = "demo"
@@ -39,12 +39,12 @@ class Demo:
     languages: frozenset[str] | None = _LANGUAGES
     sampling: ProfileSampling = _SAMPLING
     max_source_tokens: int | None = 120
-    """As its card says: of longer sources parts are lost, though the context of 512 has room."""
+    """From its card: parts of longer sources are lost, although they fit the context of 512."""
     max_source_sentences: int | None = 8
-    """As many as were joined in training; at 16 text is lost."""
+    """The most sentences joined in training; with 16, text is lost."""
 
     def render(self, segment: Segment) -> Rendering:
-        """The completion prompt. Raises UnsupportedLanguage."""
+        """Render the completion prompt. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         text = as_trained(segment.text)
         completion = f"<|{names.base_of(segment.target_lang)}|>{text}<|translation|>"
@@ -56,13 +56,13 @@ class Demo:
         return Rendering(Prompt(completion=completion, user_texts=(text,)), warnings)
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """The answer as it is: the model writes nothing else."""
+        """Strip the output; the model writes nothing but the translation."""
         del source
         return text.strip()
 
 
 def as_trained(text: str) -> str:
-    """The text in the spelling of the training text; its lines stay lines."""
+    """Return the text in the spelling of the training text; line breaks are kept."""
     straight = composed(text).translate(_STRAIGHT)
     return _SPACES_AT_LINE_ENDS.sub("\n", _SPACES.sub(" ", straight)).strip()
 

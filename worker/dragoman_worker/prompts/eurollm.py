@@ -1,4 +1,4 @@
-"""How is EuroLLM asked? With the system message of its card and a request as Tower's."""
+"""Profile for EuroLLM: the system message of its model card and Tower's request."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _SAMPLING: Final = ProfileSampling()
 
 @dataclass(frozen=True, slots=True)
 class EuroLlm:
-    """EuroLLM Instruct, 35 languages. Rules and background stand before the request.
+    """EuroLLM Instruct, 35 languages. Rules and background precede the request.
 
-    The card names no prompt for translation; the request is the one of Tower+, whose makers
-    trained both. Greedy: the card gives no other advice.
+    The card has no translation prompt; the request is that of Tower+, which is by the same makers.
+    Greedy: the card recommends no sampling.
     """
 
     name: str = "eurollm"
@@ -47,7 +47,7 @@ class EuroLlm:
     max_source_sentences: int | None = None
 
     def render(self, segment: Segment) -> Rendering:
-        """A system and a user message. Raises UnsupportedLanguage."""
+        """Render a system and a user message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         source = names.english_name(segment.source_lang or "")
         target = names.english_name(segment.target_lang)
@@ -60,7 +60,7 @@ class EuroLlm:
         return Rendering(Prompt(messages=messages, user_texts=user_texts(segment)))
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """The answer without wrappers and chatter."""
+        """Remove wrappers and introductions from the output."""
         return cleaned(text, source)
 
 

@@ -1,4 +1,4 @@
-"""How is Tencent's Hy-MT2 asked? With the task prompts of its model card, in English."""
+"""Profile for Tencent's Hy-MT2: the task prompts of its model card, in English."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _BACKGROUND: Final = "taking the provided background information into considerat
 
 @dataclass(frozen=True, slots=True)
 class HyMt2:
-    """Hy-MT2: terms, context, style and preferences each have a task prompt of their own.
+    """Hy-MT2: terms, context, style and preferences have one task prompt each.
 
-    One of them alone is rendered exactly as on the card; several are joined in the order
-    background, terms, task. Words not to be translated are terms that translate to themselves.
-    The sampling is the card's for 1.8B and 7B. The source language is never named.
+    A single one is rendered exactly as on the card; several are joined in the order background,
+    terms, task. A word not to be translated is a term that translates to itself. The sampling is
+    the card's for 1.8B and 7B. The source language is never named.
     """
 
     name: str = "hy-mt2"
@@ -45,19 +45,19 @@ class HyMt2:
     max_source_sentences: int | None = None
 
     def render(self, segment: Segment) -> Rendering:
-        """One user message, no system message. Raises UnsupportedLanguage."""
+        """Render one user message, no system message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         content = "\n\n".join([*_background(segment), *_terms(segment), _task(segment)])
         prompt = Prompt(messages=(Message("user", content),), user_texts=user_texts(segment))
         return Rendering(prompt)
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """The answer without wrappers and chatter."""
+        """Remove wrappers and introductions from the output."""
         return cleaned(text, source)
 
 
 def _target(segment: Segment) -> str:
-    """The card's names: Chinese and Traditional Chinese, the others as everywhere."""
+    """Return the card's name: "Chinese" or "Traditional Chinese", else the English name."""
     if names.base_of(segment.target_lang) == "zh":
         traditional = names.script_of(segment.target_lang) == "Hant"
         return "Traditional Chinese" if traditional else "Chinese"
@@ -101,13 +101,13 @@ def _task(segment: Segment) -> str:
 
 
 def _preferences(segment: Segment) -> str:
-    """The card's personalisation prompt: numbered wishes, the translation being the last."""
-    wishes = [wish.strip() for wish in segment.instructions]
+    """Render the card's personalisation prompt: numbered tasks, of which the last translates."""
+    tasks = [instruction.strip() for instruction in segment.instructions]
     if register := steering.register(segment):
-        wishes.append(f"The translation style must strictly conform to [{register}].")
+        tasks.append(f"The translation style must strictly conform to [{register}].")
     ending = f", {_BACKGROUND}." if _context(segment) else "."
-    wishes.append(f"Translate the [Source Text] into {_target(segment)}{ending}")
-    lines = [f"{number}. {wish}" for number, wish in enumerate(wishes, start=1)]
+    tasks.append(f"Translate the [Source Text] into {_target(segment)}{ending}")
+    lines = [f"{number}. {task}" for number, task in enumerate(tasks, start=1)]
     return "\n".join(["[Source Text]", segment.text, "", "[Translation Tasks]", *lines])
 
 

@@ -1,4 +1,4 @@
-"""How is a general instruct model asked? One user message that says everything in plain words."""
+"""Request for general instruct models: one user message in plain words."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dragoman_worker.prompts.base import Segment
 
 
 def request(segment: Segment) -> str:
-    """The whole message; the text to be translated stands at its end."""
+    """Render the whole message, which ends with the text to translate."""
     blocks = [_task(segment), *guidance(segment), f"Text:\n{segment.text}"]
     return "\n\n".join(blocks)
 
 
 def guidance(segment: Segment) -> list[str]:
-    """Rules and background of the segment, a block each; none if nothing steers it."""
+    """Render the segment's rules and its context as one block each, if there are any."""
     rules = _rules(segment)
     blocks = ["Rules:\n" + "\n".join(f"- {rule}" for rule in rules)] if rules else []
     if segment.context and segment.context.strip():
@@ -43,7 +43,7 @@ def _rules(segment: Segment) -> list[str]:
 
 
 def user_texts(segment: Segment) -> tuple[str, ...]:
-    """Every part of the segment that may stand in its prompt."""
+    """Return every user text of the segment that may appear in its prompt."""
     given = (
         segment.text,
         segment.context or "",

@@ -1,4 +1,4 @@
-"""How is Xiaomi's MiLMMT-46 asked? A raw completion with both names twice."""
+"""Profile for Xiaomi's MiLMMT-46: a raw completion that names both languages twice."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _SAMPLING: Final = ProfileSampling(top_k=1)
 
 @dataclass(frozen=True, slots=True)
 class MiLmmt:
-    """MiLMMT-46 (Gemma 3); the names must be exactly those of the card.
+    """MiLMMT-46 (Gemma 3); the language names must be exactly those of the card.
 
-    Tuned without a begin token, so none is put before the prompt.
+    The model was tuned without a begin token, so the prompt has none.
     """
 
     name: str = "milmmt"
@@ -38,7 +38,7 @@ class MiLmmt:
     max_source_sentences: int | None = None
 
     def render(self, segment: Segment) -> Rendering:
-        """The completion prompt. Raises UnsupportedLanguage."""
+        """Render the completion prompt. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         source, target = _name(segment.source_lang or ""), _name(segment.target_lang)
         completion = (
@@ -49,7 +49,7 @@ class MiLmmt:
         return Rendering(prompt, warnings)
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """The answer without wrappers and chatter."""
+        """Remove wrappers and introductions from the output."""
         return cleaned(text, source)
 
 

@@ -1,4 +1,4 @@
-"""What is a language called in a prompt? English names for BCP-47 tags."""
+"""English names of languages for prompts, by BCP-47 tag."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ _SAME: Final[Mapping[str, str]] = {
     "tl": "fil",
     "zsm": "ms",
 }
-"""Members that models list as the whole."""
+"""Languages that models list under their macrolanguage or a newer tag."""
 
 _LISTED_AS: Final[Mapping[str, str]] = {"nb": "no", "no": "nb"}
-"""What most lists call Norwegian is Bokmal; Nynorsk is another written language."""
+"""Norwegian in most lists means Bokmal; Nynorsk is another written language."""
 
 
 def tags(listing: str) -> frozenset[str]:
-    """A set of languages from a list of tags with spaces between."""
+    """Return the set of tags in a space-separated list."""
     return frozenset(listing.split())
 
 
 def load() -> None:
-    """Read the languages' names, more than a second: not on the event loop. Idempotent."""
+    """Load the language names; takes over a second, not for the event loop. Idempotent."""
     english_name("pt-PT")
     script_of("zh-TW")
 
 
 @lru_cache(maxsize=4096)
 def base_of(tag: str) -> str:
-    """The language alone: ``de-AT`` -> ``de``, ``zh-Hant-HK`` -> ``zh``, ``cmn`` -> ``zh``."""
+    """Return the language alone: ``de-AT`` -> ``de``, ``zh-Hant-HK`` and ``cmn`` -> ``zh``."""
     language = Language.get(tag).language or tag
     return _SAME.get(language, language)
 
 
 def listed(tag: str, languages: frozenset[str]) -> str | None:
-    """The entry of `languages` that means the language of `tag`, or None."""
+    """Return the entry of `languages` that means the language of `tag`, or None."""
     base = base_of(tag)
     if base in languages:
         return base
@@ -53,13 +53,13 @@ def listed(tag: str, languages: frozenset[str]) -> str | None:
 
 @lru_cache(maxsize=4096)
 def script_of(tag: str) -> str:
-    """The script that the tag says or implies: ``zh-TW`` -> ``Hant``, ``sr`` -> ``Cyrl``."""
+    """Return the script that a tag names or implies: ``zh-TW`` -> ``Hant``, ``sr`` -> ``Cyrl``."""
     return Language.get(tag).maximize().script or ""
 
 
 @lru_cache(maxsize=4096)
 def english_name(tag: str) -> str:
-    """``pt-PT`` -> ``Portuguese (Portugal)``, ``zh-TW`` -> ``Chinese (Traditional)``."""
+    """Return ``Portuguese (Portugal)`` for ``pt-PT``, ``Chinese (Traditional)`` for ``zh-TW``."""
     if base_of(tag) == "zh":
         return "Chinese (Traditional)" if script_of(tag) == "Hant" else "Chinese (Simplified)"
     return Language.get(tag).display_name("en")
@@ -67,7 +67,7 @@ def english_name(tag: str) -> str:
 
 @lru_cache(maxsize=4096)
 def plain_name(tag: str) -> str:
-    """The language without its region: ``de-AT`` -> ``German``; Chinese keeps its script."""
+    """Return the name without region: ``de-AT`` -> ``German``; Chinese keeps its script."""
     if base_of(tag) == "zh":
         return english_name(tag)
     return Language.get(tag).language_name("en")
@@ -75,7 +75,7 @@ def plain_name(tag: str) -> str:
 
 @lru_cache(maxsize=4096)
 def unusual_region(tag: str) -> bool:
-    """Whether the tag asks for a region other than the one its language implies (``pt-PT``)."""
+    """Return whether the tag's region differs from the one its language implies (``pt-PT``)."""
     language = Language.get(tag)
     if language.territory is None or base_of(tag) == "zh":
         return False

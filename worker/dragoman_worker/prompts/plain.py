@@ -1,4 +1,4 @@
-"""How is an engine asked that knows no prompts? With the text alone (the echo engine)."""
+"""Profile for an engine without prompts, the echo engine: the text alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORMAL: Final = frozenset({"more", "less"})
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """The source text as it is; whatever would steer a model is answered with a warning."""
+    """The unchanged source text; every field that would steer a model produces a warning."""
 
     name: str = "plain"
     models: str = "none: the echo engine"
@@ -27,11 +27,11 @@ class Plain:
     max_source_sentences: int | None = None
 
     def render(self, segment: Segment) -> Rendering:
-        """The text itself."""
+        """Render the text itself."""
         return Rendering(Prompt(completion=segment.text), _ignored(segment))
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """The answer as it is."""
+        """Return the output unchanged."""
         del source
         return text
 

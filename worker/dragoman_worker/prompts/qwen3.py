@@ -1,4 +1,4 @@
-"""How is Qwen3 asked? As any instruct model, with its thinking switched off."""
+"""Profile for Qwen3: the request for any instruct model, with thinking switched off."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from dragoman_worker.prompts.base import (
 from dragoman_worker.prompts.cleaning import cleaned
 from dragoman_worker.prompts.instructed import request, user_texts
 
-# The card's values without thinking; the generation_config.json beside the weights has those
-# for thinking, and no engine of ours reads it.
+# The card's values without thinking. The generation_config.json beside the weights has those for
+# thinking; the engines do not read it.
 _SAMPLING: Final = ProfileSampling(temperature=0.7, top_p=0.8, top_k=20)
 _TEMPLATE_OPTIONS: Final[Mapping[str, object]] = MappingProxyType({"enable_thinking": False})
 
@@ -40,7 +40,7 @@ class Qwen3:
     max_source_sentences: int | None = None
 
     def render(self, segment: Segment) -> Rendering:
-        """One user message, no system message."""
+        """Render one user message, no system message."""
         steering.require_languages(self, segment)
         prompt = Prompt(
             messages=(Message("user", request(segment)),),
@@ -50,7 +50,7 @@ class Qwen3:
         return Rendering(prompt)
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """The answer without think tags, wrappers and chatter."""
+        """Remove think tags, wrappers and introductions from the output."""
         return cleaned(text, source)
 
 

@@ -1,4 +1,4 @@
-"""How is ByteDance's Seed-X asked? A raw completion that ends with the target's tag."""
+"""Profile for ByteDance's Seed-X: a raw completion that ends with the target's tag."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SAMPLING: Final = ProfileSampling()
 class SeedX:
     """Seed-X 7B PPO and Instruct, without chain of thought; 28 languages, no chat template.
 
-    Without the tag ``<xx>`` at its end the model does not translate. The card prefers a beam of
-    4, which continuous batching does not offer cheaply; greedy is its second advice. The
+    Without the tag ``<xx>`` at the prompt's end the model does not translate. The card recommends
+    beam search with 4 beams, which is expensive with continuous batching, and greedy second. The
     begin token is the tokenizer's, as in the card's example.
     """
 
@@ -36,7 +36,7 @@ class SeedX:
     max_source_sentences: int | None = None
 
     def render(self, segment: Segment) -> Rendering:
-        """The completion prompt. Raises UnsupportedLanguage."""
+        """Render the completion prompt. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         tag = names.listed(segment.target_lang, _LANGUAGES)
         completion = (
@@ -52,12 +52,12 @@ class SeedX:
         return Rendering(prompt, warnings)
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """The answer without wrappers and chatter."""
+        """Remove wrappers and introductions from the output."""
         return cleaned(text, source)
 
 
 def _name(tag: str) -> str:
-    """The model knows one Chinese."""
+    """Return the language name; the model has one name for all Chinese."""
     return "Chinese" if names.base_of(tag) == "zh" else names.plain_name(tag)
 
 

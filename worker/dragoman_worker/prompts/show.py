@@ -1,4 +1,4 @@
-"""How are profiles shown to people? Rows of a table, and a rendered prompt as plain text."""
+"""Profiles as text for people: rows of a table, and a rendered prompt."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _DEFAULTS = ProfileSampling()
 
 @dataclass(frozen=True, slots=True)
 class ProfileRow:
-    """One profile as `dragoman-worker profiles` lists it. `takes` names fields of the job."""
+    """One profile as `dragoman-worker profiles` lists it; `takes` has names of job fields."""
 
     name: str
     models: str
     licence: str
     languages: tuple[str, ...]
-    """Base tags in order; empty: any."""
+    """Sorted base tags; empty means any language."""
     takes: tuple[str, ...]
     needs_source: bool
     sampling: str
 
 
 def profile_rows() -> list[ProfileRow]:
-    """All profiles, in the order of the table."""
+    """Return all profiles in the order of the table."""
     return [_row(profile) for profile in PROFILES.values()]
 
 
 def rendered(profile: Profile, segment: Segment) -> str:
-    """What the model would be sent, before its own template, and the warnings.
+    """Return the prompt before the model's own chat template, and the warnings, as text.
 
     Raises UnsupportedLanguage.
     """
@@ -42,7 +42,7 @@ def rendered(profile: Profile, segment: Segment) -> str:
 
 
 def sampling_text(sampling: ProfileSampling) -> str:
-    """``greedy``, or what differs from neutral decoding: ``temperature 0.7, top_k 20``."""
+    """Return ``greedy`` or the values that are not neutral: ``temperature 0.7, top_k 20``."""
     changed = [
         f"{each.name} {getattr(sampling, each.name):g}"
         for each in fields(sampling)

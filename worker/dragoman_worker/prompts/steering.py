@@ -1,4 +1,4 @@
-"""What of a segment's steering applies to its text, and what has no place in a prompt?"""
+"""Steering of a segment: the parts that apply to its text, and warnings for unsupported ones."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dragoman_worker.prompts.base import Profile, Segment, Steering
 from dragoman_worker.prompts.words import occurs
 
 _FEW_LANGUAGES: Final = 10
-"""As many as a message lists; beyond that it names the command that lists them."""
+"""Languages that a message lists at most; with more it names the command that lists them."""
 
 _GIVEN: Final[Mapping[Steering, Callable[[Segment], bool]]] = {
     "context": lambda segment: bool(segment.context and segment.context.strip()),
     "glossary": lambda segment: bool(terms(segment)),
     "do_not_translate": lambda segment: bool(untranslated(segment)),
-    # prefer_more and prefer_less fall back without a word: that is what they ask for.
+    # prefer_more and prefer_less fall back without a warning, by their definition.
     "formality": lambda segment: segment.formality in {"more", "less"},
     "instructions": lambda segment: bool(segment.instructions),
 }
 
 
 def terms(segment: Segment) -> dict[str, str]:
-    """The glossary entries that occur in the segment's text, in the glossary's order."""
+    """Return the glossary entries that occur in the segment's text, in the glossary's order."""
     return {
         source: target
         for source, target in segment.glossary.items()
@@ -33,19 +33,19 @@ def terms(segment: Segment) -> dict[str, str]:
 
 
 def untranslated(segment: Segment) -> tuple[str, ...]:
-    """The words not to be translated that occur in the segment's text."""
+    """Return the words not to be translated that occur in the segment's text."""
     return tuple(word for word in segment.do_not_translate if occurs(word, segment.text))
 
 
 def register(segment: Segment) -> str | None:
-    """``formal`` or ``informal`` where the segment asks for or prefers one."""
+    """Return ``formal`` or ``informal`` if the segment demands or prefers one, else None."""
     if segment.formality in {"more", "prefer_more"}:
         return "formal"
     return "informal" if segment.formality in {"less", "prefer_less"} else None
 
 
 def warnings(profile: Profile, segment: Segment) -> tuple[str, ...]:
-    """One sentence for each thing given that has no place in the profile's prompt."""
+    """Return one sentence per given field that the profile's prompt cannot express."""
     return tuple(
         f"{field}: ignored, the prompts of profile {profile.name} have no place for it."
         for field, given in _GIVEN.items()
@@ -54,7 +54,7 @@ def warnings(profile: Profile, segment: Segment) -> tuple[str, ...]:
 
 
 def region_warning(profile: Profile, segment: Segment) -> tuple[str, ...]:
-    """A sentence if the target's region is lost in a prompt that names the language alone."""
+    """Return a sentence if the prompt names only the language and the target's region is lost."""
     if not names.unusual_region(segment.target_lang):
         return ()
     warning = (
@@ -65,7 +65,7 @@ def region_warning(profile: Profile, segment: Segment) -> tuple[str, ...]:
 
 
 def require_languages(profile: Profile, segment: Segment) -> None:
-    """Raise UnsupportedLanguage unless the profile knows both languages it is asked about."""
+    """Raise UnsupportedLanguage unless the profile supports the segment's languages."""
     if profile.needs_source and segment.source_lang is None:
         raise UnsupportedLanguage(
             f"source_lang: the prompts of profile {profile.name} name the source language, and "

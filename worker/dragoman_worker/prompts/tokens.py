@@ -1,11 +1,11 @@
-"""How does a prompt become token ids, so that no user's text can spell a control token?
+"""Conversion of prompts to token ids in which no user text can form a control token.
 
-A control token is one the tokenizer marks as special, or whose spelling says that it steers
+A control token is one that the tokenizer marks as special, or whose spelling shows that it steers
 the model (``<|...|>``, think and tool tags). In most prompts no user text spells one, and the
-tokenizer's own way is taken. Where one does, a private-use character stands for it while the
-prompt is filled in and tokenised, and the tokens of that character are then replaced by those of
-the spelling, read in two parts. So the model reads what the user wrote, nothing has to be
-restored in its answer, and the other tokens are as the template gives them.
+tokenizer is used as it is. Where one does, a private-use character replaces the spelling while
+the prompt is rendered and tokenised. Its tokens are then replaced by those of the spelling, split
+into two parts. So the model reads what the user wrote, its output needs no restoring, and all
+other tokens are those of the template.
 """
 
 from __future__ import annotations
@@ -22,52 +22,52 @@ _STEERING_SPELLING: Final = re.compile(
     r"<[|｜].*[|｜]>|</?(?:think|tool_call|tool_response|unused\d+)>|\[/?[A-Z_]{3,}\]"
 )
 _STAND_INS: Final = range(0xF0000, 0xFFFFD)
-"""Private-use characters, so many that each occurrence in a job of 128 KiB has its own."""
+"""Private-use characters, enough for every occurrence in a job of 128 KiB to have its own."""
 
 _ANCHORS: Final = (".", "\n", "x", " ")
 
 
 class AddedToken(Protocol):
-    """A token beside the learned vocabulary."""
+    """A token added to the learned vocabulary."""
 
     @property
     def content(self) -> str:
-        """Its spelling."""
+        """Spelling of the token."""
         ...
 
     @property
     def special(self) -> bool:
-        """Whether it is kept out of decoded text."""
+        """Whether the token is left out of decoded text."""
         ...
 
 
 class Tokenizer(Protocol):
-    """What is used of a fast tokenizer of Hugging Face transformers 5."""
+    """The part of a fast tokenizer of Hugging Face transformers 5 that is used here."""
 
     def __hash__(self) -> int:
-        """By identity: what is known about a tokenizer is kept with it."""
+        """Return the hash by identity: caches are kept per tokenizer."""
         ...
 
     @property
     def added_tokens_decoder(self) -> Mapping[int, AddedToken]:
-        """The added tokens by id."""
+        """Added tokens by id."""
         ...
 
     def apply_chat_template(self, conversation: Any, **options: Any) -> Any:
-        """A chat as ids, or as text with `tokenize=False`."""
+        """Render a chat as ids, or as text with `tokenize=False`."""
         ...
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
-        """A text as ids."""
+        """Return the ids of a text."""
         ...
 
     def __call__(self, text: str, **options: Any) -> Mapping[str, Any]:
-        """A text as `input_ids` and, if asked for, `offset_mapping`."""
+        """Return `input_ids` of a text and, if requested, `offset_mapping`."""
         ...
 
 
 def encode(prompt: Prompt, tokenizer: Tokenizer) -> list[int]:
-    """The ids of a prompt: what the template or the completion says, with one BOS at most."""
+    """Return the ids of a prompt, with at most one BOS token at the beginning."""
     if prompt.messages:
         ids = _encode_chat(prompt, tokenizer)
     else:
@@ -79,11 +79,11 @@ def encode(prompt: Prompt, tokenizer: Tokenizer) -> list[int]:
 
 
 def count(text: str, tokenizer: Tokenizer) -> int:
-    """How many tokens a text has by itself; a control token spelled in it counts as one."""
+    """Return the number of tokens of a text alone; a spelled control token counts as one."""
     return len(tokenizer.encode(text, add_special_tokens=False))
 
 
-# --- the usual way --------------------------------------------------------------------------------
+# --- prompts without spelled control tokens -------------------------------------------------------
 
 
 def _encode_chat(prompt: Prompt, tokenizer: Tokenizer) -> list[int]:
@@ -128,12 +128,12 @@ def _contents(messages: Sequence[Message]) -> Iterator[str]:
             yield from (value for part in message.content for value in part.values())
 
 
-# --- which tokens control the model ---------------------------------------------------------------
+# --- control tokens of a tokenizer ----------------------------------------------------------------
 
 
 @lru_cache(maxsize=8)
 def _control_spellings(tokenizer: Tokenizer) -> re.Pattern[str]:
-    """Finds control tokens in a text, the longest first. Kept for as long as the tokenizer is."""
+    """Return a pattern that finds control tokens, the longest first; cached per tokenizer."""
     spellings = {
         token.content
         for token in tokenizer.added_tokens_decoder.values()
@@ -143,11 +143,11 @@ def _control_spellings(tokenizer: Tokenizer) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
 
-# --- where a user's text spells one ---------------------------------------------------------------
+# --- control tokens spelled in user texts ---------------------------------------------------------
 
 
 class _StandIns:
-    """Characters that stand for control tokens, none of which occurs in the prompt."""
+    """Characters that replace spelled control tokens; none of them occurs in the prompt."""
 
     def __init__(self, texts: Iterable[str], control: re.Pattern[str]) -> None:
         used = {character for text in texts for character in text}
@@ -156,7 +156,7 @@ class _StandIns:
         self.spellings: dict[str, str] = {}
 
     def put(self, text: str) -> str:
-        """`text` with a character of its own for each control token spelled in it."""
+        """Replace each control token spelled in `text` by its own character."""
         return self._control.sub(self._one, text)
 
     def _one(self, found: re.Match[str]) -> str:
@@ -168,7 +168,7 @@ class _StandIns:
 def _encode_chat_neutralised(
     prompt: Prompt, tokenizer: Tokenizer, control: re.Pattern[str]
 ) -> list[int]:
-    """Messages hold our prose and users' text; our prose spells no control token."""
+    """Encode a chat; all of its text may be replaced, as the profiles spell no control token."""
     stand_ins = _StandIns(_contents(prompt.messages), control)
     text = tokenizer.apply_chat_template(
         _conversation([_substituted(message, stand_ins) for message in prompt.messages]),
@@ -189,10 +189,10 @@ def _substituted(message: Message, stand_ins: _StandIns) -> Message:
 
 
 def _with_stand_ins(prompt: Prompt, stand_ins: _StandIns) -> str:
-    """The completion with stand-ins in the users' texts alone.
+    """Return the completion with stand-ins in the user texts only.
 
-    A completion that has control tokens of its own has them at its edges, where no user's text
-    ever stands: so a text that spells just the token before or after it is told from that token.
+    A completion's own control tokens are at its edges, where there is never user text. So they are
+    not confused with a user text that consists of the same token.
     """
     completion = prompt.completion
     for text in prompt.user_texts:
@@ -208,7 +208,7 @@ def _with_stand_ins(prompt: Prompt, stand_ins: _StandIns) -> str:
 def _encode_neutralised(
     text: str, stand_ins: _StandIns, tokenizer: Tokenizer, *, add_special_tokens: bool
 ) -> list[int]:
-    """The ids of `text`, with the plain ids of its spelling for each stand-in."""
+    """Return the ids of `text`, each stand-in replaced by the plain ids of its spelling."""
     encoded = tokenizer(text, add_special_tokens=add_special_tokens, return_offsets_mapping=True)
     spellings = stand_ins.spellings
     plain = {each: _plain_ids(each, tokenizer) for each in set(spellings.values())}
@@ -217,7 +217,7 @@ def _encode_neutralised(
     for index, (start, end) in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True):
         covered = text[start:end]
         if covered in spellings:
-            # A character of several bytes may be several tokens; the first is replaced.
+            # One character of several bytes may give several tokens; only the first is replaced.
             if start not in replaced:
                 ids += plain[spellings[covered]]
                 replaced.add(start)
@@ -227,14 +227,14 @@ def _encode_neutralised(
             ids.append(index)
     if len(replaced) == len(spellings):
         return ids
-    # Some token took a stand-in together with its neighbour, or a normalizer took it away.
+    # A token merged a stand-in with its neighbour, or a normalizer removed it.
     return _encode_in_pieces(text, stand_ins, tokenizer, add_special_tokens=add_special_tokens)
 
 
 def _encode_in_pieces(
     text: str, stand_ins: _StandIns, tokenizer: Tokenizer, *, add_special_tokens: bool
 ) -> list[int]:
-    """As above, each piece between stand-ins by itself: right, if less like the usual tokens."""
+    """Encode each piece between stand-ins separately: correct, but less like the usual tokens."""
     first, *rest = re.split(f"([{''.join(stand_ins.spellings)}])", text)
     ids = list(tokenizer.encode(first, add_special_tokens=add_special_tokens))
     for piece in filter(None, rest):
@@ -247,7 +247,7 @@ def _encode_in_pieces(
 
 
 def _plain_ids(spelling: str, tokenizer: Tokenizer) -> list[int]:
-    """The tokens of a control token's spelling, read as ordinary characters."""
+    """Return the ids of a control token's spelling as ordinary characters."""
     control = _control_spellings(tokenizer)
     half = next((at for at in range(1, len(spelling)) if not _spells(control, spelling, at)), None)
     parts = list(spelling) if half is None else [spelling[:half], spelling[half:]]
@@ -259,11 +259,11 @@ def _spells(control: re.Pattern[str], spelling: str, at: int) -> bool:
 
 
 def _ids_within_text(part: str, tokenizer: Tokenizer) -> list[int]:
-    """The tokens of `part` as it stands inside a text: no begin token, no space before it."""
+    """Return the ids of `part` inside a text: without a begin token or a space before it."""
     for anchor in _ANCHORS:
         encoded = tokenizer(anchor + part, add_special_tokens=False, return_offsets_mapping=True)
-        places = encoded["offset_mapping"]
-        if not any(start < len(anchor) < end for start, end in places):
-            pairs = zip(encoded["input_ids"], places, strict=True)
+        offsets = encoded["offset_mapping"]
+        if not any(start < len(anchor) < end for start, end in offsets):
+            pairs = zip(encoded["input_ids"], offsets, strict=True)
             return [index for index, (start, _end) in pairs if start >= len(anchor)]
     return tokenizer.encode(part, add_special_tokens=False)

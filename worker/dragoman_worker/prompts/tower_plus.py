@@ -1,4 +1,4 @@
-"""How is Unbabel's Tower+ asked? With the one translation prompt of its card."""
+"""Profile for Unbabel's Tower+: the one translation prompt of its model card."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "pt-PT": "Portuguese (Portugal)",
     }
 )
-"""Where the card sets variants apart; the others are named without a region."""
+"""Variants that the card distinguishes; other languages are named without a region."""
 
 _SAMPLING: Final = ProfileSampling()
 
@@ -35,7 +35,7 @@ _SAMPLING: Final = ProfileSampling()
 class TowerPlus:
     """Tower+: ``Translate the following … source text to …``, source and target named twice.
 
-    The prompt ends with a space after the colon, as the card writes it. Greedy, as the card.
+    The prompt ends with a space after the colon, as on the card. Greedy, as on the card.
     """
 
     name: str = "tower-plus"
@@ -49,7 +49,7 @@ class TowerPlus:
     max_source_sentences: int | None = None
 
     def render(self, segment: Segment) -> Rendering:
-        """One user message. Raises UnsupportedLanguage."""
+        """Render one user message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         source, target = _name(segment.source_lang or ""), _name(segment.target_lang)
         content = (
@@ -60,7 +60,7 @@ class TowerPlus:
         return Rendering(prompt, steering.warnings(self, segment) + _lost_region(segment))
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """The answer without wrappers and chatter."""
+        """Remove wrappers and introductions from the output."""
         return cleaned(text, source)
 
 

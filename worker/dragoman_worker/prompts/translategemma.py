@@ -1,4 +1,4 @@
-"""How is Google's TranslateGemma asked? By language codes; its own template writes the prompt."""
+"""Profile for Google's TranslateGemma: language codes, from which its own template is filled."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LANGUAGES: Final = names.tags(
     "ar bg bn ca cs da de el en es et fa fi fil fr gu he hi hr hu id is it ja kn ko lt lv ml mr nl "
     "no pa pl pt ro ru sk sl sr sv sw ta te th tr uk ur vi zh zu"
 )
-"""Those it was evaluated on; its template names more."""
+"""Languages that the model was evaluated on; its template names more."""
 
 _REGIONAL: Final = frozenset(("fr-CA", "pt-BR", "pt-PT"))
-"""Variants it was evaluated on, which its template knows by code."""
+"""Variants that the model was evaluated on and its template lists by code."""
 
 _SAMPLING: Final = ProfileSampling()
 
@@ -26,9 +26,9 @@ _SAMPLING: Final = ProfileSampling()
 class TranslateGemma:
     """TranslateGemma: the message is one part with both codes; no system message, no free text.
 
-    The template raises for any other shape and for codes it does not list, such as zh-CN, so
-    Chinese goes as ``zh-Hans`` or ``zh-Hant``. Its input is limited to 2,000 tokens, the prompt
-    included. Greedy, as in common use.
+    The template raises an error for any other shape and for codes that it does not list, such as
+    zh-CN, so Chinese is ``zh-Hans`` or ``zh-Hant``. The input is limited to 2,000 tokens including
+    the prompt. Greedy, as in common use.
     """
 
     name: str = "translategemma"
@@ -42,7 +42,7 @@ class TranslateGemma:
     max_source_sentences: int | None = None
 
     def render(self, segment: Segment) -> Rendering:
-        """One user message of one part. Raises UnsupportedLanguage."""
+        """Render one user message of one part. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         part = {
             "type": "text",
@@ -54,7 +54,7 @@ class TranslateGemma:
         return Rendering(prompt, steering.warnings(self, segment) + _lost_region(segment))
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """The answer without wrappers and chatter."""
+        """Remove wrappers and introductions from the output."""
         return cleaned(text, source)
 
 

@@ -1,8 +1,8 @@
-"""Terms are found as whole words, in any case, by one search of a prepared copy of the text.
+"""Search for terms as whole words, ignoring case, in a prepared copy of the text.
 
-The copy has every character that can stand at the edge of a word between two marks, so that a
-term with a mark at each plain end occurs in it exactly where the term is a whole word. A search
-for one term then takes one pass in C, however often the term occurs inside other words.
+In the copy every character that can be at the edge of a word is between two marks. A term with a
+mark at each plain end then occurs in the copy exactly where it is a whole word. So a search takes
+one pass in C, however often the term occurs inside other words.
 """
 
 from __future__ import annotations
@@ -21,49 +21,49 @@ _WRITTEN_WITHOUT_SPACES: Final = re.compile(
 """Thai, Lao, Burmese, Khmer, kana, Han, and Korean, whose particles join the noun."""
 
 _MARK: Final = "\0"
-_CHARACTERS_KNOWN: Final = 8_192
-_LONGEST_KNOWN_TERM: Final = 200
+_CACHED_CHARACTERS: Final = 8_192
+_MAX_CACHED_TERM_CHARS: Final = 200
 
 
 class _Marked(dict[int, str | int]):
-    """For `str.translate`: what a character becomes in the copy, found out when it first comes."""
+    """Table for `str.translate` with each character's form in the copy, filled on first use."""
 
     def __missing__(self, code: int) -> str | int:
         character = chr(code)
-        becomes = code if _inside_word(character) else f"{_MARK}{character}{_MARK}"
-        if len(self) < _CHARACTERS_KNOWN:  # a text can hold a million different ones
-            self[code] = becomes
-        return becomes
+        marked = code if _inside_word(character) else f"{_MARK}{character}{_MARK}"
+        if len(self) < _CACHED_CHARACTERS:  # a text may have a million different characters
+            self[code] = marked
+        return marked
 
 
 _MARKED: Final = _Marked()
 
 
 def occurs(term: str, text: str) -> bool:
-    """Whether `term` stands in `text` as a whole word, in any case.
+    """Return whether `term` occurs in `text` as a whole word, ignoring case.
 
-    Scripts without spaces have no word ends to look for, so there any occurrence counts.
+    Scripts without spaces have no visible word boundaries, so there any occurrence counts.
     """
-    wanted = _known_term(term) if len(term) <= _LONGEST_KNOWN_TERM else _term(term)
+    wanted = _cached_term(term) if len(term) <= _MAX_CACHED_TERM_CHARS else _term(term)
     copy, words = _copy(text)
     word = wanted[1:-1]
-    if _MARK not in word:  # one word, which needs no search
+    if _MARK not in word:  # a single word, found in the set without a search
         return word in words
     return wanted in copy
 
 
 @lru_cache(maxsize=4)
 def _copy(text: str) -> tuple[str, frozenset[str]]:
-    """The text as terms are searched in it, and its words; all terms of an item ask for the same.
+    """Return the copy to search and its words; cached, as all terms of an item use the same copy.
 
-    There is no empty word: a blank term occurs nowhere.
+    The words contain no empty string, so a blank term occurs nowhere.
     """
     copy = f"{_MARK}{_marked(text)}{_MARK}"
     return copy, frozenset(copy.split(_MARK)) - {""}
 
 
 def _term(term: str) -> str:
-    """What to search for, or nothing if the term is blank."""
+    """Return the term as it is searched in the copy, empty if the term is blank."""
     marked = _marked(term.strip())
     if not marked:
         return ""
@@ -72,8 +72,8 @@ def _term(term: str) -> str:
     return f"{before}{marked}{after}"
 
 
-_known_term = lru_cache(maxsize=4_096)(_term)
-"""Each item and each piece of an item asks for all terms of the job again."""
+_cached_term = lru_cache(maxsize=4_096)(_term)
+"""Cached, because each item and each piece of an item searches for all terms of the job."""
 
 
 def _marked(text: str) -> str:
@@ -81,7 +81,7 @@ def _marked(text: str) -> str:
 
 
 def _inside_word(character: str) -> bool:
-    """Whether it belongs to a word that goes on with a neighbour of the same kind."""
+    """Return whether the character forms a word together with such neighbours."""
     if _WRITTEN_WITHOUT_SPACES.match(character):
         return False
     return unicodedata.category(character)[0] in "LMN" or character == "_"

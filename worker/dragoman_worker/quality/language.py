@@ -1,4 +1,4 @@
-"""Which language is a text in? py3langid's guess, from the first letters of the text."""
+"""Language detection with py3langid, from the first letters of a text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from dragoman_text.spans import has_letters
 
 LETTERS_READ: Final = 300
-"""More letters do not make the guess better, and so no text costs more than these."""
+"""More letters do not improve the detection; this also bounds its cost."""
 
 _CHARACTERS_SCANNED: Final = 4 * LETTERS_READ
-# An address begins where a word does or where other code ends, and no repetition gives back what
-# it has read: a word of 1,200 @ signs is read once, not once for each place in it.
+# An address begins at the start of a word or after other code. Possessive quantifiers avoid
+# backtracking: a word of 1,200 @ signs is read once, not once per position.
 _ADDRESS: Final = r"(?<![^\s>`}])\S[^\s@]*+@\S[^\s.]*+\.\S++"
 _NOT_PROSE: Final = re.compile(
     rf"(?:https?://|www\.)\S+|{_ADDRESS}|</?[A-Za-z][^<>]{{0,200}}>|`[^`]{{1,200}}`"
@@ -36,14 +36,14 @@ _HANGUL: Final = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
-_CALLED: Final[Mapping[str, str]] = {
+_TAG_OF_LABEL: Final[Mapping[str, str]] = {
     "arz": "ar",
     "ary": "ar",
     "tl": "fil",
     "uzs": "uz",
     "wuu": "zh",
 }
-"""The model's names for dialects and deprecated codes, and the tag that jobs use."""
+"""The tags that jobs use for the model's labels of dialects and deprecated codes."""
 
 _NO_LANGUAGE: Final = "zxx"
 
@@ -51,17 +51,18 @@ _MAJOR: Final = (
     *("zh", "es", "ar", "fr", "de", "pt", "ru", "ja", "it", "ko", "tr", "nl", "pl"),
     *("vi", "id", "hi", "uk"),
 )
-_MORE_LIKELY: Final[Mapping[str, float]] = {**dict.fromkeys(_MAJOR, 3.0), "en": 4.0}
-"""How much likelier jobs in these languages are than in the other 120; it decides short texts.
+_PRIOR: Final[Mapping[str, float]] = {**dict.fromkeys(_MAJOR, 3.0), "en": 4.0}
+"""Prior weights: how much likelier jobs in these languages are than in the other 120.
 
-Measured on Tatoeba sentences of 8 to 14 letters among all languages: right for English 98 % (86 %
-without), French 89 % (71 %), Spanish 78 % (63 %); from 25 letters on it changes nothing.
+They decide short texts. Measured on Tatoeba sentences of 8 to 14 letters in all languages, correct
+for English 98 % (86 % without), French 89 % (71 %), Spanish 78 % (63 %). From 25 letters on they
+change nothing.
 """
 
-# A text of 40 letters is outside the candidates if they have less than a tenth of the probability
-# and one other language more than half: no false alarm in 9,600 sentences of 48 languages.
+# A text of 40 letters is outside the candidates if together they have less than a tenth of the
+# probability and one other language more than half: no error in 9,600 sentences of 48 languages.
 _ENOUGH_LETTERS: Final = 40
-_A_WORD_OR_TWO: Final = 12
+_FEW_LETTERS: Final = 12
 _OUTSIDE_BELOW: Final = 0.1
 _CERTAIN_ABOVE: Final = 0.5
 
@@ -79,21 +80,21 @@ class _Identifier(Protocol):
 
 
 class LanguageDetector:
-    """Guesses languages. One for a process; its model (4.5 MB) is read once."""
+    """Detector of languages. One per process; its model (4.5 MB) is loaded once."""
 
     def __init__(self) -> None:
         self._identifier: _Identifier | None = None
 
     def load(self) -> None:
-        """Read the model, most of a second: not on the event loop. Idempotent."""
+        """Load the model; takes most of a second, not for the event loop. Idempotent."""
         self._loaded()
 
     def detect(self, text: str, candidates: Collection[str] | None = None) -> Detection | None:
-        """The most likely language; with `candidates` (base tags), the most likely of them.
+        """Return the most likely language; with `candidates` (base tags), the most likely of them.
 
-        A language outside the candidates is still the answer where that is certain: by 40 letters
-        or by a script of its own. None if the text has no letters. Never raises. For a few letters
-        it is little more than a guess, and the confidence says so.
+        A language outside the candidates is returned if it is certain: by at least 40 letters or
+        by its own script. None if the text has no letters. Never raises. A few letters give little
+        more than a guess, with a low confidence.
         """
         letters = _letters(text)
         if not letters:
@@ -117,7 +118,7 @@ class LanguageDetector:
 
 
 def _read_model() -> _Identifier:
-    """py3langid's own model, unpacked in memory (68 MB, for 3 s) instead of a temporary file.
+    """Load py3langid's model, unpacked in memory (68 MB for 3 s) instead of a temporary file.
 
     A container's temporary directory is often smaller than that.
     """
@@ -131,15 +132,15 @@ def _read_model() -> _Identifier:
 
 
 def _weights(ranked: list[tuple[str, float]], letters: str) -> dict[str, float]:
-    """Unnormalised probabilities by tag; what is written in Latin letters is in such a language."""
+    """Return unnormalised probabilities by tag; Latin text excludes languages of other scripts."""
     latin = len(_LATIN.findall(letters)) > len(letters) / 2
     weights: dict[str, float] = {}
     for label, probability in ranked:
-        tag = _CALLED.get(label, label)
+        tag = _TAG_OF_LABEL.get(label, label)
         if label != _NO_LANGUAGE and (not latin or _in_latin_letters(tag)):
-            weights[tag] = weights.get(tag, 0.0) + probability * _MORE_LIKELY.get(tag, 1.0)
-    if len(letters) < _A_WORD_OR_TWO and "en" in weights:
-        weights["en"] *= 2  # "Hello.", "OK", "Save": most lone words are labels of programs
+            weights[tag] = weights.get(tag, 0.0) + probability * _PRIOR.get(tag, 1.0)
+    if len(letters) < _FEW_LETTERS and "en" in weights:
+        weights["en"] *= 2  # "Hello.", "OK", "Save": most single words are labels of programs
     return weights
 
 
@@ -151,7 +152,7 @@ def _in_latin_letters(tag: str) -> bool:
 def _within(
     weights: Mapping[str, float], candidates: Collection[str], letters: str
 ) -> Mapping[str, float]:
-    """The candidates' weights, or all of them where the text is certainly in none of them."""
+    """Return the candidates' weights, or all weights if the text is certainly in no candidate."""
     chosen = {_listed(tag, candidates): weight for tag, weight in weights.items()}
     chosen.pop(None, None)
     total = sum(weights.values())
@@ -164,15 +165,18 @@ def _within(
 
 
 def _listed(tag: str, candidates: Collection[str]) -> str | None:
-    """The candidate that means `tag`: what the model calls Norwegian is Bokmal."""
+    """Return the candidate that means `tag`; the model's Norwegian is Bokmal."""
     if tag in candidates:
         return tag
     return "nb" if tag == "no" and "nb" in candidates else None
 
 
 def _letters(text: str) -> str:
-    """The first letters of the prose in `text`, with single spaces; of all of it if all is code."""
-    # Not a pattern of word characters: Python counts superscripts and fractions among them.
+    """Return the first letters of the prose in `text`, or of all if there is only code.
+
+    Everything that is no letter becomes a single space.
+    """
+    # Not a pattern of word characters: in Python these include superscripts and fractions.
     first = next((at for at, character in enumerate(text) if character.isalpha()), None)
     if first is None:
         return ""
@@ -183,7 +187,7 @@ def _letters(text: str) -> str:
 
 
 def _by_script(letters: str) -> str | None:
-    """Japanese and Korean show themselves: kana or Hangul, with no other script prevailing."""
+    """Return Japanese or Korean by kana or Hangul, unless another script prevails."""
     kana, hangul = len(_KANA.findall(letters)), len(_HANGUL.findall(letters))
     if not kana and not hangul:
         return None

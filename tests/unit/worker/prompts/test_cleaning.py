@@ -1,4 +1,4 @@
-"""Is all that is no translation taken off, and nothing that is one?"""
+"""Tests that cleaning removes what is no translation and keeps what is one."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ from dragoman_worker.prompts.cleaning import cleaned
         ("  Hallo!\n", "Hello!", "Hallo!"),
     ],
 )
-def test_what_surrounds_a_translation_is_taken_off(
-    written: str, source: str, expected: str
-) -> None:
+def test_what_surrounds_a_translation_is_removed(written: str, source: str, expected: str) -> None:
     assert cleaned(written, source) == expected
 
 
@@ -69,22 +67,22 @@ def test_what_surrounds_a_translation_is_taken_off(
         ("", "Hello!"),
     ],
 )
-def test_a_right_translation_is_left_alone(written: str, source: str) -> None:
+def test_a_correct_translation_is_left_unchanged(written: str, source: str) -> None:
     assert cleaned(written, source) == written
 
 
-def test_without_the_source_only_thoughts_are_taken_off() -> None:
+def test_without_the_source_only_thoughts_are_removed() -> None:
     assert cleaned("<think>x</think>Hallo!", None) == "Hallo!"
     for written in ('"Hallo!"', "Translation: Hallo!", "```\nHallo!\n```", "<target>a</target>"):
         assert cleaned(written, None) == written
 
 
-def test_what_would_leave_nothing_is_not_taken_off() -> None:
+def test_a_step_that_would_leave_nothing_is_undone() -> None:
     assert cleaned("Translation:", "Hello!") == "Translation:"
     assert cleaned("```\n```", "Hello!") == "```\n```"
 
 
-def test_thoughts_without_an_answer_are_no_answer() -> None:
+def test_thoughts_alone_are_an_empty_answer() -> None:
     assert cleaned("<think>endless</think>\n", "Hello!") == ""
 
 
@@ -95,20 +93,20 @@ PROSE = st.text(
 
 
 @given(text=PROSE, source=st.one_of(st.none(), PROSE))
-def test_plain_text_is_left_alone(text: str, source: str | None) -> None:
+def test_plain_text_is_left_unchanged(text: str, source: str | None) -> None:
     for profile in PROFILES.values():
         assert profile.clean(text, source) == text.strip()
 
 
 @given(text=st.text(max_size=200), source=st.one_of(st.none(), st.text(max_size=200)))
-def test_cleaning_any_text_only_takes_away(text: str, source: str | None) -> None:
+def test_cleaning_never_adds_text(text: str, source: str | None) -> None:
     result = cleaned(text, source)
     assert result in text
     assert result or not text.strip() or "</think>" in text
 
 
 @given(text=st.text(max_size=200))
-def test_a_faithful_copy_is_left_alone(text: str) -> None:
+def test_a_copy_of_the_source_is_left_unchanged(text: str) -> None:
     assert cleaned(text, text) == text.strip()
 
 

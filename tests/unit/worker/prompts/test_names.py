@@ -1,4 +1,4 @@
-"""Are languages called what model cards call them?"""
+"""Tests that languages have the names that model cards use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does every profile ask as its model card says, and answer for what it cannot ask?"""
+"""Tests that every profile prompts as its model card says and warns of what it cannot express."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def golden_cases() -> list[Any]:
 
 
 def content(profile: str, segment: Segment) -> str:
-    """The last message, or the completion, as text."""
+    """Return the last message, or the completion, as text."""
     prompt = get_profile(profile).render(segment).prompt
     if not prompt.messages:
         return prompt.completion
@@ -50,7 +50,7 @@ def content(profile: str, segment: Segment) -> str:
 # --- the table ------------------------------------------------------------------------------------
 
 
-def test_the_profiles_of_the_contract_are_there() -> None:
+def test_the_profiles_of_the_contract_exist() -> None:
     assert set(PROFILES) == {
         *("hy-mt2", "translategemma", "tower-plus", "seed-x", "milmmt", "eurollm"),
         *("qwen3", "chat", "demo"),
@@ -62,7 +62,7 @@ def test_the_table_cannot_be_changed() -> None:
         PROFILES["mine"] = PLAIN  # type: ignore[index]
 
 
-def test_an_unknown_profile_is_answered_with_the_known_ones() -> None:
+def test_an_unknown_profile_is_refused_with_the_known_names() -> None:
     with pytest.raises(UnknownProfile) as caught:
         get_profile("hymt")
     assert "'hymt'" in caught.value.message
@@ -134,7 +134,7 @@ PLAIN_TEXT = "It’s on the house."
         ("demo", "en", "de", "<|de|>It's on the house.<|translation|>"),
     ],
 )
-def test_a_plain_text_is_asked_for_in_the_words_of_the_card(
+def test_a_plain_text_is_prompted_in_the_words_of_the_card(
     name: str, source_lang: str | None, target_lang: str, expected: str
 ) -> None:
     assert content(name, Segment(PLAIN_TEXT, target_lang, source_lang)) == expected
@@ -204,13 +204,15 @@ def test_eurollm_begins_with_the_system_message_of_its_card() -> None:
     )
 
 
-def test_qwen3_is_asked_not_to_think() -> None:
+def test_qwen3_is_prompted_without_thinking() -> None:
     prompt = get_profile("qwen3").render(Segment(PLAIN_TEXT, "fr")).prompt
     assert dict(prompt.template_options) == {"enable_thinking": False}
 
 
 @pytest.mark.parametrize(("name", "begins"), [("demo", False), ("seed-x", True), ("milmmt", False)])
-def test_a_completion_says_whether_a_begin_token_stands_before_it(name: str, begins: bool) -> None:
+def test_a_completion_has_a_begin_token_only_where_the_model_needs_it(
+    name: str, begins: bool
+) -> None:
     prompt = get_profile(name).render(Segment("Hello", "de", "en")).prompt
     assert prompt.messages == ()
     assert prompt.add_special_tokens is begins
@@ -229,11 +231,11 @@ def test_sampling_is_as_on_the_cards() -> None:
     assert get_profile("demo").sampling.frequency_penalty == 0.3
 
 
-# --- what has no place ----------------------------------------------------------------------------
+# --- steering fields ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_has_no_place_is_named_in_a_warning_each(name: str) -> None:
+def test_each_field_that_a_prompt_cannot_express_has_a_warning(name: str) -> None:
     profile = get_profile(name)
     warnings = profile.render(EVERYTHING).warnings
     assert [warning.split(":")[0] for warning in warnings] == [
@@ -245,7 +247,7 @@ def test_what_has_no_place_is_named_in_a_warning_each(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if PROFILES[name].takes == ALL_STEERING])
-def test_what_has_a_place_stands_in_the_prompt(name: str) -> None:
+def test_every_supported_field_is_in_the_prompt(name: str) -> None:
     text = content(name, EVERYTHING)
     for part in ("The cat sleeps.", "A story.", "Kater", "formal", "Be brief.", "German"):
         assert part in text
@@ -253,7 +255,7 @@ def test_what_has_a_place_stands_in_the_prompt(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("formality", ["default", "prefer_more", "prefer_less"])
-def test_a_preference_falls_back_silently(name: str, formality: Any) -> None:
+def test_a_preference_falls_back_without_a_warning(name: str, formality: Any) -> None:
     segment = Segment("How are you?", "de", "en", formality=formality)
     assert get_profile(name).render(segment).warnings == ()
 
@@ -298,7 +300,7 @@ def test_every_language_a_profile_knows_is_rendered(
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if PROFILES[name].languages is not None])
-def test_a_language_it_does_not_know_is_refused(name: str) -> None:
+def test_a_language_that_a_profile_does_not_know_is_refused(name: str) -> None:
     profile = get_profile(name)
     for field, segment in (
         ("target_lang", Segment("Hello", "tlh", "en")),
@@ -311,46 +313,46 @@ def test_a_language_it_does_not_know_is_refused(name: str) -> None:
         assert name in caught.value.message
 
 
-def test_the_demo_names_the_five_it_knows() -> None:
+def test_the_demo_lists_its_five_languages_in_the_refusal() -> None:
     with pytest.raises(UnsupportedLanguage, match="between de, en, es, fr and ja, not it"):
         get_profile("demo").render(Segment("Hello", "it", "en"))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if PROFILES[name].needs_source])
-def test_a_prompt_that_names_the_source_needs_it(name: str) -> None:
+def test_a_prompt_that_names_the_source_language_requires_it(name: str) -> None:
     with pytest.raises(UnsupportedLanguage, match=r"^source_lang: .*none was given or detected"):
         get_profile(name).render(Segment("Hello", "de"))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not PROFILES[name].needs_source])
-def test_the_others_do_without(name: str) -> None:
+def test_other_prompts_need_no_source_language(name: str) -> None:
     assert get_profile(name).render(Segment("Hello", "de")).warnings == ()
 
 
-def test_the_demo_takes_regions_and_says_so() -> None:
+def test_the_demo_ignores_regions_with_a_warning() -> None:
     rendering = get_profile("demo").render(Segment("Hello", "de-AT", "en-GB"))
     assert rendering.prompt.completion == "<|de|>Hello<|translation|>"
     assert [warning.split(":")[0] for warning in rendering.warnings] == ["target_lang"]
 
 
-def test_the_demo_is_weak_between_others_than_english() -> None:
+def test_the_demo_warns_of_pairs_without_english() -> None:
     demo = get_profile("demo")
     (warning,) = demo.render(Segment("Guten Tag", "fr", "de")).warnings
     assert "weak from de to fr" in warning
     assert demo.render(Segment("Guten Tag", "de", "de")).warnings == ()
 
 
-def test_the_demo_reads_text_as_it_was_trained() -> None:
+def test_the_demo_normalises_text_as_in_training() -> None:
     text = "  „Cafe\u0301“ \u00a0 isn’t\there.  \n \n  Next\u202fline! "
     prompt = get_profile("demo").render(Segment(text, "de", "en")).prompt
     assert prompt.completion == '<|de|>"Café" isn\'t here.\n\nNext line!<|translation|>'
     assert prompt.user_texts == ('"Café" isn\'t here.\n\nNext line!',)
 
 
-# --- the echo engine's ----------------------------------------------------------------------------
+# --- the echo engine ------------------------------------------------------------------------------
 
 
-def test_the_echo_engine_has_a_profile_that_is_no_choice() -> None:
+def test_the_profile_of_the_echo_engine_cannot_be_chosen() -> None:
     profile: Profile = PLAIN
     assert profile.name not in PROFILES
     assert profile.render(Segment(" <|en|> ", "de")).prompt.completion == " <|en|> "

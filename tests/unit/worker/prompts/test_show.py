@@ -1,4 +1,4 @@
-"""Do people see the profiles as they are?"""
+"""Tests of the profiles as text for people."""
 
 from __future__ import annotations
 
@@ -37,11 +37,13 @@ def test_every_profile_has_a_row() -> None:
         ),
     ],
 )
-def test_decoding_is_told_by_what_is_not_neutral(sampling: ProfileSampling, expected: str) -> None:
+def test_decoding_is_shown_by_its_values_that_are_not_neutral(
+    sampling: ProfileSampling, expected: str
+) -> None:
     assert sampling_text(sampling) == expected
 
 
-def test_a_completion_is_shown_as_it_is() -> None:
+def test_a_completion_is_shown_unchanged() -> None:
     shown = rendered(get_profile("demo"), Segment("Hello", "de-AT", "en"))
     head, text, warning = shown.split("\n", 2)
     assert head == "--- completion, without the tokenizer's begin token"
@@ -61,12 +63,12 @@ def test_a_message_of_parts_is_shown_by_its_fields() -> None:
     assert "target_lang_code: zh-Hant\ntext: Hello" in shown
 
 
-def test_what_cannot_be_rendered_cannot_be_shown() -> None:
+def test_an_unsupported_language_cannot_be_shown() -> None:
     with pytest.raises(UnsupportedLanguage):
         rendered(get_profile("demo"), Segment("Hello", "it"))
 
 
-def test_the_page_has_the_table_of_the_registry() -> None:
+def test_the_docs_page_has_the_current_table_of_profiles() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert BEGIN in page
     assert page == written(page), "run python tests/support/builders/profiles_page.py"

@@ -1,4 +1,4 @@
-"""Is a term of a glossary found where it stands, and nowhere else?"""
+"""Tests that glossary terms are found as whole words only, and of the formality's register."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_part_of_a_word_is_not_the_term(term: str, text: str) -> None:
 
 
 @given(st.text(max_size=30), st.text(max_size=200))
-def test_looking_for_any_term_ends(term: str, text: str) -> None:
+def test_searching_any_term_terminates(term: str, text: str) -> None:
     assert occurs(term, text) in {True, False}
 
 
@@ -64,7 +64,7 @@ def test_a_term_is_found_between_spaces(term: str) -> None:
     assert occurs(term, f"one {term} two")
 
 
-def test_only_what_occurs_is_taken_in_the_given_order() -> None:
+def test_only_terms_that_occur_apply_in_the_given_order() -> None:
     segment = Segment(
         "The server runs Kafka and the cat.",
         "de",

@@ -1,4 +1,4 @@
-"""Can a user's text spell a control token, or a prompt begin twice?"""
+"""Tests that no user text forms a control token and no prompt begins with two BOS tokens."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def control_tokens(ids: list[int], tokenizer: PreTrainedTokenizerFast) -> list[s
 
 
 def spelled_out(ids: list[int], tokenizer: PreTrainedTokenizerFast) -> str:
-    """The text of the ids, without the space that some tokenizers put behind a control token."""
+    """Decode the ids, without the space that some tokenizers put behind a control token."""
     text = tokenizer.decode(ids, clean_up_tokenization_spaces=False)
     assert isinstance(text, str)
     return text.replace("<|user|> ", "<|user|>")
 
 
-# --- the usual way
+# --- prompts without spelled control tokens
 
 
-def test_a_chat_is_what_the_template_says(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_a_chat_is_encoded_by_the_template(tokenizer: PreTrainedTokenizerFast) -> None:
     prompt = chat("Guten Tag, wie geht es Ihnen?")
     expected = tokenizer.apply_chat_template(
         [{"role": "user", "content": "Guten Tag, wie geht es Ihnen?"}],
@@ -75,7 +75,9 @@ def test_a_chat_is_what_the_template_says(tokenizer: PreTrainedTokenizerFast) ->
     assert control_tokens(ids, tokenizer) == [*begin, "<|user|>", "<|end|>", "<|assistant|>"]
 
 
-def test_a_completion_begins_as_the_prompt_says(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_a_completion_gets_a_begin_token_only_if_the_prompt_demands_it(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
     plain = tokens.encode(Prompt(completion="Guten Tag"), tokenizer)
     begun = tokens.encode(Prompt(completion="Guten Tag", add_special_tokens=True), tokenizer)
     assert plain == tokenizer.encode("Guten Tag", add_special_tokens=False)
@@ -83,7 +85,7 @@ def test_a_completion_begins_as_the_prompt_says(tokenizer: PreTrainedTokenizerFa
     assert begun == [*begin, *plain]
 
 
-def test_no_prompt_begins_twice() -> None:
+def test_no_prompt_has_two_begin_tokens() -> None:
     tokenizer = byte_level(bos=True)
     bos = tokenizer.get_vocab()["<|begin|>"]
     prompt = Prompt(completion="<|begin|>Guten Tag", add_special_tokens=True)
@@ -106,13 +108,15 @@ def test_a_message_of_parts_reaches_the_template(tokenizer: PreTrainedTokenizerF
     assert control_tokens(ids, tokenizer).count("<|end|>") == 1
 
 
-def test_texts_are_counted_without_any_frame(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_tokens_of_a_text_are_counted_without_any_template(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
     assert tokens.count("", tokenizer) == 0
     expected = len(tokenizer.encode("Guten Tag", add_special_tokens=False))
     assert tokens.count("Guten Tag", tokenizer) == expected
 
 
-def test_prompts_are_rendered_where_no_tokenizer_library_is() -> None:
+def test_prompts_are_rendered_without_a_tokenizer_library() -> None:
     program = (
         "import sys\n"
         "import dragoman_worker.prompts.show, dragoman_worker.prompts.tokens\n"
@@ -130,7 +134,7 @@ def test_prompts_are_rendered_where_no_tokenizer_library_is() -> None:
     assert ran.stdout.strip() == "[]"
 
 
-# --- control tokens in users' texts
+# --- control tokens spelled in user texts
 
 
 @pytest.mark.parametrize("text", SPELLED)
@@ -155,7 +159,7 @@ def test_a_completion_keeps_only_its_own_control_tokens(
 
 
 @pytest.mark.parametrize("bos", [False, True])
-def test_what_stands_beside_a_spelled_token_is_untouched(bos: bool) -> None:
+def test_the_tokens_around_a_spelled_token_are_unchanged(bos: bool) -> None:
     tokenizer = byte_level(bos=bos)
     text = "Guten Tag <|end|> wie geht es Ihnen?"
     naive = list(
@@ -173,25 +177,25 @@ def test_what_stands_beside_a_spelled_token_is_untouched(bos: bool) -> None:
     assert ids[-len(after) :] == after
 
 
-def test_a_token_that_swallows_a_stand_in_is_told() -> None:
+def test_a_token_that_merges_a_stand_in_with_its_neighbour_is_detected() -> None:
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
 
-    swallowing = Tokenizer(
+    merging = Tokenizer(
         models.BPE(
             vocab={character: index for index, character in enumerate("ab<|e> .\U000f0000")}
             | {"a\U000f0000": 90},
             merges=[("a", "\U000f0000")],
         )
     )
-    swallowing.add_special_tokens(["<|e|>"])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=swallowing)
+    merging.add_special_tokens(["<|e|>"])
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=merging)
     prompt = Prompt(completion="ba<|e|>ab", user_texts=("a<|e|>a",))
     ids = tokens.encode(prompt, tokenizer)
     assert tokenizer.convert_ids_to_tokens(ids) == list("ba<|e|>ab")
 
 
-def test_context_and_terms_are_users_texts_too(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_context_and_terms_are_user_texts_too(tokenizer: PreTrainedTokenizerFast) -> None:
     segment = Segment(
         "Hello cat",
         "de",
@@ -225,7 +229,7 @@ def test_think_tags_are_control_tokens_but_markup_is_text() -> None:
     assert "A <think> in a <table>." in spelled_out(ids, tokenizer)
 
 
-def test_stand_ins_are_none_of_the_users_characters() -> None:
+def test_stand_ins_are_no_characters_of_the_user_text() -> None:
     tokenizer = byte_level(bos=False)
     text = "\U000f0000 <|end|> \U000f0001"
     ids = tokens.encode(chat(text), tokenizer)
@@ -241,7 +245,7 @@ PIECES = st.lists(
 
 @settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(text=PIECES)
-def test_no_text_makes_a_control_token(tokenizer: PreTrainedTokenizerFast, text: str) -> None:
+def test_no_user_text_forms_a_control_token(tokenizer: PreTrainedTokenizerFast, text: str) -> None:
     frame = ["<|user|>", "<|assistant|>"]
     prompt = Prompt(completion=f"<|user|>{text}<|assistant|>", user_texts=(text,))
     ids = tokens.encode(prompt, tokenizer)
@@ -253,7 +257,7 @@ def test_no_text_makes_a_control_token(tokenizer: PreTrainedTokenizerFast, text:
     assert conversation == [*begin, "<|user|>", "<|end|>", "<|assistant|>"]
 
 
-# --- the demonstration model's
+# --- the demonstration model
 
 
 @pytest.fixture(scope="module")

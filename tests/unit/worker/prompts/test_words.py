@@ -1,4 +1,4 @@
-"""A term occurs where it is a whole word, and hostile terms and texts take linear time."""
+"""Tests that terms are found as whole words, in linear time for hostile terms and texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9f
 
 
 def by_definition(term: str, text: str) -> bool:
-    """Every occurrence is looked at, and the characters on both sides of its two ends."""
+    """Check every occurrence by the characters on both sides of its two ends."""
     wanted, folded = _folded(term.strip()), _folded(text)
     places = range(len(folded) - len(wanted) + 1) if wanted else ()
     return any(
@@ -45,7 +45,7 @@ def _inside_word(character: str) -> bool:
 
 
 @given(TEXTS, TEXTS)
-def test_a_term_occurs_where_it_stands_between_two_edges(term: str, text: str) -> None:
+def test_a_term_occurs_where_it_is_between_two_word_edges(term: str, text: str) -> None:
     assert occurs(term, text) == by_definition(term, text)
 
 

@@ -1,4 +1,4 @@
-"""Is the language of a text guessed as far as it can be, and not further?"""
+"""Tests of the language detection, with and without candidates."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def test_text_without_letters_has_no_language(detector: LanguageDetector, text: 
         "Starte den Server mit `make serve --with the default options` und warte.",
     ],
 )
-def test_markup_links_and_code_do_not_count(detector: LanguageDetector, text: str) -> None:
+def test_markup_links_and_code_are_ignored(detector: LanguageDetector, text: str) -> None:
     assert language(detector.detect(text)) == "de"
 
 
-def test_nothing_but_a_link_still_has_an_answer(detector: LanguageDetector) -> None:
+def test_a_text_of_only_a_link_has_a_language(detector: LanguageDetector) -> None:
     assert detector.detect("https://example.com/index") is not None
 
 
@@ -88,7 +88,7 @@ def test_candidates_decide_short_texts(
         ("Dzień dobry, chciałbym zamówić kawę i kawałek ciasta czekoladowego.", "pl"),
     ],
 )
-def test_a_language_that_is_certainly_no_candidate_is_told(
+def test_a_certain_language_outside_the_candidates_is_returned(
     detector: LanguageDetector, text: str, expected: str
 ) -> None:
     assert language(detector.detect(text, DEMO)) == expected
@@ -99,13 +99,13 @@ def test_a_short_latin_text_stays_within_the_candidates(detector: LanguageDetect
     assert language(detector.detect("Ciao a tutti", DEMO)) in DEMO
 
 
-def test_norwegian_is_bokmal_where_that_is_the_candidate(detector: LanguageDetector) -> None:
+def test_norwegian_is_bokmal_if_that_is_the_candidate(detector: LanguageDetector) -> None:
     text = "Jeg vil gjerne ha en kopp kaffe og et stykke kake, takk."
     assert language(detector.detect(text)) == "no"
     assert language(detector.detect(text, {"nb", "en"})) == "nb"
 
 
-def test_only_the_beginning_of_a_long_text_is_read(detector: LanguageDetector) -> None:
+def test_only_the_beginning_of_a_long_text_is_examined(detector: LanguageDetector) -> None:
     german = "Das ist ein ganz gewöhnlicher deutscher Satz über das Wetter. " * 20
     english = "And then the author went on in English for many pages. " * 2000
     assert language(detector.detect(german + english)) == "de"
@@ -124,7 +124,7 @@ def test_detecting_loads_the_model_by_itself() -> None:
 @settings(deadline=None)
 @example(text="²\x08", candidates=None)
 @given(text=st.text(max_size=400), candidates=st.sampled_from([None, DEMO]))
-def test_any_text_is_answered(
+def test_every_text_with_letters_has_a_language(
     detector: LanguageDetector, text: str, candidates: frozenset[str] | None
 ) -> None:
     found = detector.detect(text, candidates)
