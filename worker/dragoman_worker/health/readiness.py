@@ -63,7 +63,7 @@ class Readiness:
         return self._phase is None or _ORDER.index(self._phase) > _ORDER.index(phase)
 
     def _kafka_answers(self) -> bool:
-        """Writes that fail because a topic refuses them have a condition of their own."""
+        """Return whether Kafka answers; writes that a topic refuses have their own condition."""
         if self._contact is not None and self._contact.away:
             return False
         return bool(self._topics.refused) or not self._outages.of(DEAD_LETTERS, RESULTS)
