@@ -1,4 +1,5 @@
-# What can be done here: `make help`. Every target does its own set-up, on a bare machine too.
+# Commands for development: `make help` lists them. Every target does its own set-up, on a bare
+# machine too.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -45,12 +46,18 @@ $(VENV)/.installed: $(VENV)/.synced pyproject.toml
 services: ## Install redis-server, Java, Maven and kcat where they are missing (Debian, as root), or say how
 	@tests/support/system-packages.sh
 
-check: install ## Format, lint, types, import contracts: what a commit must pass, beside `make unit`
+check: install ## Format, lint, language, types, import contracts: what a commit must pass
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
+	$(BIN)/rumdl check --quiet $$(git ls-files '*.md')
+	-$(BIN)/python .ci/language.py
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+docs: install ## Build the site into build/site; a dead link is a failure. Uses no network
+	$(BIN)/python .ci/reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 unit: install ## Run the unit tests alone (no services, two minutes)
 	$(BIN)/pytest -q tests/unit $(ARGS)
@@ -67,9 +74,10 @@ fuzz: install services ## Random records beside bystanders (ARGS="--minutes 60 -
 soak: install services ## One storm of an hour, and what grows meanwhile (ARGS="--minutes 60")
 	PYTHONPATH=tests $(BIN)/python tests/chaos/run.py --minutes 60 --rate 40 --latency 2 $(ARGS)
 
-fmt: install ## Format and fix what ruff can fix
+fmt: install ## Format and fix what ruff and rumdl can fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	$(BIN)/rumdl check --fix $$(git ls-files '*.md')
 
 lock: install ## Resolve requirements/*.lock from pyproject.toml (ARGS=--upgrade: newest versions)
 	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --extra echo --extra demo \
@@ -93,4 +101,4 @@ up: ## Start Kafka, Redis, Prometheus and a worker without GPU in containers (de
 down: ## Stop the containers of `make up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down
 
-.PHONY: help demo test install services check unit chaos odd fuzz soak fmt lock mutants clean up down
+.PHONY: help demo test install services check docs unit chaos odd fuzz soak fmt lock mutants clean up down

@@ -1,0 +1,168 @@
+"""Writer of the reference tables in docs/reference that follow from the code.
+
+`python .ci/reference.py` rewrites the generated columns of settings.md, metrics.md, log-events.md
+and error-codes.md in the order of the code. The last columns are written by hand and are kept by
+name; `tests/unit/docs/test_pages.py` fails while a page is not current or such a cell is empty.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import annotated_types
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics import MetricWrapperBase
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from dragoman_schemas.failures import RETRYABLE, FailureCode
+from dragoman_worker.metrics import Metrics, TimesFamily
+from dragoman_worker.process.supervisor import ReplicaMetrics
+from dragoman_worker.settings import WorkerSettings
+
+_ROOT: Final = Path(__file__).parent.parent
+_PAGES: Final = _ROOT / "docs" / "reference"
+_TABLE: Final = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
+Rows = Mapping[str, Sequence[str]]
+
+
+# --- what the code says ---------------------------------------------------------------------------
+
+
+def settings() -> Rows:
+    """Return type and default of every setting, by dotted name."""
+    return dict(_settings(WorkerSettings))
+
+
+def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Sequence[str]]]:
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _settings(inner, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", (_bounds(field), _default(field.default))
+
+
+def _default(default: Any) -> str:
+    if default is None or default is PydanticUndefined:
+        return ""
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    if isinstance(default, tuple):
+        return f"`{', '.join(default)}`"
+    return f"`{_number(default)}`" if isinstance(default, int | float) else f"`{default}`"
+
+
+def _number(value: float) -> str:
+    """Return a number as TOML takes it: in groups of three digits from 10,000 on."""
+    return f"{int(value):_}" if value == int(value) and value >= 10_000 else f"{value:g}"
+
+
+def _bounds(field: FieldInfo) -> str:
+    """Return the values that a field takes: the members of a Literal, or a range."""
+    literals = [value for value in get_args(field.annotation) if isinstance(value, str)]
+    if literals:
+        return " ".join(f"`{value}`" for value in literals)
+    metadata = [*field.metadata]
+    for argument in get_args(field.annotation):
+        metadata += getattr(argument, "__metadata__", ())
+    signs = {"Ge": ("ge", "≥"), "Gt": ("gt", ">"), "Le": ("le", "≤"), "Lt": ("lt", "<")}
+    flat = [one for info in metadata for one in (getattr(info, "metadata", None) or [info])]
+    return ", ".join(
+        f"{sign} {_number(getattr(bound, attribute))}"
+        for bound in flat
+        if isinstance(bound, annotated_types.BaseMetadata)
+        for attribute, sign in [signs[type(bound).__name__]]
+    )
+
+
+def metrics() -> Rows:
+    """Return type, labels and help text of every metric, by its name in a scrape."""
+    ours: list[Metrics | ReplicaMetrics] = [
+        Metrics(CollectorRegistry()),
+        ReplicaMetrics(CollectorRegistry()),
+    ]
+    labels: dict[str, Sequence[str]] = {}
+    for collector in (each for one in ours for each in one.registry._collector_to_names):
+        if isinstance(collector, TimesFamily):
+            labels[collector.name] = collector.labels
+        elif isinstance(collector, MetricWrapperBase):
+            labels[collector._name] = collector._labelnames
+    return {
+        family.name + ("_total" if family.type == "counter" else ""): (
+            family.type,
+            " ".join(f"`{label}`" for label in labels[family.name]),
+            family.documentation,
+        )
+        for one in ours
+        for family in one.registry.collect()
+    }
+
+
+def log_events() -> Rows:
+    """Return the levels of every log event of the worker: the first arguments of logger calls."""
+    levels = ("debug", "info", "warning", "error", "critical")
+    found: dict[str, set[str]] = {"run_failed": {"critical"}}  # written without a logger
+    for path in sorted((_ROOT / "worker" / "dragoman_worker").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            if node.func.attr in levels and node.args and isinstance(node.args[0], ast.Constant):
+                found.setdefault(str(node.args[0].value), set()).add(node.func.attr)
+    return {name: (", ".join(sorted(found[name], key=levels.index)),) for name in sorted(found)}
+
+
+def error_codes() -> Rows:
+    """Return whether a replay of the same bytes may succeed, by error code."""
+    return {code.value: ("yes" if code in RETRYABLE else "no",) for code in FailureCode}
+
+
+PAGES: Final = {
+    "settings.md": settings,
+    "metrics.md": metrics,
+    "log-events.md": log_events,
+    "error-codes.md": error_codes,
+}
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+
+def current(page: str) -> str:
+    """Return the text of a page with its table brought up to date."""
+    text = (_PAGES / page).read_text(encoding="utf-8")
+    rows = PAGES[page]()
+    table = _TABLE.search(text)
+    assert table is not None, page
+    return text.replace(table.group(), _merged(table.group().splitlines(), rows))
+
+
+def _merged(lines: Sequence[str], rows: Rows) -> str:
+    """Return a table with the cells of the code, followed by the cells by hand that it had."""
+    had = {cells[0].strip("`"): cells for cells in map(_cells, lines[2:])}
+    width = len(_cells(lines[0]))
+    merged = [*lines[:2]]
+    for name, given in rows.items():
+        old = had.get(name, ())
+        by_hand = [old[n] if n < len(old) else "" for n in range(1 + len(given), width)]
+        merged.append("| " + " | ".join([f"`{name}`", *given, *by_hand]) + " |")
+    return "\n".join(merged) + "\n"
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def main() -> None:
+    """Write every page."""
+    for page in PAGES:
+        (_PAGES / page).write_text(current(page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Hooks of mkdocs: links that leave docs/ lead to copies of those files in the site.
+
+A page of docs/ links to `../deploy/dragoman.toml` as GitHub shows it. In the site such a file lies
+below `project/`. Only the files of `COPIED` are there, so any other link fails the strict build.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT: Final = Path(__file__).parent.parent
+COPIED: Final = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "benchmarks/reliability/README.md",
+    "demo/model/README.md",
+    "deploy/**/*",
+)
+_LINK: Final = re.compile(r"(\]\()(?![a-z]+:|#)([^)#\s]+)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the files outside docs/ that pages link to."""
+    for pattern in COPIED:
+        for path in sorted(ROOT.glob(pattern)):
+            if path.is_file():
+                name = f"project/{path.relative_to(ROOT)}"
+                files.append(File.generated(config, name, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Rewrite each link between docs/ and the rest of the repository to where the site has it."""
+    source = _in_repository(page.file.src_uri)
+
+    def moved(link: re.Match[str]) -> str:
+        target = os.path.normpath(source.parent / link[2])
+        return link[1] + os.path.relpath(_in_site(Path(target)), Path(page.file.src_uri).parent)
+
+    return _LINK.sub(moved, markdown)
+
+
+def _in_repository(uri: str) -> Path:
+    project = uri.removeprefix("project/")
+    return Path(project) if project != uri else Path("docs", uri)
+
+
+def _in_site(path: Path) -> Path:
+    return path.relative_to("docs") if path.is_relative_to("docs") else Path("project", path)
