@@ -228,7 +228,7 @@ async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 
 def table(row: dict[str, Any]) -> str:
-    """The figures that docs/benchmarks.md has."""
+    """The figures that docs/explanation/benchmarks.md has."""
     cancel, drain = row["cancel"], row["drain"]
     left, behind = drain["after_the_drain"], drain["takes_left_behind"]
     return f"""\

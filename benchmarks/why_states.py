@@ -200,7 +200,7 @@ def _gpu() -> bool:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """A line a state, for docs/benchmarks.md."""
+    """A line a state, for docs/explanation/benchmarks.md."""
     lines = ["| held in | named | by these numbers | to change |", "|---|---|---|---|"]
     for row in rows:
         sentence, change = row["sentence"], row.get("change", "")

@@ -248,7 +248,7 @@ def _problems(error: ValidationError) -> Iterable[str]:
     for problem in error.errors(include_url=False, include_input=False):
         name = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            yield f"{name}: there is no such setting; see docs/operations.md for all of them"
+            yield f"{name}: there is no such setting; docs/reference/settings.md lists all"
         else:
             message = problem["msg"].removeprefix("Value error, ")
             yield f"{name}: {message}" if name else message

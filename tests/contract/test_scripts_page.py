@@ -1,4 +1,4 @@
-"""Do the examples of docs/scripts.md still answer what the page says?"""
+"""Do the examples of docs/reference/scripts.md still answer what the page says?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.redis
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(scripts.__file__).parent
-PAGE = (ROOT / "docs" / "scripts.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "scripts.md").read_text(encoding="utf-8")
 
 
 def examples() -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
-"""What the README tells a newcomer to run does run, on every path that it offers.
+"""The commands of the README and the tutorial run as printed, on every path that they offer.
 
-The client is that of step 1, in its own environment. Once with services of one's own, a real Kafka
-and a real Redis, and once with `dragoman-demo serve`.
+The client is that of the tutorial's step 1, in its own environment. The tests run once with a real
+Kafka and a real Redis, and once with `dragoman-demo serve`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from support.processes.readme_shell import (
     blocks,
     console_commands,
     inline_commands,
+    text,
 )
 from support.services.kafka_broker import KafkaBroker
 from support.services.ports import free_ports
@@ -46,13 +47,13 @@ ELSEWHERE: Final = {
     ".venv/bin/dragoman-worker run --set engine.model=demo/model --set engine.profile=demo": (
         "tests/integration/test_worker_vllm.py"
     ),
-    "dragoman-worker tune --set engine.model=/models/Hy-MT2-7B --jobs jobs.jsonl": (
-        "tests/integration/test_tune_vllm.py"
-    ),
-    "dragoman-worker run --config tuned/settings.toml": (
-        "tests/unit/worker/tuning/output/test_settings_file.py reads the file"
-    ),
+    "dragoman-worker tune": "tests/integration/test_tune_vllm.py",
     "dragoman translate": "named as one that comes later",
+    'make chaos ARGS="--seeds 1-30 --jobs 6000"': "half an hour; tests/chaos has short storms",
+    "make chaos": "half an hour; tests/chaos has short storms",
+    "make soak": "an hour",
+    "make odd": "six minutes",
+    "make docs": "tests/unit/docs checks the links",
     "dragoman submit": "the name of a command that is run with its arguments",
 }
 HERE: Final = {
@@ -152,7 +153,9 @@ def test_every_command_prints_what_the_readme_shows(shell: ReadmeShell) -> None:
     assert len(run("dragoman topics show --json").splitlines()) == 24
     assert run("dragoman dead-letters list") == ""
     assert json.loads(run("dragoman audit --json"))["balances"] is True
-    [example] = blocks("python")
+    short, example = blocks("python")
+    (run.folder / "short.py").write_text(short, encoding="utf-8")
+    assert run("python short.py") == "['[de] Good morning!']\n"
     (run.folder / "example.py").write_text(example, encoding="utf-8")
     assert run("python example.py").splitlines() == [
         "['[de] Good morning!', '[de] A table for {n}, please.']",
@@ -161,8 +164,9 @@ def test_every_command_prints_what_the_readme_shows(shell: ReadmeShell) -> None:
 
 
 def test_the_jobs_shown_are_jobs() -> None:
-    text = README.read_text(encoding="utf-8")
-    shown = [blocks("json")[0].strip(), *re.findall(r"echo '(\{.*\})'", text)]
+    reference = (README.parent / "docs" / "reference" / "jobs.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```json\n(\{.*\})\n```", reference)
+    shown += re.findall(r"echo '(\{.*\})'", text())
     assert len(shown) == 2
     for job in shown:
         value = job.encode()

@@ -40,7 +40,7 @@ ACL_RULES = (
     "+exists +set +setbit +pexpire +xadd +xread +xrevrange +ping +wait "
     "+info +config|get +cluster|slots +role"
 )
-"""The line of docs/operations.md; without its last row checks at the start are left out."""
+"""The rules of docs/how-to/deploy.md; without the last row checks at the start are left out."""
 
 
 async def works(url: str) -> None:

@@ -1,4 +1,4 @@
-"""What does the table of docs/profiles.md say? Run this file to write it anew."""
+"""What does the table of docs/reference/profiles.md say? Run this file to write it anew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dragoman_worker.prompts import PROFILES
 from dragoman_worker.prompts.base import ALL_STEERING
 from dragoman_worker.prompts.show import ProfileRow, profile_rows
 
-PAGE: Final = Path(__file__).parents[3] / "docs" / "profiles.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "profiles.md"
 BEGIN: Final = "<!-- the table: written by tests/support/builders/profiles_page.py -->"
 END: Final = "<!-- end of the table -->"
 

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-README = Path(__file__).parents[3] / "README.md"
+_ROOT = Path(__file__).parents[3]
+README = _ROOT / "README.md"
+PAGES = (README, _ROOT / "docs" / "tutorial.md")
+"""Pages whose commands a newcomer runs."""
 
 _KCAT = """#!{python}
 # What `kcat -P -b BROKER -t TOPIC -k KEY` does with a line of stdin, where kcat is not installed.
@@ -30,25 +33,29 @@ sys.exit(producer.flush(30))
 """
 
 
+def text() -> str:
+    """Return the text of the README and the tutorial."""
+    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+
 def blocks(language: str) -> list[str]:
     """The fenced blocks of one language."""
-    text = README.read_text(encoding="utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", text(), re.DOTALL)
 
 
 def console_commands() -> list[str]:
     """Every command behind a `$`, its continued lines joined and its remark taken off."""
-    text = "\n".join(blocks("console")).replace("\\\n", " ")
-    found = re.findall(r"^\$ (.*)$", text, re.MULTILINE)
+    shown = "\n".join(blocks("console")).replace("\\\n", " ")
+    found = re.findall(r"^\$ (.*)$", shown, re.MULTILINE)
     return [re.sub(r"\s+", " ", command.partition("   #")[0]).strip() for command in found]
 
 
 def inline_commands() -> list[str]:
     """Every command in running text and tables: code that begins with a program of the README."""
-    prose = re.sub(r"```.*?```", "", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+    prose = re.sub(r"```.*?```", "", text(), flags=re.DOTALL)
     code = re.findall(r"`([^`\n]+)`", prose)
     program = re.compile(r"(\.venv/bin/)?(dragoman(-\w+)? \w|dragoman-demo|make |pip |curl )")
-    return [text for text in code if program.match(text)]
+    return [one for one in code if program.match(one)]
 
 
 class ReadmeShell:

@@ -1,4 +1,4 @@
-"""Do the files in deploy/ name only settings, metrics and files that there are?"""
+"""Tests that the files in deploy/ name only settings, metrics and files that exist."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ _ROOT = Path(__file__).parents[3]
 _DEPLOY = _ROOT / "deploy"
 _EXAMPLE = _DEPLOY / "dragoman.toml"
 _ENGINE_OPTION = re.compile(r"engine\.options\.")
-# Of the contract, and to come with a later issue.
-_PLANNED_METRICS = {"dragoman_bottleneck"}
 
 
 def _yaml(path: Path) -> Any:
@@ -47,7 +45,7 @@ def _leaf_names(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def _uncommented() -> str:
-    """The example with the settings switched on that have no default."""
+    """Return the example with the settings without a default uncommented."""
     return re.sub(r"^# (\w+ = )", r"\1", _EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
@@ -69,7 +67,7 @@ def test_the_example_shows_the_defaults() -> None:
     settings = load_settings(WorkerSettings, _EXAMPLE)
     given = {"engine.model": settings.engine.model, "worker_id": settings.worker_id}
     assert settings == load_settings(WorkerSettings, None, given)
-    # The client's default differs in one, and it says so.
+    # The client's default differs in one setting; the example states it.
     client = load_settings(DragomanSettings, _EXAMPLE, {"connect_timeout_s": 10.0})
     assert client == DragomanSettings()
 
@@ -91,7 +89,7 @@ def compose() -> Any:
     return _yaml(_DEPLOY / "compose.yaml")
 
 
-def test_containers_set_only_settings_that_there_are(
+def test_containers_set_only_settings_that_exist(
     compose: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("topics", "worker", "worker-echo"):
@@ -113,7 +111,7 @@ def test_a_container_is_given_longer_than_a_drain_may_take(compose: Any) -> None
         assert int(service["stop_grace_period"].removesuffix("s")) >= grace_s + 15
 
 
-def test_redis_keeps_results_on_disk_and_throws_none_out(compose: Any) -> None:
+def test_redis_keeps_results_on_disk_and_evicts_none(compose: Any) -> None:
     command = compose["services"]["redis"]["command"]
     assert command[command.index("--appendonly") + 1] == "yes"
     assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
@@ -129,7 +127,7 @@ def test_every_service_is_pinned_or_built_from_here(compose: Any) -> None:
             assert re.search(r":v?\d+\.\d+", service["image"])
 
 
-def test_mounted_files_are_there(compose: Any) -> None:
+def test_mounted_files_exist(compose: Any) -> None:
     volumes = compose["services"]["prometheus"]["volumes"]
     files = [volume.split(":")[0] for volume in volumes if volume.startswith("./")]
     assert files
@@ -156,7 +154,7 @@ def test_images_run_without_root_in_exec_form(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
-def test_images_copy_files_that_there_are(name: str) -> None:
+def test_images_copy_files_that_exist(name: str) -> None:
     text = (_DEPLOY / name).read_text(encoding="utf-8")
     for line in re.findall(r"^COPY (.+)$", text, re.MULTILINE):
         *sources, _target = line.split()
@@ -172,10 +170,10 @@ def _metric_names() -> set[str]:
     for metric in registry.collect():
         suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
         names |= {metric.name + suffix for suffix in suffixes.get(metric.type, [""])}
-    return names | _PLANNED_METRICS
+    return names
 
 
-def test_alerts_speak_of_metrics_that_there_are() -> None:
+def test_alerts_use_metrics_that_exist() -> None:
     [group] = _yaml(_DEPLOY / "prometheus" / "alerts.yaml")["groups"]
     text = yaml.safe_dump(group)
     named = set(re.findall(r"\bdragoman_[a-z_]+", text))

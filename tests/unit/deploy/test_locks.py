@@ -1,4 +1,4 @@
-"""Do the locks hold what pyproject.toml asks for, agree, and name no host?"""
+"""Tests that the locks satisfy pyproject.toml, agree with each other and name no host."""
 
 from __future__ import annotations
 

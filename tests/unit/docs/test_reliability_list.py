@@ -1,4 +1,4 @@
-"""Does the list of the promise's tests name tests that exist, and leave out no number?"""
+"""Tests that the list of the promise's tests names tests that exist and leaves out no number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[3]
-_PAGE = (_ROOT / "docs" / "reliability-tests.md").read_text(encoding="utf-8")
+_PAGE = (_ROOT / "docs" / "explanation" / "reliability-tests.md").read_text(encoding="utf-8")
 _TEST = re.compile(r"`([a-z_/]+\.py)::(\w+)`")
 _ROW = re.compile(r"^\| (\d+) \|(.*)\|(.*)\|$", re.MULTILINE)
 
@@ -33,5 +33,5 @@ def test_every_number_has_one_row_with_a_test_or_a_reason() -> None:
     assert len(_ROW.findall(_PAGE)) == 44
     for number, (claim, proof) in rows.items():
         assert claim.strip(), number
-        told = _TEST.search(proof) or "make " in proof or "cannot" in proof or "**open**" in proof
-        assert told, number
+        proven = _TEST.search(proof) or "make " in proof or "cannot" in proof or "**open**" in proof
+        assert proven, number

@@ -21,7 +21,7 @@ GPU_SHARE: Final = 0.9
 MEMORY: Final = "gpu_memory_utilization"
 KV_BYTES: Final = "kv_cache_memory_bytes"
 CORES_PER_ENGINE: Final = 1.25
-"""Measured: four engines of a 0.6B model used 4.9 cores (docs/benchmarks.md)."""
+"""Measured: four engines of a 0.6B model used 4.9 cores (docs/explanation/benchmarks.md)."""
 _BY_SIZE: Final = ((1.0e9, 4), (2.5e9, 3), (4.0e9, 2))
 """Replicas by number of parameters: (less than, count).
 

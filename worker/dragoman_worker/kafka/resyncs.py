@@ -64,7 +64,7 @@ class Resyncs:
         if self._in_a_row >= TRIES_BEFORE_HALT:
             raise Halt(
                 f"a record cannot be fetched ({type(error).__name__}) and none is ever skipped; "
-                "see docs/operations.md"
+                "see docs/how-to/troubleshoot.md"
             ) from error
         self._again_at = time.monotonic() + pause_s
 
