@@ -7,9 +7,9 @@ from typing import Any, Final, TypeVar
 
 from redis.exceptions import ResponseError
 
+from dragoman_connections.batching import Batcher
 from dragoman_connections.redis_access.calls import Command
 from dragoman_connections.settings import RedisSettings
-from dragoman_producer.coalesce import Coalescer
 from dragoman_producer.errors import BrokenKey, DragomanError, Unreadable
 from dragoman_producer.redis_link import RedisLink
 from dragoman_producer.state import JobState
@@ -44,8 +44,12 @@ class JobStore:
         self._keys = names.Keys(settings.key_prefix)
         self._live_ttl_ms = settings.live_ttl_s * 1000
         self._link = RedisLink(settings, connect_timeout_s=connect_timeout_s)
-        self._stubs = Coalescer[_Stub, bool](self._write_stubs, at_most=_CALLS_PER_PIPELINE)
-        self._states = Coalescer[str, JobState | None](self.read, at_most=_CALLS_PER_PIPELINE)
+        self._stubs = Batcher[_Stub, bool](
+            self._write_stubs, at_most=_CALLS_PER_PIPELINE, name="dragoman-stubs"
+        )
+        self._states = Batcher[str, JobState | None](
+            self.read, at_most=_CALLS_PER_PIPELINE, name="dragoman-states"
+        )
 
     async def close(self) -> None:
         """Cancel calls in progress and close every connection."""

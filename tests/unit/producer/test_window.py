@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from dragoman_producer.coalesce import Coalescer
 from dragoman_producer.window import in_order
 
 
@@ -81,22 +80,3 @@ async def test_what_the_source_raises_comes_after_what_it_gave() -> None:
     with pytest.raises(OSError, match="disk"):
         await consume()
     assert seen == [1]
-
-
-async def test_concurrent_questions_share_a_flush_and_a_failed_flush_fails_only_its_own() -> None:
-    batches: list[list[int]] = []
-
-    async def flush(numbers: list[int]) -> list[int]:
-        batches.append(list(numbers))
-        await asyncio.sleep(0)
-        if 13 in numbers:
-            raise ValueError("unlucky")
-        return [number * 2 for number in numbers]
-
-    questions: Coalescer[int, int] = Coalescer(flush, at_most=10)  # type: ignore[arg-type]
-    assert await asyncio.gather(*map(questions.ask, range(10))) == [n * 2 for n in range(10)]
-    answers = await asyncio.gather(*map(questions.ask, range(10, 30)), return_exceptions=True)
-    assert all(isinstance(answer, ValueError) for answer in answers[:10])
-    assert answers[10:] == [n * 2 for n in range(20, 30)]
-    assert [len(batch) for batch in batches] == [10, 10, 10]
-    await questions.close()

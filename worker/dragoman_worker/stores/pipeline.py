@@ -1,10 +1,8 @@
-"""How do hundreds of concurrent store calls share a few round trips? They travel together."""
+"""Pipelines that let hundreds of concurrent store calls share few round trips to Redis."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -22,13 +20,14 @@ from redis.exceptions import (
     TryAgainError,
 )
 
+from dragoman_connections.batching import Batcher
 from dragoman_connections.redis_access.calls import Answer, Call, Command
 from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.log import logger
 
 MAX_COMMANDS: Final = 1_024
-LANES: Final = 2
-"""Pipelines under way at once: while one waits for Redis the next is being packed."""
+CONCURRENT_ROUND_TRIPS: Final = 2
+"""While one pipeline waits for Redis, the next one is packed."""
 
 _NOT_NOW: Final = (
     ClusterDownError,
@@ -38,40 +37,34 @@ _NOT_NOW: Final = (
     ReadOnlyError,
     TryAgainError,
 )
-"""redis-py takes the first word off these, which the others begin with."""
+"""redis-py strips the error's first word (the code) from these, and only from these."""
 _NOT_NOW_WORDS: Final = re.compile(
-    # At the start, or where Redis 6 quotes what a command inside a script was answered.
+    # At the start, or where Redis 6 quotes the reply to a command inside a script.
     r"(?:^| -)(?:OOM|MISCONF|READONLY|LOADING|MASTERDOWN|NOREPLICAS|BUSY|NOPERM) "
     r"|ACL failure in script|user executing the script can't "  # Redis 7.2 and later, and before
 )
 
 
 class Transport(Protocol):
-    """Sends calls together and answers each, in order."""
+    """Connection to Redis that sends calls together and returns one answer per call, in order."""
 
     async def send(
         self, calls: Sequence[Call], confirmation: Command | None = None
     ) -> list[Answer]:
-        """Raises RedisError or OSError if nothing can be said of any of them."""
+        """Return the answers; raise RedisError or OSError if no call has an answer."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A command that waits until the writes before it, on its connection, are as safe as asked."""
+    """A command that waits until earlier writes of its connection are as durable as configured."""
 
     command: Command
     enough: Callable[[Any], bool]
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    call: Call
-    replies: asyncio.Future[list[Any]]
-
-
 class Pipeline:
-    """Collects the calls of one turn of the event loop and sends them as one round trip.
+    """Sends the calls of one turn of the event loop as one round trip.
 
     A call is a list of commands whose replies are wanted together. Every call must be idempotent:
     it is repeated if the server has forgotten our scripts.
@@ -80,101 +73,62 @@ class Pipeline:
     def __init__(self, transport: Transport, confirmation: Confirmation | None = None) -> None:
         self._transport = transport
         self._confirmation = confirmation
-        self._waiting: deque[_Waiting] = deque()
-        self._work = asyncio.Event()
-        self._lanes: list[asyncio.Task[None]] = []
-        self._closing = False
+        self._batcher = Batcher[Call, list[Any]](
+            self._send,
+            at_most=MAX_COMMANDS,
+            name="redis-pipeline",
+            flushes=CONCURRENT_ROUND_TRIPS,
+            weigh=lambda call: len(call.commands),
+        )
         self._available = True
 
     @property
     def waiting(self) -> int:
-        """Calls that have not been sent yet: at most one for each caller that still waits."""
-        return len(self._waiting)
+        """Calls that have not been sent yet: at most one per waiting caller."""
+        return self._batcher.waiting
 
     @property
     def confirms(self) -> bool:
-        """Whether there is a confirmation to ask for."""
+        """Whether a confirmation is configured."""
         return self._confirmation is not None
 
-    def start(self) -> None:
-        """Start the lanes."""
-        self._lanes = [
-            asyncio.create_task(self._lane(), name=f"redis-lane-{number}")
-            for number in range(LANES)
-        ]
-
     async def close(self) -> None:
-        """Stop the lanes; calls under way are cancelled."""
-        self._closing = True  # redis-py may swallow a cancellation that meets a reply
-        for lane in self._lanes:
-            lane.cancel()
-        await asyncio.gather(*self._lanes, return_exceptions=True)
-        for waiting in self._waiting:
-            waiting.replies.cancel()
+        """Cancel the calls under way and their callers."""
+        await self._batcher.close()
 
     async def call(self, commands: list[Command], *, confirmed: bool = False) -> list[Any]:
-        """The replies of `commands`, once they are as safe as the confirmation asks if `confirmed`.
+        """Return the replies of `commands`, with `confirmed` only once their writes are confirmed.
 
-        Raises Unavailable, or RedisError for a defect of ours.
+        Raises Unavailable for an outage, Halt for a refused password, and RedisError for a
+        command that Redis never accepts.
         """
-        replies: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(Call(commands, confirmed), replies))
-        self._work.set()
-        return await replies
+        return await self._batcher.ask(Call(commands, confirmed))
 
-    async def _lane(self) -> None:
-        while not self._closing:
-            await self._work.wait()
-            calls = self._next_calls()
-            if calls:
-                await self._send(calls)
-
-    def _next_calls(self) -> list[_Waiting]:
-        calls: list[_Waiting] = []
-        commands = 0
-        while self._waiting and commands < MAX_COMMANDS:
-            waiting = self._waiting.popleft()
-            if not waiting.replies.done():  # else its caller has gone
-                calls.append(waiting)
-                commands += len(waiting.call.commands)
-        if not self._waiting:
-            self._work.clear()
-        return calls
-
-    async def _send(self, calls: list[_Waiting]) -> None:
+    async def _send(self, calls: Sequence[Call]) -> list[list[Any] | Exception]:
+        """Return the replies or the error of each call, by one round trip."""
         command = None if self._confirmation is None else self._confirmation.command
         try:
-            answers = await self._transport.send([waiting.call for waiting in calls], command)
-        except asyncio.CancelledError:
-            for waiting in calls:
-                waiting.replies.cancel()
-            raise
-        except Exception as error:  # noqa: BLE001  a lane that dies answers nobody any more
+            answers = await self._transport.send(calls, command)
+        except Exception as error:  # noqa: BLE001  each caller gets an error of its own
             self._note(available=False, error=error)
-            for waiting in calls:
-                _fail(waiting, _classified(error))
-            return
-        told = [self._answer(*pair) for pair in zip(calls, answers, strict=True)]
-        refused = next((error for error in told if isinstance(error, Unavailable)), None)
+            return [_classified(error) for _ in calls]
+        outcomes = [self._outcome(*pair) for pair in zip(calls, answers, strict=True)]
+        refused = next((error for error in outcomes if isinstance(error, Unavailable)), None)
         if refused is not None:
             self._note(available=False, error=refused)
-        elif any(waiting.call.commands[0][0] == "EVALSHA" for waiting in calls):
-            self._note(available=True)  # a full or lonely server still answers those who only read
+        elif any(call.commands[0][0] == "EVALSHA" for call in calls):
+            self._note(available=True)  # a full or isolated server still answers reads
+        return outcomes
 
-    def _answer(self, waiting: _Waiting, answer: Answer) -> Exception | None:
-        """Hand the replies over, or the error that is told instead."""
+    def _outcome(self, call: Call, answer: Answer) -> list[Any] | Exception:
+        """Return the replies of a call, or the error to raise instead."""
         error = next((reply for reply in answer.replies if isinstance(reply, Exception)), None)
-        if error is None and waiting.call.confirmed and self._confirmation is not None:
+        if error is None and call.confirmed and self._confirmation is not None:
             error = _shortfall(self._confirmation, answer.confirmation)
-        if error is not None:
-            error = _classified(error)
-            _fail(waiting, error)
-        elif not waiting.replies.done():
-            waiting.replies.set_result(answer.replies)
-        return error
+        return answer.replies if error is None else _classified(error)
 
     def _note(self, *, available: bool, error: Exception | None = None) -> None:
-        """Say once that Redis has gone, and once that it is back."""
+        """Log once that Redis is unavailable, and once that it is available again."""
         if available == self._available:
             return
         self._available = available
@@ -193,16 +147,11 @@ def _shortfall(confirmation: Confirmation, reply: Any) -> Exception | None:
     return Unavailable("Redis: redis.durability is not reached: too few servers confirmed")
 
 
-def _fail(waiting: _Waiting, error: Exception) -> None:
-    if not waiting.replies.done():
-        waiting.replies.set_exception(error)
-
-
 def _classified(error: Exception) -> Exception:
-    """A server that cannot serve now is waited for; a command it will never take is a defect.
+    """Return the error to raise: Unavailable for an outage, the error itself for a defect.
 
-    A right that is taken away while the worker runs can be given back: it is waited for too. With
-    a password that is refused nothing can go on, and a start will say so.
+    A permission revoked while the worker runs can be granted again, so it counts as an outage.
+    A refused password halts the worker: no retry helps, and the next start reports it.
     """
     if isinstance(error, Unavailable | DataError):
         return error

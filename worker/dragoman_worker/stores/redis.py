@@ -63,7 +63,6 @@ class RedisStore:
                 if isinstance(error, Misfit) or lasting(error, ERRORS):
                     raise SettingsError(self._misfit(error)) from None
                 await self._try_later(error, within)
-        self._pipeline.start()
 
     async def close(self) -> None:
         """Disconnect."""

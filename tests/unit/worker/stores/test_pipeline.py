@@ -50,7 +50,6 @@ def transport() -> FakeTransport:
 @pytest.fixture
 async def pipeline(transport: FakeTransport) -> AsyncIterator[Pipeline]:
     made = Pipeline(transport)
-    made.start()
     yield made
     await made.close()
 
@@ -269,7 +268,6 @@ async def test_a_caller_cancelled_under_way_moves_nobody_s_reply(
 
 async def test_closing_cancels_whoever_still_waits(transport: FakeTransport) -> None:
     pipeline = Pipeline(transport)
-    pipeline.start()
     transport.gate.clear()
     under_way = asyncio.create_task(pipeline.call([("A",)]))
     await eventually(lambda: transport.sent, timeout_s=5, what="the command on its way")
@@ -304,7 +302,6 @@ async def test_what_too_few_servers_confirmed_is_unavailable_and_only_that(
 ) -> None:
     """The shard of one call may lack its replica while another's has it."""
     pipeline = Pipeline(transport, confirmation_for("wait:1"))
-    pipeline.start()
     transport.confirm = lambda call: 0 if call.commands[0] == ("FINISH", "alone") else 1
     outcomes = await within(
         asyncio.gather(
@@ -321,7 +318,6 @@ async def test_what_too_few_servers_confirmed_is_unavailable_and_only_that(
 
 async def test_a_refused_confirmation_is_told(transport: FakeTransport) -> None:
     pipeline = Pipeline(transport, confirmation_for("wait:1"))
-    pipeline.start()
     transport.confirm = lambda call: reply("NOPERM this user has no permissions to run 'wait'")
     with pytest.raises(Unavailable, match="no permissions to run 'wait'"):
         await within(pipeline.call([("FINISH",)], confirmed=True))
