@@ -80,7 +80,7 @@ class Batcher(Generic[Request, Reply]):
                     self._start_flushing()
                 await self._answer(batch)
         finally:
-            self._tasks.discard(asyncio.current_task())  # type: ignore[arg-type]
+            self._tasks.discard(asyncio.current_task())
 
     def _next_batch(self) -> list[tuple[Request, asyncio.Future[Reply]]]:
         batch: list[tuple[Request, asyncio.Future[Reply]]] = []

@@ -1,4 +1,4 @@
-"""How is Kafka reached with our settings, and what is said when it is not?"""
+"""Connection options for Kafka, and the errors to raise if it is unreachable or refuses."""
 
 from __future__ import annotations
 
@@ -14,35 +14,21 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
+from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings
-from dragoman_connections.tls import kafka_context
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable
 
 
 def connection_options(settings: KafkaSettings) -> dict[str, Any]:
-    """aiokafka's arguments for the connection, of a producer, consumer or admin client.
+    """Return aiokafka's arguments for the connection of a producer, consumer or admin client.
 
-    Raises SettingsError where a certificate cannot be read.
+    Raises SettingsError if a certificate cannot be read.
     """
-    options: dict[str, Any] = {
-        "bootstrap_servers": settings.bootstrap_servers,
-        "security_protocol": settings.security_protocol,
-        "client_id": "dragoman",
-    }
-    if settings.security_protocol.startswith("SASL"):
-        password = settings.sasl_plain_password
-        options |= {
-            "sasl_mechanism": settings.sasl_mechanism,
-            "sasl_plain_username": settings.sasl_plain_username,
-            "sasl_plain_password": password.get_secret_value() if password else None,
-        }
-    if settings.security_protocol.endswith("SSL"):
-        options["ssl_context"] = kafka_context(settings)
-    return options
+    return {**client_options(settings), "client_id": "dragoman"}
 
 
 async def unreachable(settings: KafkaSettings, within_s: float, why: object) -> BrokerUnreachable:
-    """What to raise when the broker did not answer in time: the address and the likely cause."""
+    """Return the error for a broker that did not answer in time, with address and likely cause."""
     servers = settings.bootstrap_servers
     if await _some_port_open(servers):
         hint = (
@@ -58,9 +44,9 @@ async def unreachable(settings: KafkaSettings, within_s: float, why: object) -> 
 
 
 def refused(settings: KafkaSettings, error: object, operation: str) -> BrokerRefused | None:
-    """What to raise where the broker withholds a right; None for every other error.
+    """Return the error for a missing Kafka permission; None for every other error.
 
-    ``operation`` is the right that the request needed on its topics.
+    ``operation`` is the permission that the request needed on its topics.
     """
     match error:
         case GroupAuthorizationFailedError():
@@ -78,12 +64,12 @@ def refused(settings: KafkaSettings, error: object, operation: str) -> BrokerRef
 
 
 def hidden(settings: KafkaSettings, topic: str, operation: str) -> BrokerRefused:
-    """What to raise for a topic that the broker does not report."""
+    """Return the error for a topic that the broker does not report."""
     return BrokerRefused(f"Kafka at {settings.bootstrap_servers}: {hidden_topic(topic, operation)}")
 
 
 def hidden_topic(topic: str, operation: str) -> str:
-    """What is wrong with such a topic, and what to do."""
+    """Return the possible causes for a topic that is not reported, and what to do."""
     rights = operation if operation == "DESCRIBE" else f"{operation} and DESCRIBE"
     return (
         f"topic {topic} does not exist, or this user may not see it (Kafka does not say which): "
@@ -92,7 +78,7 @@ def hidden_topic(topic: str, operation: str) -> str:
 
 
 def _topics_of(error: BaseException) -> list[str]:
-    """aiokafka's argument is a topic, a set of topics, or a partition of one."""
+    """Return the topics in aiokafka's error: its argument is a topic, a set or a partition."""
     match error.args:
         case (str(topic),):
             return [topic]
@@ -125,10 +111,10 @@ def _first_line(why: object) -> str:
 
 
 async def end_within(seconds: float, *steps: Callable[[], Awaitable[None]]) -> None:
-    """Run each closing step, each with a bound of its own, whatever the one before it did.
+    """Run each closing step, each with its own bound, whatever the step before did.
 
-    aiokafka's ``stop`` waits for acknowledgements of a broker that may be gone for good, and lets
-    CancelledError out of its own tasks; neither may keep ours from ending.
+    aiokafka's ``stop`` waits for acknowledgements of a broker that may be gone for good, and
+    raises CancelledError from its own tasks; neither may keep the caller from returning.
     """
     for step in steps:
         closing = asyncio.ensure_future(step())
@@ -138,4 +124,4 @@ async def end_within(seconds: float, *steps: Callable[[], Awaitable[None]]) -> N
             closing.cancel()
         await asyncio.wait([closing])
         if not closing.cancelled():
-            closing.exception()  # retrieved: a client that did not stop cleanly is no news
+            closing.exception()  # mark as retrieved: an unclean stop is not reported

@@ -1,9 +1,8 @@
-"""How does a record reach Kafka, acknowledged by all replicas, or fail within a bound?"""
+"""Publisher of records that are acknowledged by all in-sync replicas or fail within a bound."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Final
 
 from aiokafka import AIOKafkaProducer
@@ -15,11 +14,10 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
+from dragoman_connections.kafka_producer import Headers, ReplaceableProducer
 from dragoman_connections.settings import KafkaSettings
 from dragoman_producer.broker import connection_options, end_within, hidden, unreachable
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed
-
-Headers = Sequence[tuple[str, bytes | None]]
 
 _ATTEMPTS: Final = 3
 _MAX_REQUEST_BYTES: Final = 2_000_000
@@ -27,11 +25,11 @@ _STOP_S: Final = 5.0
 
 
 class RecordTooLarge(Exception):
-    """The broker's own limit is below the record's size."""
+    """The record exceeds the broker's size limit."""
 
 
 class Publisher:
-    """An idempotent producer that connects at the first record and replaces itself when it breaks.
+    """Idempotent producer that connects at the first record and replaces itself when it breaks.
 
     Records may be published twice when a producer is replaced; a job's id makes that harmless.
     """
@@ -39,21 +37,23 @@ class Publisher:
     def __init__(self, settings: KafkaSettings, *, connect_timeout_s: float) -> None:
         self._settings = settings
         self._timeout_s = connect_timeout_s
-        self._producer: AIOKafkaProducer | None = None
-        self._starting = asyncio.Lock()
+        self._producer = ReplaceableProducer(self._start, self._stop)
+        self._checking = asyncio.Lock()
         self._topics: set[str] = set()
         self._closed = False
 
     async def publish(self, topic: str, key: bytes, value: bytes | None, headers: Headers) -> None:
         """Publish one record and wait for its acknowledgement.
 
-        Raises RecordTooLarge, BrokerRefused where the topic is missing or forbidden, and
-        BrokerUnreachable without one in connect_timeout_s: the record may still arrive then.
+        Raises RecordTooLarge, BrokerRefused if the topic is missing or forbidden, and
+        BrokerUnreachable without an acknowledgement in connect_timeout_s: the record may still
+        arrive then.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             producer = await self._started(topic)
             try:
-                await self._acknowledged(producer, topic, key, value, headers)
+                async with asyncio.timeout(self._timeout_s):
+                    await producer.send_and_wait(topic, value, key, headers=headers)
             except MessageSizeTooLargeError:
                 raise RecordTooLarge from None
             except TopicAuthorizationFailedError:
@@ -61,51 +61,39 @@ class Publisher:
             except TimeoutError:
                 raise await self._unacknowledged("no acknowledgement") from None
             except KafkaError as error:
-                # The broker no longer knows this producer, or its order of records is broken.
-                await self._retire(producer)
+                # The broker no longer knows this producer, its sequence is broken or its task died.
+                await self._producer.retire(producer)
                 if attempt == _ATTEMPTS:
                     raise await self._unacknowledged(error) from error
             else:
                 return
 
-    async def _acknowledged(
-        self,
-        producer: AIOKafkaProducer,
-        topic: str,
-        key: bytes,
-        value: bytes | None,
-        headers: Headers,
-    ) -> None:
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                acknowledged = await producer.send(topic, value, key, headers=headers)
-                await acknowledged
-        except TimeoutError:
-            sender = producer._sender.sender_task  # noqa: SLF001  it may have died and told nobody
-            if sender is not None and sender.done():
-                await self._retire(producer)
-            raise
-
     async def close(self) -> None:
-        """Give what was sent a bounded chance to arrive, and end every connection and task."""
+        """Flush what was sent within a bound, then close every connection and task."""
         self._closed = True
-        if self._producer is not None:
-            await self._retire(self._producer)
+        await self._producer.close()
 
     async def _started(self, topic: str) -> AIOKafkaProducer:
-        if self._producer is not None and topic in self._topics:
-            return self._producer
-        async with self._starting:
-            if self._closed:
-                raise ClientClosed("the client is closed")
-            if self._producer is None:
-                self._producer = await self._start(topic)
-            if topic not in self._topics:
-                await self._check_topic(self._producer, topic)
-                self._topics.add(topic)
-            return self._producer
+        """Return a started producer, having checked the topic once. Raises ClientClosed."""
+        if self._closed:
+            raise ClientClosed("the client is closed")
+        try:
+            producer = await self._producer.started()
+        except ClusterAuthorizationFailedError:
+            # Of InitProducerId: the user may write to no topic at all.
+            raise self._forbidden(topic) from None
+        if topic not in self._topics:
+            async with self._checking:
+                if topic not in self._topics:
+                    await self._check_topic(producer, topic)
+                    self._topics.add(topic)
+        return producer
 
-    async def _start(self, topic: str) -> AIOKafkaProducer:
+    async def _start(self) -> AIOKafkaProducer:
+        """Start a producer within connect_timeout_s.
+
+        Raises BrokerUnreachable, and ClusterAuthorizationFailedError, which no retry cures.
+        """
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         pause_s = 0.1
         while True:
@@ -114,9 +102,8 @@ class Publisher:
                 async with asyncio.timeout_at(deadline):
                     await producer.start()
             except ClusterAuthorizationFailedError:
-                # Of InitProducerId: the user may write to no topic at all.
                 await _stop(producer, 1.0)
-                raise self._forbidden(topic) from None
+                raise
             except (KafkaError, OSError, TimeoutError) as error:
                 await _stop(producer, 1.0)
                 if asyncio.get_running_loop().time() + pause_s >= deadline:
@@ -160,20 +147,22 @@ class Publisher:
         error = await unreachable(self._settings, self._timeout_s, why)
         return BrokerUnreachable(f"{error}; the job may have arrived, submitting it again is safe")
 
-    async def _retire(self, producer: AIOKafkaProducer) -> None:
-        if self._producer is producer:
-            self._producer = None
-            await _stop(producer, min(_STOP_S, self._timeout_s))
+    async def _stop(self, producer: AIOKafkaProducer) -> None:
+        await _stop(producer, min(_STOP_S, self._timeout_s))
 
 
 async def _stop(producer: AIOKafkaProducer, seconds: float) -> None:
-    # An idempotent producer retries for ever, and its own stop waits for that: where it did not
-    # end in time, its sender and what is left of its records have to be ended one by one. aiokafka
-    # has no public way to stop without a flush.
-    async def end_sender() -> None:
+    """Stop a producer, in at most `seconds` per step.
+
+    An idempotent producer retries for ever, and its `stop` waits for that. If `stop` does not
+    return in time, its sender, buffered records and connections are closed one by one: aiokafka
+    has no public way to stop without a flush.
+    """
+
+    async def cancel_sender() -> None:
         await producer._sender.close()  # noqa: SLF001
 
-    async def give_records_up() -> None:
+    async def fail_records() -> None:
         producer._message_accumulator.fail_all(KafkaError("the producer was stopped"))  # noqa: SLF001
 
-    await end_within(seconds, producer.stop, end_sender, give_records_up, producer.client.close)
+    await end_within(seconds, producer.stop, cancel_sender, fail_records, producer.client.close)

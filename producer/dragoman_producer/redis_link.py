@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 
 from dragoman_connections.redis_access import open_servers
 from dragoman_connections.redis_access.calls import Call, Command, lasting
-from dragoman_connections.redis_access.redis_py import ERRORS, Misfit, breaks_told, open_pool
+from dragoman_connections.redis_access.redis_py import ERRORS, Misfit, connection_errors, open_pool
 from dragoman_connections.settings import RedisSettings
 from dragoman_producer.errors import StoreRefused, StoreUnreachable, WrongStore
 
@@ -52,7 +52,7 @@ class RedisConnection:
         async with self._redis.pipeline(transaction=False) as pipe:
             for command in commands:
                 pipe.execute_command(*command)
-            with breaks_told():
+            with connection_errors():
                 replies: list[Any] = await pipe.execute(raise_on_error=False)
             return replies
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+from dragoman_connections.kafka_producer import Headers
 from dragoman_connections.settings import KafkaSettings
-from dragoman_producer.publisher import Headers, Publisher
+from dragoman_producer.publisher import Publisher
 from dragoman_producer.store import JobStore
 from dragoman_schemas import names
 from dragoman_schemas.failures import FailureCode

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings, SettingsError
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.kafka.connection import client_options
 from dragoman_worker.kafka.publisher import KafkaPublisher
 from support.services.kafka_broker import KafkaBroker
 

@@ -12,8 +12,8 @@ from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import TopicAuthorizationFailedError
 from aiokafka.helpers import create_ssl_context
 
+from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings
-from dragoman_worker.kafka.connection import client_options
 from support.services.secure_broker import Right, SecureBroker, unsecured_token
 
 WRITE = Right("topic", "notes", "write")

@@ -233,8 +233,8 @@ MUTANTS = (
     Mutant(
         "a dead letter that no form can carry counts as published",
         f"{CORE}/kafka/publisher.py",
-        '        raise Unavailable(f"topic {self._topic}: takes no letter',
-        '        return\n        raise Unavailable(f"topic {self._topic}: takes no letter',
+        'raise Unavailable(\n            f"topic {self._topic} refuses a dead',
+        'return\n        raise Unavailable(\n            f"topic {self._topic} refuses',
         "unit/worker/kafka/test_publisher.py",
     ),
     Mutant(
@@ -409,8 +409,8 @@ MUTANTS = (
     Mutant(
         "a dead letter leaves before it is acknowledged",
         f"{CORE}/kafka/publisher.py",
-        "            await producer.send_and_wait(topic,",
-        "            await producer.send(topic,",
+        "        try:\n            await producer.send_and_wait(topic,",
+        "        try:\n            await producer.send(topic,",
         LETTERS,
     ),
     # --- the scripts --------------------------------------------------------------------------
@@ -495,8 +495,8 @@ MUTANTS = (
     Mutant(
         "submitted before it is acknowledged",
         f"{CLIENT}/publisher.py",
-        "            await acknowledged\n",
-        "            pass\n",
+        "await producer.send_and_wait(topic,",
+        "await producer.send(topic,",
         "integration/test_client_outages.py",
     ),
     Mutant(
@@ -635,17 +635,17 @@ MUTANTS = (
         "unit/worker/health/test_liveness.py",
     ),
     Mutant(
-        "a break that only uvloop tells of is a defect",
+        "a break that only uvloop reports is a defect",
         f"{CONNECTIONS}/redis_access/redis_py.py",
         '        if "handler is closed" not in str(error):\n            raise\n',
         "        raise\n",
         "integration/test_broken_connections.py",
     ),
     Mutant(
-        "a break while greeting is a defect",
+        "a break while connecting is a defect",
         f"{CORE}/stores/connection.py",
-        "        with breaks_told():  # greeting",
-        "        if packed:  # greeting",
+        "        with connection_errors():  # connecting",
+        "        if packed:  # connecting",
         "integration/test_broken_connections.py",
     ),
     Mutant(

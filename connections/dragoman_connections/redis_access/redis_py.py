@@ -1,6 +1,6 @@
-"""What does redis-py call that which can happen to a command? One table, for client and worker.
+"""redis-py's connections and errors, as the client and the worker use them.
 
-The only module of these packages that knows redis-py; only who connects imports it.
+The only module of `dragoman_connections` that imports redis-py; only adapters import this one.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ from dragoman_connections.tls import Signature, signature
 
 
 class Misfit(NotConnected):
-    """What was reached is not what `redis.url` takes it for, or does not let us in."""
+    """The server does not fit `redis.url`, or refuses its credentials."""
 
 
 class UnusableFile(Misfit):
-    """A certificate or key that `redis.url` names cannot be used; the message says which."""
+    """A certificate or key that `redis.url` names cannot be used; the message names the file."""
 
 
 @contextmanager
-def breaks_told() -> Iterator[None]:
-    """A connection that broke before its reader could say so is an outage in uvloop's word too.
+def connection_errors() -> Iterator[None]:
+    """Translate two errors: uvloop's for a broken connection, and redis-py's for unusable files.
 
-    And a file that cannot be used is no outage: redis-py makes it one.
+    uvloop raises RuntimeError for a connection that broke before its reader noticed: an outage.
+    redis-py raises ConnectionError for TLS files that cannot be used: not an outage.
     """
     try:
         yield
@@ -59,19 +60,19 @@ def breaks_told() -> Iterator[None]:
 
 
 def open_pool(url: str, **options: Any) -> BlockingConnectionPool:
-    """Make a pool whose TLS connections share one context, made again when its files change."""
+    """Return a pool whose TLS connections share one context, rebuilt when its files change."""
     pool = BlockingConnectionPool.from_url(url, **options)
     if pool.connection_class is SSLConnection:
-        # A class, for redis-py asks for its bases.
+        # A class, because redis-py inspects its bases.
         pool.connection_class = type("SharingConnection", (_Sharing,), {"shared": _SharedContext()})
     return pool
 
 
 class _SharedContext:
-    """The context of a pool's connections.
+    """TLS context of a pool's connections.
 
-    redis-py makes one per connection and keeps it for good, across reconnects. Files that cannot be
-    used fail the connection, and connecting is repeated.
+    redis-py builds one per connection and keeps it across reconnects. Unusable files fail the
+    connection, and connecting is repeated.
     """
 
     def __init__(self) -> None:
@@ -80,9 +81,9 @@ class _SharedContext:
         self._worked = False
 
     def of(self, maker: RedisSSLContext) -> Any:
-        """Return the context that the files make now; the first maker makes it for all.
+        """Return the context of the files' present contents; the first maker builds it for all.
 
-        Raises UnusableFile until they could be used once, and NotConnected from then on.
+        Raises UnusableFile until the files were usable once, and NotConnected from then on.
         """
         made = self._maker = self._maker or maker
         now = signature((made.ca_certs, made.ca_path, made.certfile, made.keyfile))
@@ -91,7 +92,7 @@ class _SharedContext:
         try:
             context = made.get()
         except OSError as error:  # ssl.SSLError is one
-            # Files that were good are being replaced: that is waited for.
+            # Files that were usable are being replaced, which counts as an outage.
             kind = NotConnected if self._worked else UnusableFile
             raise kind(_unusable(made, error)) from None
         self._worked = True
@@ -117,7 +118,7 @@ class _Sharing(SSLConnection):
     shared: ClassVar[_SharedContext]
 
     def _connection_arguments(self) -> Any:
-        # Not redis-py's own: that would make a context per connection.
+        # Not redis-py's own, which would build one context per connection.
         arguments = super(SSLConnection, self)._connection_arguments()
         return {**arguments, "ssl": self.shared.of(self.ssl_context)}
 

@@ -10,11 +10,12 @@ from typing import Literal
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
 from dragoman_worker.errors import Halt, JobError
-from dragoman_worker.kafka.connection import client_options, connected, quietly
+from dragoman_worker.kafka.connection import connected, quietly
 from dragoman_worker.kafka.rights import TopicRights, may_read_group, topic_rights
 from dragoman_worker.kafka.topics import needed_topics, problem_of
 from dragoman_worker.prompts import get_profile

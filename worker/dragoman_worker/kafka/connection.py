@@ -23,8 +23,8 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
+from dragoman_connections.kafka_client import security_options
 from dragoman_connections.settings import KafkaSettings, SettingsError
-from dragoman_connections.tls import kafka_context
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unreachable
 from dragoman_worker.log import logger, where
@@ -46,25 +46,6 @@ _FORBIDDEN: Final = (
     SaslAuthenticationFailed,
     TopicAuthorizationFailedError,
 )
-
-
-def client_options(settings: KafkaSettings) -> dict[str, Any]:
-    """The options that every aiokafka client takes: servers, SASL and TLS. Raises SettingsError."""
-    return {"bootstrap_servers": settings.bootstrap_servers, **_security(settings)}
-
-
-def _security(settings: KafkaSettings) -> dict[str, Any]:
-    options: dict[str, Any] = {"security_protocol": settings.security_protocol}
-    if settings.security_protocol.startswith("SASL"):
-        password = settings.sasl_plain_password
-        options |= {
-            "sasl_mechanism": settings.sasl_mechanism,
-            "sasl_plain_username": settings.sasl_plain_username,
-            "sasl_plain_password": password.get_secret_value() if password else None,
-        }
-    if settings.security_protocol.endswith("SSL"):
-        options["ssl_context"] = kafka_context(settings)
-    return options
 
 
 async def connected(build: Callable[[], Any], settings: KafkaSettings, within: Deadline) -> Any:
@@ -113,7 +94,7 @@ async def _check_security(settings: KafkaSettings) -> None:
     for host, port, _ in collect_hosts(settings.bootstrap_servers):
         try:
             async with asyncio.timeout(_ASK_S):
-                connection = await create_conn(host, port, **_security(settings))
+                connection = await create_conn(host, port, **security_options(settings))
         except ssl.SSLCertVerificationError as error:
             raise SettingsError(
                 f"kafka.ssl_cafile, kafka.ssl_check_hostname: the certificate of {host}:{port} is "

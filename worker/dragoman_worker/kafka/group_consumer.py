@@ -14,8 +14,9 @@ from aiokafka.client import ConnectionGroup
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from dragoman_connections.kafka_batches.responses import ReadableResponses
+from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings
-from dragoman_worker.kafka.connection import client_options, quietly
+from dragoman_worker.kafka.connection import quietly
 from dragoman_worker.log import logger, where
 
 FETCH_MAX_BYTES: Final = 16 * 1024 * 1024

@@ -12,8 +12,9 @@ from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
 from aiokafka.errors import KafkaError, UnknownMemberIdError, for_code
 from aiokafka.protocol.group import LeaveGroupRequest
 
+from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings, SettingsError
-from dragoman_worker.kafka.connection import client_options, forbidden, quietly, told
+from dragoman_worker.kafka.connection import forbidden, quietly, told
 from dragoman_worker.log import logger
 
 WITHIN_S: Final = 5.0

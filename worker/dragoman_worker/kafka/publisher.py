@@ -1,12 +1,10 @@
-"""How do we write to Kafka? Dead letters and results, acknowledged by all replicas."""
+"""Publishers of dead letters and results, acknowledged by all in-sync replicas."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import (
@@ -17,50 +15,51 @@ from aiokafka.errors import (
     UnknownProducerId,
 )
 
+from dragoman_connections.kafka_client import client_options
+from dragoman_connections.kafka_producer import (
+    Headers,
+    ReplaceableProducer,
+    SenderDied,
+    fail_records_with_sender,
+)
 from dragoman_connections.settings import KafkaSettings
 from dragoman_schemas import names
 from dragoman_schemas.results import TranslationResult
 from dragoman_schemas.wire import encode_result, now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
-from dragoman_worker.kafka.connection import client_options, connected, quietly
+from dragoman_worker.kafka.connection import connected, quietly
 from dragoman_worker.kafka.partitioning import partition_for
 from dragoman_worker.ports import Delivery
 
-Headers = Sequence[tuple[str, bytes | None]]
 MAX_REQUEST_BYTES: Final = 1_040_000
-"""Below a broker's default limit of 1,048,588 bytes. We must judge before the broker does: a batch
-it refuses leaves a gap in an idempotent producer's sequence, and all later ones are refused too."""
-_SEQUENCE_LOST: Final = (OutOfOrderSequenceNumber, InvalidProducerEpoch, UnknownProducerId)
+"""Below a broker's default limit of 1,048,588 bytes. The size is checked before the broker does: a
+batch that it refuses leaves a gap in an idempotent producer's sequence, so all later ones fail."""
+_BROKEN: Final = (OutOfOrderSequenceNumber, InvalidProducerEpoch, UnknownProducerId, SenderDied)
 MAX_MESSAGE_BYTES: Final = 1024
 
 
 class Unsendable(Exception):
-    """No retry can publish this record in this form."""
+    """The record cannot be published in this form, whatever is retried."""
 
 
 class TooLarge(Unsendable):
-    """The broker takes no record of this size."""
-
-
-class _SenderDied(Exception):
-    """The producer's background task has ended: nothing of it will ever be acknowledged."""
+    """The broker refuses records of this size."""
 
 
 class KafkaPublisher:
-    """One idempotent producer for everything the worker writes."""
+    """One idempotent producer for every record that the worker writes."""
 
     def __init__(self, settings: KafkaSettings, *, client_id: str) -> None:
         self._settings = settings
         self._client_id = client_id
-        self._producer: Any = None
-        self._renewing = asyncio.Lock()
+        self._producer = ReplaceableProducer(self._replacement, _stop)
 
     async def start(self, within: Deadline) -> None:
         """Connect. Raises Unreachable."""
-        self._producer = await connected(self._new_producer, self._settings, within)
+        self._producer.use(await connected(self._new_producer, self._settings, within))
 
-    def _new_producer(self) -> Any:
+    def _new_producer(self) -> AIOKafkaProducer:
         return AIOKafkaProducer(
             **client_options(self._settings),
             client_id=self._client_id,
@@ -75,25 +74,22 @@ class KafkaPublisher:
     async def send(
         self, topic: str, *, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> None:
-        """Return once acknowledged. Raises Unsendable or Unavailable."""
+        """Return once all in-sync replicas have the record. Raises Unsendable or Unavailable."""
         if _size(key, value, headers) > MAX_REQUEST_BYTES:
             raise TooLarge
         if key is None and value is None:
-            value = b""  # aiokafka sends no record that has neither
-        producer = self._producer
+            value = b""  # aiokafka sends no record without both
+        producer = await self._producer.started()
         try:
-            await _acknowledged(producer, topic, key=key, value=value, headers=headers)
-        except _SenderDied as error:
-            await self._renew(producer)
-            raise Unavailable(f"topic {topic}: the producer had died") from error
+            await producer.send_and_wait(topic, key=key, value=value, headers=list(headers))
         except MessageSizeTooLargeError:
-            await self._renew(producer)
+            await self._producer.retire(producer)
             await self._send_alone(topic, key=key, value=value, headers=headers)
         except (TypeError, ValueError) as error:  # aiokafka cannot encode it, and never will
             raise Unsendable(type(error).__name__) from error
         except (KafkaError, OSError) as error:
-            if isinstance(error, _SEQUENCE_LOST):
-                await self._renew(producer)
+            if isinstance(error, _BROKEN):
+                await self._producer.retire(producer)
             raise Unavailable(f"topic {topic}: {type(error).__name__}") from error
 
     async def _send_alone(
@@ -103,6 +99,7 @@ class KafkaPublisher:
         producer = self._new_producer()
         try:
             await producer.start()
+            fail_records_with_sender(producer)
             await producer.send_and_wait(topic, key=key, value=value, headers=list(headers))
         except MessageSizeTooLargeError as error:
             raise TooLarge from error
@@ -111,28 +108,23 @@ class KafkaPublisher:
         finally:
             await quietly(producer.stop)
 
-    async def _renew(self, broken: Any) -> None:
-        """Replace a producer whose sequence the broker no longer accepts. The first caller does."""
-        async with self._renewing:
-            if self._producer is not broken:
-                return
-            fresh = self._new_producer()
-            try:
-                await fresh.start()
-            except (KafkaError, OSError) as error:
-                await quietly(fresh.stop)
-                raise Unavailable(f"a new producer: {type(error).__name__}") from error
-            self._producer = fresh
-            await quietly(broken.stop)
+    async def _replacement(self) -> AIOKafkaProducer:
+        """Start a producer in place of a broken one. Raises Unavailable."""
+        producer = self._new_producer()
+        try:
+            await producer.start()
+        except (KafkaError, OSError) as error:
+            await quietly(producer.stop)
+            raise Unavailable(f"new Kafka producer: {type(error).__name__}") from error
+        return producer
 
     async def close(self) -> None:
-        """Send what is buffered and disconnect."""
-        if self._producer is not None:
-            await quietly(self._producer.stop)
+        """Flush the buffered records and disconnect."""
+        await self._producer.close()
 
 
 class KafkaDeadLetters:
-    """The dead-letter topic: the original bytes, and why and where they failed."""
+    """Publisher of dead letters: the original bytes, with the error and origin in headers."""
 
     def __init__(
         self, publisher: KafkaPublisher, *, topic: str, group_id: str, worker_id: str
@@ -153,7 +145,7 @@ class KafkaDeadLetters:
         deliveries: int,
         first_seen: str | None,
     ) -> None:
-        """See the port. A record too large to publish is replaced by its headers."""
+        """See the port. Publish only the headers of a record that is too large."""
         ours = {
             names.HEADER_ORIGINAL_TOPIC: delivery.topic,
             names.HEADER_ORIGINAL_PARTITION: str(delivery.partition),
@@ -182,27 +174,29 @@ class KafkaDeadLetters:
         )
 
     async def _first_sendable(self, *forms: tuple[bytes | None, bytes | None, Headers]) -> None:
-        """Publish the first form that can be sent: value, headers or key may be too large or odd.
+        """Publish the first form that can be sent: value, headers or key may be unsendable.
 
-        The last form is a few hundred bytes of our own. A topic that refuses even that is set up
-        wrongly, which is an outage to wait for: the letter is never dropped.
+        The last form is a few hundred bytes. A topic that refuses even that is misconfigured, which
+        counts as an outage: a dead letter is never dropped.
         """
         for key, value, headers in forms:
             with contextlib.suppress(Unsendable):
                 await self._publisher.send(self._topic, key=key, value=value, headers=headers)
                 return
-        raise Unavailable(f"topic {self._topic}: takes no letter of 2 KB (max.message.bytes)")
+        raise Unavailable(
+            f"topic {self._topic} refuses a dead letter of 2 KB: raise its max.message.bytes"
+        )
 
 
 class KafkaResults:
-    """The topic of every terminal result."""
+    """Publisher of terminal results."""
 
     def __init__(self, publisher: KafkaPublisher, *, topic: str) -> None:
         self._publisher = publisher
         self._topic = topic
 
     async def publish(self, result: TranslationResult) -> None:
-        """See the port. A result too large goes without its translations."""
+        """See the port. Publish a result that is too large without its translations."""
         key = result.job_id.encode()
         short = result.model_copy(update={"translations": [], "truncated": True})
         least = short.model_copy(update={"metadata": None})
@@ -210,25 +204,13 @@ class KafkaResults:
             with contextlib.suppress(Unsendable):
                 await self._publisher.send(self._topic, key=key, value=encode_result(form))
                 return
-        raise Unavailable(f"topic {self._topic}: takes no result of 2 KB (max.message.bytes)")
+        raise Unavailable(
+            f"topic {self._topic} refuses a result of 2 KB: raise its max.message.bytes"
+        )
 
 
-async def _acknowledged(
-    producer: Any, topic: str, *, key: bytes | None, value: bytes | None, headers: Headers
-) -> None:
-    """Return once the broker has acknowledged it. Raises _SenderDied and KafkaError.
-
-    aiokafka's sender dies of any error that is not Kafka's, such as uvloop's RuntimeError for a
-    connection that has just broken, and tells nobody: what is buffered then waits for ever.
-    """
-    sender = producer._sender.sender_task  # noqa: SLF001  the only sign of it
-    if sender.done():
-        raise _SenderDied
-    sent = await producer.send(topic, key=key, value=value, headers=list(headers))
-    await asyncio.wait({sent, sender}, return_when=asyncio.FIRST_COMPLETED)
-    if not sent.done():
-        raise _SenderDied
-    await sent
+async def _stop(producer: AIOKafkaProducer) -> None:
+    await quietly(producer.stop)
 
 
 def _size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
@@ -237,14 +219,14 @@ def _size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
 
 
 def _merged(original: Headers, ours: dict[str, str]) -> list[tuple[str, bytes | None]]:
-    """The original headers, less those of an earlier dead letter, and ours."""
+    """Return the original headers without those of an earlier dead letter, then ours."""
     merged = [(_encodable(name), value) for name, value in original if name not in ours]
     merged += [(name, _at_most(value, MAX_MESSAGE_BYTES)) for name, value in ours.items()]
     return merged
 
 
 def _encodable(name: str) -> str:
-    """The name with a question mark for each lone surrogate, which UTF-8 does not have."""
+    """Return the name with a question mark per lone surrogate, which UTF-8 cannot encode."""
     return name.encode(errors="replace").decode()
 
 

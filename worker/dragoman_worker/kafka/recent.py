@@ -12,16 +12,11 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unreachable
-from dragoman_worker.kafka.connection import (
-    client_options,
-    connected,
-    forbidden,
-    not_allowed,
-    quietly,
-)
+from dragoman_worker.kafka.connection import connected, forbidden, not_allowed, quietly
 
 _POLL_MS: Final = 500
 _LEAST_A_PARTITION: Final = 200

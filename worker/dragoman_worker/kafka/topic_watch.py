@@ -9,8 +9,9 @@ from typing import Any, Final
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings
-from dragoman_worker.kafka.connection import client_options, quietly
+from dragoman_worker.kafka.connection import quietly
 from dragoman_worker.kafka.rights import topic_rights
 from dragoman_worker.kafka.topics import written_topics
 from dragoman_worker.log import logger, where

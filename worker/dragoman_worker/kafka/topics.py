@@ -8,10 +8,11 @@ from typing import Any, Final
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unreachable
-from dragoman_worker.kafka.connection import client_options, connected, quietly
+from dragoman_worker.kafka.connection import connected, quietly
 from dragoman_worker.kafka.rights import TopicRights, may_read_group, topic_rights
 from dragoman_worker.log import logger
 

@@ -1,4 +1,4 @@
-"""How does the worker's Redis client reach one server?"""
+"""The worker's connection to one Redis server."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from dragoman_connections.redis_access.calls import Command
-from dragoman_connections.redis_access.redis_py import breaks_told, open_pool
+from dragoman_connections.redis_access.redis_py import connection_errors, open_pool
 from dragoman_worker.stores.replies import received
 
 SOCKET_TIMEOUT_S: Final = 5.0
-"""Longer than any command of ours blocks: XREAD 2 s, WAIT 1 s."""
+"""Longer than any command blocks: XREAD 2 s, WAIT 1 s."""
 CONNECT_TIMEOUT_S: Final = 2.0
 _MAX_CONNECTIONS: Final = 8
 
 
 class RedisConnection:
-    """One server, by pipelines without a transaction. No retries: only `retry.py` retries."""
+    """One server, by pipelines without a transaction. No retries: only `job/retry` retries."""
 
     def __init__(self, url: str) -> None:
         pool = open_pool(
@@ -38,9 +38,9 @@ class RedisConnection:
         self._meanings = self._redis.response_callbacks
 
     async def send(self, commands: Sequence[Command]) -> list[Any]:
-        """See Connection. Packed and read in bulk: redis-py's own pipeline does it one by one."""
+        """See Connection. Pack and read in bulk: redis-py's pipeline does so per command."""
         packed = b"".join(map(pack_command, commands))
-        with breaks_told():  # greeting a server that is about to go breaks as any command does
+        with connection_errors():  # connecting to a server that is about to stop fails likewise
             connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
             try:
                 await _sent(connection, packed)
@@ -72,7 +72,7 @@ async def _sent(connection: Any, packed: bytes) -> None:
 
 
 async def _replies(connection: Any, count: int) -> list[Any]:
-    """Waits for one reply by redis-py's rules, then takes along what came with it."""
+    """Wait for one reply by redis-py's rules, then add the replies that arrived with it."""
     replies: list[Any] = []
     while len(replies) < count:
         try:

@@ -103,11 +103,20 @@ async def test_a_result_too_large_goes_without_translations_then_without_metadat
         await KafkaResults(Topic(100), topic="results").publish(result)  # type: ignore[arg-type]
 
 
-async def test_what_the_client_cannot_encode_is_unsendable(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refused(*_: object, **__: object) -> None:
+class Refusing:
+    """A started producer whose encoder accepts nothing."""
+
+    async def started(self) -> Refusing:
+        return self
+
+    async def send_and_wait(self, *_: object, **__: object) -> None:
         raise TypeError
 
-    monkeypatch.setattr(publisher, "_acknowledged", refused)
+
+async def test_a_record_that_aiokafka_cannot_encode_is_unsendable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     one = KafkaPublisher(None, client_id="w")  # type: ignore[arg-type]
+    monkeypatch.setattr(one, "_producer", Refusing())
     with pytest.raises(publisher.Unsendable):
         await one.send("t", key=b"k", value=b"v")
