@@ -1,4 +1,4 @@
-"""Words how an optional part of Dragoman is installed; every message and page says it alike.
+"""Installation advice for the optional parts of Dragoman, the same in every message and page.
 
 Nothing is on a package index yet, so the advice works in a clone of the repository.
 """
@@ -11,5 +11,5 @@ Extra = Literal["echo", "worker", "plots", "demo"]
 
 
 def how_to_install(extra: Extra) -> str:
-    """The command that installs one extra."""
+    """Return the command that installs one extra."""
     return f"in a clone of the repository, `pip install '.[{extra}]'`"

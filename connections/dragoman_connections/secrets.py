@@ -1,8 +1,8 @@
-"""Recognises secrets in settings, so that none reaches a written file or a log.
+"""Recognition of secrets in settings, so that none reaches a written file or a log.
 
 A value is a secret by its type (``SecretStr``), by its name (a password, a token, a key to a
 service), or by its form (a URL with credentials, a private key, a token of a known service). Paths,
-numbers and switches are none: ``ssl_keyfile`` and ``max_num_batched_tokens`` stay.
+numbers and switches are not secrets: ``ssl_keyfile`` and ``max_num_batched_tokens`` stay.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FORMS: Final = re.compile(
 
 
 def is_secret(name: str, value: object) -> bool:
-    """Whether the value of that name must not be written down."""
+    """Return whether the value under this name must not be written or logged."""
     if isinstance(value, SecretStr):
         return True
     if not isinstance(value, str) or not value:
@@ -44,9 +44,10 @@ def is_secret(name: str, value: object) -> bool:
 def without_secrets(
     tree: Mapping[str, Any], left_out: Callable[[str], None] = lambda _: None, *, prefix: str = ""
 ) -> dict[str, Any]:
-    """The tree without its secrets, at any depth; ``left_out`` is told the dotted name of each.
+    """Return the tree without its secrets, at any depth.
 
-    A list that holds a secret is left out as a whole.
+    ``left_out`` is called with the dotted name of each secret. A list that holds a secret is
+    omitted as a whole.
     """
     kept: dict[str, Any] = {}
     for name, value in tree.items():
@@ -61,7 +62,7 @@ def without_secrets(
 
 
 def masked_setting(pair: str) -> str:
-    """``NAME=VALUE`` as it may be shown: with ``***`` for a secret."""
+    """Return ``NAME=VALUE`` for display, with ``***`` in place of a secret value."""
     if pair.startswith("--set="):
         return f"--set={masked_setting(pair.removeprefix('--set='))}"
     name, _, text = pair.partition("=")
@@ -86,7 +87,7 @@ def _is_url_with_credentials(value: str) -> bool:
     try:
         parts = urlsplit(value)
     except ValueError:
-        return True  # not understood, so perhaps one with a password
+        return True  # not parseable, so it may hold a password
     # A password with an unescaped `/` ends the host early, so `@` counts wherever it stands.
     return "@" in value.partition("?")[0] or any(
         is_secret(name, given) for name, given in parse_qsl(parts.query)

@@ -1,4 +1,4 @@
-"""How are Kafka and Redis reached? The settings that the client and the worker share."""
+"""Settings for Kafka and Redis that the client and the worker share."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _DURABILITY = re.compile(r"none|aof|wait:[1-9]\d?|waitaof:[1-9]\d?")
 
 
 class SettingsError(Exception):
-    """A setting is wrong: the message names it and the fix. Ends a command with status 2."""
+    """A setting is invalid; the message names it and the fix. Commands exit with status 2."""
 
 
 class Group(BaseModel):
-    """A group of settings; a name it does not have is refused."""
+    """Group of settings; unknown names are refused."""
 
-    # hidden input: a wrong value may hold a password
+    # hidden input: an invalid value may hold a password
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
@@ -52,7 +52,7 @@ class KafkaSettings(Group):
     """Broker, topics and credentials; the SASL and TLS names are aiokafka's."""
 
     bootstrap_servers: str = "127.0.0.1:9092"
-    # NoDecode: in the environment `a,b` is enough, JSON is not asked for
+    # NoDecode: the environment may give `a,b` instead of JSON
     topics: Annotated[tuple[str, ...], NoDecode] = (names.JOBS_TOPIC,)
     dead_letter_topic: str = names.DEAD_LETTER_TOPIC
     results_topic: str | None = None
@@ -76,7 +76,7 @@ class KafkaSettings(Group):
                 hosts_of(server, _KAFKA_PORT)
             except ValueError:
                 raise ValueError(
-                    f"{server.strip()!r} is no server: give HOST:PORT, several with commas"
+                    f"{server.strip()!r} is not a server: give HOST:PORT, several with commas"
                 ) from None
         return value
 
@@ -111,8 +111,7 @@ class KafkaSettings(Group):
             name, _, weight = topic.partition(":")
             if weight and not 1 <= int(weight) <= MOST_WEIGHT:
                 raise ValueError(
-                    f"{topic!r}: a weight is 1 to {MOST_WEIGHT}; leave {name} out to "
-                    "read nothing of it"
+                    f"{topic!r}: a weight is 1 to {MOST_WEIGHT}; omit {name} to read nothing of it"
                 )
         names_given = [topic.partition(":")[0] for topic in value]
         if twice := sorted({name for name in names_given if names_given.count(name) > 1}):
@@ -126,13 +125,13 @@ class KafkaSettings(Group):
 
     @property
     def topic_weights(self) -> dict[str, int]:
-        """The weight of each topic; 1 where none is given."""
+        """The weight of each topic; 1 by default."""
         parts = (topic.partition(":") for topic in self.topics)
         return {name: int(weight or 1) for name, _, weight in parts}
 
 
 class RedisSettings(Group):
-    """Where results live, and how long unfinished jobs do."""
+    """Address of Redis, key prefix, lifetime of unfinished jobs, and durability."""
 
     # not in the repr: it may hold a password
     url: Annotated[str, Field(repr=False)] = "redis://127.0.0.1:6379/0"
@@ -155,12 +154,12 @@ class RedisSettings(Group):
 
     @property
     def address(self) -> RedisAddress:
-        """What the url means."""
+        """The parsed `url`."""
         return parse_redis_url(self.url)
 
 
 class DragomanSettings(BaseSettings):
-    """What every command needs. A TOML file, then the environment, then options; later wins."""
+    """Settings of every command, from a TOML file, the environment and options; later ones win."""
 
     model_config = SettingsConfigDict(
         env_prefix=ENV_PREFIX,
@@ -182,7 +181,7 @@ class DragomanSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Options before the environment before the file; nothing else is read."""
+        """Return the sources by precedence: options, environment, file; nothing else is read."""
         del dotenv_settings, file_secret_settings
         given = dict(init_settings())
         file = given.pop("_file", {})
@@ -203,10 +202,10 @@ def load_settings(
 ) -> SomeSettings:
     """Read settings of `kind`; `options` maps dotted names (``kafka.group_id``) to values.
 
-    Raises SettingsError with one line that names every wrong setting and what would be right.
+    Raises SettingsError with one line that names every invalid setting and the valid values.
     """
     file = _read_toml(config) if config else {}
-    build: Any = kind  # takes `_file`, which is a source and no setting
+    build: Any = kind  # takes `_file`, which is a source, not a setting
     try:
         settings: SomeSettings = build(_file=file, **_nested(options or {}))
     except ValidationError as error:
@@ -235,7 +234,9 @@ def _nested(options: Mapping[str, Any]) -> dict[str, Any]:
         for group in groups:
             branch = branch.setdefault(group, {})
             if not isinstance(branch, dict):
-                raise SettingsError(f"{name}: {group} is given as one value too; give only one")
+                raise SettingsError(
+                    f"{name}: {group} is also given as a single value; give only one"
+                )
         branch[leaf] = value
     return tree
 

@@ -1,4 +1,4 @@
-"""What crosses Kafka and Redis: jobs, results, their bytes, and the scripts on a job's key."""
+"""Wire format of Kafka and Redis: jobs, results, their bytes, and the scripts on a job's key."""
 
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.jobs import DocumentRef, Item, Quality, Sampling, TranslationJob

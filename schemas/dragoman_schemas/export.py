@@ -1,4 +1,4 @@
-"""What do jobs and results look like to other languages' tools? Writes their JSON Schemas.
+"""Export of the JSON Schemas of jobs and results, for tools in other languages.
 
 ``python -m dragoman_schemas.export docs/schema``
 """
@@ -23,7 +23,7 @@ _MODELS: Final[Mapping[str, type[BaseModel]]] = {
 
 
 def json_schemas() -> dict[str, str]:
-    """The text of each schema by its file's name, such as ``job.v1.json``."""
+    """Return the text of each schema by file name, such as ``job.v1.json``."""
     return {f"{name}.v{SCHEMA_VERSION}.json": _text(model) for name, model in _MODELS.items()}
 
 
@@ -36,7 +36,7 @@ def _text(model: type[BaseModel]) -> str:
 
 
 def main(folder: Path) -> None:
-    """Write every schema into ``folder``, which is made if need be."""
+    """Write every schema into ``folder``, which is created if necessary."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in json_schemas().items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Which ways can a job fail? The closed vocabulary that clients match on (contract, section 4)."""
+"""Failure codes: the closed vocabulary that clients match on (contract, section 4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class FailureCode(StrEnum):
-    """Why a job or an item has no translation. Readers must tolerate codes they do not know."""
+    """Reason why a job or an item has no translation. Readers must tolerate unknown codes."""
 
     INVALID_JOB = "invalid_job"
     UNSUPPORTED_SCHEMA = "unsupported_schema"
@@ -37,4 +37,4 @@ RETRYABLE: Final = frozenset(
         FailureCode.INTERNAL,
     }
 )
-"""Codes whose job may end well if the very same bytes are replayed."""
+"""Codes whose job may succeed if exactly the same bytes are replayed."""

@@ -1,4 +1,4 @@
-"""When are two records the same job? When their fingerprints are equal (contract, section 2)."""
+"""Fingerprint of a record: equal fingerprints mean the same job (contract, section 2)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import rfc8785
 
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 MAX_DEPTH: Final = 100
-"""Deepest nesting that is read; a valid job nests four levels deep."""
+"""Deepest nesting that is read; a valid job nests four levels."""
 
 OUTSIDE_THE_FINGERPRINT: Final = frozenset(
     {"schema", "job_id", "deadline", "ttl_s", "document", "metadata"}
@@ -26,19 +26,20 @@ _ENCODER: Final = JSONEncoder(
 
 
 def fingerprint(fields: Mapping[str, object]) -> str:
-    """SHA-256, hex, of the canonical JSON (RFC 8785) of what identifies a job's content.
+    """Return the SHA-256, in hex, of the canonical JSON (RFC 8785) of a job's content.
 
-    Null members are left out at every depth, OUTSIDE_THE_FINGERPRINT at the top only. Raises
-    ValueError for what is not JSON: NaN, infinities, lone surrogates, integers beyond 2^53-1,
-    foreign types, more than MAX_DEPTH levels.
+    Null members are omitted at every depth, OUTSIDE_THE_FINGERPRINT at the top only. Raises
+    ValueError for values that are not JSON: NaN, infinities, lone surrogates, integers beyond
+    2^53-1, other types, more than MAX_DEPTH levels.
     """
     return fingerprint_of_normal(normal(dict(fields)))
 
 
 def normal(fields: dict[str, object]) -> NormalFields:
-    """``fields`` without null members at any depth, and whole floats as integers (``1.0`` -> 1).
+    """Return ``fields`` without null members at any depth, and with whole floats as integers.
 
-    Both are the same JSON value to the fingerprint. Raises ValueError like ``fingerprint``.
+    ``1.0`` and ``1`` are the same JSON value to the fingerprint. Raises ValueError like
+    ``fingerprint``.
     """
     spelling = _Spelling()
     members = {name: spelling.normal(value, 1) for name, value in spelling.members(fields)}
@@ -46,7 +47,7 @@ def normal(fields: dict[str, object]) -> NormalFields:
 
 
 class NormalFields:
-    """Members without nulls, and whether the fast encoder spells them canonically."""
+    """Members without nulls; ``plain`` if the fast encoder's output is canonical for them."""
 
     __slots__ = ("members", "plain")
 
@@ -56,7 +57,7 @@ class NormalFields:
 
 
 def fingerprint_of_normal(fields: NormalFields) -> str:
-    """The fingerprint of what ``normal`` returned; see ``fingerprint``."""
+    """Return the fingerprint of the result of ``normal``; see ``fingerprint``."""
     kept = {
         name: value for name, value in fields.members.items() if name not in OUTSIDE_THE_FINGERPRINT
     }
@@ -66,7 +67,7 @@ def fingerprint_of_normal(fields: NormalFields) -> str:
 
 
 class _Spelling:
-    """One walk over a value: drops nulls, checks the domain, notes what needs the slow encoder."""
+    """One pass over a value: drops nulls, checks the domain, detects need for the slow encoder."""
 
     __slots__ = ("plain",)
 
@@ -109,5 +110,5 @@ class _Spelling:
         if isinstance(value, list | tuple):
             return [self.normal(member, depth + 1) for member in value]
         if isinstance(value, str):
-            return str.__str__(value)  # an Enum may spell itself otherwise
+            return str.__str__(value)  # an Enum may have another string form
         raise ValueError(f"{type(value).__name__} is not JSON")

@@ -1,4 +1,4 @@
-"""What does a translation job look like on the wire? (contract, section 2)"""
+"""Schema of a translation job (contract, section 2)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_TEXT_BYTES: Final = 128 * 1024
 MAX_CONTEXT_BYTES: Final = 8 * 1024
 MAX_METADATA_BYTES: Final = 8 * 1024
 MAX_DOCUMENT_JOBS: Final = 1_000_000
-"""Two bitmaps of 125 KB in Redis: the most that one record with a fresh document costs."""
+"""Two bitmaps of 125 KB in Redis: the largest cost of one record with a new document."""
 
 Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
 QualityLevel = Literal["off", "basic", "strict"]
@@ -125,7 +125,7 @@ Rfc3339 = Annotated[
 
 
 class WireModel(BaseModel):
-    """Strict, frozen, and refusing unknown fields, so that a typing error is never ignored."""
+    """Strict, frozen model that refuses unknown fields, so that no misspelt name is ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -145,8 +145,8 @@ class Item(WireModel):
     ) = None
 
 
-# Tags, not a plain union: the errors then speak of the one form the text has. They are spelled
-# so that no field's name can be one.
+# Tags instead of a plain union: errors then refer to the one form that the text has. The tags
+# contain characters that no field name has.
 _TEXT_OR_ITEM: Final = Discriminator(
     _form, custom_error_type="form", custom_error_message="must be a string or an item"
 )
@@ -166,7 +166,7 @@ TextForm = Annotated[
 
 
 class Sampling(WireModel):
-    """Decoding parameters a job may ask for; the worker's policy bounds them."""
+    """Decoding parameters that a job may request; the worker's policy bounds them."""
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -177,7 +177,7 @@ class Sampling(WireModel):
 
 
 class Quality(WireModel):
-    """How strictly the translation is judged and what happens when it fails."""
+    """How strictly the translation is judged, and what happens if it fails."""
 
     level: QualityLevel | None = None
     max_attempts: Annotated[int, Field(ge=1, le=5)] | None = None
@@ -185,7 +185,7 @@ class Quality(WireModel):
 
 
 class DocumentRef(WireModel):
-    """The place of a job in a document or batch."""
+    """Position of a job in a document or batch."""
 
     document_id: DocumentId
     index: Annotated[int, Field(ge=0)]

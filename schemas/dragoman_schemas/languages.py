@@ -1,4 +1,4 @@
-"""Which language does a tag mean? BCP-47 tags in any spelling become one canonical spelling."""
+"""Canonical spelling of BCP-47 language tags."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _NO_LANGUAGE: Final = frozenset({"und", "mul", "zxx", "mis"})
 
 
 class UnknownLanguage(ValueError):
-    """The tag is not a BCP-47 tag, or names no language that exists."""
+    """The tag is not a BCP-47 tag, or names no existing language."""
 
 
 @lru_cache(maxsize=4096)
 def normalise(tag: str) -> str:
-    """Canonical BCP-47 spelling: ``zh_CN`` -> ``zh-CN``, ``pt-br`` -> ``pt-BR``, ``iw`` -> ``he``.
+    """Return the canonical tag: ``zh_CN`` -> ``zh-CN``, ``pt-br`` -> ``pt-BR``, ``iw`` -> ``he``.
 
     Raises UnknownLanguage, naming the tag.
     """

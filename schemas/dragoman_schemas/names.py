@@ -1,4 +1,4 @@
-"""How is every topic, header and Redis key spelled? Each name once (contract, sections 1, 3, 6)."""
+"""Names of topics, headers, Redis keys and their fields (contract, sections 1, 3, 6)."""
 
 from __future__ import annotations
 
@@ -51,27 +51,27 @@ class Keys:
     prefix: str = KEY_PREFIX
 
     def job(self, job_id: str) -> str:
-        """The hash of one job."""
+        """Return the key of a job's hash."""
         return f"{self.prefix}job:{job_id}"
 
     @property
     def events(self) -> str:
-        """The capped stream that tells readers which job has ended: a hint, never the truth."""
+        """The capped stream of terminal jobs for readers: a hint, not the source of truth."""
         return f"{self.prefix}events"
 
     @property
     def cancels(self) -> str:
-        """The capped stream that tells workers which running job to abort."""
+        """The capped stream of running jobs that workers should abort."""
         return f"{self.prefix}cancels"
 
     def document_completed(self, document_id: str) -> str:
-        """The bitmap of a document's completed jobs, by index."""
+        """Return the key of the bitmap of a document's completed jobs, by index."""
         return f"{self.prefix}document:{document_id}:completed"
 
     def document_ended(self, document_id: str) -> str:
-        """The bitmap of a document's terminal jobs, by index."""
+        """Return the key of the bitmap of a document's terminal jobs, by index."""
         return f"{self.prefix}document:{document_id}:ended"
 
     def document_cancel(self, document_id: str) -> str:
-        """The key whose presence cancels a whole document."""
+        """Return the key whose presence cancels a whole document."""
         return f"{self.prefix}document:{document_id}:cancel"

@@ -1,4 +1,4 @@
-"""How is what pydantic found said to a person? One line: the path, what is wrong, the limit."""
+"""Validation errors of a job as one line: the path, the problem and the limit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MODELS: Final[Mapping[int | str, type[WireModel]]] = {
 }
 
 # By pydantic's error type; {value} is the refused value, the other names are pydantic's context.
-_SAYINGS: Final[Mapping[str, str]] = {
+_MESSAGES: Final[Mapping[str, str]] = {
     "missing": "is required",
     "extra_forbidden": "is not a known field",
     "string_type": "must be a string",
@@ -53,15 +53,15 @@ _SAYINGS: Final[Mapping[str, str]] = {
 
 
 def failure_code(problems: Sequence[ErrorDetails]) -> FailureCode:
-    """unsupported_language if a language is all that is wrong, else invalid_job."""
+    """Return unsupported_language if only languages are invalid, otherwise invalid_job."""
     if all(problem["type"] == "unsupported_language" for problem in problems):
         return FailureCode.UNSUPPORTED_LANGUAGE
     return FailureCode.INVALID_JOB
 
 
 def sentence(problems: Sequence[ErrorDetails]) -> str:
-    """The first problems in one line, and how many more there are; quotes no user text."""
-    # A misspelt name first: it explains the missing field that it leaves behind.
+    """Return the first problems in one line, and how many more there are; quote no user text."""
+    # A misspelt name comes first, because it explains the required field that is missing.
     ordered = sorted(problems, key=lambda problem: problem["type"] != "extra_forbidden")
     shown = "; ".join(_problem(problem) for problem in ordered[:_SHOWN])
     more = len(problems) - _SHOWN
@@ -69,29 +69,29 @@ def sentence(problems: Sequence[ErrorDetails]) -> str:
 
 
 def _problem(problem: ErrorDetails) -> str:
-    path, saying = _path(problem["loc"]), _saying(problem)
-    return f"{path}: {saying}" if path else saying
+    path, message = _path(problem["loc"]), _message(problem)
+    return f"{path}: {message}" if path else message
 
 
 def _path(loc: tuple[int | str, ...]) -> str:
-    """``("text", "<list>", 3, "<item>", "max_chars")`` -> ``text[3].max_chars``."""
+    """Return ``text[3].max_chars`` for ``("text", "<list>", 3, "<item>", "max_chars")``."""
     path, name = "", ""
     for step in loc:
         if isinstance(step, int):
             path += f"[{step}]"
         elif step == "[key]":
-            name = " (a name)"  # the name of a map's entry is at fault, not its value
+            name = " (a name)"  # the name of a map's entry is invalid, not its value
         elif step and not (loc[0] == "text" and step.startswith("<")):
             path += f".{_printable(step)}" if path else _printable(step)
     return path + name
 
 
-def _saying(problem: ErrorDetails) -> str:
-    template = _SAYINGS.get(problem["type"])
+def _message(problem: ErrorDetails) -> str:
+    template = _MESSAGES.get(problem["type"])
     if template is None:
         return problem["msg"]
     if problem["type"] == "extra_forbidden":
-        return template + _guess(problem)
+        return template + _suggestion(problem)
     context = dict(problem.get("ctx", {}))
     value = problem["input"]
     if isinstance(value, str | list | dict):
@@ -99,7 +99,7 @@ def _saying(problem: ErrorDetails) -> str:
     return template.format(value=_quoted(problem["loc"], value), **{"length": 0, **context})
 
 
-def _guess(problem: ErrorDetails) -> str:
+def _suggestion(problem: ErrorDetails) -> str:
     *parents, name = problem["loc"]
     model = _MODELS.get(parents[0] if parents else "", TranslationJob)
     names = [field.alias or name for name, field in model.model_fields.items()]

@@ -1,4 +1,4 @@
-"""What does the result of a job look like on the wire? (contract, section 4)"""
+"""Schema of a job's result (contract, section 4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dragoman_schemas.jobs import SCHEMA_VERSION, DocumentRef
 
 
 class JobStatus(StrEnum):
-    """The states a job's key goes through; the last four are terminal."""
+    """States of a job's key; the last four are terminal."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -36,7 +36,7 @@ TerminalStatus = Literal["completed", "failed", "cancelled", "expired"]
 
 
 def as_terminal(status: str | None) -> TerminalStatus | None:
-    """The status if it is a terminal one, else None."""
+    """Return the status if it is terminal, otherwise None."""
     match status:
         case "completed" | "failed" | "cancelled" | "expired":
             return status
@@ -48,7 +48,7 @@ QualityVerdict = Literal["ok", "warn", "fail", "unchecked"]
 
 
 class ResultModel(BaseModel):
-    """Frozen; readers ignore fields they do not know."""
+    """Frozen model that ignores unknown fields."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -72,7 +72,7 @@ DocumentEcho = Annotated[DocumentRef, BeforeValidator(_known_members)]
 
 
 class ErrorInfo(ResultModel):
-    """Why there is no translation. ``code`` is a FailureCode, or one a newer worker knows."""
+    """Why there is no translation. ``code`` is a FailureCode, or a code of a newer worker."""
 
     code: str
     message: str
@@ -88,7 +88,7 @@ class ItemError(ResultModel):
 
 
 class Usage(ResultModel):
-    """Tokens the engine read and wrote, summed over attempts; characters in and out."""
+    """Tokens that the engine read and wrote, summed over attempts; characters in and out."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -97,7 +97,7 @@ class Usage(ResultModel):
 
 
 class ItemResult(ResultModel):
-    """The outcome of one item, at the item's place in ``translations``."""
+    """Outcome of one item, at the item's position in ``translations``."""
 
     id: Annotated[str | None, _IF_GIVEN] = None
     text: str | None = None
@@ -114,14 +114,14 @@ class ItemResult(ResultModel):
 
 
 class EngineInfo(ResultModel):
-    """Which engine made the translation."""
+    """The engine that made the translation."""
 
     name: str
     version: str
 
 
 class Timing(ResultModel):
-    """RFC 3339 UTC times with milliseconds, and durations in ms, none negative."""
+    """Times in RFC 3339, UTC, with milliseconds; durations in ms, never negative."""
 
     queued_at: str | None = None
     started_at: str | None = None
@@ -132,7 +132,7 @@ class Timing(ResultModel):
 
 
 class TranslationResult(ResultModel):
-    """The terminal state of a job, as its key's ``result`` field and the results topic hold it."""
+    """Terminal state of a job, as stored in its key's ``result`` field and the results topic."""
 
     schema_: Annotated[int, Field(alias="schema")] = SCHEMA_VERSION
     job_id: str
@@ -152,13 +152,13 @@ class TranslationResult(ResultModel):
     document: Annotated[DocumentEcho | None, _IF_GIVEN] = None
     warnings: Annotated[list[str], _IF_ANY] = Field(default_factory=list)
     truncated: Annotated[bool | None, _IF_ANY] = None
-    """If true, `encode_result` leaves out the translations."""
+    """If true, `encode_result` omits the translations."""
 
 
 def cancelled_result(job_id: str, finished_at: str) -> TranslationResult:
-    """The minimal result that a cancelling client writes for a job that never ran.
+    """Return the minimal result that a cancelling client writes for a job that never ran.
 
-    ``finished_at`` in RFC 3339. The client knows neither the job's fingerprint nor its items.
+    ``finished_at`` is in RFC 3339. The client knows neither the job's fingerprint nor its items.
     """
     code = FailureCode.CANCELLED
     return TranslationResult(

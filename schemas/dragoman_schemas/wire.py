@@ -1,4 +1,4 @@
-"""How do jobs and results become bytes, and bytes jobs and results? (contract, sections 1, 2, 4)"""
+"""Encoding and decoding of jobs and results (contract, sections 1, 2, 4)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Final, NoReturn
 
 from pydantic import ValidationError
 
-from dragoman_schemas.crowds import SMALLEST_CROWD, crowd
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.fingerprint import MAX_SAFE_INTEGER, fingerprint_of_normal, normal
 from dragoman_schemas.jobs import JOB_ID_PATTERN, SCHEMA_VERSION, TranslationJob
+from dragoman_schemas.member_limits import MIN_CHECKED_BYTES, too_many_members
 from dragoman_schemas.names import HEADER_REPLAY, MAX_RECORD_BYTES
 from dragoman_schemas.problems import failure_code, sentence
 from dragoman_schemas.results import TerminalStatus, TranslationResult
@@ -25,16 +25,16 @@ _JOB_ID: Final = re.compile(JOB_ID_PATTERN)
 _POSITIVE_INTEGER: Final = re.compile(rb"[1-9][0-9]{0,15}")
 _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _LATEST_MS: Final = 253_402_300_799_999
-"""The last millisecond of the year 9999, the last year that a datetime can hold."""
+"""The last millisecond of the year 9999, the last year of a datetime."""
 _INTEGER_DIGITS: Final = len(str(MAX_SAFE_INTEGER)) + 1
 
 
 class UnreadableRecord(ValueError):
-    """The bytes hold no readable job id: nothing can be said under any job's name."""
+    """The bytes hold no readable job id, so no job can get a result."""
 
 
 class InvalidRecord(ValueError):
-    """The id is readable, the job is not valid. ``code`` and the one-line message say why."""
+    """The job is invalid, its id is readable. ``code`` and a one-line message give the reason."""
 
     def __init__(self, code: FailureCode, message: str) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class InvalidRecord(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What is known of a record before its job is validated. ``fields`` has no null members."""
+    """Parsed record before its job is validated. ``fields`` has no null members."""
 
     job_id: str
     fingerprint: str
@@ -51,7 +51,7 @@ class Envelope:
 
 
 def open_record(value: bytes | None) -> Envelope:
-    """The id, the fingerprint and the members of a record. Raises UnreadableRecord."""
+    """Return the id, the fingerprint and the members of a record. Raises UnreadableRecord."""
     if not value:
         raise UnreadableRecord("the record has no value" if value is None else "the value is empty")
     try:
@@ -67,13 +67,13 @@ def open_record(value: bytes | None) -> Envelope:
 
 
 def decode_job(envelope: Envelope, *, size: int) -> TranslationJob:
-    """The valid job of a record whose value has ``size`` bytes. Raises InvalidRecord."""
+    """Return the validated job of a record whose value has ``size`` bytes. Raises InvalidRecord."""
     if size > MAX_RECORD_BYTES:
         message = f"the record is {size} bytes, at most {MAX_RECORD_BYTES} are allowed"
         raise InvalidRecord(FailureCode.INVALID_JOB, message)
     _check_schema(envelope.fields)
-    if size >= SMALLEST_CROWD and (crowded := crowd(envelope.fields)) is not None:
-        raise InvalidRecord(FailureCode.INVALID_JOB, crowded)
+    if size >= MIN_CHECKED_BYTES and (excess := too_many_members(envelope.fields)) is not None:
+        raise InvalidRecord(FailureCode.INVALID_JOB, excess)
     try:
         return TranslationJob.model_validate(envelope.fields)
     except ValidationError as error:
@@ -82,27 +82,27 @@ def decode_job(envelope: Envelope, *, size: int) -> TranslationJob:
 
 
 def encode_job(job: TranslationJob) -> bytes:
-    """The record's value in its smallest form: only what was set, UTF-8 JSON."""
+    """Return the record's value in its smallest form: UTF-8 JSON of the fields that were set."""
     return job.model_dump_json(by_alias=True, exclude_unset=True, exclude_none=True).encode()
 
 
 def encode_result(result: TranslationResult) -> bytes:
-    """UTF-8 JSON with every member the contract lists; the optional ones only where given."""
+    """Return UTF-8 JSON with every member of the contract; optional ones only if set."""
     absent = {"translations"} if result.truncated else None
     return result.model_dump_json(by_alias=True, exclude=absent).encode()
 
 
 def decode_result(value: bytes | str) -> TranslationResult:
-    """A stored or streamed result; unknown members are ignored. Raises ValueError."""
+    """Return a stored or published result; ignore unknown members. Raises ValueError."""
     return TranslationResult.model_validate_json(value)
 
 
 def stored_result(
     job_id: str, status: TerminalStatus, value: bytes | str | None
 ) -> TranslationResult:
-    """The result that stands in a terminal key; a minimal one if the field cannot be read.
+    """Return the stored result of a terminal key; a minimal one if the field cannot be read.
 
-    A canceller may have written the status alone, or a result of another job or status.
+    Another program may have written only the status, or a result of another job or status.
     """
     try:
         found = decode_result(value or b"")
@@ -114,7 +114,7 @@ def stored_result(
 
 
 def replay_of(headers: Iterable[tuple[str, bytes | None]]) -> int:
-    """The number of the one ``dragoman-replay`` header; 0 without one, or if it is not valid."""
+    """Return the number of the one ``dragoman-replay`` header; 0 if absent, repeated or invalid."""
     values = [value for name, value in headers if name == HEADER_REPLAY]
     if len(values) != 1 or not values[0] or not _POSITIVE_INTEGER.fullmatch(values[0]):
         return 0
@@ -123,9 +123,9 @@ def replay_of(headers: Iterable[tuple[str, bytes | None]]) -> int:
 
 
 def rfc3339(ms: int) -> str:
-    """``ms`` since the epoch as the contract writes times: ``2030-01-31T12:00:00.000Z``.
+    """Return ``ms`` since the epoch as the contract's time: ``2030-01-31T12:00:00.000Z``.
 
-    Clamped to the years 1970 to 9999: Kafka stores any number that a producer calls a timestamp.
+    Clamped to the years 1970 to 9999: Kafka stores any number as a record's timestamp.
     """
     seconds, milliseconds = divmod(min(max(0, ms), _LATEST_MS), 1000)
     return f"{_to_the_second(seconds)}.{milliseconds:03d}Z"
@@ -137,7 +137,7 @@ def _to_the_second(seconds: int) -> str:
 
 
 def now_rfc3339() -> str:
-    """The present time by the system's clock, as ``rfc3339`` writes it."""
+    """Return the system's time, formatted by ``rfc3339``."""
     return rfc3339(time.time_ns() // 1_000_000)
 
 

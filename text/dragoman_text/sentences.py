@@ -1,4 +1,4 @@
-"""Where may a text be cut so that its pieces fit, can be translated alone and joined again?"""
+"""Splitting of texts into pieces that fit and can be translated separately and rejoined."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dragoman_text.spans import find_spans
 
 Fits = Callable[[str], bool]
 
-# ASCII punctuation ends a clause only before a blank: "1,000" and "12:30" are no clauses.
+# ASCII punctuation ends a clause only before a blank: "1,000" and "12:30" are not split.
 _CLAUSE: Final = re.compile(r"(?:[,;:…—–،؛](?=\s)|[、，；：。！？])\s*|\n+\s*")
 _BLANK: Final = re.compile(r"\s+")
 
 
 def split_sentences(text: str, lang: str) -> list[str]:
-    """The sentences of ``text``, each with the blanks behind it; joined they are ``text``.
+    """Return the sentences of ``text``, each with its trailing blanks; joined they are ``text``.
 
-    ``lang`` is a BCP-47 tag; without rules for it the ones of a related language are used. Scripts
-    that do not mark the ends of sentences (Thai, Khmer) come back as one.
+    ``lang`` is a BCP-47 tag; without rules for it, those of a related language apply. Text in
+    scripts that do not mark sentence ends (Thai, Khmer) is returned as one sentence.
     """
     sentences = list(sentencex.segment(lang, text))  # pyright: ignore[reportAttributeAccessIssue]
     if "".join(sentences) != text:
@@ -32,16 +32,16 @@ def split_sentences(text: str, lang: str) -> list[str]:
 
 
 def pack(pieces: Iterable[str], fits: Fits, terms: Sequence[str] = ()) -> list[str]:
-    """All that `packed` yields."""
+    """Return the chunks of `packed` as a list."""
     return list(packed(pieces, fits, terms))
 
 
 def packed(pieces: Iterable[str], fits: Fits, terms: Sequence[str] = ()) -> Iterator[str]:
-    """Join consecutive pieces into the longest chunks that fit; joined they are the pieces.
+    """Join consecutive pieces into the longest chunks that fit; nothing is lost or reordered.
 
     A piece that does not fit is split at clauses, then at blanks, never inside a protected span
-    (``find_spans`` with ``terms``); what cannot be split comes back as it is, for the caller to
-    judge. ``fits`` must hold for the parts of whatever it holds for.
+    (``find_spans`` with ``terms``). A piece that cannot be split is yielded unchanged, although it
+    does not fit. If ``fits`` holds for a text, it must hold for every part of it.
     """
     parts = [piece for piece in pieces if piece]
     start, guess = 0, 1
@@ -56,7 +56,7 @@ def packed(pieces: Iterable[str], fits: Fits, terms: Sequence[str] = ()) -> Iter
 
 
 def _split(parts: Sequence[str], place: int, fits: Fits, terms: Sequence[str]) -> list[str] | None:
-    """The clauses of a part that does not fit, or its words if it is one; None to leave it."""
+    """Return the clauses of an oversized part, or the words of a single clause; None to keep it."""
     if place == len(parts) or fits(parts[place]):
         return None
     part = parts[place]
@@ -68,10 +68,10 @@ def _split(parts: Sequence[str], place: int, fits: Fits, terms: Sequence[str]) -
 
 
 def _longest_fit(parts: Sequence[str], start: int, guess: int, fits: Fits) -> int:
-    """The largest end for which ``parts[start:end]`` fits, at least ``start + 1``.
+    """Return the largest end for which ``parts[start:end]`` fits, at least ``start + 1``.
 
-    ``fits`` counts tokens, and a long text has many parts: so the search begins at the ``guess``,
-    as many parts as the last chunk has, and its steps double, then halve.
+    ``fits`` counts tokens, and a long text has many parts. So the search starts at ``guess``, the
+    number of parts of the last chunk; its steps double, then halve.
     """
 
     def whole(end: int) -> bool:

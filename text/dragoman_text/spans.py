@@ -1,4 +1,4 @@
-"""Which parts of a text must come through a translation verbatim, and how are they kept so?"""
+"""Protected spans: the parts of a text that a translation must keep verbatim, and their masks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-# One pass, the first alternative that matches at a place wins. Every repetition is bounded or
-# cannot run over what another start would scan again: texts of 128 KiB take linear time.
+# One pass; the first alternative that matches at a position wins. Every repetition is bounded, or
+# never rescans what another start has scanned: texts of 128 KiB take linear time.
 _URL_CHARS: Final = r"A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%{}\u00C0-\u052F"
 _KINDS: Final = {
     "url": rf"(?:https?://|ftp://|(?<![\w.])www\.)[{_URL_CHARS}]+",
@@ -19,7 +19,7 @@ _KINDS: Final = {
     "entity": r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});",
     "mustache": r"\{\{\{[^{}\n]{1,200}\}\}\}|\{\{[^{}\n]{1,200}\}\}",
     "template": r"\$\{[^{}\n]{1,200}\}",
-    # No space flag and no letter behind: "100 % der" and "5 %ige" are prose.
+    # No space flag, and no letter after it: "100 % der" and "5 %ige" are prose.
     "printf": r"%\([A-Za-z_]\w{0,60}\)[#0+\-]{0,3}[0-9]{0,4}(?:\.[0-9]{1,3})?[diouxXeEfFgGcrsa]"
     r"|%(?:[0-9]{1,2}\$)?[#0+\-']{0,3}(?:[0-9]{1,4}|\*)?(?:\.(?:[0-9]{1,3}|\*))?"
     r"(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGaAcCsSp@](?![^\W\d_])|%%",
@@ -27,14 +27,14 @@ _KINDS: Final = {
 }
 _PATTERN: Final = re.compile("|".join(f"(?P<{kind}>{body})" for kind, body in _KINDS.items()))
 _PERHAPS: Final = re.compile(r"://|www\.|[@`<&{%]")
-"""In every text that holds a placeholder; most texts hold none, and end the search here."""
+"""Matches every text with a placeholder; most texts have none and need no further search."""
 _COVERED: Final = re.compile(rb"\x01+")
 _CLOSING: Final = {")": "(", "]": "[", "}": "{"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """``text[start:end]`` is to be kept; ``kind`` is ``term`` or the kind of placeholder."""
+    """Range ``text[start:end]`` to keep; ``kind`` is ``term`` or the kind of placeholder."""
 
     start: int
     end: int
@@ -42,9 +42,9 @@ class Span:
 
 
 def find_spans(text: str, terms: Iterable[str] = ()) -> list[Span]:
-    """Placeholders, links, code, tags and every occurrence of the literal ``terms``, in order.
+    """Return placeholders, links, code, tags and each occurrence of ``terms``, in order.
 
-    Spans neither overlap nor are empty: what overlaps becomes one span.
+    Terms are literal. Spans are not empty and do not overlap: overlapping ones are merged.
     """
     places = _PATTERN.finditer(text) if _PERHAPS.search(text) else ()
     found = [_placeholder(match) for match in places]
@@ -54,15 +54,15 @@ def find_spans(text: str, terms: Iterable[str] = ()) -> list[Span]:
 
 
 def has_letters(text: str) -> bool:
-    """Whether any character is a letter of any script."""
+    """Return whether any character is a letter of any script."""
     return any(map(str.isalpha, text))
 
 
 def is_translatable(text: str, terms: Iterable[str] = ()) -> bool:
-    """Whether letters remain outside the protected spans.
+    """Return whether letters remain outside the protected spans.
 
-    Otherwise (nothing, blanks, digits, punctuation, emoji, a link, a placeholder) the text is its
-    own translation.
+    Otherwise (empty, blanks, digits, punctuation, emoji, a link, a placeholder) the text is its own
+    translation.
     """
     if not has_letters(text):
         return False
@@ -71,7 +71,7 @@ def is_translatable(text: str, terms: Iterable[str] = ()) -> bool:
 
 
 def unprotected(text: str, spans: Sequence[Span]) -> list[str]:
-    """What lies between the spans, in order; one piece more than there are spans."""
+    """Return the text between the spans, in order; one piece more than there are spans."""
     starts = [0, *(span.end for span in spans)]
     ends = [*(span.start for span in spans), len(text)]
     return [text[start:end] for start, end in zip(starts, ends, strict=True)]
@@ -79,19 +79,19 @@ def unprotected(text: str, spans: Sequence[Span]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TokenStyle:
-    """How a numbered token is written; models differ in which style they copy faithfully."""
+    """Spelling of numbered tokens; models differ in which style they copy faithfully."""
 
     name: str
     before: str
     after: str
 
     def token(self, number: int) -> str:
-        """The token of a number."""
+        """Return the token of a number."""
         return f"{self.before}{number}{self.after}"
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Finds tokens, also with spaces inside, in other case and with digits of any script."""
+        """Pattern of tokens, tolerant of inner spaces, other case and digits of any script."""
         before, after = (
             r"\s*".join(re.escape(char) for char in part if not char.isspace())
             for part in (self.before, self.after)
@@ -107,7 +107,7 @@ STYLES: Final = (BRACKETS, TAGS, BRACES)
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text with numbered tokens in place of ``originals``; the first has the number ``first``."""
+    """Text with numbered tokens in place of ``originals``; the first has the number ``first``."""
 
     text: str
     originals: tuple[str, ...]
@@ -125,9 +125,9 @@ class TokensChanged(ValueError):
 
 
 def mask(text: str, spans: Sequence[Span], style: TokenStyle = BRACKETS) -> Masked:
-    """Put a numbered token in each span's place; numbers that the text itself spells are skipped.
+    """Replace each span by a numbered token; numbers that the text itself spells are skipped.
 
-    ``spans`` as ``find_spans`` returns them: in order, without overlaps.
+    ``spans`` must be in order and without overlaps, as ``find_spans`` returns them.
     """
     between = unprotected(text, spans)
     first = _first_free_number("\0".join(between), len(spans), style)
@@ -138,9 +138,9 @@ def mask(text: str, spans: Sequence[Span], style: TokenStyle = BRACKETS) -> Mask
 
 
 def restore(translation: str, masked: Masked) -> str:
-    """Put the originals back in the tokens' places, in whichever order these have come.
+    """Replace the tokens by their originals, in whatever order the tokens are.
 
-    Raises TokensChanged unless every token is there exactly once.
+    Raises TokensChanged unless every token occurs exactly once.
     """
     pattern, numbers = masked.style.pattern, range(len(masked.originals))
     seen = Counter(int(match[1]) - masked.first for match in pattern.finditer(translation))
@@ -157,7 +157,7 @@ def restore(translation: str, masked: Masked) -> str:
 
 
 def _first_free_number(text: str, count: int, style: TokenStyle) -> int:
-    """The lowest number from which on ``count`` numbers are not spelled by ``text`` itself."""
+    """Return the lowest start of ``count`` consecutive numbers that ``text`` does not spell."""
     first = 0
     for used in sorted({int(match[1]) for match in style.pattern.finditer(text)}):
         if first + count <= used:
@@ -167,11 +167,11 @@ def _first_free_number(text: str, count: int, style: TokenStyle) -> int:
 
 
 def _term_spans(text: str, terms: set[str]) -> Iterator[Span]:
-    """What the terms cover, united where they overlap.
+    """Yield the spans of the terms, merged where they overlap.
 
-    A map of the text, a byte for each character and each gap between two, takes the occurrences:
-    hundreds of terms that occur everywhere would make millions of spans. Spans that only touch
-    have a free gap between them.
+    A byte map of the text, with one byte per character and per gap between two, collects the
+    occurrences: hundreds of frequent terms would make millions of spans. Spans that only touch are
+    kept apart by the gap's byte.
     """
     covered = bytearray(2 * len(text))
     for term in terms:
@@ -198,7 +198,7 @@ def _placeholder(match: re.Match[str]) -> Span:
 
 
 def _without_closing_punctuation(url: str) -> str:
-    """A sentence's full stop or bracket behind a link is not part of it."""
+    """Strip a sentence's full stop or closing bracket that follows a link."""
     surplus = {close: url.count(close) - url.count(opened) for close, opened in _CLOSING.items()}
     end = len(url)
     while end:

@@ -1,1 +1,1 @@
-"""Makes what a broker answers to a fetch readable for aiokafka; see docs/adr/0016."""
+"""Repair of fetch responses that aiokafka cannot read; see docs/adr/0016."""

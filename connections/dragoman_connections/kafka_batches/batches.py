@@ -1,6 +1,6 @@
 """Record batches of Kafka's message format 2: header, record boundaries, and new batches.
 
-Formats 0 and 1 are left to aiokafka: no broker since Kafka 0.11 writes them to a topic of its own.
+Formats 0 and 1 are left to aiokafka: no broker since Kafka 0.11 writes them to its own topics.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from aiokafka.record.util import calc_crc32c
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _OVERHEAD: Final = 12
-"""Bytes of base offset and length; the length does not count them."""
+"""Bytes of base offset and length, which the length field does not count."""
 _LENGTH: Final = struct.Struct(">i")
 CODEC_BITS: Final = 0x07
 CONTROL: Final = 0x20
@@ -24,12 +24,12 @@ _CRC_FROM: Final = 21
 
 
 class Malformed(Exception):
-    """The bytes of a batch do not hold the records that its header promises."""
+    """The bytes of a batch do not hold the records that its header announces."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """What is known of a batch without its records."""
+    """Header of a batch."""
 
     base_offset: int
     leader_epoch: int
@@ -54,15 +54,15 @@ class BatchHeader:
         return bool(self.attributes & CONTROL)
 
     def emptied(self) -> bytes:
-        """A batch of the same offsets without records, which is no transaction marker.
+        """Return a batch of the same offsets without records that is not a transaction marker.
 
-        Compaction empties a marker to keep its producer's state; aiokafka refuses such a one.
+        Compaction empties a marker to keep its producer's state; aiokafka refuses an empty marker.
         """
         plain = replace(self, attributes=self.attributes & ~CONTROL)
         return plain.batch(b"", last_offset=self.last_offset_delta, count=0)
 
     def batch(self, records: bytes, *, last_offset: int, count: int) -> bytes:
-        """An uncompressed batch with these records."""
+        """Return an uncompressed batch with these records."""
         attributes = self.attributes & ~CODEC_BITS
         times = (self.first_timestamp, self.max_timestamp)
         producer = (self.producer_id, self.producer_epoch, self.base_sequence)
@@ -76,7 +76,7 @@ class BatchHeader:
 
 
 def spans(message_set: bytes | memoryview) -> Iterator[tuple[int, int]]:
-    """Start and end of each whole batch; a broker cuts the last one off where its limit is."""
+    """Yield start and end of each whole batch; a broker truncates the last one at its limit."""
     start, size, unpack = 0, len(message_set), _LENGTH.unpack_from
     while start + HEADER.size <= size:
         end = start + _OVERHEAD + unpack(message_set, start + 8)[0]
@@ -87,7 +87,7 @@ def spans(message_set: bytes | memoryview) -> Iterator[tuple[int, int]]:
 
 
 def header(batch: memoryview) -> BatchHeader | None:
-    """The header of a batch; None for one of an older format or with a wrong checksum."""
+    """Return the header of a batch; None for an older format or an invalid checksum."""
     base, _, leader_epoch, magic, crc, *others = HEADER.unpack_from(batch)
     if magic != 2 or crc != calc_crc32c(batch[_CRC_FROM:].tobytes()):
         return None
@@ -95,7 +95,7 @@ def header(batch: memoryview) -> BatchHeader | None:
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:
-    """A zigzag number and where the next one begins."""
+    """Return a zigzag-encoded number and the position behind it. Raises Malformed."""
     result, shift = 0, 0
     while shift < 70:
         if at >= len(data):
@@ -110,7 +110,7 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def encoded_varint(number: int) -> bytes:
-    """The opposite of `varint`."""
+    """Return a number in zigzag encoding, the inverse of `varint`."""
     zigzag, encoded = (number << 1) ^ (number >> 63), bytearray()
     while zigzag > 0x7F:
         encoded.append(zigzag & 0x7F | 0x80)

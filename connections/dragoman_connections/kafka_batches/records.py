@@ -1,4 +1,4 @@
-"""Records of a batch, read tolerantly: what cannot be carried over is marked, not raised."""
+"""Tolerant reader of a batch's records: an unusable part marks its record, without an error."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dragoman_connections.kafka_batches.unreadable import MARK
 
 BAD_HEADERS: Final = "it has header names that are not UTF-8, which are left out"
 MAX_HEADERS: Final = 500
-"""A header may take 2 bytes of a batch, and takes 70 once it is parsed, in C code that yields to
-nobody: without a bound 6 KB of zstd hold a process for a minute and take 2.4 GB of it."""
+"""A header may take 2 bytes of a batch and takes 70 once parsed, in C code that never yields:
+without a bound, 6 KB of zstd block a process for a minute and take 2.4 GB of its memory."""
 MANY_HEADERS: Final = f"it has more than {MAX_HEADERS} headers, which are left out"
 _Header = tuple[bytes, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The fields of one record; the offset and the timestamp count from its batch's."""
+    """Fields of one record; offset and timestamp are relative to those of its batch."""
 
     attributes: bytes
     timestamp: int
@@ -29,11 +29,11 @@ class Record:
     headers: list[_Header]
 
     def at(self, offset: int) -> Record:
-        """The same record at another offset."""
+        """Return the same record at another offset."""
         return replace(self, offset=offset)
 
     def encoded(self) -> bytes:
-        """Its bytes in a batch."""
+        """Return the record's bytes in a batch."""
         parts = [self.attributes, encoded_varint(self.timestamp), encoded_varint(self.offset)]
         parts += [_sized(self.key), _sized(self.value), encoded_varint(len(self.headers))]
         parts += [_sized(part) for header in self.headers for part in header]
@@ -42,12 +42,12 @@ class Record:
 
 
 def placeholder(offset: int, why: str) -> Record:
-    """A record of which only the place is known."""
+    """Return a record of which only the offset is known."""
     return Record(b"\0", 0, offset, None, None, [(MARK.encode(), why.encode())])
 
 
 def starts(data: memoryview) -> Iterator[int]:
-    """Where each record begins, and the end of the last. Raises Malformed."""
+    """Yield where each record begins, then the end of the last. Raises Malformed."""
     at = 0
     while at < len(data):
         yield at
@@ -56,14 +56,14 @@ def starts(data: memoryview) -> Iterator[int]:
 
 
 def offset_of(data: memoryview, start: int) -> int:
-    """The offset of the record that begins there."""
+    """Return the relative offset of the record at `start`. Raises Malformed."""
     _, at = varint(data, start)
     _, at = varint(data, at + 1)  # behind the attributes: the timestamp
     return varint(data, at)[0]
 
 
-def is_crowded(data: memoryview) -> bool:
-    """Whether any record has more than MAX_HEADERS headers. Raises Malformed."""
+def has_too_many_headers(data: memoryview) -> bool:
+    """Return whether any record has more than MAX_HEADERS headers. Raises Malformed."""
     start = 0
     while start < len(data):
         at, end = _end(data, start)
@@ -74,7 +74,7 @@ def is_crowded(data: memoryview) -> bool:
 
 
 def _header_count(data: memoryview, at: int) -> int:
-    """The number of headers of the record whose fields begin there."""
+    """Return the number of headers of the record whose fields begin at `at`."""
     _, at = varint(data, at + 1)  # behind the attributes: the timestamp
     _, at = varint(data, at)
     for _ in ("key", "value"):
@@ -84,10 +84,10 @@ def _header_count(data: memoryview, at: int) -> int:
 
 
 def read_record(data: memoryview, start: int) -> tuple[Record, int]:
-    """The record that begins there, and where the next one does. Raises Malformed.
+    """Return the record at `start` and where the next one begins. Raises Malformed.
 
-    Header names that are not UTF-8 are left out, as are all of more than MAX_HEADERS headers, and
-    the record is marked as unreadable.
+    Headers whose names are not UTF-8 are omitted, as are all headers of a record with more than
+    MAX_HEADERS; the record is then marked as unreadable.
     """
     at, end = _end(data, start)
     attributes, (timestamp, at) = data[at : at + 1].tobytes(), varint(data, at + 1)
@@ -107,7 +107,7 @@ def read_record(data: memoryview, start: int) -> tuple[Record, int]:
 
 
 def _end(data: memoryview, start: int) -> tuple[int, int]:
-    """Where the fields of a record begin and end."""
+    """Return where the fields of a record begin and end."""
     length, at = varint(data, start)
     if length <= 0 or at + length > len(data):
         raise Malformed("a record does not end where it says")

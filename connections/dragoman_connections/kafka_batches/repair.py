@@ -1,7 +1,7 @@
-"""Fetched message sets made readable for aiokafka's parser: see docs/adr/0016.
+"""Repair of fetched message sets for aiokafka's parser: see docs/adr/0016.
 
-Compressed batches are expanded within a bound and cut into pieces. A batch that cannot be read is
-replaced by one that holds its offsets and says why, so that none is skipped or read for ever.
+Compressed batches are expanded within a bound and split into pieces. An unreadable batch is
+replaced by one with its offsets and the reason, so that none is skipped or fetched for ever.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dragoman_connections.kafka_batches.expansion import CODECS, Expander, NotEx
 from dragoman_connections.kafka_batches.records import (
     MAX_HEADERS,
     Record,
-    is_crowded,
+    has_too_many_headers,
     offset_of,
     placeholder,
     read_record,
@@ -34,21 +34,21 @@ from dragoman_connections.kafka_batches.records import (
 )
 
 OnDefect = Callable[[int, Exception], None]
-"""Reports a defect of ours at the batch of that first offset; it must not log the message."""
+"""Reports a defect of this program at the batch of that first offset; must not log its bytes."""
 MAX_EXPANDED: Final = 64 * 1024 * 1024
 MAX_RECORDS: Final = 1 << 20
-"""No job fits into 64 bytes: with more records than these no batch of 64 MiB holds only jobs."""
+"""No job fits into 64 bytes, so a batch of 64 MiB with more records holds not only jobs."""
 MAX_PLACES: Final = 10_000
-"""An unreadable batch of more offsets is one dead letter: a small batch may claim billions."""
+"""An unreadable batch with more offsets is one dead letter: a small batch may claim billions."""
 PIECE: Final = 1 << 20
 PARSED_AT_ONCE: Final = 1 << 16
-"""In more bytes than these, headers are counted before aiokafka's parser makes objects of them."""
+"""Above this many bytes, headers are counted before aiokafka's parser makes objects of them."""
 
 
 def is_sound(message_set: bytes) -> bool:
-    """Whether aiokafka reads all of it: nothing compressed, odd or damaged.
+    """Return whether aiokafka can read all of it: nothing compressed, malformed or damaged.
 
-    aiokafka's own C code parses it, which costs a microsecond or two per record.
+    aiokafka's own C code parses it, which costs one or two microseconds per record.
     """
     try:
         if _needs_care(memoryview(message_set)):
@@ -57,13 +57,13 @@ def is_sound(message_set: bytes) -> bool:
         while records.has_next():
             if not _is_sound(records.next_batch()):
                 return False
-    except Exception:  # noqa: BLE001  the careful way finds out what it was
+    except Exception:  # noqa: BLE001  the repair determines the cause
         return False
     return True
 
 
 def _needs_care(message_set: memoryview) -> bool:
-    """Whether aiokafka's parser must not see a batch: it would fail, or make too many objects."""
+    """Return whether aiokafka's parser would fail, or make too many objects."""
     for start, end in spans(message_set):
         *_, magic, _, attributes, _, _, _, _, _, _, count = HEADER.unpack_from(message_set, start)
         if magic != 2:
@@ -72,7 +72,7 @@ def _needs_care(message_set: memoryview) -> bool:
             return True
         large = end - start > PARSED_AT_ONCE
         records = message_set[start + HEADER.size : end]
-        if large and (attributes & CODEC_BITS or is_crowded(records)):
+        if large and (attributes & CODEC_BITS or has_too_many_headers(records)):
             return True
     return False
 
@@ -98,16 +98,16 @@ def _are_in_place(offsets: list[int], first: int, last: int) -> bool:
         return True
     if len(offsets) == last - first + 1:
         return offsets == list(range(first, last + 1))
-    # Compaction leaves gaps, and so do our own pieces.
+    # Compaction leaves gaps, and so do split batches.
     ordered = [first - 1, *offsets, last + 1]
     return all(one < other for one, other in itertools.pairwise(ordered))
 
 
 class Repair:
-    """Repairs the message sets of one fetch response until `budget` bytes came out of them.
+    """Repairs the message sets of one fetch response until they have yielded `budget` bytes.
 
-    What comes behind is left out, and fetched again: a response of many small batches may expand
-    to any size. The first batch is always expanded.
+    The batches after that are omitted and fetched again: a response of many small batches may
+    expand to any size. The first batch is always expanded.
     """
 
     def __init__(self, *, budget: int, on_defect: OnDefect = lambda _offset, _error: None) -> None:
@@ -116,7 +116,7 @@ class Repair:
         self._on_defect = on_defect
 
     def readable(self, message_set: bytes) -> bytes:
-        """What to give to aiokafka in its place."""
+        """Return the message set to give to aiokafka in its place."""
         view, parts, end = memoryview(message_set), list[bytes](), 0
         for start, end in spans(message_set):
             if self._left <= 0:
@@ -139,7 +139,7 @@ class Repair:
             why = f"its batch ({codec}) does not decompress to at most {MAX_EXPANDED >> 20} MiB"
         except Malformed as error:
             why = f"its batch is damaged: {error}"
-        except Exception as error:  # noqa: BLE001  a defect of ours must not stop the partition
+        except Exception as error:  # noqa: BLE001  a defect of this program must not stop the partition
             self._on_defect(head.base_offset, error)
             why = "a defect of this program: its log has the place"
         return _batch(head, [], _places(head, 0, why))
@@ -148,14 +148,14 @@ class Repair:
         data = self._expander.expand(head.codec, payload) if head.codec else payload
         if head.count > MAX_RECORDS:
             raise Malformed(f"it has more than {MAX_RECORDS} records")
-        if len(data) > PARSED_AT_ONCE and is_crowded(data):
+        if len(data) > PARSED_AT_ONCE and has_too_many_headers(data):
             return _repaired(head, data)
         pieces = _in_pieces(head, data)
         return pieces if all(map(is_sound, pieces)) else _repaired(head, data)
 
 
 def _in_pieces(head: BatchHeader, data: memoryview) -> list[bytes]:
-    """Batches of about a mebibyte: aiokafka checks a checksum in one step of the event loop."""
+    """Split records into batches of about 1 MiB: aiokafka checks a batch's CRC without yielding."""
     if len(data) <= PIECE:
         return [head.batch(data.tobytes(), last_offset=head.last_offset_delta, count=head.count)]
     pieces: list[bytes] = []
@@ -173,7 +173,7 @@ def _in_pieces(head: BatchHeader, data: memoryview) -> list[bytes]:
 
 
 def _repaired(head: BatchHeader, data: memoryview) -> list[bytes]:
-    """Each record as far as it can be read; from where that ends on, the places alone."""
+    """Return the readable records, and placeholders for the offsets behind the first damage."""
     found: list[Record] = []
     at, damage = 0, ""
     try:
@@ -191,12 +191,12 @@ def _repaired(head: BatchHeader, data: memoryview) -> list[bytes]:
 
 
 def _renumbered(found: list[Record]) -> list[Record]:
-    """A broker gives a batch as many offsets as it has records, whatever those say of theirs."""
+    """Renumber the records consecutively, as the broker does whatever offsets they claim."""
     return [record.at(offset) for offset, record in enumerate(found)]
 
 
 def _in_order(head: BatchHeader, found: list[Record]) -> list[Record]:
-    """Records of a compacted batch. Raises Malformed where one is not where it can be."""
+    """Return the records of a compacted batch. Raises Malformed if their offsets do not ascend."""
     ordered = [-1, *(record.offset for record in found), head.last_offset_delta + 1]
     if any(one >= other for one, other in itertools.pairwise(ordered)):
         raise Malformed("its records are not in the order of their offsets")
@@ -204,7 +204,7 @@ def _in_order(head: BatchHeader, found: list[Record]) -> list[Record]:
 
 
 def _places(head: BatchHeader, first: int, why: str) -> list[Record]:
-    """A placeholder for each offset from `first` on, or one for all of them."""
+    """Return a placeholder for each offset from `first` on, or one for all of them."""
     last = max(0, head.last_offset_delta)
     places = range(first, last + 1)
     if len(places) > MAX_PLACES:

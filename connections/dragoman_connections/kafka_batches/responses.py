@@ -1,4 +1,4 @@
-"""Repairs what a broker answers to a fetch, before aiokafka parses it; see docs/adr/0016."""
+"""Repair of fetch responses before aiokafka parses them; see docs/adr/0016."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Final
 from dragoman_connections.kafka_batches.repair import OnDefect, Repair, is_sound
 
 _FETCH: Final = 1
-"""The key of the request in Kafka's protocol."""
+"""API key of Fetch in Kafka's protocol."""
 INSPECTED_AT_ONCE: Final = 1 << 18
-"""Larger answers are inspected by a thread: this many bytes take about a millisecond."""
+"""A thread inspects larger responses: this many bytes take about a millisecond."""
 
 
 class ReadableResponses:
-    """Stands in for the `send` of one client.
+    """Replacement for the `send` of one client that repairs fetch responses.
 
-    What one answer expands to is bounded by `budget`, and the answers are repaired in turn.
+    One response expands to at most `budget` bytes; responses are repaired one at a time.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class ReadableResponses:
         self._turn = asyncio.Lock()
 
     async def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """The answer; that to a fetch is readable."""
+        """Return the response; the response to a fetch is readable."""
         response = await self._send(*arguments, **options)
         if getattr(response, "API_KEY", None) == _FETCH:
             await self._repair(response)

@@ -1,7 +1,7 @@
-"""The mark of a record that reached the worker without everything its producer wrote.
+"""Mark of a record that could not be read completely.
 
-The mark is a last header with a name that no producer can know, so it travels with the record
-through aiokafka's own parser and its buffers, and is gone with them.
+The mark is a last header with a name that no producer can know. So it stays with the record in
+aiokafka's parser and buffers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _Headers = tuple[tuple[str, bytes | None], ...]
 
 
 def unmarked(headers: _Headers) -> tuple[_Headers, str | None]:
-    """The headers of the producer, and why the record cannot be read; None if it can."""
+    """Return the producer's headers, and why the record is unreadable; None if it is readable."""
     if not headers or headers[-1][0] != MARK:
         return headers, None
     return headers[:-1], (headers[-1][1] or b"").decode()

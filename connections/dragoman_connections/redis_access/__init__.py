@@ -1,4 +1,4 @@
-"""Where do the jobs' keys live? One server, the primary behind a Sentinel, or a Cluster's nodes."""
+"""Access to Redis: one server, the primary behind Sentinels, or the nodes of a Cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dragoman_connections.redis_access.sentinel import SentinelServers
 
 
 def open_servers(address: RedisAddress, connect: Connect, errors: Errors) -> Servers:
-    """The servers of an address; nothing is connected yet."""
+    """Return the servers of an address; nothing connects yet."""
     if address.kind == "cluster":
         return ClusterServers(address, connect, errors)
     if address.kind == "sentinel":

@@ -1,11 +1,11 @@
-"""Which Redis does `redis.url` mean: one server, the primary behind a Sentinel, or a Cluster?
+"""Parser of `redis.url`: one server, the primary behind Sentinels, or a Cluster.
 
     redis://[USER:PASSWORD@]HOST[:6379][/DB]
     unix://[USER:PASSWORD@]/PATH[?db=DB]
     redis+sentinel://[USER:PASSWORD@]HOST[:26379],HOST.../SERVICE[/DB]
     redis+cluster://[USER:PASSWORD@]HOST[:6379],HOST...
 
-`rediss` for `redis` means TLS, everywhere. Percent-encode what is special in a user or password.
+`rediss` in place of `redis` means TLS. Percent-encode special characters in user and password.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Host = tuple[str, int]
 
 _FORMS: Final = (
     "give redis://HOST:PORT/DB, unix:///PATH, redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB "
-    "or redis+cluster://HOST:PORT,HOST:PORT, with rediss for redis where TLS is wanted"
+    "or redis+cluster://HOST:PORT,HOST:PORT, with rediss in place of redis for TLS"
 )
-_MISPLACED: Final = f"a host is missing or wrong (percent-encode passwords): {_FORMS}"
+_MISPLACED: Final = f"a host is missing or invalid (percent-encode passwords): {_FORMS}"
 _SCHEME: Final = re.compile(r"(redis|rediss)(?:\+(sentinel|cluster))?")
 _HOST: Final = re.compile(r"(\[[\w:.%]+\]|[^\[\]:/@,\s]+)(?::(\d{1,5}))?")
 _REDIS_PORT: Final = 6379
@@ -48,15 +48,15 @@ _SWITCHES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class RedisAddress:
-    """A `redis.url`, understood. Its repr holds no password; `url_of` does."""
+    """Parsed `redis.url`. Its repr holds no password; the URLs of `url_of` do."""
 
     kind: Literal["server", "sentinel", "cluster"]
     hosts: tuple[Host, ...]
-    """The servers to ask first; empty for a socket in the file system."""
+    """The servers of the URL; empty for a Unix socket."""
     service: str
-    """What the Sentinels call the primary; empty without them."""
+    """The service name that the Sentinels monitor; empty without Sentinels."""
     shown: str
-    """For people: without user, password and options."""
+    """The address for messages: without user, password and options."""
     _scheme: str
     _user: _Secret
     _sentinel_user: _Secret
@@ -64,14 +64,14 @@ class RedisAddress:
     _query: _Secret
 
     def url_of(self, host: Host | None = None) -> str:
-        """A plain `redis://`, `rediss://` or `unix://` URL of one server, with its password."""
+        """Return the `redis://`, `rediss://` or `unix://` URL of one server, with its password."""
         if host is None:
             return f"unix://{self._user.text}{self.shown}{self._query.text}"
         place = f"{_bracketed(host[0])}:{host[1]}"
         return f"{self._scheme}://{self._user.text}{place}{self._database}{self._query.text}"
 
     def sentinel_url_of(self, host: Host) -> str:
-        """The same of a Sentinel, which has users and passwords of its own."""
+        """Return the URL of a Sentinel, which has its own user and password."""
         place = f"{_bracketed(host[0])}:{host[1]}"
         return f"{self._scheme}://{self._sentinel_user.text}{place}{self._query.text}"
 
@@ -85,7 +85,7 @@ class _Secret:
 
 
 def parse_redis_url(url: str) -> RedisAddress:
-    """What a `redis.url` means; raises ValueError that tells the right form, never a password."""
+    """Return the parsed URL. Raises ValueError that shows the valid forms, never a password."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -143,19 +143,19 @@ def _socket(parts: SplitResult) -> RedisAddress:
 
 
 def hosts_of(places: str, default_port: int) -> tuple[Host, ...]:
-    """Servers from ``HOST[:PORT],HOST...``. Raises ValueError, which quotes none of them."""
+    """Return the servers of ``HOST[:PORT],HOST...``. Raises ValueError, which quotes no server."""
     hosts: list[Host] = []
     for place in places.split(","):
         found = _HOST.fullmatch(place.strip())
         if found is None or not 0 < (port := int(found[2] or default_port)) < 65_536:
-            # not quoted: a password with an unescaped `@` or `/` ends up here
+            # not quoted: it may be part of a password with an unescaped `@` or `/`
             raise ValueError(_MISPLACED)
         hosts.append((unquote(found[1]).strip("[]"), port))
     return tuple(hosts)
 
 
 def _path(path: str, kind: str, query: dict[str, str]) -> tuple[str, str]:
-    """The service and the database (``/DB``) in the path or, for the latter, in `?db=`."""
+    """Return the service name and the database (``/DB``) of the path; `?db=` takes precedence."""
     steps = [unquote(step) for step in path.strip("/").split("/") if step]
     service = ""
     if kind == "sentinel":
@@ -163,7 +163,7 @@ def _path(path: str, kind: str, query: dict[str, str]) -> tuple[str, str]:
             raise ValueError("name the service: redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB")
         service = steps.pop(0)
     if len(steps) > 1 or not all(step.isdigit() for step in steps):
-        raise ValueError(f"the database is no number: {_FORMS}")
+        raise ValueError(f"the database is not a number: {_FORMS}")
     in_query = query.pop("db", None)
     database = in_query or (steps[0] if steps else "0")
     if not database.isdigit():
@@ -181,9 +181,9 @@ def _options(parts: SplitResult, *, tls: bool, sentinel: bool) -> dict[str, str]
         raise ValueError(_MISPLACED)  # not quoted: it is the rest of a password with a `?`
     for name, value in given:
         if name in _TLS_OPTIONS and not tls:
-            raise ValueError(f"{name} is for TLS: begin with rediss")
+            raise ValueError(f"{name} needs TLS: begin the URL with rediss")
         if name not in allowed:
-            raise ValueError(f"there is no option {name[:40]!r}; it takes {_listed(allowed)}")
+            raise ValueError(f"unknown option {name[:40]!r}; valid are {_listed(allowed)}")
         if name in _SWITCHES and value not in _SWITCHES[name]:
             raise ValueError(f"{name}: give {_listed(_SWITCHES[name])}")
         if name.startswith("socket_") and not _seconds(value):

@@ -1,10 +1,10 @@
-"""How do commands reach one Redis server, whatever client carries them?
+"""Batches of calls to one Redis server, independent of the client library.
 
-Commands travel in batches of calls. What is promised of every kind of Redis: the commands of one
-call take effect in its order, each call gets its own replies, and a confirmation (WAIT) is asked
-on the connection of the server that took the call's first command. Nothing here retries an outage:
-the caller does, for every call may be repeated. Connections are opened by the caller's `connect`;
-but for `redis_py`, this package knows no Redis client.
+Commands are sent in batches of calls. Three guarantees hold for every kind of Redis. The commands
+of a call take effect in its order. Each call gets its own replies. A confirmation (WAIT) runs on
+the connection of the server that executed the call's first command. This package does not retry an
+outage: the caller does, because every call may be repeated. The caller's `connect` opens the
+connections; except for `redis_py`, this package imports no Redis client.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _LASTING: Final = re.compile(
     "DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode"
     "|cluster support disabled|unknown command|unknown subcommand"
 )
-"""A database there is none of, a Cluster that is none, a Sentinel taken for a server or the other
-way round."""
+"""Replies of a server that `redis.url` does not fit: an invalid database, a server that is not in
+Cluster mode, a Sentinel named as a server or a server named as a Sentinel."""
 
 
 class Connection(Protocol):
-    """One server, through the caller's Redis client."""
+    """Connection to one server, through the caller's Redis client."""
 
     async def send(self, commands: Sequence[Command]) -> list[Any]:
-        """A reply or an error for each, by one pipeline without a transaction.
+        """Send the commands as one pipeline and return a reply or an error for each.
 
-        Raises what the client raises if nothing can be said of any of them.
+        Raises the client's error if no command has a reply.
         """
         ...
 
     async def disconnect(self) -> None:
-        """Close idle connections: the next command looks the name up and connects again."""
+        """Close idle connections: the next command resolves the host name and connects again."""
         ...
 
     async def close(self) -> None:
@@ -48,24 +48,24 @@ class Connection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """The client's names for what a server answers when it is the wrong one to ask."""
+    """The client's exception classes, by what they mean for the choice of a server."""
 
     unreachable: tuple[type[Exception], ...]
     refused: tuple[type[Exception], ...]
-    """A user or password that is wrong, or may not do what we ask; some are `unreachable` too."""
+    """Invalid credentials or missing permissions; some of these are `unreachable` too."""
     read_only: tuple[type[Exception], ...]
     no_script: tuple[type[Exception], ...]
     cluster_down: tuple[type[Exception], ...]
     redirection: Callable[[Exception], Redirection | None]
     not_found: Callable[[str], Exception]
-    """Makes the error of a Sentinel service or a Cluster that nobody knows; an `unreachable`."""
+    """Builds the error of a service or Cluster that no server reports; an `unreachable`."""
     misfit: Callable[[str], Exception]
-    """The same where all that were asked answered, and nothing says that they will answer else."""
+    """Builds the same error if all servers answered and no retry would change the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Commands whose replies are wanted together; `confirmed`: the first one's write is."""
+    """Commands whose replies belong together; `confirmed` asks for the first write's durability."""
 
     commands: Sequence[Command]
     confirmed: bool = False
@@ -75,7 +75,7 @@ class Call:
 class Answer:
     """A reply or an error for each command of a call; after an error the rest was not sent.
 
-    `confirmation` is what the server of the first command said to the confirmation, if asked.
+    `confirmation` is the reply to the confirmation by the server of the first command, if asked.
     """
 
     replies: list[Any]
@@ -83,24 +83,24 @@ class Answer:
 
 
 Connect = Callable[[str], Connection]
-"""Opens nothing yet; the URL is one that `RedisAddress.url_of` gave."""
+"""Builds a connection without connecting; the URL comes from `RedisAddress.url_of`."""
 
 
 class Servers(Protocol):
-    """Redis, whatever it is made of."""
+    """Redis in any topology."""
 
     async def send(
         self, calls: Sequence[Call], confirmation: Command | None = None
     ) -> list[Answer]:
-        """The answers in the order of the calls. Raises if nothing can be said of any of them."""
+        """Return the answers in the order of the calls. Raises if no call has an answer."""
         ...
 
     async def load_scripts(self) -> None:
-        """Make every server that takes writes know our scripts."""
+        """Load the scripts into every server that accepts writes."""
         ...
 
     async def each(self, *commands: Command) -> list[list[Any]]:
-        """The replies of every server, replicas among them, as far as they are reached."""
+        """Return the replies of every reachable server, including replicas."""
         ...
 
     async def close(self) -> None:
@@ -109,7 +109,7 @@ class Servers(Protocol):
 
 
 class OneServer:
-    """One server, or whatever answers at its address."""
+    """One server, or a proxy at its address."""
 
     def __init__(self, connection: Connection, errors: Errors) -> None:
         self._connection = connection
@@ -124,11 +124,11 @@ class OneServer:
         if asked and confirmation is not None:
             commands.append(confirmation)
         replies = await self._send(commands)
-        said = replies.pop() if asked else None
+        confirmed = replies.pop() if asked else None
         answers, start = [], 0
         for call in calls:
             end = start + len(call.commands)
-            answers.append(Answer(replies[start:end], said if call.confirmed else None))
+            answers.append(Answer(replies[start:end], confirmed if call.confirmed else None))
             start = end
         return answers
 
@@ -150,25 +150,25 @@ class OneServer:
             await self.load_scripts()
             replies = await self._connection.send(commands)
         if is_read_only(replies, self._errors):
-            await self._connection.disconnect()  # another server may answer to the name by now
+            await self._connection.disconnect()  # the name may resolve to another server by now
         return replies
 
 
-async def those_reached(
+async def replies_of_reachable(
     connections: Iterable[Connection], commands: Sequence[Command], errors: Errors
 ) -> list[list[Any]]:
-    """The replies of those servers that answer."""
-    told: list[list[Any]] = []
+    """Return the replies of the servers that answer."""
+    found: list[list[Any]] = []
     for connection in connections:
         try:
-            told.append(await connection.send(commands))
+            found.append(await connection.send(commands))
         except errors.unreachable:
             continue
-    return told
+    return found
 
 
 def lasting(error: Exception, errors: Errors) -> bool:
-    """Whether a server will always say this: `redis.url` does not fit what is there."""
+    """Return whether no retry cures this error: `redis.url` does not fit the server."""
     return isinstance(error, errors.refused) or _LASTING.search(str(error)) is not None
 
 
@@ -177,7 +177,7 @@ def _any_of(replies: Iterable[Any], kinds: tuple[type[Exception], ...]) -> bool:
 
 
 def is_read_only(replies: Iterable[Any], errors: Errors) -> bool:
-    """Also as Redis 6 quotes it, inside the error of a script."""
+    """Return whether a reply is READONLY, also as Redis 6 quotes it inside a script's error."""
     return any(
         isinstance(error, errors.read_only) or "-READONLY " in str(error)
         for error in replies

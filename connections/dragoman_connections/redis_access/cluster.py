@@ -1,4 +1,4 @@
-"""How does a batch of commands reach the nodes of a Redis Cluster, through moves and fail-overs?"""
+"""Batches of commands to the nodes of a Redis Cluster, through resharding and failover."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dragoman_connections.redis_access.calls import (
     Errors,
     OneServer,
     lasting,
-    those_reached,
+    replies_of_reachable,
 )
 from dragoman_connections.redis_access.slots import NoSlots, Redirection, SlotTable
 
 _REDIRECTIONS: Final = 5
-"""How often one call follows MOVED or ASK before its error is told."""
+"""How many MOVED and ASK redirections one call follows before its error is returned."""
 
 
 @dataclass(slots=True)
 class _Progress:
-    """A call under way in a Cluster: the next command, and where the last reply sent it."""
+    """A call under way in a Cluster: its answer so far and its last redirection."""
 
     call: Call
     answer: Answer
@@ -49,8 +49,8 @@ class _Progress:
 class ClusterServers:
     """The primaries of a Cluster. A batch takes as many rounds as its longest call has nodes.
 
-    In a round each call sends its next commands that belong to one node, and the calls of a node
-    travel together. A MOVED or ASK is followed in the next round, from that command on.
+    In a round each call sends its next commands that belong to one node; the commands of a node are
+    sent together. A MOVED or ASK is followed in the next round, starting with that command.
     """
 
     def __init__(self, address: RedisAddress, connect: Connect, errors: Errors) -> None:
@@ -89,7 +89,7 @@ class ClusterServers:
         await self._refresh()
         primaries = [await self._at(host).send(commands) for host in self._slots.primaries]
         replicas = map(self._at, self._slots.replicas)
-        return primaries + await those_reached(replicas, commands, self._errors)
+        return primaries + await replies_of_reachable(replicas, commands, self._errors)
 
     async def close(self) -> None:
         """See Servers."""
@@ -133,7 +133,7 @@ class ClusterServers:
             commands.append(confirmation)
         try:
             replies = await OneServer(self._at(host), self._errors).send([Call(commands)])
-        except Exception as error:  # noqa: BLE001  each call is told, those of other nodes go on
+        except Exception as error:  # noqa: BLE001  each of these calls gets it, the others continue
             self._stale = True
             for progress, _, _ in group:
                 progress.fail(error)
@@ -149,12 +149,12 @@ class ClusterServers:
         for progress, count, asking in group:
             position += asking
             for reply in replies[position : position + count]:
-                if not self._claim(progress, reply):
+                if not self._record(progress, reply):
                     break
             position += count
 
-    def _claim(self, progress: _Progress, reply: Any) -> bool:
-        """Note one reply; False if what follows it has to be sent (again)."""
+    def _record(self, progress: _Progress, reply: Any) -> bool:
+        """Record one reply; return False if the commands after it have to be sent again."""
         if not isinstance(reply, Exception):
             progress.answer.replies.append(reply)
             return True
@@ -164,40 +164,42 @@ class ClusterServers:
             progress.redirection = redirection
             if not redirection.asking:
                 self._slots.move(redirection)
-                self._stale = True  # where one slot has moved, others may have
+                self._stale = True  # other slots may have moved too
             return False
         if isinstance(reply, self._errors.cluster_down + self._errors.read_only):
             self._stale = True
         if redirection is not None:
-            reply = self._errors.not_found("the Cluster moves a slot to and fro")
+            reply = self._errors.not_found(
+                "more than 5 redirections for one call: a slot keeps moving"
+            )
         progress.fail(reply)
         return False
 
     async def _refresh(self) -> None:
-        """Ask for the slots if something said that they have changed."""
+        """Read the slot table again if an error has shown that it is stale."""
         async with self._looking:
             if not self._stale:
                 return
             problems: list[str] = []
             lasts, errors = True, self._errors
-            wrong: tuple[type[Exception], ...] = (NoSlots, *errors.unreachable, *errors.refused)
+            skipped: tuple[type[Exception], ...] = (NoSlots, *errors.unreachable, *errors.refused)
             for host in self._slots.hosts_to_ask(self._address.hosts):
                 try:
                     (reply,) = await self._at(host).send([("CLUSTER", "SLOTS")])
                     if isinstance(reply, errors.refused):
                         raise reply
                     self._slots.read(reply, asked=host)
-                except wrong as error:
+                except skipped as error:
                     problems.append(f"{host[0]}:{host[1]} {str(error)[:60]}")
                     lasts = lasts and lasting(error, errors)
                     continue
                 self._stale = False
-                await self._leave_those_gone()
+                await self._close_removed_nodes()
                 return
-        told = errors.misfit if lasts else errors.not_found
-        raise told(f"no node tells the Cluster's slots: {', '.join(problems)}")
+        problem = errors.misfit if lasts else errors.not_found
+        raise problem(f"no node reports the Cluster's slots: {', '.join(problems)}")
 
-    async def _leave_those_gone(self) -> None:
+    async def _close_removed_nodes(self) -> None:
         wanted = {*self._slots.primaries, *self._slots.replicas, *self._address.hosts}
         for host in self._known.keys() - wanted:
             await self._known.pop(host).close()

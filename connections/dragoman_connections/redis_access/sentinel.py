@@ -1,4 +1,4 @@
-"""Which server is the primary now? The one that the Sentinels name."""
+"""Redis behind Sentinels: the primary that they report."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dragoman_connections.redis_access.calls import (
     OneServer,
     is_read_only,
     lasting,
-    those_reached,
+    replies_of_reachable,
 )
 
 
 class SentinelServers:
-    """The primary that the Sentinels name; asked for again when it is gone or demoted."""
+    """The primary that the Sentinels report; looked up again after it is lost or demoted."""
 
     def __init__(self, address: RedisAddress, connect: Connect, errors: Errors) -> None:
         self._address = address
@@ -61,8 +61,8 @@ class SentinelServers:
         primary = await self._find()
         replicas = await self._ask("SENTINEL", "REPLICAS", self._address.service)
         hosts = [_host_in(_pairs(found)) for found in replicas or ()]
-        told = [await self._at(primary).send(commands)]
-        return told + await those_reached(map(self._at, hosts), commands, self._errors)
+        replies = [await self._at(primary).send(commands)]
+        return replies + await replies_of_reachable(map(self._at, hosts), commands, self._errors)
 
     async def close(self) -> None:
         """See Servers."""
@@ -82,13 +82,15 @@ class SentinelServers:
             raise self._errors.misfit(f"no Sentinel knows a primary of {service!r}")
         host = (_text(found[0]), int(found[1]))
         (role,) = await self._at(host).send([("ROLE",)])
-        # a user without the right to ask finds out by READONLY instead
+        # a user without permission for ROLE learns it from READONLY instead
         if isinstance(role, list) and _text(role[0]) != "master":
-            raise self._errors.not_found(f"{host[0]}:{host[1]} is not yet primary of {service!r}")
+            raise self._errors.not_found(
+                f"{host[0]}:{host[1]} is not yet the primary of {service!r}"
+            )
         return host
 
     async def _ask(self, *command: Any) -> Any:
-        """The first Sentinel's answer that is one."""
+        """Return the first usable answer of a Sentinel; None if no Sentinel knows the service."""
         problems: list[str] = []
         lasts = True
         for host, sentinel in self._sentinels.items():
@@ -102,8 +104,8 @@ class SentinelServers:
             elif reply is not None:
                 return reply
         if problems:
-            told = self._errors.misfit if lasts else self._errors.not_found
-            raise told(f"no Sentinel answered: {', '.join(problems)}")
+            problem = self._errors.misfit if lasts else self._errors.not_found
+            raise problem(f"no Sentinel answered: {', '.join(problems)}")
         return None
 
     def _at(self, host: Host) -> Connection:
@@ -122,8 +124,8 @@ def _pairs(flat: Any) -> dict[str, str]:
     return {_text(flat[at]): _text(flat[at + 1]) for at in range(0, len(flat) - 1, 2)}
 
 
-def _host_in(told: dict[str, str]) -> Host:
-    return told["ip"], int(told["port"])
+def _host_in(fields: dict[str, str]) -> Host:
+    return fields["ip"], int(fields["port"])
 
 
 def _text(value: bytes | str) -> str:

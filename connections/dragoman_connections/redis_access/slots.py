@@ -1,4 +1,4 @@
-"""Which node of a Redis Cluster owns a key? The table of its 16,384 slots, as its nodes tell it."""
+"""Slot table of a Redis Cluster: which node owns which of the 16,384 slots."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from dragoman_connections.redis_access.address import Host
 
 SLOTS: Final = 16_384
 _KEY_AT: Final = {"EVAL": 3, "EVALSHA": 3, "XREAD": -2}
-"""Where a command of ours has its key: else it comes first. XREAD ends with key and id."""
+"""Position of the key in commands that do not start with it. XREAD ends with key and id."""
 _UNKNOWN_HOST: Final = frozenset({"", "?"})
 
 
 class NoSlots(Exception):
-    """A node that should tell the slots cannot: it is no member of a Cluster, or knows none."""
+    """The node reports no slots: it is not part of a Cluster, or knows no slot owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """MOVED: the slot has another owner. ASK (`asking`): this one command goes elsewhere."""
+    """MOVED: the slot has another owner. ASK (`asking`): only this command has another target."""
 
     slot: int
     host: Host
@@ -29,7 +29,7 @@ class Redirection:
 
 
 def slot_of(key: str | bytes) -> int:
-    """The slot of a key: by its first non-empty {tag}, else by the whole of it."""
+    """Return the slot of a key: hashed by its first non-empty {tag}, otherwise as a whole."""
     raw = key.encode() if isinstance(key, str) else key
     start = raw.find(b"{")
     if start >= 0 and (end := raw.find(b"}", start + 1)) > start + 1:
@@ -38,13 +38,13 @@ def slot_of(key: str | bytes) -> int:
 
 
 def key_of(command: Sequence[Any]) -> str | bytes:
-    """The key of one of our commands, all of which have exactly one."""
+    """Return the key of a command; every command of this project has exactly one."""
     key: str | bytes = command[_KEY_AT.get(command[0], 1)]
     return key
 
 
 class SlotTable:
-    """Who owns which slot; empty until it has been read once."""
+    """Owner of each slot; empty until the first `read`."""
 
     def __init__(self) -> None:
         self._owners: list[Host | None] = [None] * SLOTS
@@ -58,26 +58,26 @@ class SlotTable:
 
     @property
     def replicas(self) -> tuple[Host, ...]:
-        """Their replicas, as told at the last reading."""
+        """The replicas of the primaries, as of the last `read`."""
         return self._replicas
 
     def host_of(self, command: Sequence[Any]) -> Host | None:
-        """The owner of the command's key; None if nobody is known to serve its slot."""
+        """Return the owner of the command's key; None if no node is known to serve its slot."""
         return self._owners[slot_of(key_of(command))]
 
     def move(self, redirection: Redirection) -> None:
-        """Believe a MOVED."""
+        """Record the new owner that a MOVED reports."""
         self._owners[redirection.slot] = redirection.host
 
     def hosts_to_ask(self, seeds: Sequence[Host]) -> list[Host]:
-        """Nodes that may tell the slots, another one first each time: one may be behind."""
+        """Return nodes that may report the slots, each time another first: one may be outdated."""
         hosts = list(dict.fromkeys([*self.primaries, *self._replicas, *seeds]))
         first = self._reads % len(hosts)
         self._reads += 1
         return hosts[first:] + hosts[:first]
 
     def read(self, reply: Any, *, asked: Host) -> None:
-        """Take the reply of CLUSTER SLOTS over; raises NoSlots if it is none."""
+        """Replace the table by a reply to CLUSTER SLOTS. Raises NoSlots for an unusable reply."""
         if isinstance(reply, Exception):
             raise NoSlots(str(reply)) from None
         owners: list[Host | None] = [None] * SLOTS
@@ -92,6 +92,6 @@ class SlotTable:
 
 
 def _host(node: Sequence[Any], asked: Host) -> Host:
-    """A node's address; one that does not know its own has that at which it was asked."""
+    """Return a node's address; a node that reports none has the address it was asked at."""
     name = node[0].decode() if isinstance(node[0], bytes) else node[0] or ""
     return (asked[0] if name in _UNKNOWN_HOST else name), int(node[1])

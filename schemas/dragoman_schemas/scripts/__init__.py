@@ -1,7 +1,7 @@
-"""Which scripts change a job's key in Redis? Their text, arguments and replies (contract, 3).
+"""Scripts that change a job's key in Redis: text, arguments and replies (contract, 3).
 
 Call them as ``evalsha(script.sha1, 1, key, *args)``, and with ``eval(script.text, ...)`` when the
-server answers NOSCRIPT. All may be repeated: a repetition changes nothing.
+server replies NOSCRIPT. Every call may be repeated: a repetition changes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A Lua script on one key, and the digest under which Redis knows it."""
+    """Lua script on one key, with the digest under which Redis caches it."""
 
     name: str
     text: str
@@ -37,11 +37,11 @@ CANCEL: Final = _load("cancel")
 SCRIPTS: Final = (STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL)
 
 SUSPECT_AFTER: Final = 2
-"""Other outstanding takes of the same record that make it a suspect."""
+"""Number of other outstanding claims that make a record a suspect."""
 
 
 class Verdict(StrEnum):
-    """What a take answers; only ``run`` changes the key."""
+    """Verdict of a claim; only ``run`` changes the key."""
 
     RUN = "run"
     DONE = "done"
@@ -52,9 +52,9 @@ class Verdict(StrEnum):
 
 
 class Quarantine(IntEnum):
-    """How few others are in the engine with a job that is claimed.
+    """Which other jobs are in the engine with a claimed job.
 
-    ``COHORT``: other suspects only, up to the square root of their number. ``BY_ITSELF``: nobody.
+    ``COHORT``: only other suspects, up to the square root of their number. ``BY_ITSELF``: none.
     """
 
     NONE = 0
@@ -63,14 +63,14 @@ class Quarantine(IntEnum):
 
     @classmethod
     def wanted(cls, suspicions: int) -> Quarantine:
-        """The quarantine in which a record of so many suspicions may run."""
+        """Return the quarantine that a record with this many suspicions needs."""
         if suspicions < SUSPECT_AFTER:
             return cls.NONE
         return cls.COHORT if suspicions == SUSPECT_AFTER else cls.BY_ITSELF
 
 
 class CancelEffect(StrEnum):
-    """What a cancel did: the job is cancelled, its abort is requested, or it had ended before."""
+    """Effect of a cancel: the job is cancelled, its abort is requested, or it was terminal."""
 
     CANCELLED = "cancelled"
     REQUESTED = "requested"
@@ -79,7 +79,7 @@ class CancelEffect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StubAnswer:
-    """``written``: there was no key. ``status``: what stands now."""
+    """``written``: there was no key. ``status``: the present status."""
 
     written: bool
     status: str
@@ -87,10 +87,10 @@ class StubAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ClaimAnswer:
-    """The verdict, and what the key holds after it; ``replays`` is what ``finish`` must be given.
+    """The verdict, and the key's fields after it; ``finish`` must be given ``replays``.
 
-    Times are None where the key holds none. ``result`` is there with ``done``, if it was wanted.
-    ``suspicions``, with ``suspect`` and ``poisoned``: the other outstanding takes of the record.
+    Times are None if the key holds none. ``result`` is set with ``done``, if it was wanted.
+    ``suspicions``, with ``suspect`` and ``poisoned``: the other outstanding claims of the record.
     """
 
     verdict: Verdict
@@ -105,7 +105,7 @@ class ClaimAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseAnswer:
-    """``removed``: the take was outstanding. ``status``: what stands now, None without a key."""
+    """``removed``: the claim was outstanding. ``status``: the present one, None without a key."""
 
     removed: bool
     status: str | None
@@ -113,10 +113,10 @@ class ReleaseAnswer:
 
 @dataclass(frozen=True, slots=True)
 class FinishAnswer:
-    """``written``: this terminal state is the one that stands; else ``status`` names the other.
+    """``written``: this terminal state was stored; otherwise ``status`` is the stored one.
 
     ``owned`` is false if the key belongs to another payload. Not written, owned and not terminal:
-    a replay took over. ``result`` is the one that stands in an owned terminal key.
+    a replay took over. ``result`` is the stored result of an owned terminal key.
     """
 
     written: bool
@@ -128,7 +128,7 @@ class FinishAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmAnswer:
-    """``written``: the key has a status, which was written once more. ``status``: what stands."""
+    """``written``: the key has a status, which was written again. ``status``: the present one."""
 
     written: bool
     status: str | None
@@ -136,14 +136,14 @@ class ConfirmAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CancelAnswer:
-    """What the cancel did, and the status that stands now."""
+    """Effect of the cancel, and the present status."""
 
     effect: CancelEffect
     status: str
 
 
 def stub_args(*, queued_at: str, live_ttl_ms: int) -> list[str | bytes]:
-    """Arguments of STUB; times in RFC 3339."""
+    """Return the arguments of STUB; times in RFC 3339."""
     return [queued_at, str(live_ttl_ms)]
 
 
@@ -160,7 +160,7 @@ def claim_args(
     quarantine: Quarantine = Quarantine.NONE,
     want_result: bool = False,
 ) -> list[str | bytes]:
-    """Arguments of TAKE; ``place`` is ``topic/partition/offset``, times in RFC 3339."""
+    """Return the arguments of CLAIM; ``place`` is ``topic/partition/offset``, times in RFC 3339."""
     return [
         nonce,
         fingerprint,
@@ -176,7 +176,7 @@ def claim_args(
 
 
 def release_args(*, nonce: str) -> list[str | bytes]:
-    """Arguments of RELEASE."""
+    """Return the arguments of RELEASE."""
     return [nonce]
 
 
@@ -192,7 +192,7 @@ def finish_args(
     queued_at: str | None = None,
     started_at: str | None = None,
 ) -> list[str | bytes]:
-    """Arguments of FINISH; ``replays`` and ``deliveries`` as the take answered them."""
+    """Return the arguments of FINISH; ``replays`` and ``deliveries`` as CLAIM returned them."""
     return [
         status,
         str(replays),
@@ -207,26 +207,26 @@ def finish_args(
 
 
 def confirm_args() -> list[str | bytes]:
-    """Arguments of CONFIRM: none."""
+    """Return the arguments of CONFIRM: none."""
     return []
 
 
 def cancel_args(*, now: str, live_ttl_ms: int, result: bytes) -> list[str | bytes]:
-    """Arguments of CANCEL; ``result`` is the minimal result of a job that never ran."""
+    """Return the arguments of CANCEL; ``result`` is the minimal result of a job that never ran."""
     return [now, str(live_ttl_ms), result]
 
 
 Reply = Sequence[bytes | str | int]
-"""What Redis answers, whether the connection decodes responses or not."""
+"""A reply of Redis, whether the connection decodes responses or not."""
 
 
 def parse_stub(reply: Reply) -> StubAnswer:
-    """The reply of STUB."""
+    """Return the parsed reply of STUB."""
     return StubAnswer(reply[0] == 1, _text(reply[1]))
 
 
 def parse_claim(reply: Reply) -> ClaimAnswer:
-    """The reply of TAKE."""
+    """Return the parsed reply of CLAIM."""
     verdict, deliveries, replays, queued_at, started_at, status, result, suspicions = reply
     return ClaimAnswer(
         verdict=Verdict(_text(verdict)),
@@ -241,12 +241,12 @@ def parse_claim(reply: Reply) -> ClaimAnswer:
 
 
 def parse_release(reply: Reply) -> ReleaseAnswer:
-    """The reply of RELEASE."""
+    """Return the parsed reply of RELEASE."""
     return ReleaseAnswer(reply[0] == 1, _text(reply[1]) or None)
 
 
 def parse_finish(reply: Reply) -> FinishAnswer:
-    """The reply of FINISH."""
+    """Return the parsed reply of FINISH."""
     written, status, replays, owned, result = reply
     return FinishAnswer(
         written == 1, _text(status) or None, int(replays), owned == 1, _bytes(result) or None
@@ -254,17 +254,17 @@ def parse_finish(reply: Reply) -> FinishAnswer:
 
 
 def parse_confirm(reply: Reply) -> ConfirmAnswer:
-    """The reply of CONFIRM."""
+    """Return the parsed reply of CONFIRM."""
     return ConfirmAnswer(reply[0] == 1, _text(reply[1]) or None)
 
 
 def parse_cancel(reply: Reply) -> CancelAnswer:
-    """The reply of CANCEL."""
+    """Return the parsed reply of CANCEL."""
     return CancelAnswer(CancelEffect(_text(reply[0])), _text(reply[1]))
 
 
 def _text(value: bytes | str | int) -> str:
-    """Fields that another program wrote may be no UTF-8: that spoils no reply."""
+    """Decode a field tolerantly: another program may have written bytes that are not UTF-8."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 

@@ -1,14 +1,14 @@
--- cancel: a client asks that a job be not run, or be aborted.
+-- cancel: a client cancels a job that has not run, or requests the abort of a running one.
 --
 -- KEYS[1]  the job's hash
 -- ARGV[1]  now: RFC 3339, UTC, milliseconds, Z
 -- ARGV[2]  live TTL in ms
 -- ARGV[3]  minimal result: JSON TranslationResult with status cancelled
 --
--- Reply    {effect, status}: effect is `cancelled` (there was no key, or a queued one: it is now
---          terminal), `requested` (it is running: cancel_requested_at stands; now XADD to the
---          stream of cancels) or `ended` (already terminal, nothing was changed). status is what
---          stands now.
+-- Reply    {effect, status}: effect is `cancelled` (no key, or a queued job: it is now terminal),
+--          `requested` (the job is running: cancel_requested_at is set; the client now does XADD
+--          to the cancel stream) or `ended` (already terminal, nothing was changed). status is the
+--          present status.
 
 local key = KEYS[1]
 local status = redis.call('HGET', key, 'status')

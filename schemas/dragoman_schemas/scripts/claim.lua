@@ -1,25 +1,25 @@
 -- claim: a worker asks whether to run a record, just before its first item may enter the engine.
 --
 -- KEYS[1]  the job's hash
--- ARGV[1]  nonce: fresh for each delivery; a repetition with the same nonce is harmless
+-- ARGV[1]  nonce: new for each delivery; a repetition with the same nonce changes nothing
 -- ARGV[2]  fingerprint of the record
 -- ARGV[3]  place of the record: topic/partition/offset
 -- ARGV[4]  now: RFC 3339, UTC, milliseconds, Z
 -- ARGV[5]  live TTL in ms
--- ARGV[6]  replay asked for: the number of the header dragoman-replay, 0 without one
--- ARGV[7]  poison_after: so many outstanding claims of the same place are poison
--- ARGV[8]  quarantine: 0 none, 1 in a cohort of suspects, 2 by itself in its engine
+-- ARGV[6]  requested replay: the number of the header dragoman-replay, 0 without one
+-- ARGV[7]  poison_after: this many outstanding claims of the same place mean poison
+-- ARGV[8]  quarantine: 0 none, 1 in a cohort of suspects, 2 by itself in the engine
 -- ARGV[9]  queued_at: the record's timestamp, used if the key has none
 -- ARGV[10] 1 if a stored result is wanted with `done`, else 0
 --
 -- Reply    {verdict, deliveries, replays, queued_at, started_at, status, result, suspicions}
 --          verdict is run, done, conflict, cancel, suspect or poisoned; only run changes the key.
---          The others are what the key holds after it; '' (0 for numbers) is what it does not hold.
---          `replays` is what finish must be given. `result` is '' unless verdict is done and it
---          was wanted. `suspicions` are the other outstanding claims of the same place with suspect
---          and poisoned, else 0: with suspect, 2 asks for a cohort and more for a run by itself.
+--          The other values are the key's fields after it; '' (0 for numbers) if a field is absent.
+--          finish must be given `replays`. `result` is '' unless verdict is done and it was
+--          wanted. `suspicions` counts the other outstanding claims of the same place with suspect
+--          and poisoned, else 0: with suspect, 2 requires a cohort and more a run by itself.
 
--- A field that holds no count is one that we did not write: it counts as 0 and stops nothing.
+-- A field that holds no count was written by another program: it counts as 0.
 local function count(text)
   local number = tonumber(text or '0')
   if not number or number ~= number or number < 0 then return 0 end
@@ -44,7 +44,7 @@ local function answer(verdict, result)
     result or '', suspicions}
 end
 
--- Before `done`: a payload that was never run must not be told that it is.
+-- Before `done`: a payload that never ran must not get the result of another one.
 if owner and owner ~= fingerprint then return answer('conflict') end
 if terminal and not reopens then
   return answer('done', ARGV[10] == '1' and redis.call('HGET', key, 'result'))
@@ -65,8 +65,8 @@ if not reopens then
   if tonumber(ARGV[8]) < quarantine then return answer('suspect') end
 end
 
--- The first write is an HSET: if Redis refuses writes (memory, replicas), it refuses this one, and
--- nothing has been changed.
+-- The first write is an HSET: if Redis refuses writes (memory, replicas), it refuses this one and
+-- nothing is changed.
 redis.call('HSET', key, 'status', 'running', own, place, 'fingerprint', fingerprint,
   'replays', string.format('%.0f', math.max(replays, replay)),
   'deliveries', string.format('%.0f', count(held[5]) + 1))
@@ -83,5 +83,5 @@ else
 end
 redis.call('HSETNX', key, 'queued_at', ARGV[9])
 redis.call('PEXPIRE', key, ARGV[5])
-suspicions = 0  -- as a repetition answers
+suspicions = 0  -- as in the reply to a repetition
 return answer('run')

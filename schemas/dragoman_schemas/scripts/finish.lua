@@ -2,24 +2,24 @@
 --
 -- KEYS[1]  the job's hash
 -- ARGV[1]  status: completed, failed, cancelled or expired
--- ARGV[2]  replays, as claim answered it
+-- ARGV[2]  replays, as claim returned it
 -- ARGV[3]  result: JSON TranslationResult
 -- ARGV[4]  finished_at: RFC 3339, UTC, milliseconds, Z
 -- ARGV[5]  the job's TTL in ms, from now on
 -- ARGV[6]  fingerprint of the record
--- ARGV[7]  deliveries, as claim answered it
--- ARGV[8]  queued_at, '' if not known
--- ARGV[9]  started_at, '' if the job was never started
+-- ARGV[7]  deliveries, as claim returned it
+-- ARGV[8]  queued_at, '' if unknown
+-- ARGV[9]  started_at, '' if the job never started
 --
 -- Reply    {written, status, replays, owned, result}: written is 1 if there was no key, or one that
 --          is not terminal, is at the same replay and is not owned by another fingerprint; else 0
---          and nothing was changed. status and replays are what stands now. owned is 0 if the key
---          belongs to another fingerprint: the id was used again, and this record is a conflict.
---          Else, not written and a status that is not terminal: a replay has taken the job over.
---          result is the one that stands, if it was not written, is terminal and owned; else ''.
---          What stands is written once more as it is, so that a WAIT behind the script covers it.
+--          and nothing was changed. status and replays are the present values. owned is 0 if the
+--          key belongs to another fingerprint: the id was reused, and this record is a conflict.
+--          Owned, not written and not terminal: a replay has taken over the job. result is the
+--          stored result if it was not written, is terminal and owned; else ''. The stored status
+--          is written again unchanged, so that a WAIT after the script covers it.
 
--- A field that holds no count is one that we did not write: it counts as 0 and stops nothing.
+-- A field that holds no count was written by another program: it counts as 0.
 local function count(text)
   local number = tonumber(text or '0')
   if not number or number ~= number or number < 0 then return 0 end
@@ -40,7 +40,7 @@ if terminal or foreign or (redis.call('EXISTS', key) == 1 and replays ~= tonumbe
   return {0, status or '', replays, foreign and 0 or 1, result or ''}
 end
 
--- Redis compares and stores numbers as text: the larger count, whoever knew it.
+-- The larger of both counts, compared as numbers: Redis stores them as text.
 local deliveries = math.max(count(held[4]), tonumber(ARGV[7]))
 redis.call('HSET', key, 'status', ARGV[1], 'replays', ARGV[2], 'result', ARGV[3],
   'finished_at', ARGV[4], 'fingerprint', ARGV[6], 'deliveries', string.format('%.0f', deliveries))

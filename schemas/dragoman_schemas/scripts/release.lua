@@ -1,11 +1,11 @@
--- release: a worker that drains or loses the partition gives its claim back.
+-- release: a worker that drains or loses the partition releases its claim.
 --
 -- KEYS[1]  the job's hash
 -- ARGV[1]  nonce of the claim
 --
 -- Reply    {removed, status}: removed is 1 if the claim was outstanding, else 0 and nothing was
---          changed; status is what stands now ('' without a key): `queued` when a running job has
---          no claim left. The TTL stays as it is.
+--          changed; status is the present status ('' without a key): `queued` if a running job
+--          has no claim left. The TTL does not change.
 
 local key = KEYS[1]
 local removed = redis.call('HEXISTS', key, 'claim:' .. ARGV[1])

@@ -5,7 +5,7 @@
 -- ARGV[2]  live TTL in ms
 --
 -- Reply    {written, status}: written is 1 if there was no key, else 0 and nothing was changed;
---          status is what stands now.
+--          status is the present status.
 
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return {0, redis.call('HGET', KEYS[1], 'status') or ''}
