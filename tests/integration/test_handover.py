@@ -176,7 +176,7 @@ async def test_a_member_of_the_embedded_broker_s_group_is_removed_at_the_third_t
                 lambda: group_consumer.member_id(consumer) != member, timeout_s=30, what="expelled"
             )
         finally:
-            await group_consumer.put_away(consumer, 5)
+            await group_consumer.leave_and_close(consumer, 5)
 
 
 async def test_a_membership_that_cannot_be_ended_in_time_is_left_to_the_session_timeout() -> None:

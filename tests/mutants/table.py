@@ -23,7 +23,7 @@ CORE = "worker/dragoman_worker"
 SCHEMAS, CLIENT = "schemas/dragoman_schemas", "producer/dragoman_producer"
 CONNECTIONS = "connections/dragoman_connections"
 WORKER, EXECUTOR = "unit/worker/job/test_worker.py", "unit/worker/job/test_executor.py"
-SOURCE, TRANSLATION = "unit/worker/kafka/test_consumer.py", "unit/worker/job/test_translator.py"
+CONSUMER, TRANSLATION = "unit/worker/kafka/test_consumer.py", "unit/worker/job/test_translator.py"
 PERMITS, RETRY = "unit/worker/flow/test_permits.py", "unit/worker/job/test_retry.py"
 FAIR_QUEUE, INTAKE = "unit/worker/flow/test_fair_queue.py", "unit/worker/flow/test_intake.py"
 ADMISSION = "unit/worker/flow/test_admission.py"
@@ -95,84 +95,84 @@ MUTANTS = (
         f"{CORE}/kafka/offsets.py",
         "return self._unfinished[0] if self._unfinished else self.next_offset",
         "return self.next_offset",
-        f"unit/worker/kafka/test_offsets.py {SOURCE}",
+        f"unit/worker/kafka/test_offsets.py {CONSUMER}",
     ),
     Mutant(
-        "a record is delivered twice in an epoch",
+        "a record is delivered twice in a generation",
         f"{CORE}/kafka/offsets.py",
         "        if offset < self.next_offset:\n            return False\n",
         "",
-        f"unit/worker/kafka/test_offsets.py {SOURCE}",
+        f"unit/worker/kafka/test_offsets.py {CONSUMER}",
     ),
     Mutant(
-        "skip the gate",
+        "records of an unfinished assignment are registered",
         f"{CORE}/kafka/fetching.py",
-        "deliveries = self._partitions.begun(batches) if membership.is_assigned else []",
-        "deliveries = self._partitions.begun(batches)",
-        SOURCE,
+        "deliveries = self._partitions.register(batches) if membership.is_assigned else []",
+        "deliveries = self._partitions.register(batches)",
+        CONSUMER,
     ),
     Mutant(
         "no resync after an error (test 2)",
         f"{CORE}/kafka/resyncs.py",
-        "            self._again_at = None\n            membership.seek_all()\n",
-        "            self._again_at = None\n",
-        SOURCE,
+        "            self._resume_at = None\n            membership.seek_all()\n",
+        "            self._resume_at = None\n",
+        CONSUMER,
     ),
     Mutant(
-        "an empty fetch forgives what could not be fetched",
+        "an empty fetch resets the count of failed fetches",
         f"{CORE}/kafka/resyncs.py",
         "if self._in_a_row and membership.has_passed(self._failed_at):",
         "if self._in_a_row:",
-        SOURCE,
+        CONSUMER,
     ),
     Mutant(
-        "old epochs complete",
+        "deliveries of an old generation complete",
         f"{CORE}/kafka/partitions.py",
         "        if offsets is None or offsets.generation != delivery.generation:",
         "        if offsets is None:",
-        SOURCE,
+        CONSUMER,
     ),
     Mutant(
         "a failed commit counts as committed",
         f"{CORE}/kafka/committer.py",
         '            if outcome == "ok":',
         "            if outcome:",
-        SOURCE,
+        CONSUMER,
     ),
     Mutant(
         "retained partitions start anew",
         f"{CORE}/kafka/membership.py",
         "            if offsets is None or not offsets.continues(held):",
         "            if True:",
-        SOURCE,
+        CONSUMER,
     ),
     Mutant(
         "a replaced consumer's callbacks still count",
         f"{CORE}/kafka/membership.py",
         "        self._retired = True\n",
         "",
-        SOURCE,
+        CONSUMER,
     ),
     Mutant(
         "a loss is not committed",
         f"{CORE}/kafka/membership.py",
         "track(partition, beginnings[partition], offsets.committed)",
         "track(partition, beginnings[partition], beginnings[partition])",
-        SOURCE,
+        CONSUMER,
     ),
     Mutant(
         "commits go on between two assignments",
         f"{CORE}/kafka/committer.py",
         "        if membership is None or not membership.may_commit:",
         "        if membership is None:",
-        SOURCE,
+        CONSUMER,
     ),
     Mutant(
-        "a broker that is away ends the worker",
+        "an unavailable broker halts the worker",
         f"{CORE}/kafka/consumer.py",
-        "                if not passes(error):",
+        "                if not is_outage(error):",
         "                if True:",
-        SOURCE,
+        CONSUMER,
     ),
     Mutant(
         "the claims of lost jobs stay",
@@ -353,14 +353,14 @@ MUTANTS = (
         "        self.next_offset = offset + 1\n"
         "        if self._unfinished:\n"
         "            self._unfinished.append(offset)\n",
-        f"unit/worker/kafka/test_offsets.py {SOURCE}",
+        f"unit/worker/kafka/test_offsets.py {CONSUMER}",
     ),
     Mutant(
         "a new group starts at the end (test 2)",
         f"{CORE}/kafka/membership.py",
         "beginnings = await self.consumer.beginning_offsets(fresh) if fresh else {}",
         "beginnings = await self.consumer.end_offsets(fresh) if fresh else {}",
-        SOURCE,
+        CONSUMER,
     ),
     Mutant(
         "completed though saving failed (test 2, taskiq)",
@@ -562,7 +562,7 @@ MUTANTS = (
         f"{CORE}/kafka/consumer.py",
         'member_id not in ("", self._reported):',
         "member_id and not self._reported:",
-        SOURCE,
+        CONSUMER,
     ),
     Mutant(
         "a certificate is read only once",
@@ -818,7 +818,7 @@ MUTANTS = (
         WAITS,
     ),
     Mutant(
-        "a consumer comes back after 500 s",
+        "a consumer is replaced after 500 s",
         f"{CORE}/kafka/resyncs.py",
         "LONGEST_BACKOFF_S: Final = 10.0",
         "LONGEST_BACKOFF_S: Final = 500.0",
@@ -828,9 +828,9 @@ MUTANTS = (
         "a rebuild keeps the old fetch",
         f"{CORE}/kafka/consumer.py",
         "membership, self._membership = self._membership, None\n"
-        "        await self._fetching.abandon()\n",
+        "        await self._fetching.cancel()\n",
         "membership, self._membership = self._membership, None\n",
-        SOURCE,
+        CONSUMER,
     ),
     Mutant(
         "one cohort is as large as all suspects",

@@ -22,8 +22,8 @@ from dragoman_worker.health.watchdog import LoopGuard, Watchdog
 from dragoman_worker.job.core import Core, Ports
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.worker import Worker
+from dragoman_worker.kafka.availability import KafkaAvailability
 from dragoman_worker.kafka.consumer import KafkaConsumer
-from dragoman_worker.kafka.contact import Contact
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
 from dragoman_worker.kafka.topic_watch import TopicWatch
 from dragoman_worker.kafka.topics import topics_ready
@@ -150,8 +150,8 @@ class App:
         engine.on_death(worker.halt)
         stack.push_async_callback(consumer.close)
         await consumer.start(Deadline.after(settings.connect_timeout_s))
-        contact = Contact(settings.kafka.bootstrap_servers, consumer.answered)
-        _beside(stack, worker, "contact", contact.watch())
+        kafka = KafkaAvailability(settings.kafka.bootstrap_servers, consumer.answered)
+        _beside(stack, worker, "kafka availability", kafka.watch())
         _beside(stack, worker, "topics", self._topics.watch())
         self._sample(stack, core, engine, consumer)
         _beside(stack, worker, "admission", steering(core.admission, core.permits, engine))
@@ -161,7 +161,7 @@ class App:
         )
         self._watchdog = run_watchdog(stack, self._guard, checks, worker, self._metrics)
         self._worker = worker
-        self._readiness.started(worker, contact)
+        self._readiness.started(worker, kafka)
         if self._stopping.is_set():  # by a signal after the last await of the start
             worker.stop()
 

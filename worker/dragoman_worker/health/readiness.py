@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from dragoman_worker.job.outages import DEAD_LETTERS, RESULTS, STORE, Outages
 from dragoman_worker.job.worker import Worker, WorkerState
-from dragoman_worker.kafka.contact import Contact
+from dragoman_worker.kafka.availability import KafkaAvailability
 from dragoman_worker.kafka.topic_watch import TopicWatch
 
 
@@ -34,15 +34,15 @@ class Readiness:
         self._stopping = stopping
         self._phase: StartPhase | None = StartPhase.REDIS
         self._worker: Worker | None = None
-        self._contact: Contact | None = None
+        self._kafka: KafkaAvailability | None = None
 
     def enter(self, phase: StartPhase) -> None:
         """Record that all phases before `phase` are completed."""
         self._phase = phase
 
-    def started(self, worker: Worker, contact: Contact) -> None:
+    def started(self, worker: Worker, kafka: KafkaAvailability) -> None:
         """Record that the start is completed; from now on the states of these two count."""
-        self._phase, self._worker, self._contact = None, worker, contact
+        self._phase, self._worker, self._kafka = None, worker, kafka
 
     def startup_checks(self) -> Mapping[str, bool]:
         """Return the phase in progress as a failing check, or nothing once started."""
@@ -64,7 +64,7 @@ class Readiness:
 
     def _kafka_answers(self) -> bool:
         """Return whether Kafka answers; writes that a topic refuses have their own condition."""
-        if self._contact is not None and self._contact.away:
+        if self._kafka is not None and self._kafka.unavailable:
             return False
         return bool(self._topics.refused) or not self._outages.of(DEAD_LETTERS, RESULTS)
 

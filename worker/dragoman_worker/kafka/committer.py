@@ -1,4 +1,4 @@
-"""When is an offset committed? Twice a second at most, bounded, never past unfinished work."""
+"""Commits of finished offsets: every half second, with a timeout, never past unfinished work."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from dragoman_worker.metrics import Metrics
 COMMIT_EVERY_S: Final = 0.5
 COMMIT_TIMEOUT_S: Final = 10.0
 LAST_COMMIT_S: Final = 5.0
-"""The same for the last one, when we leave: whoever stops us will not wait for long."""
+"""Timeout of the last commit, at shutdown, where the time is short."""
 _Due = dict[TopicPartition, tuple[PartitionOffsets, int]]
 
 
 class Committer:
-    """Commits what is finished, of whichever member is there."""
+    """Commits the finished offsets through the current group membership."""
 
     def __init__(
         self, partitions: Partitions, membership: Callable[[], Membership | None], metrics: Metrics
@@ -38,34 +38,34 @@ class Committer:
         self._task: asyncio.Task[None] | None = None
         self._committed_at = time.monotonic()
         self.acknowledged = 0
-        """Commits that the broker has acknowledged: a sign of life."""
-        self.broker_away = False
-        """Whether the last commit failed for want of a broker, which is to be waited for."""
+        """Number of commits that the broker has acknowledged: a sign of life."""
+        self.broker_unavailable = False
+        """Whether the last commit failed because no broker was available, which passes."""
         self.refused: Exception | None = None
-        """Why we may not commit at all: nothing that waiting could change."""
+        """The broker's denial of all commits, which waiting does not change; None if none."""
 
     def start(self) -> None:
-        """Commit from now on."""
+        """Start to commit periodically."""
         self._task = asyncio.create_task(self._commit_forever(), name="committer")
 
     async def stop(self) -> None:
-        """Commit a last time what is finished."""
+        """Stop, and commit the finished offsets a last time."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         membership = self._membership()
-        if membership is not None and not membership.broken and self._owes():
-            # A sibling that drained beside us has left: nothing may be committed until the group
-            # has rebalanced, and what is finished would be delivered again.
+        if membership is not None and not membership.broken and self._has_uncommitted():
+            # If another worker drained at the same time, its leaving starts a rebalance. Until that
+            # is over no commit is possible, and the finished jobs would be delivered again.
             await membership.assigned_within(LAST_COMMIT_S)
         await self.commit(LAST_COMMIT_S)
 
     async def commit(self, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
-        """Commit every watermark that has moved. Never raises: what failed is due again."""
+        """Commit every commit offset that has moved. Never raises: a failed commit is due again."""
         async with self._lock:
             membership, due = self._membership(), self.due()
             if membership is None or not due:
-                if not self._owes():
+                if not self._has_uncommitted():
                     self._committed_at = time.monotonic()
                 return
             for offsets, mark in due.values():
@@ -81,16 +81,18 @@ class Committer:
                     offsets.committed = mark
 
     async def _try_commit(
-        self, membership: Membership, marks: dict[TopicPartition, int], timeout_s: float
+        self, membership: Membership, commit_offsets: dict[TopicPartition, int], timeout_s: float
     ) -> str:
-        self.broker_away = False
+        self.broker_unavailable = False
         try:
-            async with asyncio.timeout(timeout_s):  # aiokafka retries without end
-                await membership.consumer.commit(marks)
+            async with asyncio.timeout(timeout_s):  # aiokafka retries for ever
+                await membership.consumer.commit(commit_offsets)
         except (CommitFailedError, IllegalStateError):
             return "rebalanced"
         except Exception as error:  # noqa: BLE001  uvloop: RuntimeError of a broken connection
-            self.broker_away = isinstance(error, OSError) or getattr(error, "retriable", False)
+            self.broker_unavailable = isinstance(error, OSError) or getattr(
+                error, "retriable", False
+            )
             if forbidden(error):
                 self.refused = error
             self._log.warning("commit_failed", error=type(error).__name__, where=where(error))
@@ -98,12 +100,12 @@ class Committer:
         return "ok"
 
     @property
-    def ended(self) -> bool:
-        """Whether nobody commits any more, although nobody said so."""
+    def stopped(self) -> bool:
+        """Whether the task that commits has stopped, even without a call of `stop`."""
         return self._task is not None and self._task.done()
 
     def due(self) -> _Due:
-        """The watermarks that the broker has not acknowledged."""
+        """Return the commit offsets that the broker has not acknowledged, by partition."""
         membership = self._membership()
         if membership is None or not membership.may_commit:
             return {}
@@ -115,10 +117,10 @@ class Committer:
         }
 
     def age_s(self) -> float:
-        """Seconds that finished work has gone uncommitted; 0 while there is none."""
-        return time.monotonic() - self._committed_at if self._owes() else 0.0
+        """Return the seconds that finished work has been uncommitted; 0 while there is none."""
+        return time.monotonic() - self._committed_at if self._has_uncommitted() else 0.0
 
-    def _owes(self) -> bool:
+    def _has_uncommitted(self) -> bool:
         return any(offsets.due for _, offsets in self._partitions.items())
 
     async def _commit_forever(self) -> None:
@@ -126,6 +128,6 @@ class Committer:
             await asyncio.sleep(COMMIT_EVERY_S)
             try:
                 await self.commit()
-            except Exception as error:  # noqa: BLE001  without commits nothing would move for good
+            except Exception as error:  # noqa: BLE001  a dead committer would stop all progress
                 self._metrics.commits.labels("failed").inc()
                 self._log.error("commit_broke", where=where(error))

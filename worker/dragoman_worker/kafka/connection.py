@@ -1,4 +1,4 @@
-"""How is a Kafka client of ours built? Security options, and the first contact with its bound."""
+"""Kafka client connections: bounded first connection, error classes, and quiet shutdown."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from dragoman_worker.log import logger, where
 
 T = TypeVar("T")
 _BETWEEN_TRIES_S: Final = 1.0
-_ASK_S: Final = 3.0
-_NOT_LET_IN: Final = (AuthenticationFailedError, SaslAuthenticationFailed)
-_NO_SASL: Final = (
+_CHECK_S: Final = 3.0
+_BAD_CREDENTIALS: Final = (AuthenticationFailedError, SaslAuthenticationFailed)
+_SASL_MISMATCH: Final = (
     AuthenticationMethodNotSupported,
     IllegalSaslStateError,
     UnsupportedSaslMechanismError,
@@ -49,11 +49,11 @@ _FORBIDDEN: Final = (
 
 
 async def connected(build: Callable[[], Any], settings: KafkaSettings, within: Deadline) -> Any:
-    """Build and start a client, again and again until it works or the time is up.
+    """Build and start a client, and retry until it connects or the deadline passes.
 
-    aiokafka's clients cannot be started twice, so each try takes a new one.
-    Raises Unreachable, naming the servers; at once SettingsError if security settings are wrong,
-    and Halt if the broker does not let us do what we must.
+    aiokafka's clients cannot be started twice, so each attempt builds a new one.
+    Raises Unreachable, naming the servers. Raises at once SettingsError if the security settings
+    are invalid, and Halt if the broker denies a right that the worker needs.
     """
     servers = settings.bootstrap_servers
     while True:
@@ -62,11 +62,13 @@ async def connected(build: Callable[[], Any], settings: KafkaSettings, within: D
             async with asyncio.timeout(max(0.1, within.left_s)):
                 await client.start()
         except (KafkaError, OSError, TimeoutError) as error:
-            await quietly(getattr(client, "stop", None) or client.close)  # the admin has no stop
+            await quietly(
+                getattr(client, "stop", None) or client.close
+            )  # the admin client has no stop
             if forbidden(error):
                 raise not_allowed(error) from None
             if isinstance(error, InvalidSessionTimeoutError):
-                raise _not_that_long(settings) from None
+                raise _invalid_session_timeout(settings) from None
             await _check_security(settings)
             if within.at_most(_BETWEEN_TRIES_S) < _BETWEEN_TRIES_S:
                 raise Unreachable(
@@ -85,30 +87,30 @@ async def connected(build: Callable[[], Any], settings: KafkaSettings, within: D
 
 
 async def _check_security(settings: KafkaSettings) -> None:
-    """Raises SettingsError if a broker is there and its security is not what the settings say.
+    """Raise SettingsError if a broker answers and its security does not match the settings.
 
-    aiokafka's clients tell of a refusal to their log alone, and to us that nobody was there.
+    aiokafka's clients only log a refusal, and raise the error of an unreachable broker.
     """
     if settings.security_protocol == "PLAINTEXT":
         return
     for host, port, _ in collect_hosts(settings.bootstrap_servers):
         try:
-            async with asyncio.timeout(_ASK_S):
+            async with asyncio.timeout(_CHECK_S):
                 connection = await create_conn(host, port, **security_options(settings))
         except ssl.SSLCertVerificationError as error:
             raise SettingsError(
                 f"kafka.ssl_cafile, kafka.ssl_check_hostname: the certificate of {host}:{port} is "
                 f"not trusted ({error.verify_message})"
             ) from None
-        except _NOT_LET_IN:
+        except _BAD_CREDENTIALS:
             raise SettingsError(
                 f"kafka.sasl_plain_username, kafka.sasl_plain_password: Kafka at {host}:{port} "
-                "refuses them"
+                "rejects them"
             ) from None
-        except _NO_SASL as error:
+        except _SASL_MISMATCH as error:
             raise SettingsError(
                 f"kafka.security_protocol, kafka.sasl_mechanism: Kafka at {host}:{port} does not "
-                f"take them ({type(error).__name__})"
+                f"support them ({type(error).__name__})"
             ) from None
         except (KafkaError, OSError, TimeoutError):
             continue
@@ -116,44 +118,44 @@ async def _check_security(settings: KafkaSettings) -> None:
         return
 
 
-def _not_that_long(settings: KafkaSettings) -> SettingsError:
+def _invalid_session_timeout(settings: KafkaSettings) -> SettingsError:
     seconds = f"{settings.session_timeout_s:g} s"
     return SettingsError(
-        f"kafka.session_timeout_s: the broker does not allow {seconds}; give a value "
+        f"kafka.session_timeout_s: the broker does not allow {seconds}; set a value "
         "between its group.min.session.timeout.ms and group.max.session.timeout.ms"
     )
 
 
 def forbidden(error: BaseException) -> bool:
-    """Whether the broker knows us and refuses: no waiting and no new client would help."""
+    """Whether the broker denies this client: neither waiting nor a new client would help."""
     return isinstance(error, _FORBIDDEN)
 
 
 def not_allowed(error: BaseException) -> Halt:
-    """What to end with then, and what to look at."""
+    """Return the error to halt with after a denial; it names what to check."""
     return Halt(
         f"Kafka refuses this client ({error}): check its user and password and its rights to "
         "read the topics and the group (kafka.topics, kafka.group_id)"
     )
 
 
-def passes(error: BaseException) -> bool:
-    """Whether it is only that no broker can be reached, which is waited out for ever."""
+def is_outage(error: BaseException) -> bool:
+    """Whether the error only means that no broker is reachable, which is retried for ever."""
     if isinstance(error, KafkaError):
         return error.retriable or isinstance(error, KafkaTimeoutError | KafkaUnavailableError)
-    return isinstance(error, OSError)  # a TimeoutError is one
+    return isinstance(error, OSError)  # includes TimeoutError
 
 
-def told(error: BaseException) -> str:
-    """The error for a log. Kafka's errors quote no document; others might."""
+def loggable(error: BaseException) -> str:
+    """Return the error as text for a log: Kafka's errors quote no document, others might."""
     return repr(error)[:200] if isinstance(error, KafkaError) else where(error)
 
 
 async def quietly(stop: Callable[[], Awaitable[None]], timeout_s: float = 5.0) -> None:
-    """Stop a client whatever state it is in.
+    """Stop a client in any state, within `timeout_s`.
 
-    With its broker gone aiokafka's `stop` raises CancelledError although nobody cancelled us, and
-    may hang; neither must hide why we stop.
+    Without a broker aiokafka's `stop` may hang, or raise CancelledError although this task was not
+    cancelled. Neither may hide the reason of the shutdown.
     """
     try:
         async with asyncio.timeout(timeout_s):

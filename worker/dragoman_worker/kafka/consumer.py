@@ -1,4 +1,4 @@
-"""Where do deliveries come from? Kafka, with commits of our own that never pass unfinished work."""
+"""Kafka consumer: polls deliveries, commits only finished offsets, replaces broken clients."""
 
 from __future__ import annotations
 
@@ -13,34 +13,37 @@ from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt
 from dragoman_worker.kafka.committer import Committer
-from dragoman_worker.kafka.connection import connected, forbidden, not_allowed, passes, told
+from dragoman_worker.kafka.connection import connected, forbidden, is_outage, loggable, not_allowed
 from dragoman_worker.kafka.fetching import POLL_MS, Fetching
 from dragoman_worker.kafka.membership import Membership
 from dragoman_worker.kafka.partitions import Partitions
-from dragoman_worker.kafka.resyncs import UNFETCHED, Resyncs, backoff_s
+from dragoman_worker.kafka.resyncs import FETCH_ERRORS, Resyncs, backoff_s
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Delivery
 from dragoman_worker.process.parent_link import GroupMember
 
 IDLE_POLL_S: Final = 10.0
-"""With no room we do not poll; this often we do all the same, paused, to stay in the group."""
+"""Seconds between polls without capacity: paused polls that only keep the group membership."""
 REBUILDS_BEFORE_HALT: Final = 6
-"""Consumers in a row that never polled well; waiting for a broker that is away is not counted."""
+"""Replaced consumers in a row without a successful poll; waits for a broker do not count."""
 JOIN_WITHIN_S: Final = 90.0
-"""Longer than a rebalance may take."""
-JOINING_LOOK_S: Final = 0.02
-"""aiokafka announces no member id, and may have one long before the first assignment. A process
-that is killed before it has reported its id holds up the group until the session times out."""
-JOINED_LOOK_S: Final = 0.25
-"""A member gets another id only after it was expelled."""
+"""Longest time to join the group, longer than a rebalance may take."""
+JOINING_CHECK_S: Final = 0.02
+"""Seconds between checks for a member id while there is none.
+
+aiokafka announces no member id, and may have one long before the first assignment. A process that
+is killed before it has reported its id blocks the group until the session times out.
+"""
+JOINED_CHECK_S: Final = 0.25
+"""Seconds between checks for a new member id: a member gets one only after it was expelled."""
 
 
 class KafkaConsumer:
-    """A member of the consumer group. One a process: aiokafka's sticky assignor is global.
+    """Consumer port on Kafka: one group member per process (aiokafka's assignor has globals).
 
-    A consumer that can no longer be trusted is replaced by a new one, while the trackers of its
-    partitions stay: work in hand completes if the partition comes back as it was left.
+    A broken aiokafka consumer is replaced by a new one, while the trackers of its partitions stay.
+    Jobs in flight then complete if the partition comes back at the same committed offset.
     """
 
     def __init__(
@@ -52,7 +55,7 @@ class KafkaConsumer:
         metrics: Metrics,
         joined: Callable[[GroupMember], None] | None = None,
     ) -> None:
-        """`joined` is called with each new group membership as soon as it begins."""
+        """Call `joined` with each new group membership as soon as it begins."""
         self._settings = settings
         self._span = partition_span
         self._client_id = client_id
@@ -71,23 +74,23 @@ class KafkaConsumer:
         self._resyncs = Resyncs(metrics)
         self._polled_at = time.monotonic()
         self.delivered = 0
-        """Records given out so far: a sign of life."""
+        """Number of records delivered so far: a sign of life."""
 
     # --- life -------------------------------------------------------------------------------------
 
     async def start(self, within: Deadline) -> None:
-        """Join the group. Raises Unreachable, and Halt if we are not allowed to."""
+        """Join the group. Raises Unreachable, and Halt if the broker denies it."""
         self._reporting = asyncio.create_task(self._report_forever(), name="membership")
         await connected(self._new_membership, self._settings, within)
-        self._report()  # at once: what follows a start may hold the event loop
+        self._report()  # at once: later steps of the start may block the event loop
         self._committer.start()
 
     async def close(self) -> None:
-        """Commit what is finished and leave the group. Bounded, whatever the broker does."""
+        """Commit the finished offsets and leave the group. Bounded, whatever the broker does."""
         if self._rebuilding is not None:
             self._rebuilding.cancel()
             await asyncio.gather(self._rebuilding, return_exceptions=True)
-        await self._fetching.abandon()
+        await self._fetching.cancel()
         await self._committer.stop()
         if self._membership is not None:
             await self._membership.stop()
@@ -98,10 +101,10 @@ class KafkaConsumer:
         while True:
             self._report()
             known = self._membership is not None and self._membership.member_id
-            await asyncio.sleep(JOINED_LOOK_S if known else JOINING_LOOK_S)
+            await asyncio.sleep(JOINED_CHECK_S if known else JOINING_CHECK_S)
 
     def _report(self) -> None:
-        """Report a new member id. The last one stands while there is none."""
+        """Report a new member id; while there is none, the last reported one remains valid."""
         member_id = self._membership.member_id if self._membership is not None else ""
         if self._joined is not None and member_id not in ("", self._reported):
             self._joined(GroupMember(self._settings.group_id, member_id))
@@ -121,37 +124,37 @@ class KafkaConsumer:
     # --- poll -------------------------------------------------------------------------------------
 
     async def poll(self, capacity: Capacity) -> Sequence[Delivery]:
-        """New deliveries; see the port. Bounded even while no broker answers."""
+        """Return new deliveries, as the port says; bounded even while no broker answers."""
         if self._committer.refused is not None:
             raise not_allowed(self._committer.refused)
-        if self._committer.ended:
-            raise Halt("the task that commits has ended")
+        if self._committer.stopped:
+            raise Halt("the task that commits offsets has stopped")
         self._capacity = capacity
         if capacity.jobs and self._fetching.ready:
-            return self._given_out(capacity)
+            return self._deliver(capacity)
         if capacity.jobs == 0 and time.monotonic() - self._polled_at < IDLE_POLL_S:
             return ()
         membership = await self._membership_to_poll()
         if membership is None:
             return ()
         self._polled_at = time.monotonic()
-        if not self._fetching.under_way:
+        if not self._fetching.running:
             membership.pause_and_resume(capacity=capacity.jobs, span=self._span)
             self._fetching.begin(membership, capacity)
-        # In a rebalance getmany waits for its end: so do later polls.
-        fetch = await self._fetching.ended_within(2 * POLL_MS / 1000)
+        # getmany waits until a rebalance is over: so do later polls.
+        fetch = await self._fetching.finished_within(2 * POLL_MS / 1000)
         if fetch is None:
             return ()
-        await self._outcome(membership, fetch)
-        return self._given_out(capacity)
+        await self._handle(membership, fetch)
+        return self._deliver(capacity)
 
-    def _given_out(self, capacity: Capacity) -> list[Delivery]:
-        deliveries = self._fetching.out(capacity)
+    def _deliver(self, capacity: Capacity) -> list[Delivery]:
+        deliveries = self._fetching.pop(capacity)
         self.delivered += len(deliveries)
         return deliveries
 
     async def _membership_to_poll(self) -> Membership | None:
-        """The consumer, if it has an assignment; a broken one is being replaced."""
+        """Return the membership if it has an assignment; start to replace a broken one."""
         membership = self._membership
         if self._rebuilding is None and membership is not None and (why := membership.broken):
             self.rebuild(why)
@@ -161,57 +164,59 @@ class KafkaConsumer:
                 rebuilding, self._rebuilding = self._rebuilding, None
                 rebuilding.result()  # or Halt
             return None
-        if membership is None or self._fetching.under_way:
+        if membership is None or self._fetching.running:
             return membership
         # A new assignment is published before its callback has run: it has no positions yet.
         poll_s = POLL_MS / 1000
         ready = await self._resyncs.due_within(poll_s) and await membership.assigned_within(poll_s)
         if not ready or self._membership is not membership:
             return None
-        self._resyncs.again(membership)
+        self._resyncs.resume(membership)
         return membership
 
-    async def _outcome(self, membership: Membership, fetch: asyncio.Task[int]) -> None:
-        """Heal what broke. Raises Halt.
+    async def _handle(self, membership: Membership, fetch: asyncio.Task[int]) -> None:
+        """Recover from the error of a fetch. Raises Halt.
 
-        An exception out of getmany leaves aiokafka's max_poll_interval without effect for good,
-        with a consumer that is kept as with one that is not; the worker's watchdog stands in.
+        After an exception from getmany, aiokafka no longer enforces max_poll_interval, whether or
+        not the consumer is replaced; the worker's watchdog does it instead.
         """
-        if fetch.cancelled():  # what it waited for was; nobody cancels a fetch of a living member
+        if (
+            fetch.cancelled()
+        ):  # cancelled inside aiokafka: this class cancels no fetch of a member in use
             self.rebuild("a fetch was cancelled")
             return
         try:
             found = fetch.result()
         except OffsetOutOfRangeError as error:
             await membership.out_of_range(error.args[0])
-        except UNFETCHED as error:
+        except FETCH_ERRORS as error:
             self._resyncs.failed(membership, error)
         except Exception as error:
             if forbidden(error):
                 raise not_allowed(error) from error
-            self.rebuild(told(error))
+            self.rebuild(loggable(error))
         else:
-            self._resyncs.forgive(membership)
+            self._resyncs.succeeded(membership)
             if found or membership.undelivered(self._capacity) == 0:
                 self._rebuilds_in_a_row = 0
 
     # --- a new consumer ---------------------------------------------------------------------------
 
     def rebuild(self, why: str) -> None:
-        """Replace the consumer, in the background; meanwhile nothing is delivered. Idempotent."""
+        """Replace the consumer in the background; no record is delivered meanwhile. Idempotent."""
         if self._rebuilding is None:
             self._rebuilding = asyncio.create_task(self._rebuild(why), name="rebuild")
 
     @property
     def rebuilding(self) -> bool:
-        """Whether a new consumer is on its way, perhaps waiting for a broker."""
+        """Whether the consumer is being replaced, which may wait for a broker."""
         return self._rebuilding is not None
 
     async def _rebuild(self, why: str) -> None:
         self._count_rebuild(why)
         await self._committer.commit()
         membership, self._membership = self._membership, None
-        await self._fetching.abandon()
+        await self._fetching.cancel()
         if membership is not None:
             await membership.stop()
         tries = self._rebuilds_in_a_row
@@ -225,8 +230,8 @@ class KafkaConsumer:
                 await membership.stop()
                 if forbidden(error):
                     raise not_allowed(error) from error
-                if not passes(error):
-                    self._count_rebuild(told(error))
+                if not is_outage(error):
+                    self._count_rebuild(loggable(error))
                 self._log.warning("waiting_for_kafka", error=type(error).__name__)
                 tries += 1
             else:
@@ -236,8 +241,7 @@ class KafkaConsumer:
         self._rebuilds_in_a_row += 1
         if self._rebuilds_in_a_row > REBUILDS_BEFORE_HALT:
             raise Halt(
-                f"the Kafka consumer cannot go on ({why}), and {REBUILDS_BEFORE_HALT} new ones "
-                "could not either"
+                f"the Kafka consumer fails ({why}), and {REBUILDS_BEFORE_HALT} new ones failed too"
             )
         self._metrics.consumer_rebuilds.inc()
         self._log.error("consumer_rebuilt", why=why, times=self._rebuilds_in_a_row)
@@ -245,21 +249,21 @@ class KafkaConsumer:
     # --- complete and commit ----------------------------------------------------------------------
 
     def complete(self, delivery: Delivery) -> None:
-        """Mark as finished; an old epoch's delivery belongs to somebody else now."""
+        """Mark as finished; a delivery of an earlier assignment is only counted."""
         self._partitions.complete(delivery)
 
     def still_assigned(self, delivery: Delivery) -> bool:
-        """Whether completing the delivery would still count."""
+        """Whether the delivery's partition is still assigned in the delivery's generation."""
         return self._partitions.still_assigned(delivery)
 
     async def commit(self) -> None:
-        """Commit every watermark that has moved. Never raises: what failed is due again."""
+        """Commit every commit offset that has moved. Never raises: a failed commit is due again."""
         await self._committer.commit()
 
-    # --- readings ---------------------------------------------------------------------------------
+    # --- stats ------------------------------------------------------------------------------------
 
     def lags(self) -> dict[str, int]:
-        """Records of our partitions that are not finished, by topic, as the broker has told."""
+        """Return the unfinished records of assigned partitions by topic, as last reported."""
         membership, lags = self._membership, dict.fromkeys(self._settings.topic_names, 0)
         if membership is None:
             return lags
@@ -270,37 +274,39 @@ class KafkaConsumer:
         return lags
 
     def undelivered(self) -> int:
-        """Offsets that the broker would give us and that we have not been given, now."""
+        """Return how many offsets could be delivered now, within capacity, and have not been."""
         if self._membership is None or self.rebuilding:
             return 0
         return self._membership.undelivered(self._capacity)
 
     def queued(self) -> int:
-        """Records that are there and have not been given out, as far as the broker has told."""
+        """Return how many records have not been delivered, as last reported by the broker."""
         return (
-            self._membership.known() if self._membership is not None and not self.rebuilding else 0
+            self._membership.backlog()
+            if self._membership is not None and not self.rebuilding
+            else 0
         )
 
     @property
     def cut_off(self) -> bool:
-        """Whether nothing can come, because no broker answers."""
+        """Whether no record can arrive because no broker answers."""
         return self.rebuilding or self.answered() is False
 
     def commit_age_s(self) -> float:
-        """Seconds that finished work has gone uncommitted; 0 while there is none."""
+        """Return the seconds that finished work has been uncommitted; 0 while there is none."""
         return self._committer.age_s()
 
     @property
     def commits(self) -> int | None:
-        """Commits acknowledged so far; None while none is due or no broker is there to take it."""
-        waiting = self.rebuilding or self._committer.broker_away or not self._committer.due()
+        """Commits acknowledged so far; None while none is due or no broker is available."""
+        waiting = self.rebuilding or self._committer.broker_unavailable or not self._committer.due()
         return None if waiting else self._committer.acknowledged
 
     def answered(self) -> bool | None:
-        """Whether any broker answers our consumer; None while there is none."""
+        """Return whether any broker answers the consumer; None while there is no consumer."""
         return None if self._membership is None else self._membership.answered
 
     @property
     def broken(self) -> str | None:
-        """What is wrong with the consumer, while nothing is being done about it."""
+        """Why the consumer must be replaced; None while it works or is being replaced."""
         return None if self._membership is None or self.rebuilding else self._membership.broken

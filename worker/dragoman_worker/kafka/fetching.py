@@ -1,8 +1,8 @@
-"""Which records come out of the consumer next? One fetch at a time, lane by lane.
+"""Fetches from the aiokafka consumer: one at a time, priority class by priority class.
 
-With lanes, only partitions of lanes with room are asked for. What aiokafka has fetched for the
-others stays in its buffer meanwhile (a paused partition would lose it), and holds their fetches up
-for a tenth of a second at most.
+With several classes, only partitions of classes with capacity are polled. Records that aiokafka has
+fetched for the others stay in its buffer (a paused partition would lose them), and delay the
+fetches of the polled ones by up to a tenth of a second.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from dragoman_worker.ports import Capacity, Delivery
 
 POLL_MS: Final = 250
 SHORT_POLL_MS: Final = 50
-"""How long lanes with room are waited for while another has none: it may have some any moment."""
+"""Wait for records while a class has no capacity, which it may regain at any moment."""
 MAX_POLL_RECORDS: Final = 500
-_NONE: Final = TopicPartition("", 0)
-"""Of this nothing comes, while without any named getmany gives of all. Asking keeps us a member."""
+_NO_PARTITION: Final = TopicPartition("", 0)
+"""Polling this nonexistent partition returns nothing; `getmany()` without arguments would read all.
+
+The poll keeps the group membership.
+"""
 
 
 class Fetching:
-    """The fetch under way, and the deliveries that are ready."""
+    """The running fetch, and the deliveries that are ready."""
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
@@ -35,21 +38,21 @@ class Fetching:
         self._ready: deque[Delivery] = deque()
 
     @property
-    def under_way(self) -> bool:
-        """Whether a fetch has begun whose outcome nobody has seen."""
+    def running(self) -> bool:
+        """Whether a fetch has been started and its result not yet been collected."""
         return self._task is not None
 
     @property
     def ready(self) -> bool:
-        """Whether there are deliveries to give out."""
+        """Whether fetched deliveries are ready."""
         return bool(self._ready)
 
-    def out(self, capacity: Capacity) -> list[Delivery]:
-        """Give out what is ready."""
+    def pop(self, capacity: Capacity) -> list[Delivery]:
+        """Remove and return the ready deliveries, as many as the capacity allows."""
         return [self._ready.popleft() for _ in range(min(capacity.jobs, len(self._ready)))]
 
     def begin(self, membership: Membership, capacity: Capacity) -> None:
-        """Fetch, in the background: getmany must not be cancelled."""
+        """Start a fetch in the background: getmany must not be cancelled."""
         by_class = capacity.priorities and capacity.jobs
         fetch = (
             self._priorities(membership, capacity)
@@ -58,8 +61,8 @@ class Fetching:
         )
         self._task = asyncio.create_task(fetch, name="fetch")
 
-    async def ended_within(self, seconds: float) -> asyncio.Task[int] | None:
-        """The fetch, once it has ended; what it found is ready. In a rebalance that may take."""
+    async def finished_within(self, seconds: float) -> asyncio.Task[int] | None:
+        """Return the fetch if it finishes in time, else None, as during a rebalance."""
         task = self._task
         if task is None:
             return None
@@ -70,15 +73,15 @@ class Fetching:
             self._task = None
         return task
 
-    async def abandon(self) -> None:
-        """End a fetch of a consumer that nobody will ask again."""
+    async def cancel(self) -> None:
+        """Cancel the fetch of a consumer that is no longer used."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
     async def _any(self, membership: Membership, capacity: int) -> int:
-        return self._begun(
+        return self._register(
             membership,
             await membership.consumer.getmany(
                 timeout_ms=POLL_MS if capacity else 0,
@@ -87,7 +90,7 @@ class Fetching:
         )
 
     async def _priorities(self, membership: Membership, capacity: Capacity) -> int:
-        """What is there of each lane; if nothing is, whatever comes first."""
+        """Fetch the buffered records of each class, or if there are none, the first to arrive."""
         priorities = capacity.priorities or {}
         left, found = min(capacity.jobs, MAX_POLL_RECORDS), 0
         for priority, most in priorities.items():
@@ -100,21 +103,21 @@ class Fetching:
     async def _of_classes(
         self, membership: Membership, priorities: Mapping[str, int], capacity: int, timeout_ms: int
     ) -> int:
-        open_ones = {priority: most for priority, most in priorities.items() if most}
-        partitions = membership.open_partitions(open_ones)
-        records = min((capacity, *open_ones.values()))
-        if not timeout_ms and not (partitions and open_ones and records):
+        with_capacity = {priority: most for priority, most in priorities.items() if most}
+        partitions = membership.open_partitions(with_capacity)
+        records = min((capacity, *with_capacity.values()))
+        if not timeout_ms and not (partitions and with_capacity and records):
             return 0
-        return self._begun(
+        return self._register(
             membership,
             await membership.consumer.getmany(
-                *(partitions or (_NONE,)), timeout_ms=timeout_ms, max_records=records
+                *(partitions or (_NO_PARTITION,)), timeout_ms=timeout_ms, max_records=records
             ),
         )
 
-    def _begun(self, membership: Membership, batches: Mapping[Any, Any]) -> int:
-        # Registered in the same step as they come out, or not at all: records of an assignment
-        # whose callback has not ended are fetched again, because that ends by seeking.
-        deliveries = self._partitions.begun(batches) if membership.is_assigned else []
+    def _register(self, membership: Membership, batches: Mapping[Any, Any]) -> int:
+        # Registered without an await in between, or not at all: records of an assignment whose
+        # callback is still running are fetched again, because the callback seeks at the end.
+        deliveries = self._partitions.register(batches) if membership.is_assigned else []
         self._ready.extend(deliveries)
         return len(deliveries)

@@ -1,6 +1,6 @@
-"""How is the group's consumer built, is it still alive, and how is it put away?
+"""The group's aiokafka consumer: construction, health checks and shutdown.
 
-The only file that looks into aiokafka's private parts: it has no public sign of health.
+The only module that reads aiokafka's private attributes: it has no public health check.
 """
 # ruff: noqa: SLF001  see above
 
@@ -21,23 +21,34 @@ from dragoman_worker.log import logger, where
 
 FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
 FETCH_MAX_WAIT_MS: Final = 500
-LANES_MAX_WAIT_MS: Final = 100
-"""A broker is asked one thing at a time: while it waits for a record of a lane that has none,
-nothing is fetched of the others."""
+CLASSES_MAX_WAIT_MS: Final = 100
+"""Fetch wait with several classes: a broker handles one fetch of this consumer at a time.
+
+While it waits for a record of an empty class, nothing of the other classes is fetched.
+"""
 REBALANCE_TIMEOUT_MS: Final = 60_000
 HEARTBEAT_INTERVAL_MS: Final = 1_000
-"""A rebalance is announced in the reply to a heartbeat, so this is how late a member learns of it:
-that a sibling died, and that its partitions are to be assigned."""
+"""Interval of heartbeats, whose replies announce a rebalance.
+
+So this is also the delay with which a member learns that another died and that its partitions will
+be assigned.
+"""
 METADATA_MAX_AGE_MS: Final = 30_000
-"""How soon new partitions of a topic are noticed; aiokafka's default is five minutes."""
+"""Longest delay until new partitions of a topic are noticed; aiokafka's default is 5 minutes."""
 UNANSWERED_S: Final = 10.0
-"""A fetch is answered within half a second, with records or without."""
+"""Seconds without an answer after which a broker counts as silent.
+
+A fetch is answered within half a second, with records or without.
+"""
 
 
 def build_consumer(
     settings: KafkaSettings, *, client_id: str, listener: ConsumerRebalanceListener
 ) -> Any:
-    """A consumer of the settings' topics, not started. It commits, resets and decodes nothing."""
+    """Return a consumer of the settings' topics, not started.
+
+    It commits no offset, resets no position and decodes no record by itself.
+    """
     session_ms = int(settings.session_timeout_s * 1000)
     consumer = AIOKafkaConsumer(
         **client_options(settings),
@@ -53,7 +64,7 @@ def build_consumer(
         # JoinGroup blocks for the rebalance timeout: the request must outlast it
         request_timeout_ms=REBALANCE_TIMEOUT_MS + 10_000,
         metadata_max_age_ms=METADATA_MAX_AGE_MS,
-        fetch_max_wait_ms=LANES_MAX_WAIT_MS if len(settings.topics) > 1 else FETCH_MAX_WAIT_MS,
+        fetch_max_wait_ms=CLASSES_MAX_WAIT_MS if len(settings.topics) > 1 else FETCH_MAX_WAIT_MS,
         fetch_max_bytes=FETCH_MAX_BYTES,
         max_partition_fetch_bytes=FETCH_MAX_BYTES // 4,
     )
@@ -68,9 +79,10 @@ def _report_defect(offset: int, error: Exception) -> None:
 
 
 def dead_tasks(consumer: Any) -> list[str]:
-    """Which of the consumer's background tasks have ended; nobody else would tell.
+    """Return the names of the consumer's background tasks that have stopped, which is not reported.
 
-    Without the first nothing is fetched any more, without the second the group soon drops us.
+    Without the fetch task no record is fetched. Without the coordination task the group soon
+    expels this member.
     """
     tasks = {
         "fetch task": consumer._fetcher._fetch_task,
@@ -80,15 +92,15 @@ def dead_tasks(consumer: Any) -> list[str]:
 
 
 def member_id(consumer: Any) -> str:
-    """The id by which the coordinator knows the consumer; empty before it has one."""
-    coordinator = consumer._coordinator  # made by its start
+    """Return the consumer's member id in the group; empty before it has one."""
+    coordinator = consumer._coordinator  # created by start()
     return "" if coordinator is None else str(coordinator.member_id)
 
 
 def answers(consumer: Any) -> bool:
-    """Whether any broker answers: it holds a connection open and owes no answer for long.
+    """Whether any broker answers: its connection is open and no request is overdue.
 
-    The coordinator's connection is left out: to join is to wait for the others of the group.
+    The coordinator's connection does not count: a JoinGroup request waits for the other members.
     """
     latest = time.monotonic() - UNANSWERED_S
     return any(
@@ -98,20 +110,20 @@ def answers(consumer: Any) -> bool:
     )
 
 
-def untold_error(consumer: Any) -> BaseException | None:
-    """The error with which coordination has stopped until a `getmany` raises it.
+def pending_error(consumer: Any) -> BaseException | None:
+    """Return the error that stopped the coordination and that the next `getmany` would raise.
 
-    In a rebalance there is none under way, and without an assignment nobody would start one.
+    No `getmany` runs during a rebalance, and none is started without an assignment.
     """
     error: BaseException | None = consumer._coordinator._pending_exception
     return error
 
 
 def undelivered(consumer: Any, partition: TopicPartition) -> int:
-    """Offsets of an assigned partition that could be fetched now, as far as the broker has told.
+    """Return how many offsets of an assigned partition could be fetched now, as last reported.
 
-    Counted to the last stable offset: what an open transaction holds back cannot be fetched. From
-    the consumer's own position, which passes the gaps that transaction markers leave.
+    Counted up to the last stable offset, because records of an open transaction cannot be fetched.
+    Counted from the consumer's position, which skips the gaps that transaction markers leave.
     """
     state = consumer._subscription.subscription.assignment.state_value(partition)
     end: int | None = consumer.last_stable_offset(partition)
@@ -119,7 +131,7 @@ def undelivered(consumer: Any, partition: TopicPartition) -> int:
     return 0 if end is None or position is None else max(0, end - position)
 
 
-async def put_away(consumer: Any, timeout_s: float) -> None:
-    """Leave the group and disconnect, whatever state the consumer is in."""
+async def leave_and_close(consumer: Any, timeout_s: float) -> None:
+    """Leave the group and disconnect, in any state of the consumer."""
     await quietly(consumer.stop, timeout_s)
-    await quietly(consumer._client.close, timeout_s)  # a stop that fails leaves connections open
+    await quietly(consumer._client.close, timeout_s)  # a failed stop leaves connections open

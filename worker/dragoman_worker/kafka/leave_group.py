@@ -1,4 +1,4 @@
-"""Ends a dead consumer's group membership by a LeaveGroup request in its name."""
+"""LeaveGroup requests in the name of dead consumers, which end their group memberships."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from aiokafka.protocol.group import LeaveGroupRequest
 
 from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings, SettingsError
-from dragoman_worker.kafka.connection import forbidden, quietly, told
+from dragoman_worker.kafka.connection import forbidden, loggable, quietly
 from dragoman_worker.log import logger
 
 WITHIN_S: Final = 5.0
-"""After this the session timeout is about to end the membership anyway."""
+"""Longest duration of the attempts: afterwards the session timeout ends the membership soon."""
 RETRY_S: Final = 0.2
 STOP_WITHIN_S: Final = 1.0
 
 
 def end_memberships(settings: KafkaSettings, lines: Iterable[str]) -> None:
-    """End the membership named by each JSON line (`group`, `member`), until there are no more."""
+    """End the membership named by each JSON line (`group`, `member`) until the input ends."""
     for line in lines:
         named = json.loads(line)
         asyncio.run(end_membership(settings, named["group"], named["member"]))
@@ -33,7 +33,7 @@ def end_memberships(settings: KafkaSettings, lines: Iterable[str]) -> None:
 async def end_membership(
     settings: KafkaSettings, group: str, membership: str, within_s: float = WITHIN_S
 ) -> bool:
-    """Remove `member` from `group`; return whether the coordinator confirmed it in time.
+    """Remove member `membership` from `group`; return whether the coordinator confirmed in time.
 
     Idempotent: a member that has left already or has expired counts as confirmed. Never raises.
     A failure costs only the wait for the session timeout.
@@ -54,7 +54,7 @@ async def end_membership(
     if error is None:
         log.info("membership_ended")
     else:
-        log.warning("membership_not_ended", error=told(error))
+        log.warning("membership_not_ended", error=loggable(error))
     return error is None
 
 

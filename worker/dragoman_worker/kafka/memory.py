@@ -1,6 +1,6 @@
-"""How does the worker run without a broker? On a log in memory, with commits that can be read.
+"""In-memory adapters of the Kafka ports, for tests and programs that embed the worker's core.
 
-For tests and for programs that embed the worker's core; nothing survives the process.
+Nothing survives the process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dragoman_worker.kafka.offsets import PartitionOffsets
 from dragoman_worker.ports import Capacity, Delivery
 
 POLL_S: Final = 0.25
-"""How long an empty poll waits for news."""
+"""Seconds that an empty poll waits for new records."""
 Headers = Sequence[tuple[str, bytes | None]]
 _Partition = tuple[str, int]
 
@@ -34,9 +34,9 @@ class _Record:
 
 
 class MemoryConsumer:
-    """A log of topics and a consumer group of one. What is finished is committed at once.
+    """A log of topics and a consumer group of one member; finished offsets are committed at once.
 
-    Where a topic can be named, the first one is meant if none is.
+    Methods that take a topic default to the first one.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class MemoryConsumer:
         }
         self._committed = dict.fromkeys(self._log, 0)
         self._offsets: dict[_Partition, PartitionOffsets] = {}
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._failure: Halt | None = None
         self.stale_completions = 0
         for topic, number in self._log:
             self.assign(number, topic)
 
-    # --- what producers and brokers do ------------------------------------------------------------
+    # --- producer and broker ----------------------------------------------------------------------
 
     def append(
         self,
@@ -72,57 +72,54 @@ class MemoryConsumer:
         topic: str | None = None,
         gap: int = 0,
     ) -> int:
-        """Put a record at the end, behind `gap` offsets that hold none, and tell its offset."""
+        """Append a record after `gap` offsets without records, and return its offset."""
         log = self._log[topic or self._topic, partition]
         offset = (log[-1].offset + 1 if log else 0) + gap
         now_ms = time.time_ns() // 1_000_000
         log.append(_Record(offset, key, value, tuple(headers), now_ms))
-        self._news.set()
+        self._changed.set()
         return offset
 
     def committed(self, partition: int = 0, topic: str | None = None) -> int:
-        """The offset at which a restarted worker would go on."""
+        """Return the committed offset, at which a restarted worker would continue."""
         return self._committed[topic or self._topic, partition]
 
     def end(self, partition: int = 0, topic: str | None = None) -> int:
-        """One past the last record."""
+        """Return the end offset: one past the last record."""
         log = self._log[topic or self._topic, partition]
         return log[-1].offset + 1 if log else 0
 
     def revoke(self, partition: int = 0, topic: str | None = None) -> None:
-        """Give the partition to somebody else."""
+        """Revoke the partition, as if it were assigned to another member."""
         self._offsets.pop((topic or self._topic, partition), None)
 
     def assign(self, partition: int = 0, topic: str | None = None) -> None:
-        """Give the partition (back) to this worker, from the committed offset and in a new epoch.
-
-        This is also what a restart does.
-        """
+        """Assign the partition, from its committed offset and in a new generation, as a restart."""
         self._generation += 1
         place = (topic or self._topic, partition)
         base = self._committed[place]
         self._offsets[place] = PartitionOffsets(generation=self._generation, base=base)
-        self._news.set()
+        self._changed.set()
 
     def fail(self, reason: Halt) -> None:
-        """From now on the log cannot be read."""
+        """Let every later poll raise `reason`."""
         self._failure = reason
-        self._news.set()
+        self._changed.set()
 
     # --- the port ---------------------------------------------------------------------------------
 
     async def poll(self, capacity: Capacity) -> Sequence[Delivery]:
-        """New deliveries, waiting a moment if there are none."""
+        """Return new deliveries; wait a moment if there are none."""
         if capacity.jobs == 0:
             await asyncio.sleep(0)
             self._raise_if_failed()
             return ()
         found = self._next(capacity)
         if not found and self._failure is None:
-            self._news.clear()
+            self._changed.clear()
             try:
                 async with asyncio.timeout(self._poll_s):
-                    await self._news.wait()
+                    await self._changed.wait()
             except TimeoutError:
                 return ()
             found = self._next(capacity)
@@ -130,7 +127,7 @@ class MemoryConsumer:
         return found
 
     def complete(self, delivery: Delivery) -> None:
-        """The delivery needs nobody any more."""
+        """Mark as finished and commit; a delivery of an earlier generation is only counted."""
         offsets = self._offsets.get(place := (delivery.topic, delivery.partition))
         if offsets is None or offsets.generation != delivery.generation:
             self.stale_completions += 1
@@ -139,7 +136,7 @@ class MemoryConsumer:
         offsets.committed = self._committed[place] = offsets.commit_offset
 
     def still_assigned(self, delivery: Delivery) -> bool:
-        """Whether completing the delivery would still count."""
+        """Whether the delivery's partition is still assigned in the delivery's generation."""
         offsets = self._offsets.get((delivery.topic, delivery.partition))
         return offsets is not None and offsets.generation == delivery.generation
 

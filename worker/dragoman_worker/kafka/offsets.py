@@ -1,4 +1,4 @@
-"""Up to where may a partition's offset be committed? A pure tracker of unfinished offsets."""
+"""Commit offset of a partition: a pure tracker of its unfinished offsets."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import deque
 
 
 class PartitionOffsets:
-    """The delivered offsets of one partition in one assignment epoch.
+    """The delivered offsets of one partition in one assignment generation.
 
-    Only offsets that were really delivered count, so gaps left by compaction or transaction
-    markers never hold the watermark back. Invariants: ``base <= watermark <= next_offset``; the
-    watermark never falls; no unfinished offset lies below it.
+    Only delivered offsets count, so gaps left by compaction or transaction markers never hold the
+    commit offset back. Invariants: ``base <= commit_offset <= next_offset``; the commit offset
+    never decreases; no unfinished offset is below it.
     """
 
     __slots__ = ("_ahead", "_unfinished", "base", "committed", "generation", "next_offset", "tried")
@@ -18,18 +18,18 @@ class PartitionOffsets:
     def __init__(self, *, generation: int, base: int, committed: int | None = None) -> None:
         self.generation = generation
         self.base = base
-        """Where delivery began."""
+        """First offset to deliver."""
         self.next_offset = base
-        """One past the highest delivered offset: where fetching goes on."""
+        """One past the highest delivered offset: the next one to fetch."""
         self.committed = committed
-        """What the broker holds, as far as it has told us; None if nothing."""
+        """Offset that the broker has acknowledged as committed; None if there is none."""
         self.tried = committed
-        """The last mark that we asked the broker to hold: it may, though its reply was lost."""
+        """Offset of the last commit request: the broker may hold it although the reply was lost."""
         self._unfinished: deque[int] = deque()
         self._ahead: set[int] = set()
 
     def begin(self, offset: int) -> bool:
-        """Register a delivered offset. False if it was delivered before in this epoch."""
+        """Register a delivered offset; return False if it was delivered before."""
         if offset < self.next_offset:
             return False
         self._unfinished.append(offset)
@@ -45,29 +45,29 @@ class PartitionOffsets:
             self._ahead.remove(self._unfinished.popleft())
 
     def continues(self, held: int | None) -> bool:
-        """Whether what the broker holds is of our own making: nobody else has moved it."""
+        """Whether the broker's committed offset `held` is from this tracker, not another member."""
         return held in {self.committed, self.tried}
 
     @property
     def commit_offset(self) -> int:
-        """The offset to commit: everything delivered below it is finished."""
+        """The offset to commit next: all delivered offsets below it are finished."""
         return self._unfinished[0] if self._unfinished else self.next_offset
 
     @property
     def due(self) -> bool:
-        """Whether the broker should be told the watermark.
+        """Whether the commit offset should be committed.
 
-        Also when what it holds lies outside the log: only a commit ends that a restart asks for it
-        again, and counts the same loss again.
+        Also if the committed offset is outside the log: only a commit prevents that a restart
+        resumes there and counts the same loss again.
         """
         return self.commit_offset != (self.base if self.committed is None else self.committed)
 
     @property
     def span(self) -> int:
-        """How far delivery has run ahead of the watermark, in offsets."""
+        """Offsets from the commit offset to the next offset to deliver."""
         return self.next_offset - self.commit_offset
 
     @property
     def unfinished(self) -> int:
-        """How many delivered offsets are not finished."""
+        """Number of delivered offsets that are not finished."""
         return len(self._unfinished) - len(self._ahead)

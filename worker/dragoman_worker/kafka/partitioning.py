@@ -1,4 +1,4 @@
-"""Partition of each record that the worker writes: murmur2 of the key, like every Kafka client."""
+"""Partitioner of the records that the worker writes: murmur2 of the key, as Kafka's clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MURMUR2: Final = DefaultPartitioner()
 def partition_for(
     key: bytes | None, all_partitions: Sequence[int], available: Sequence[int]
 ) -> int:
-    """Return the partition of a key; a longer key than any job id has is hashed twice."""
+    """Return the partition of a key; a key longer than any job's is hashed with SHA-256 first."""
     if key is not None and len(key) > LONGEST_HASHED:
         key = hashlib.sha256(key).digest()
     partition: int = _MURMUR2(key, all_partitions, available)

@@ -1,4 +1,4 @@
-"""What is known of the partitions that are ours? Trackers by partition, in epochs."""
+"""Offset trackers of the assigned partitions."""
 
 from __future__ import annotations
 
@@ -14,37 +14,41 @@ from dragoman_worker.ports import Delivery
 
 
 class Partitions:
-    """Outlives the consumers: a partition that comes back as it was left goes on. No I/O."""
+    """Offset trackers by partition. No I/O.
+
+    They outlive a consumer: a partition that comes back at the same committed offset continues.
+    """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._offsets: dict[TopicPartition, PartitionOffsets] = {}
         self.generation = 0
+        """Generation of the latest tracker; each new tracker increases it."""
 
     def track(
         self, partition: TopicPartition, base: int, committed: int | None
     ) -> PartitionOffsets:
-        """Begin anew at `base`, in a new epoch; what was in hand completes nothing any more."""
+        """Start a tracker at `base` in a new generation; earlier deliveries no longer count."""
         self.generation += 1
         offsets = PartitionOffsets(generation=self.generation, base=base, committed=committed)
         self._offsets[partition] = offsets
         return offsets
 
     def keep_only(self, assigned: set[TopicPartition]) -> None:
-        """Forget the partitions that have gone."""
+        """Drop the trackers of all other partitions."""
         for partition in set(self._offsets) - assigned:
             del self._offsets[partition]
 
     def get(self, partition: TopicPartition) -> PartitionOffsets | None:
-        """The tracker of a partition, None if it is not ours."""
+        """Return the tracker of a partition, None if it is not assigned."""
         return self._offsets.get(partition)
 
     def items(self) -> Iterator[tuple[TopicPartition, PartitionOffsets]]:
-        """Every partition that is ours, with its tracker."""
+        """Return every assigned partition with its tracker."""
         return iter(self._offsets.items())
 
-    def begun(self, batches: Mapping[TopicPartition, Iterable[Any]]) -> list[Delivery]:
-        """Register fetched records; those that were delivered before are left out."""
+    def register(self, batches: Mapping[TopicPartition, Iterable[Any]]) -> list[Delivery]:
+        """Register fetched records and return deliveries of those not delivered before."""
         return [
             _delivery(record, partition, offsets.generation)
             for partition, records in batches.items()
@@ -54,7 +58,7 @@ class Partitions:
         ]
 
     def complete(self, delivery: Delivery) -> None:
-        """Mark as finished; an old epoch's delivery belongs to somebody else now."""
+        """Mark as finished; a delivery of an earlier generation is only counted."""
         offsets = self._offsets.get(TopicPartition(delivery.topic, delivery.partition))
         if offsets is None or offsets.generation != delivery.generation:
             self._metrics.stale_completions.inc()
@@ -62,7 +66,7 @@ class Partitions:
         offsets.complete(delivery.offset)
 
     def still_assigned(self, delivery: Delivery) -> bool:
-        """Whether completing the delivery would still count."""
+        """Whether the delivery's partition is still assigned in the delivery's generation."""
         offsets = self._offsets.get(TopicPartition(delivery.topic, delivery.partition))
         return offsets is not None and offsets.generation == delivery.generation
 

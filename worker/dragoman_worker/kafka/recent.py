@@ -1,4 +1,4 @@
-"""Which jobs came last? Read beside the group: no member joins, nothing is committed."""
+"""The most recent jobs of the topics, read without joining the group or committing."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from dragoman_worker.errors import Halt, Unreachable
 from dragoman_worker.kafka.connection import connected, forbidden, not_allowed, quietly
 
 _POLL_MS: Final = 500
-_LEAST_A_PARTITION: Final = 200
+_LEAST_PER_PARTITION: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """A record's bytes and when it was appended, in ms since 1970."""
+    """A record's bytes and its timestamp in ms since 1970."""
 
     value: bytes
     timestamp_ms: int
 
 
 async def recent_records(settings: KafkaSettings, count: int, within: Deadline) -> list[Recent]:
-    """About the last `count` records of the jobs' topics, oldest first; fewer if there are fewer.
+    """Return about the last `count` records of the job topics, oldest first; fewer if fewer exist.
 
-    Assigned, not subscribed: without a group no worker loses a partition and no offset moves.
-    Raises Unreachable, also if what is there does not arrive in time; Halt without the right to.
+    The partitions are assigned, not subscribed: no worker loses a partition and no offset moves.
+    Raises Unreachable, also if the records do not arrive in time, and Halt without the right.
     """
     places = await _partitions(settings, within)
     consumer = await connected(
@@ -58,12 +58,12 @@ async def recent_records(settings: KafkaSettings, count: int, within: Deadline) 
 
 
 async def _partitions(settings: KafkaSettings, within: Deadline) -> list[TopicPartition]:
-    """Every partition of the jobs' topics. Raises Unreachable if one of them is not there."""
+    """Return every partition of the job topics. Raises Unreachable if a topic does not exist."""
     admin = await connected(
         lambda: AIOKafkaAdminClient(**client_options(settings)), settings, within
     )
     try:
-        existing = set(await admin.list_topics())  # asking for one by name could create it
+        existing = set(await admin.list_topics())  # a request by name could create the topic
         for topic in settings.topic_names:
             if topic not in existing:
                 raise Unreachable(f"kafka.topics: there is no topic {topic} to read jobs from")
@@ -80,25 +80,25 @@ async def _partitions(settings: KafkaSettings, within: Deadline) -> list[TopicPa
 
 
 def _unreadable(settings: KafkaSettings, error: Exception) -> Halt:
-    """What to end with if Kafka is there and does not tell what we ask."""
+    """Return the error to halt with if Kafka answers but the records cannot be read."""
     if forbidden(error):
         return not_allowed(error)
     topics = ", ".join(settings.topic_names)
     return Unreachable(
         f"kafka.topics: the last records of {topics} cannot be read from Kafka at "
-        f"{settings.bootstrap_servers} ({error!r}); give a file of jobs by --jobs"
+        f"{settings.bootstrap_servers} ({error!r}); use a file of jobs with --jobs"
     )
 
 
 async def _spans(
     consumer: Any, places: Sequence[TopicPartition], count: int
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """Of every partition the first offset to read and the one to stop before.
+    """Return the first offset to read and the end offset of every partition that has records.
 
-    Of each twice its even share, and of the newest of those the last are kept: records may be large
-    and partitions many, and a sample need not be complete.
+    From each partition twice its even share is read, and the newest of all are kept. Records may be
+    large and partitions many, and a sample need not be complete.
     """
-    count = min(count, max(_LEAST_A_PARTITION, math.ceil(2 * count / max(1, len(places)))))
+    count = min(count, max(_LEAST_PER_PARTITION, math.ceil(2 * count / max(1, len(places)))))
     firsts = await consumer.beginning_offsets(places)
     ends = await consumer.end_offsets(places)
     return {
@@ -127,7 +127,7 @@ async def _read(
                 left = {p: end for p, end in left.items() if await consumer.position(p) < end}
     except TimeoutError:
         raise Unreachable(
-            f"the jobs' topics on Kafka were not read in time: {len(found)} records arrived; "
-            "ask for fewer (--sample) or raise connect_timeout_s"
+            f"the job topics on Kafka were not read in time: {len(found)} records arrived; "
+            "request fewer (--sample) or raise connect_timeout_s"
         ) from None
     return found

@@ -1,7 +1,7 @@
-"""What if a record cannot be fetched? Fetch again, a few times and later each time, then halt.
+"""Retries of records that cannot be fetched: a few times with growing pauses, then a halt.
 
-getmany throws away what it had drained of all partitions when one of them fails, so every partition
-is sought back to where its delivery stopped.
+getmany discards the records of all partitions when one of them fails. So every partition is sought
+back to the next offset to deliver.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from dragoman_worker.metrics import Metrics
 TRIES_BEFORE_HALT: Final = 5
 FIRST_BACKOFF_S: Final = 0.2
 LONGEST_BACKOFF_S: Final = 10.0
-UNFETCHED: Final = (
+FETCH_ERRORS: Final = (
     CorruptRecordException,
     NoOffsetForPartitionError,
     RecordTooLargeError,
     UnsupportedCodecError,
 )
-"""What getmany raises for a record, or a place, and not for a broker that is away."""
+"""Errors that getmany raises for a record or a position, not for an unavailable broker."""
 
 
 class Resyncs:
-    """How often in a row something could not be fetched, and when it is fetched again."""
+    """Count of failed fetches in a row, and the pause before the next one."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._in_a_row = 0
         self._failed_at: dict[TopicPartition, int] = {}
-        self._again_at: float | None = None
+        self._resume_at: float | None = None
 
     def failed(self, membership: Membership, error: KafkaError) -> None:
-        """Fetch again after a pause, for a broker's disk or the way to it may mend. Raises Halt."""
+        """Schedule a retry: the broker's disk or the network may recover. Raises Halt."""
         if not membership.is_assigned:
-            return  # between two assignments nobody has a position; the callback will seek
+            return  # between two assignments there is no position; the callback will seek
         self._metrics.resyncs.inc()
         if not self._in_a_row:
-            self._failed_at = membership.places()
+            self._failed_at = membership.next_offsets()
         self._in_a_row += 1
         pause_s = backoff_s(self._in_a_row)
         logger().error(
@@ -63,32 +63,35 @@ class Resyncs:
         )
         if self._in_a_row >= TRIES_BEFORE_HALT:
             raise Halt(
-                f"a record cannot be fetched ({type(error).__name__}) and none is ever skipped; "
+                f"a record cannot be fetched ({type(error).__name__}), and none is ever skipped; "
                 "see docs/how-to/troubleshoot.md"
             ) from error
-        self._again_at = time.monotonic() + pause_s
+        self._resume_at = time.monotonic() + pause_s
 
-    def forgive(self, membership: Membership) -> None:
-        """After a fetch that went well: an empty one, or others' records, say nothing yet."""
+    def succeeded(self, membership: Membership) -> None:
+        """Reset the count once all partitions have passed the position of the failure.
+
+        An empty fetch, or one of other partitions, does not prove that the record can be fetched.
+        """
         if self._in_a_row and membership.has_passed(self._failed_at):
             self._in_a_row = 0
 
     async def due_within(self, seconds: float) -> bool:
-        """Wait for the end of a pause, at most so long; whether it ends by then."""
-        pause_s = 0.0 if self._again_at is None else self._again_at - time.monotonic()
+        """Wait for the end of a pause, up to `seconds`; return whether it is over."""
+        pause_s = 0.0 if self._resume_at is None else self._resume_at - time.monotonic()
         if pause_s > 0:
             await asyncio.sleep(min(pause_s, seconds))
         return pause_s <= seconds
 
-    def again(self, membership: Membership) -> None:
-        """The pause is over: go back to where delivery stopped."""
-        if self._again_at is not None:
-            self._again_at = None
+    def resume(self, membership: Membership) -> None:
+        """Seek to the next offsets to deliver, after a pause."""
+        if self._resume_at is not None:
+            self._resume_at = None
             membership.seek_all()
 
 
 def backoff_s(tries: int) -> float:
-    """Seconds before another try, with jitter: doubled each time, up to the longest."""
-    doubled = 2.0 ** min(tries, 30)  # a broker may be away for days, and a float has an end
+    """Return the seconds before another try: doubled each time up to the longest, with jitter."""
+    doubled = 2.0 ** min(tries, 30)  # an outage may last days, and a float has a maximum
     longest = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * doubled)
     return random.uniform(longest / 2, longest)  # noqa: S311  jitter, no secret

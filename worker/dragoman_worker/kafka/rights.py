@@ -1,7 +1,7 @@
-"""The rights of this user on topics and the group, as the broker reports them.
+"""Rights of this user on topics and the group, as the broker reports them.
 
-Metadata version 8 (Kafka 2.3) reports the authorized operations on a topic, so no record has to be
-written to find out. Older brokers report none, and nothing is concluded then.
+Metadata version 8 (Kafka 2.3) reports the authorized operations on a topic, so no test record has
+to be written. Older brokers report none; then every operation counts as allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from aiokafka.protocol.types import Array, Boolean, Int16, Int32, Schema, String
 
 OPERATIONS: Final = {"READ": 3, "WRITE": 4, "DESCRIBE": 8}
 """The bits of Kafka's AclOperation."""
-_NOT_TOLD: Final = -(2**31)
+_NOT_REPORTED: Final = -(2**31)
 _COORDINATOR_S: Final = 5.0
 
 
@@ -93,37 +93,37 @@ class _MetadataRequest(Request[_MetadataRequestV8]):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class TopicRights:
-    """One topic as this user sees it."""
+    """Existence and rights of one topic, as this user sees them."""
 
     name: str
     exists: bool
     hidden: bool
-    """Whether the user may not even see it; whether it exists is then not told."""
+    """Whether the user may not describe the topic; its existence is then unknown."""
     partitions: int
     operations: int | None
-    """A bit per operation; None where the broker does not report them."""
+    """One bit per operation; None if the broker does not report them."""
 
     def allows(self, operation: str) -> bool:
-        """Whether the user may, or the broker does not say."""
+        """Whether the operation is allowed, or the broker reports no rights."""
         return self.operations is None or bool(self.operations >> OPERATIONS[operation] & 1)
 
     def problem(self, operation: str) -> str | None:
-        """What is wrong for a client that needs this operation, and what to do."""
+        """Return why a client cannot do this operation, and the fix; None if it can."""
         if self.hidden:
             return (
-                "it does not exist, or this user may not see it (Kafka does not say which): "
-                f"grant {operation} and DESCRIBE on the topic, or make it by "
+                "it does not exist, or this user may not see it (Kafka does not report which): "
+                f"grant {operation} and DESCRIBE on the topic, or create it with "
                 "`dragoman topics create`"
             )
         if not self.exists:
-            return "it does not exist; make it by `dragoman topics create`"
+            return "it does not exist; create it with `dragoman topics create`"
         if not self.allows(operation):
             return f"this user has no right to it: grant {operation} on the topic"
         return None
 
 
 async def topic_rights(admin: Any, names: Sequence[str]) -> list[TopicRights]:
-    """The rights on each topic, in their order. Raises KafkaError."""
+    """Return the rights on each topic, in the order of `names`. Raises KafkaError."""
     try:
         response = await admin._send_request(_MetadataRequest(names))  # noqa: SLF001
     except IncompatibleBrokerVersion:
@@ -140,13 +140,13 @@ def _topic(topic: tuple[Any, ...]) -> TopicRights:
         exists=bool(partitions),
         hidden=error is TopicAuthorizationFailedError,
         partitions=len(partitions),
-        operations=None if operations == _NOT_TOLD else operations,
+        operations=None if operations == _NOT_REPORTED else operations,
     )
 
 
 async def _existing(admin: Any, names: Sequence[str]) -> list[TopicRights]:
-    """What an older broker tells: the topics that the user may see."""
-    seen = set(await admin.list_topics())  # asking for a missing one by name could create it
+    """Return what an older broker reports: which topics the user may see."""
+    seen = set(await admin.list_topics())  # a request for a missing topic by name could create it
     described = await admin.describe_topics([name for name in names if name in seen])
     counts = {topic["topic"]: len(topic["partitions"]) for topic in described}
     return [
@@ -164,8 +164,8 @@ async def _existing(admin: Any, names: Sequence[str]) -> list[TopicRights]:
 async def may_read_group(admin: Any, group_id: str) -> bool:
     """Whether the user may join the group. Raises KafkaError.
 
-    A heartbeat of nobody needs the same right as a member's and changes nothing. (DescribeGroups
-    reports no operations for a group that has no member yet.)
+    A heartbeat without a member id needs the same right as a member's and changes nothing.
+    (DescribeGroups reports no operations for a group that has no member yet.)
     """
     try:
         async with asyncio.timeout(_COORDINATOR_S):
@@ -180,7 +180,7 @@ async def may_read_group(admin: Any, group_id: str) -> bool:
 
 
 async def _coordinator(admin: Any, group_id: str) -> int:
-    """A new broker makes its offsets topic at the first question."""
+    """Return the coordinator's node; a new broker first creates its offsets topic, so retry."""
     while True:
         try:
             node: int = await admin.find_coordinator(group_id)

@@ -1,4 +1,4 @@
-"""Notices while a worker runs that a topic it writes to is gone or refuses it."""
+"""Periodic check of the topics that the worker writes to: existence and rights."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from dragoman_worker.kafka.rights import topic_rights
 from dragoman_worker.kafka.topics import written_topics
 from dragoman_worker.log import logger, where
 
-LOOK_EVERY_S: Final = 3.0
-ASK_WITHIN_S: Final = 10.0
+CHECK_EVERY_S: Final = 3.0
+REQUEST_WITHIN_S: Final = 10.0
 
 
 class TopicWatch:
-    """Asks the broker every few seconds, whether or not anything is to be written.
+    """Asks the broker every few seconds, whether or not there is a record to write.
 
-    A producer does not tell: it retries a missing topic for ever, and waits with each record.
+    A producer reports nothing: it retries a missing topic for ever and delays each record.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._topics = written_topics(settings)
         self.refused: dict[str, str] = {}
-        """Topic to what is wrong with it."""
+        """Problem of each topic that cannot be written to, by topic."""
 
     async def watch(self) -> None:
-        """Look until cancelled; a broker that is away says nothing about topics."""
+        """Check until cancelled; an unavailable broker changes nothing."""
         admin: Any = None
         try:
             while True:
-                await asyncio.sleep(LOOK_EVERY_S)
+                await asyncio.sleep(CHECK_EVERY_S)
                 try:
-                    async with asyncio.timeout(ASK_WITHIN_S):
+                    async with asyncio.timeout(REQUEST_WITHIN_S):
                         admin = admin or await _started(self._settings)
                         self._judge(await topic_rights(admin, self._topics), "WRITE")
                 except (KafkaError, OSError, RuntimeError) as error:

@@ -1,4 +1,4 @@
-"""Waits at the start for the topics and the rights that a worker needs."""
+"""Topics and rights that a worker needs, and the wait for them at the start."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from dragoman_worker.kafka.connection import connected, quietly
 from dragoman_worker.kafka.rights import TopicRights, may_read_group, topic_rights
 from dragoman_worker.log import logger
 
-_BETWEEN_LOOKS_S: Final = 1.0
+_BETWEEN_CHECKS_S: Final = 1.0
 _BETWEEN_WARNINGS: Final = 10
 
 
 async def topics_ready(settings: KafkaSettings, within: Deadline) -> None:
-    """Return once nothing is missing; somebody may be about to grant it. Raises Unreachable."""
+    """Wait until no topic or right is missing, as it may be granted soon. Raises Unreachable."""
     admin = await connected(
         lambda: AIOKafkaAdminClient(**client_options(settings)), settings, within
     )
     try:
-        looks = 0
+        checks = 0
         while missing := await _missing(admin, settings):
-            if within.at_most(_BETWEEN_LOOKS_S) < _BETWEEN_LOOKS_S:
+            if within.at_most(_BETWEEN_CHECKS_S) < _BETWEEN_CHECKS_S:
                 servers = settings.bootstrap_servers
                 raise Unreachable(f"Kafka at {servers}: {'; '.join(missing)}")
-            if looks % _BETWEEN_WARNINGS == 0:
+            if checks % _BETWEEN_WARNINGS == 0:
                 logger().warning("waiting_for_topic", missing=missing, left_s=round(within.left_s))
-            looks += 1
-            await asyncio.sleep(_BETWEEN_LOOKS_S)
+            checks += 1
+            await asyncio.sleep(_BETWEEN_CHECKS_S)
     finally:
         await quietly(admin.close)
 
@@ -52,25 +52,25 @@ async def _missing(admin: Any, settings: KafkaSettings) -> list[str]:
 
 
 def written_topics(settings: KafkaSettings) -> list[str]:
-    """The topics that a worker writes to."""
+    """Return the topics that a worker writes to."""
     results = [settings.results_topic] if settings.results_topic else []
     return [settings.dead_letter_topic, *results]
 
 
 def needed_topics(settings: KafkaSettings) -> list[str]:
-    """All topics of a worker, each once."""
+    """Return all topics of a worker, each once."""
     return list(dict.fromkeys((*settings.topic_names, *written_topics(settings))))
 
 
 def problem_of(rights: TopicRights, settings: KafkaSettings) -> str | None:
-    """What keeps a worker from using the topic."""
+    """Return why the worker cannot use the topic, or None."""
     needs = ["READ"] if rights.name in settings.topic_names else []
     needs += ["WRITE"] if rights.name in written_topics(settings) else []
     return next(filter(None, map(rights.problem, needs)), None)
 
 
 async def group_problems(admin: Any, settings: KafkaSettings) -> list[str]:
-    """What keeps a worker from joining its group: one sentence, or none. Raises KafkaError."""
+    """Return why the worker cannot join its group: one sentence or none. Raises KafkaError."""
     if await may_read_group(admin, settings.group_id):
         return []
     return [f"group {settings.group_id}: this user may not join it; grant READ on the group"]

@@ -9,7 +9,7 @@ import pytest
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.health.readiness import Readiness, StartPhase
 from dragoman_worker.job.outages import Outages
-from dragoman_worker.kafka.contact import LOOKS_BEFORE_AWAY, Contact
+from dragoman_worker.kafka.availability import MISSES_BEFORE_UNAVAILABLE, KafkaAvailability
 from dragoman_worker.kafka.topic_watch import TopicWatch
 from support.fakes.core import Core
 
@@ -20,7 +20,7 @@ class State:
     def __init__(self) -> None:
         self.stopping = asyncio.Event()
         self.topics = TopicWatch(KafkaSettings())
-        self.contact = Contact("broker:9092", lambda: False)
+        self.kafka = KafkaAvailability("broker:9092", lambda: False)
         self.worker = Core().build()[-1]
         self.readiness = Readiness(Outages(), self.topics, self.stopping)
 
@@ -43,7 +43,7 @@ async def test_each_completed_phase_makes_its_condition_hold(state: State) -> No
 
 
 async def test_a_started_replica_is_ready_and_its_startup_has_nothing_open(state: State) -> None:
-    state.readiness.started(state.worker, state.contact)
+    state.readiness.started(state.worker, state.kafka)
     assert state.failing() == []
     assert state.readiness.startup_checks() == {}
 
@@ -55,19 +55,19 @@ async def test_a_signal_makes_a_replica_unready_even_while_it_starts(state: Stat
 
 
 async def test_a_worker_that_drains_is_not_ready(state: State) -> None:
-    state.readiness.started(state.worker, state.contact)
+    state.readiness.started(state.worker, state.kafka)
     state.worker.stop()
     assert state.failing() == ["not draining"]
 
 
 async def test_a_broker_that_does_not_answer_makes_kafka_fail(state: State) -> None:
-    state.readiness.started(state.worker, state.contact)
-    for _ in range(LOOKS_BEFORE_AWAY):
-        state.contact.look()
+    state.readiness.started(state.worker, state.kafka)
+    for _ in range(MISSES_BEFORE_UNAVAILABLE):
+        state.kafka.check()
     assert state.failing() == ["Kafka"]
 
 
 async def test_a_refused_topic_is_named_with_the_reason(state: State) -> None:
-    state.readiness.started(state.worker, state.contact)
+    state.readiness.started(state.worker, state.kafka)
     state.topics.refused["results"] = "it does not exist"
     assert state.failing() == ["topic results: it does not exist"]

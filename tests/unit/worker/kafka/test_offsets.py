@@ -1,4 +1,4 @@
-"""Is the watermark ever wrong? Against an oracle that is too simple to be."""
+"""The commit offset against a simple oracle, and across gaps of offsets."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class OffsetsAgainstAnOracle(RuleBasedStateMachine):
         self.offsets.complete(pick.choice(finished))
 
     @rule(ahead=st.integers(0, 5))
-    def complete_what_was_never_delivered(self, ahead: int) -> None:
+    def complete_an_offset_never_delivered(self, ahead: int) -> None:
         self.offsets.complete(self.next_offset + ahead)
         self.offsets.complete(BASE - 1 - ahead)
 
@@ -64,7 +64,7 @@ class OffsetsAgainstAnOracle(RuleBasedStateMachine):
         assert self.offsets.span == self.next_offset - self.offsets.commit_offset
 
     @invariant()
-    def never_falls(self) -> None:
+    def never_decreases(self) -> None:
         assert self.offsets.commit_offset >= self.last_commit_offset
         self.last_commit_offset = self.offsets.commit_offset
 
@@ -75,7 +75,7 @@ OffsetsAgainstAnOracle.TestCase.settings = settings(
 TestOffsets = OffsetsAgainstAnOracle.TestCase
 
 
-def test_completing_inside_a_gap_moves_nothing() -> None:
+def test_completing_an_offset_inside_a_gap_has_no_effect() -> None:
     offsets = PartitionOffsets(generation=1, base=0)
     for offset in (0, 5):
         offsets.begin(offset)
@@ -85,7 +85,7 @@ def test_completing_inside_a_gap_moves_nothing() -> None:
     assert offsets.commit_offset == 5
 
 
-def test_the_watermark_passes_the_gaps_of_compaction() -> None:
+def test_the_commit_offset_passes_the_gaps_of_compaction() -> None:
     offsets = PartitionOffsets(generation=1, base=0)
     for offset in (2, 7, 40):
         offsets.begin(offset)

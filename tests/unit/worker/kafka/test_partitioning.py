@@ -1,4 +1,4 @@
-"""A record's partition follows from its key, at no cost that grows with the key."""
+"""A record's partition follows from its key, at a cost that is bounded for any key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PARTITIONS = list(range(12))
 
 
 @pytest.mark.parametrize("key", [b"", b"a1", b"\xff" * LONGEST_HASHED])
-def test_a_usual_key_has_the_partition_that_every_client_gives_it(key: bytes) -> None:
+def test_a_usual_key_has_the_partition_of_the_default_partitioner(key: bytes) -> None:
     usual = partitioner.DefaultPartitioner()(key, PARTITIONS, PARTITIONS)
     assert partition_for(key, PARTITIONS, PARTITIONS) == usual
 
@@ -32,5 +32,5 @@ def test_a_huge_key_is_hashed_in_c_and_has_one_partition(monkeypatch: pytest.Mon
     assert max(hashed) <= LONGEST_HASHED
 
 
-def test_a_record_without_a_key_goes_to_a_partition_that_is_available() -> None:
+def test_a_record_without_a_key_goes_to_an_available_partition() -> None:
     assert partition_for(None, PARTITIONS, [7]) == 7

@@ -1,4 +1,4 @@
-"""Fetched message sets are readable after their repair, whatever a producer put into them."""
+"""Fetched message sets are readable after their repair, whatever a producer wrote."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def repaired(message_set: bytes, budget: int = 16 * MIB) -> bytes:
 
 
 def read(message_set: bytes) -> list[Any]:
-    """All records, as aiokafka reads them; raises what it raises."""
+    """Return all records as aiokafka reads them, and raise its errors."""
     assert is_sound(message_set)
     found, records = [], MemoryRecords(message_set)
     while records.has_next():
@@ -44,14 +44,14 @@ def why(found: Any) -> str | None:
 
 
 @pytest.mark.parametrize("codec", COMPRESSED)
-def test_a_compressed_batch_gives_its_records(codec: str) -> None:
+def test_the_records_of_a_compressed_batch_are_read(codec: str) -> None:
     one, two = read(repaired(batch(TWO, codec=codec, base_offset=40)))
     assert (one.offset, one.key, one.value, one.headers) == (40, b"k", b"one", [("h", None)])
     assert (two.offset, two.key, two.value, two.headers) == (41, None, b"two", [])
 
 
 @pytest.mark.parametrize("codec", ["gzip", "lz4", "zstd"])
-def test_a_batch_compressed_in_several_frames_gives_all_records(codec: str) -> None:
+def test_all_records_of_a_batch_with_several_frames_are_read(codec: str) -> None:
     frames = b"".join(bytes(CODECS[codec][1](each)) for each in TWO)
     assert [each.value for each in read(repaired(batch(TWO, codec=codec, payload=frames)))] == [
         b"one",
@@ -60,8 +60,8 @@ def test_a_batch_compressed_in_several_frames_gives_all_records(codec: str) -> N
 
 
 @pytest.mark.parametrize("codec", COMPRESSED)
-def test_a_batch_that_expands_beyond_the_limit_leaves_its_places_alone(codec: str) -> None:
-    # gzip makes a thousandth of it: two records are enough to pass the limit in each codec
+def test_a_batch_that_expands_beyond_the_limit_becomes_unreadable_records(codec: str) -> None:
+    # gzip compresses these to a thousandth; two records exceed the limit with each codec
     large = [record(bytes(33 * MIB), delta=delta) for delta in range(2)]
     found = read(repaired(batch(large, codec=codec, base_offset=7)))
     assert [(each.offset, each.key, each.value) for each in found] == [
@@ -73,7 +73,7 @@ def test_a_batch_that_expands_beyond_the_limit_leaves_its_places_alone(codec: st
 
 @pytest.mark.parametrize("codec", COMPRESSED)
 @pytest.mark.parametrize("damage", ["cut", "empty", "noise", "half noise"])
-def test_a_damaged_payload_leaves_its_places_alone(codec: str, damage: str) -> None:
+def test_a_damaged_payload_becomes_unreadable_records(codec: str, damage: str) -> None:
     whole = bytes(CODECS[codec][1](b"".join(TWO) * 50))
     payload = {
         "cut": whole[:-9],
@@ -86,21 +86,21 @@ def test_a_damaged_payload_leaves_its_places_alone(codec: str, damage: str) -> N
     assert all(map(why, found))
 
 
-def test_a_snappy_block_that_goes_backwards_ends_the_expansion() -> None:
+def test_a_snappy_block_of_negative_size_stops_the_expansion() -> None:
     frame = bytes(CODECS["xerial"][1](b"")) + struct.pack("!i", -4)
     (found,) = read(repaired(batch([], codec="xerial", payload=frame, count=1)))
     assert why(found)
 
 
 def test_a_batch_that_claims_billions_of_records_is_one_dead_letter() -> None:
-    lying = batch([], codec="zstd", payload=b"?", count=2**31 - 1)
-    (found,) = read(repaired(lying))
+    claimed = batch([], codec="zstd", payload=b"?", count=2**31 - 1)
+    (found,) = read(repaired(claimed))
     assert f"up to offset {2**31 - 2}" in (why(found) or "")
     most = read(repaired(batch([], codec="zstd", payload=b"?", count=MAX_PLACES)))
     assert [each.offset for each in most] == list(range(MAX_PLACES))
 
 
-def test_a_large_batch_comes_in_pieces_and_keeps_its_offsets() -> None:
+def test_a_large_batch_is_split_and_keeps_its_offsets() -> None:
     records = [record(bytes([delta]) * MIB, delta=delta) for delta in range(5)]
     pieces = repaired(batch(records, codec="zstd", base_offset=100))
     sizes, message_set = [], MemoryRecords(pieces)
@@ -115,7 +115,7 @@ def test_a_large_batch_comes_in_pieces_and_keeps_its_offsets() -> None:
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 @pytest.mark.parametrize("many", [MAX_HEADERS + 1, 400_000])
-def test_a_record_of_too_many_headers_keeps_its_value_and_none_of_them(
+def test_a_record_with_too_many_headers_keeps_its_value_and_no_header(
     codec: str, many: int
 ) -> None:
     crowded = crowded_record(b"job", delta=1, many=many)
@@ -129,8 +129,8 @@ def test_a_record_of_too_many_headers_keeps_its_value_and_none_of_them(
     assert (three.offset, three.value, len(three.headers)) == (2, b"three", MAX_HEADERS)
 
 
-def test_a_batch_that_expands_to_millions_of_headers_makes_no_object_of_any() -> None:
-    # parsed, these would take half a gigabyte, and a minute in which nothing else runs
+def test_a_batch_that_expands_to_millions_of_headers_creates_no_object_for_them() -> None:
+    # parsed, these would take half a gigabyte and block the event loop for a minute
     crowded = [crowded_record(b"", delta=delta, many=8_000_000) for delta in range(2)]
     message_set = batch(crowded, codec="zstd")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -162,11 +162,11 @@ def test_many_small_batches_expand_no_further_than_the_budget() -> None:
     assert [one.offset for one in found] == [0, 1, 2, 3]
 
 
-def test_the_first_batch_is_given_whatever_the_budget() -> None:
+def test_the_first_batch_is_returned_whatever_the_budget() -> None:
     assert len(read(repaired(batch(TWO, codec="gzip"), budget=1))) == 2
 
 
-def test_header_names_that_are_no_text_are_left_out_and_neighbours_unharmed() -> None:
+def test_header_names_that_are_not_utf_8_are_left_out_and_other_headers_kept() -> None:
     headers: list[Header] = [(b"kept", b"1"), (b"\xff", b"2"), (b"null", None)]
     odd = [record(b"odd", delta=0, key=b"k", headers=headers), record(b"fine", delta=1)]
     for codec in ("none", "zstd"):
@@ -178,14 +178,16 @@ def test_header_names_that_are_no_text_are_left_out_and_neighbours_unharmed() ->
 
 
 @pytest.mark.parametrize("deltas", [(0, 7), (5, 6), (-3, 1), (0, 0), (2**31 - 1, 0), (1, 0)])
-def test_records_stand_where_the_broker_put_them_whatever_they_say(deltas: tuple[int, int]) -> None:
-    lying = [record(str(at).encode(), delta=delta) for at, delta in enumerate(deltas)]
+def test_records_have_the_offsets_of_the_broker_whatever_their_deltas(
+    deltas: tuple[int, int],
+) -> None:
+    claimed = [record(str(at).encode(), delta=delta) for at, delta in enumerate(deltas)]
     for codec in ("none", "lz4"):
-        found = read(repaired(batch(lying, codec=codec, base_offset=10)))
+        found = read(repaired(batch(claimed, codec=codec, base_offset=10)))
         assert [(each.offset, each.value) for each in found] == [(10, b"0"), (11, b"1")]
 
 
-def test_the_gaps_of_a_compacted_batch_stay() -> None:
+def test_the_gaps_of_a_compacted_batch_are_kept() -> None:
     left = [record(b"1", delta=2), record(b"2", delta=5)]
     for codec in ("none", "gzip"):
         found = read(repaired(batch(left, codec=codec, last_delta=9)))
@@ -193,7 +195,7 @@ def test_the_gaps_of_a_compacted_batch_stay() -> None:
     assert read(repaired(batch([], last_delta=9))) == []
 
 
-def test_what_can_be_read_of_a_damaged_batch_is_given() -> None:
+def test_the_readable_records_of_a_damaged_batch_are_returned() -> None:
     damaged = [*TWO, number(40) + b"too short"]
     one, two, broken = read(repaired(batch(damaged)))
     assert (one.value, two.value) == (b"one", b"two")
@@ -201,13 +203,13 @@ def test_what_can_be_read_of_a_damaged_batch_is_given() -> None:
     assert "damaged" in (why(broken) or "")
 
 
-def test_a_wrong_checksum_is_left_for_the_client_to_refuse() -> None:
+def test_a_batch_with_an_invalid_checksum_is_not_changed() -> None:
     bad = bytearray(batch(TWO, codec="zstd"))
     bad[-1] ^= 1
     assert repaired(bytes(bad)) == bytes(bad)
 
 
-def test_a_batch_that_the_broker_cut_off_is_left_as_it_is() -> None:
+def test_a_batch_truncated_by_the_broker_is_not_changed() -> None:
     whole = batch(TWO)
     assert repaired(whole + whole[:70]) == whole + whole[:70]
     assert is_sound(whole + whole[:70])
@@ -222,7 +224,7 @@ _records = st.lists(
 
 
 @given(records=_records, codec=st.sampled_from(sorted(CODECS)), base=st.integers(0, 2**40))
-def test_every_record_keeps_its_key_value_and_place(
+def test_every_record_keeps_its_key_value_and_offset(
     records: list[tuple[bytes | None, bytes | None, list[Header]]], codec: str, base: int
 ) -> None:
     raw = [
@@ -251,5 +253,5 @@ def test_any_payload_becomes_readable_records_within_the_batch(
 
 
 @given(damaged=st.binary(max_size=200))
-def test_bytes_that_are_no_batches_are_handed_on(damaged: bytes) -> None:
+def test_bytes_that_are_not_batches_are_not_changed(damaged: bytes) -> None:
     assert repaired(damaged) == damaged
