@@ -54,7 +54,7 @@ if not reopens and redis.call('HEXISTS', key, own) == 1 then return answer('run'
 
 local claims = {}
 for _, field in ipairs(redis.call('HKEYS', key)) do
-  if string.sub(field, 1, 5) == 'claim:' then
+  if string.sub(field, 1, 6) == 'claim:' then
     claims[#claims + 1] = field
     if redis.call('HGET', key, field) == place then suspicions = suspicions + 1 end
   end

@@ -48,7 +48,7 @@ if ARGV[8] ~= '' then redis.call('HSET', key, 'queued_at', ARGV[8]) end
 if ARGV[9] ~= '' then redis.call('HSET', key, 'started_at', ARGV[9]) end
 redis.call('HDEL', key, 'cancel_requested_at')
 for _, field in ipairs(redis.call('HKEYS', key)) do
-  if string.sub(field, 1, 5) == 'claim:' then redis.call('HDEL', key, field) end
+  if string.sub(field, 1, 6) == 'claim:' then redis.call('HDEL', key, field) end
 end
 redis.call('PEXPIRE', key, ARGV[5])
 return {1, ARGV[1], tonumber(ARGV[2]), 1, ''}

@@ -14,7 +14,7 @@ if removed == 0 then return {0, status} end
 
 local others = 0
 for _, field in ipairs(redis.call('HKEYS', key)) do
-  if string.sub(field, 1, 5) == 'claim:' and field ~= 'claim:' .. ARGV[1] then others = others + 1 end
+  if string.sub(field, 1, 6) == 'claim:' and field ~= 'claim:' .. ARGV[1] then others = others + 1 end
 end
 if others == 0 and status == 'running' then
   status = 'queued'
