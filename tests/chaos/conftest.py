@@ -1,4 +1,4 @@
-"""What do storms stand on? Three real brokers for all of them, and a Redis of its own each."""
+"""Fixtures of the storms: three brokers for all of them, one Redis for each."""
 
 from __future__ import annotations
 
@@ -12,29 +12,38 @@ from support.chaos.brokers import Brokers
 from support.chaos.storm import Inspect, Options, Row, explained, storm
 from support.chaos.system import Dragoman
 
-Weather = Callable[..., Row]
+RunStorm = Callable[..., Row]
 
 
 @pytest.fixture(scope="session")
 def brokers(kafka_installed: Path) -> Iterator[Brokers]:
-    """A cluster of three, which every storm leaves mended."""
+    """Start a cluster of three brokers, which every storm leaves repaired."""
     with Brokers() as cluster:
         yield cluster
 
 
 @pytest.fixture
-def weather(brokers: Brokers, redis_installed: str, tmp_path: Path) -> Weather:
-    """Run one storm, `weather(seed=1, jobs=3000, settings={...})`; fails if the promise broke."""
+def run_storm(brokers: Brokers, redis_installed: str, tmp_path: Path) -> RunStorm:
+    """Return a function that runs one storm and fails if a guarantee broke.
+
+    Example: `run_storm(seed=1, jobs=3000, settings={...})`. Workers have supervisors only with
+    `supervised=True`.
+    """
     del redis_installed
 
-    def blow(
-        *, settings: dict[str, Any] | None = None, inspect: Inspect | None = None, **options: Any
+    def run(
+        *,
+        settings: dict[str, Any] | None = None,
+        supervised: bool = False,
+        inspect: Inspect | None = None,
+        **options: Any,
     ) -> Row:
         chosen = Options(**{"folder": tmp_path, "seed": 0, **options})
-        row = storm(brokers, Dragoman(settings=settings), chosen, inspect)
+        system = Dragoman(settings=settings, supervised=supervised)
+        row = storm(brokers, system, chosen, inspect)
         assert not row.broken, explained(row, Path(row.timeline), chosen)
         assert not row.failed, row.problems
-        assert row.duplicate_computations < row.jobs / 2, "so many that the bound means nothing"
+        assert row.duplicate_computations < row.jobs / 2, "more would make the bound meaningless"
         return row
 
-    return blow
+    return run

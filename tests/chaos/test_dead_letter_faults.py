@@ -114,7 +114,6 @@ def three_brokers(kafka_installed: Path) -> Iterator[KafkaBroker]:
         yield cluster
 
 
-@pytest.mark.timeout(240)
 def test_too_few_replicas_hold_the_offset_until_the_letter_is_acknowledged(
     bench: MakeBench, three_brokers: KafkaBroker
 ) -> None:
@@ -135,7 +134,6 @@ def test_too_few_replicas_hold_the_offset_until_the_letter_is_acknowledged(
     assert {letter.headers["x-original-offset"] for letter in made.letters()} == {"1"}
 
 
-@pytest.mark.timeout(240)
 def test_a_broker_that_dies_holds_the_job_and_its_return_ends_it(
     bench: MakeBench, own_kafka: KafkaBroker
 ) -> None:

@@ -18,7 +18,7 @@ import redis
 from dragoman_connections.settings import load_settings
 from dragoman_producer import DragomanSettings, TranslationClient
 from support.processes.waiting import wait_until
-from support.processes.worker_process import WorkerProcess
+from support.processes.worker_process import ForkedWorker
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import committed, ended, job, publish, read_all
 from support.services.redis_server import RedisServer
@@ -27,7 +27,6 @@ pytestmark = [
     pytest.mark.kafka,
     pytest.mark.redis,
     pytest.mark.chaos,
-    pytest.mark.timeout(240),  # on a busy machine a worker alone may take a minute to start
 ]
 
 MakeTopic = Callable[..., str]
@@ -45,7 +44,7 @@ class Bench:
         self.server = server
         self.redis = redis.Redis.from_url(server.url)
         self.topic = topic
-        self.worker = WorkerProcess(
+        self.worker = ForkedWorker(
             folder,
             kafka=self.kafka,
             redis=self.url,
@@ -158,7 +157,7 @@ def test_a_hanging_generation_is_aborted_asked_again_and_its_slot_reused(bench: 
         retry__attempt_timeout_s=0.5,
         retry__attempts=2,
         engine__options=ONE_SLOT,
-        limits__items_in_engine=1,  # who waits inside the engine waits on his own time-out
+        limits__max_engine_items=1,  # who waits inside the engine waits on his own time-out
     )
     made.publish(a_job("hangs", ["#!hang\nx", "fine"]), a_job("next"))
     fields = made.ended("hangs")

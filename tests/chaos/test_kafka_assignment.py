@@ -20,7 +20,7 @@ from dragoman_worker.ports import Capacity, Delivery
 from support.services.mock_broker import Api, Error, MockBroker
 from support.services.plain_clients import committed, publish
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.chaos
 
 PARTITIONS = 3
 

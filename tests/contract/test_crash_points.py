@@ -1,15 +1,16 @@
-"""Does the contract hold wherever a worker dies? Every arrow of section 5, and those of `claim`.
+"""The contract holds wherever a worker dies: at every arrow of section 5, and those of `claim`.
 
-Each case: one record, a replica that kills itself at the point, then one that does not. They run
-side by side, six at a time, for most of their time is the dead member's session.
+Each case has one record, a replica that kills itself at the point, then one that does not. Six
+cases run at a time, because most of their time is the dead member's session.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ LIVE_S = 600
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a record is, what its key holds beforehand, and how it must end."""
+    """A record, what its key holds beforehand, and its required final status."""
 
     status: str | None
     record: Mapping[str, Any] | bytes
@@ -50,14 +51,14 @@ class Kind:
 TEXT = {"text": "Hello.", "target_lang": "de", "source_lang": "en"}
 PAST = "2020-01-01T00:00:00Z"
 OWNED = {"status": "completed", "result": '{"status":"completed"}', "fingerprint": "0" * 64}
-TAKEN = {"status": "running", "deliveries": "1", "claim:old": "elsewhere/0/0"}
+CLAIMED = {"status": "running", "deliveries": "1", "claim:old": "elsewhere/0/0"}
 
 KINDS = {
     "completed": Kind("completed", TEXT),
     "twice": Kind("completed", TEXT, copies=2),
     "failed": Kind("failed", TEXT | {"text": "#!fatal\nHello."}),
     "invalid": Kind("failed", TEXT | {"targetlang": "de"}),
-    "cancelled": Kind("cancelled", TEXT, TAKEN | {"cancel_requested_at": PAST}),
+    "cancelled": Kind("cancelled", TEXT, CLAIMED | {"cancel_requested_at": PAST}),
     "expired": Kind("expired", TEXT | {"deadline": PAST}),
     "suspect": Kind("completed", TEXT, {"status": "running", "deliveries": "2", "claim:*": "2"}),
     "poisoned": Kind("failed", TEXT, {"status": "running", "deliveries": "4", "claim:*": "4"}),
@@ -74,18 +75,18 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A death, and what must be counted after it: exactly this, no more and no less.
+    """A death, and the exact counts that must follow.
 
-    `left`: takes on the key once the worker is dead. At the end: `deliveries` in the key, dead
-    `letters`, and how often the results topic was `told`.
+    `left` counts the claims on the key once the worker is dead. At the end: `deliveries` in the
+    key, `dead_letters`, and `published` records on the results topic.
     """
 
     kind: str
     point: Point
     left: int
     deliveries: int
-    letters: int
-    told: int
+    dead_letters: int
+    published: int
 
     @property
     def name(self) -> str:
@@ -103,7 +104,7 @@ def after(seam: str, passage: int = 1) -> Point:
 CASES = [
     Case(kind, point, *counts)
     for kind, rows in {
-        #                            left, deliveries, letters, told
+        #            left, deliveries, dead letters, published
         "completed": [
             (after("poll"), (0, 1, 0, 1)),
             (before("claim"), (0, 1, 0, 1)),
@@ -204,7 +205,7 @@ CASES = [
 
 
 class Stage:
-    """Where one case is played: a topic, a group, a job and a document of its own."""
+    """One case with its topic, group, job and document."""
 
     def __init__(self, case: Case, arena: Arena) -> None:
         self.case = case
@@ -214,10 +215,9 @@ class Stage:
         self.topic = arena.kafka.create_topic(self.id, 1)
         self.result_between: str | None = None
         self.left = -1
-        self._logs = 0
 
-    def play(self) -> Stage:
-        """All of it; afterwards only looking is left to do."""
+    def run(self) -> Stage:
+        """Run the whole case; afterwards the test only inspects it."""
         self._prepare()
         self._die()
         fields = self.fields
@@ -273,7 +273,7 @@ class Stage:
             process.join(10)
 
     def _finish(self) -> None:
-        # One more record: even where nothing is left to do, the partition must go on.
+        # One more record: the partition must continue even where nothing is left to do.
         publish(self.arena.kafka.bootstrap, self.topic, [{"job_id": f"{self.id}.after", **TEXT}])
         process = self._start(None)
         try:
@@ -295,7 +295,7 @@ class Stage:
         settings = {
             "kafka.bootstrap_servers": self.arena.kafka.bootstrap,
             "kafka.topics": [self.topic],
-            "kafka.dead_letter_topic": self.arena.letters_topic,
+            "kafka.dead_letter_topic": self.arena.dead_letter_topic,
             "kafka.results_topic": self.arena.results_topic,
             "kafka.group_id": f"{self.id}-group",
             "kafka.session_timeout_s": 2,
@@ -317,7 +317,7 @@ class Stage:
 
 
 class Arena:
-    """The services of this module, and the cases under way."""
+    """The services of this module and the running cases."""
 
     def __init__(self, kafka: KafkaBroker, server: RedisServer, folder: Path) -> None:
         self.kafka = kafka
@@ -325,29 +325,41 @@ class Arena:
         self.folder = folder
         self.redis = redis.Redis.from_url(server.url)
         run = uuid.uuid4().hex[:8]
-        self.letters_topic = kafka.create_topic(f"crash-{run}-dead", 1)
+        self.dead_letter_topic = kafka.create_topic(f"crash-{run}-dead", 1)
         self.results_topic = kafka.create_topic(f"crash-{run}-results", 1)
         self._pool = ThreadPoolExecutor(SIDE_BY_SIDE)
         self._stages: dict[str, Future[Stage]] = {}
 
     def begin(self, cases: list[Case]) -> None:
         for case in cases:
-            self._stages[case.name] = self._pool.submit(self._play, case)
+            self._stages[case.name] = self._pool.submit(self._run, case)
 
-    def _play(self, case: Case) -> Stage:
-        return Stage(case, self).play()
+    def _run(self, case: Case) -> Stage:
+        return Stage(case, self).run()
 
-    def played(self, case: Case) -> Stage:
-        return self._stages[case.name].result(110)
+    def finished(self, case: Case) -> Stage:
+        """Wait for a case; raises what it raised."""
+        return self._stages[case.name].result()
 
-    def letters(self, stage: Stage) -> list[DeadLetter]:
-        letters = read_all(self.kafka.bootstrap, self.letters_topic)
-        return [one for one in letters if one.headers["x-original-topic"] == stage.topic]
+    @functools.cached_property
+    def _all_dead_letters(self) -> list[DeadLetter]:
+        wait(self._stages.values())
+        return read_all(self.kafka.bootstrap, self.dead_letter_topic)
 
-    def told(self, stage: Stage) -> list[dict[str, Any]]:
-        records = read_all(self.kafka.bootstrap, self.results_topic)
-        values = [one.value or b"" for one in records if one.key == stage.id.encode()]
-        return [json.loads(value) for value in values]
+    @functools.cached_property
+    def _all_results(self) -> list[DeadLetter]:
+        wait(self._stages.values())
+        return read_all(self.kafka.bootstrap, self.results_topic)
+
+    def dead_letters(self, stage: Stage) -> list[DeadLetter]:
+        """Return the dead letters of one case, once all cases have run."""
+        found = self._all_dead_letters
+        return [one for one in found if one.headers["x-original-topic"] == stage.topic]
+
+    def published(self, stage: Stage) -> list[dict[str, Any]]:
+        """Return the results that one case published, once all cases have run."""
+        records = (one for one in self._all_results if one.key == stage.id.encode())
+        return [json.loads(one.value or b"") for one in records]
 
     def events(self, stage: Stage) -> set[bytes]:
         entries: Any = self.redis.xrange("dragoman:events")
@@ -365,7 +377,7 @@ def arena(
     redis_installed: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Arena]:
-    """Starts every chosen case at once: a test then waits for its own."""
+    """Start every selected case at once; each test then waits for its own."""
     chosen: list[Any] = [
         item.callspec.params["case"]
         for item in request.session.items
@@ -385,16 +397,16 @@ def arena(
 def test_a_death_at_this_point_loses_nothing_and_repeats_only_the_rest(
     arena: Arena, case: Case
 ) -> None:
-    stage = arena.played(case)
+    stage = arena.finished(case)
     fields = stage.fields
-    assert stage.left == case.left, "takes outstanding after the death"
-    letters = arena.letters(stage)
-    assert len(letters) == case.letters
-    assert len({letter.headers["x-original-offset"] for letter in letters}) <= 1
-    told = arena.told(stage)
-    # Two exact duplicates settle side by side: the death may come before one of them was published.
-    least = case.told - 1 if case.kind == "twice" else case.told
-    assert least <= len(told) <= case.told
+    assert stage.left == case.left, "claims outstanding after the death"
+    dead_letters = arena.dead_letters(stage)
+    assert len(dead_letters) == case.dead_letters
+    assert len({one.headers["x-original-offset"] for one in dead_letters}) <= 1
+    published = arena.published(stage)
+    # Two exact duplicates settle concurrently: the death may come before one of them was published.
+    least = case.published - 1 if case.kind == "twice" else case.published
+    assert least <= len(published) <= case.published
     if case.kind == "conflict":
         assert fields == OWNED
         return
@@ -403,8 +415,8 @@ def test_a_death_at_this_point_loses_nothing_and_repeats_only_the_rest(
         return
     assert (fields["status"], int(fields["deliveries"])) == (stage.kind.status, case.deliveries)
     assert not [name for name in fields if name.startswith("claim:")]
-    assert stage.result_between in {None, fields["result"]}, "a result that was readable changed"
-    assert all(each == json.loads(fields["result"]) for each in told)
+    assert stage.result_between in {None, fields["result"]}, "a readable result changed"
+    assert all(each == json.loads(fields["result"]) for each in published)
     _hints_are_there(arena, stage)
 
 

@@ -67,7 +67,6 @@ def ended_by_another(primary: RedisServer) -> None:
         client.eval(scripts.FINISH.text, 1, KEYS.job("a1"), *_end_of_job("completed"))
 
 
-@pytest.mark.timeout(90)
 async def test_an_end_that_no_replica_has_is_not_relied_on_whoever_wrote_it(
     pair: tuple[RedisServer, RedisServer], store: RedisStore
 ) -> None:
@@ -91,7 +90,6 @@ async def test_an_end_that_no_replica_has_is_not_relied_on_whoever_wrote_it(
         assert client.hget(KEYS.job("a1"), "status") == b"completed"
 
 
-@pytest.mark.timeout(90)
 async def test_an_end_of_our_own_that_was_not_confirmed_is_not_relied_on_when_it_is_repeated(
     pair: tuple[RedisServer, RedisServer], store: RedisStore
 ) -> None:

@@ -30,7 +30,6 @@ from support.processes.waiting import eventually
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.filterwarnings("default"),  # vLLM's and its libraries' are not ours to mend
-    pytest.mark.timeout(300),
 ]
 
 

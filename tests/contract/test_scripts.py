@@ -361,6 +361,7 @@ class TestClaimOfASuspect:
         job.cancel()
         assert job.claim().verdict is Verdict.CANCEL
 
+    @pytest.mark.every_redis
     def test_hundreds_of_takes_are_counted(self, job: Job) -> None:
         for number in range(511):
             job.claim(place=f"dragoman.jobs/0/{number}")
@@ -438,6 +439,7 @@ class TestReplay:
         assert job.claim(replay=1).verdict is Verdict.DONE
         assert job.claim(replay=3).verdict is Verdict.RUN
 
+    @pytest.mark.every_redis
     def test_of_the_largest_number_runs_once_and_is_told_exactly(self, job: Job) -> None:
         largest = 2**53 - 1
         job.ended("failed")
@@ -626,6 +628,7 @@ class TestFinish:
         assert answer == FinishAnswer(written=False, status="cancelled", replays=0)
 
 
+@pytest.mark.every_redis
 class TestConfirm:
     @pytest.mark.parametrize("status", TERMINAL)
     def test_changes_nothing_of_an_ended_job(self, job: Job, status: str) -> None:
@@ -639,6 +642,7 @@ class TestConfirm:
         assert job.fields == {}
 
 
+@pytest.mark.every_redis
 class TestFieldsThatAnotherProgramWrote:
     """What is no count counts as 0, and text that is no UTF-8 is told as far as it can be."""
 
@@ -697,6 +701,7 @@ class TestCancel:
         assert job.cancel() == CancelAnswer(CancelEffect.ENDED, "cancelled")
 
 
+@pytest.mark.every_redis
 class TestBothOrders:
     """Scripts run one after the other: two callers at once are one of two orders."""
 
@@ -763,6 +768,7 @@ class TestBothOrders:
         assert job.finish().written
 
 
+@pytest.mark.every_redis
 class TestAtOnce:
     """Many callers on connections of their own, as replicas of a worker are."""
 
@@ -803,6 +809,7 @@ class TestAtOnce:
         assert verdicts.count(Verdict.CONFLICT) == 31
 
 
+@pytest.mark.every_redis
 def test_a_key_has_a_ttl_after_every_script_in_every_state(job: Job, client: Any) -> None:
     def rows() -> Iterator[Callable[[], object]]:
         yield job.stub
@@ -820,6 +827,7 @@ def test_a_key_has_a_ttl_after_every_script_in_every_state(job: Job, client: Any
         assert job.ttl_ms == -2 or job.ttl_ms > 0
 
 
+@pytest.mark.every_redis
 def test_a_server_that_refuses_writes_leaves_the_key_as_it_was(job: Job, client: Any) -> None:
     """Redis has no roll-back: a script that fails after its first write would leave half."""
     job.ended("failed")
@@ -835,11 +843,13 @@ def test_a_server_that_refuses_writes_leaves_the_key_as_it_was(job: Job, client:
     assert job.claim("again", replay=1).verdict is Verdict.RUN
 
 
+@pytest.mark.every_redis
 def test_scripts_are_known_by_the_digest_redis_gives_them(client: Any) -> None:
     for script in scripts.SCRIPTS:
         assert client.script_load(script.text) == script.sha1
 
 
+@pytest.mark.every_redis
 def test_replies_are_understood_with_decoded_responses_too(job: Job, redis_url: str) -> None:
     with client_of(redis_url, decode_responses=True) as decoding:
         duplicate = Job(decoding)

@@ -157,7 +157,7 @@ def test_a_topic_that_is_missing_is_named(installation: Installation) -> None:
 
 
 def test_an_audit_beside_workers_at_work_calls_nothing_broken(installation: Installation) -> None:
-    with installation.worker(engine__echo__latency_s=0.05, limits__items_in_engine=8):
+    with installation.worker(engine__echo__latency_s=0.05, limits__max_engine_items=8):
         installation.publish(
             *(a_job(f"good-{number}") for number in range(600)),
             *(a_job(f"good-{number}") for number in range(0, 600, 9)),

@@ -201,7 +201,6 @@ def test_a_worker_that_dies_stops_the_demo_at_once(demo: Demo) -> None:
     assert psutil.wait_procs(children, timeout=20)[1] == []
 
 
-@pytest.mark.timeout(400)
 def test_the_demonstration_model_translates_every_sample(
     demo: Demo, folder: Path, demo_model: Path
 ) -> None:

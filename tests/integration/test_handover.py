@@ -29,8 +29,6 @@ SESSION_TIMEOUT_S = 600
 """Far longer than these tests may run: only a membership that is ended frees its partitions."""
 READY_S = 120.0
 
-pytestmark = [pytest.mark.timeout(400)]
-
 
 @pytest.fixture
 def new_worker(

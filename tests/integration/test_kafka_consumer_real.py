@@ -262,7 +262,6 @@ def _events(worker: WorkerProcess) -> list[dict[str, Any]]:
 # --- no broker ------------------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(300)  # a broker starts three times and a worker once: slow on a busy machine
 def test_a_worker_without_its_broker_lives_works_on_and_can_be_stopped(
     own_kafka: KafkaBroker, redis_server: RedisServer, tmp_path: Path
 ) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 import redis
 
 from support.builders.raw_batches import batch, crowded_record, publish_raw, record
@@ -23,8 +22,6 @@ ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1), "retention.ms": "-
 """Retention goes by the records' own timestamps, and would delete the odd ones."""
 MOST_MEMORY = 1000 * MIB
 """Far above what one batch of 64 MiB costs in passing, far below what the bombs expand to."""
-
-pytestmark = pytest.mark.timeout(300)
 
 
 def a_job(job_id: str) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 import redis
 
 from support.processes.waiting import wait_until
-from support.processes.worker_process import WorkerProcess
+from support.processes.worker_process import ForkedWorker, WorkerProcess
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import ended, job, publish
 from support.services.redis_server import RedisServer
@@ -32,7 +32,7 @@ def test_an_urgent_job_waits_for_the_engine_and_not_for_the_backlog(
         "limits.max_in_flight_jobs": 96,
     }
     server = redis.Redis.from_url(redis_server.url)
-    worker = WorkerProcess(
+    worker = ForkedWorker(
         tmp_path, kafka=kafka.bootstrap, redis=redis_server.url, topic=bulk, settings=settings
     )
     with worker:
@@ -49,7 +49,7 @@ def test_an_urgent_job_waits_for_the_engine_and_not_for_the_backlog(
         assert min(waits) < 3 * LATENCY_S
         assert max(waits) < 3 * LATENCY_S + 2, "a turn of the engine, its own, and a slow machine"
         assert job(server, f"bulk-{BACKLOG - 1}") == {}
-        assert _of_class(worker, "depth_jobs", bulk) > BACKLOG / 2
+        assert _of_class(worker, "lag_jobs", bulk) > BACKLOG / 2
         assert 0 < _of_class(worker, "jobs_in_flight", bulk) < 96
         # The other way round: what is urgent leaves to bulk its share.
         publish(kafka.bootstrap, urgent, [_job(f"flood-{number}") for number in range(600)])
@@ -74,7 +74,7 @@ def _has_done(worker: WorkerProcess, jobs: float) -> bool:
 
 def _of_class(worker: WorkerProcess, name: str, topic: str) -> float:
     lines = worker.get("/metrics")[1].splitlines()
-    found = (line for line in lines if line.startswith(f"dragoman_lane_{name}{{"))
+    found = (line for line in lines if line.startswith(f"dragoman_class_{name}{{"))
     return float(next(line for line in found if f'topic="{topic}"' in line).rsplit(" ", 1)[1])
 
 

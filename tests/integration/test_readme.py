@@ -130,7 +130,6 @@ def _serve(
 
 @pytest.mark.kafka
 @pytest.mark.redis
-@pytest.mark.timeout(300)
 def test_every_command_prints_what_the_readme_shows(shell: ReadmeShell) -> None:
     run = shell
     assert run("dragoman topics create").splitlines() == [

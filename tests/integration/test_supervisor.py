@@ -22,8 +22,6 @@ from support.services.redis_server import RedisServer
 MakeTopic = Callable[..., str]
 READY_S = 120.0  # two starts, one after the other; 25 s each have been seen on a busy machine
 
-pytestmark = pytest.mark.timeout(600)
-
 
 class Pair:
     """A worker with two replicas on a topic of four partitions."""

@@ -14,7 +14,7 @@ import pytest
 from dragoman_connections.settings import load_settings
 from dragoman_worker.settings import WorkerSettings
 
-pytestmark = [pytest.mark.vllm, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.vllm
 
 MARK = "TUNE_TEST"
 """In the environment of all that the command starts."""

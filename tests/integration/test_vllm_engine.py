@@ -37,7 +37,6 @@ pytestmark = [
     pytest.mark.vllm,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.filterwarnings("default"),  # vLLM's and its libraries' are not ours to mend
-    pytest.mark.timeout(300),
 ]
 
 WITHOUT_LOOPS = 2.0  # a frequency penalty: random weights repeat themselves otherwise

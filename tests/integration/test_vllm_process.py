@@ -23,7 +23,6 @@ from support.processes import engine_parent
 pytestmark = [
     pytest.mark.vllm,
     pytest.mark.filterwarnings("default"),  # vLLM's and its libraries' are not ours to mend
-    pytest.mark.timeout(300),
 ]
 
 

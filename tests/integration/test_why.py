@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from support.processes.why import is_named
-from support.processes.worker_process import WorkerProcess
+from support.processes.worker_process import ForkedWorker
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import publish
 from support.services.redis_server import RedisServer
@@ -25,7 +25,7 @@ def test_an_empty_queue_few_sequences_and_a_redis_that_stalls(
     name = topic(partitions=2)
     kafka.create_topic(f"{name}-dead", 1)
     settings = {"engine.options.max_num_seqs": 8, "engine.echo.latency_s": 0.4}
-    worker = WorkerProcess(
+    worker = ForkedWorker(
         tmp_path, kafka=kafka.bootstrap, redis=own_redis.url, topic=name, settings=settings
     )
     with worker, redis.Redis.from_url(own_redis.url) as client:

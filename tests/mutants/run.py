@@ -24,7 +24,7 @@ from pathlib import Path
 from mutants.table import MUTANTS, Mutant
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("schemas", "text", "producer", "worker", "demo", "tests")
+SOURCES = ("schemas", "text", "connections", "producer", "worker", "demo", "tests")
 TIMEOUT_S = 900
 RED = re.compile(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", re.MULTILINE)
 

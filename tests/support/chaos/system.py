@@ -19,7 +19,7 @@ import redis
 
 from support.chaos.sent import Kind
 from support.processes.child_process import ChildProcess
-from support.processes.worker_process import WorkerProcess
+from support.processes.worker_process import ForkedWorker, WorkerProcess
 
 TERMINAL: Final = frozenset({"completed", "failed", "cancelled", "expired"})
 _LOOK_S: Final = 1.0
@@ -201,15 +201,27 @@ class DragomanWorker(WorkerProcess, GroupProcess):
             return 0, ""
 
 
+class ForkedDragomanWorker(DragomanWorker, ForkedWorker):
+    """One replica on the echo engine, without a supervisor."""
+
+
 class Dragoman:
-    """Our worker; `package_path` is put before the installed packages (mutants, old versions)."""
+    """Our worker; `package_path` is put before the installed packages (mutants, old versions).
+
+    `supervised=False` runs replicas without their supervisors, which start 20 times as fast.
+    """
 
     name = "dragoman"
     letters = True
 
     def __init__(
-        self, *, package_path: Path | None = None, settings: Mapping[str, Any] | None = None
+        self,
+        *,
+        package_path: Path | None = None,
+        settings: Mapping[str, Any] | None = None,
+        supervised: bool = True,
     ) -> None:
+        self._kind = DragomanWorker if supervised else ForkedDragomanWorker
         self._settings = dict(settings or {})
         self._env = {} if package_path is None else {"PYTHONPATH": str(package_path)}
 
@@ -220,7 +232,7 @@ class Dragoman:
 
     def worker(self, place: Place, name: str) -> DragomanWorker:
         """A worker that has not been started."""
-        return DragomanWorker(place, name, self._settings, self._env)
+        return self._kind(place, name, self._settings, self._env)
 
     def ends(self, client: redis.Redis, job_ids: Sequence[str]) -> list[End | None]:
         """One look at the hashes of these jobs."""

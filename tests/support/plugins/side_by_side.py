@@ -1,8 +1,9 @@
-"""Which tests run one after another when two run side by side (`pytest -n 2`)?
+"""Groups of tests that run one after another in one process of `pytest -n`.
 
-A pytest plugin, registered by conftest.py. Those of a file do, and so do files that share something
-dear: two vLLMs at a time would start no sooner on two cores, and a cluster of three brokers is
-built once. Long groups begin first, so that neither half waits for the other at the end.
+A pytest plugin, registered by conftest.py. The tests of a file form a group, and so do files that
+share something expensive: two vLLMs at a time would start no sooner on two cores, a cluster of
+three brokers and the client's environment are built once. Long groups start first, so that no
+process is left alone with one at the end.
 """
 
 from __future__ import annotations
@@ -14,35 +15,49 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 _GROUPS: Final = {
-    "tests/*/test_*vllm*.py": "vllm",
+    "tests/integration/test_*vllm*.py": "vllm",
     "tests/contract/test_engine.py": "vllm",
     "tests/integration/test_demo.py": "vllm",
     "tests/chaos/test_*_storms.py": "storms",
+    "tests/integration/test_client_install.py": "client environment",
+    "tests/integration/test_light_client.py": "client environment",
+    "tests/integration/test_readme.py": "client environment",
+    "tests/integration/test_kafka_rights.py": "secured broker",
+    "tests/integration/test_secure_broker.py": "secured broker",
 }
-_ORDER: Final = ("vllm", "storms", "tests/chaos/", "tests/integration/", "tests/contract/")
+_ORDER: Final = (
+    "vllm",
+    "storms",
+    "client environment",
+    "tests/contract/test_crash_points.py",
+    "tests/chaos/",
+    "secured broker",
+    "tests/integration/",
+    "tests/contract/",
+)
 
 
 def group_of(node_id: str) -> str:
-    """The name under which a test is kept together with others."""
+    """Return the name of the group that a test belongs to."""
     file = node_id.partition("::")[0]
     named = (group for files, group in _GROUPS.items() if fnmatch.fnmatchcase(file, files))
     return next(named, file)
 
 
 def place_of(group: str) -> int:
-    """How early a group begins."""
+    """Return the place of a group in the order of starts, 0 first."""
     return next((n for n, start in enumerate(_ORDER) if group.startswith(start)), len(_ORDER))
 
 
 class InGroups(LoadScopeScheduling):  # type: ignore[misc]  # mypy takes xdist as untyped
-    """xdist's scheduler of scopes, with groups for scopes."""
+    """xdist's scheduler by scopes, with these groups as scopes."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
 
 
 class SideBySide:
-    """Puts groups in order, and hands them out."""
+    """Plugin that orders the tests by group and schedules whole groups."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -51,6 +66,6 @@ class SideBySide:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> InGroups:
         config.option.loadscopereorder = (
-            False  # it would begin with the most tests, not the longest
+            False  # True would start the group with the most tests, not the longest
         )
         return InGroups(config, log)

@@ -1,4 +1,4 @@
-"""How do tests run our commands as real processes, and make sure that none outlives its test?"""
+"""Real processes for tests, none of which outlives its test."""
 
 from __future__ import annotations
 
@@ -11,26 +11,36 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import psutil
 
-from support.processes.waiting import NotInTime, wait_until
+from support.processes.waiting import LONGEST_PAUSE_S, NotInTime, patient, wait_until
 
 T = TypeVar("T")
 
 
+class Started(Protocol):
+    """A started process: `subprocess.Popen`, or a forked one with the same methods."""
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, number: signal.Signals, /) -> None: ...
+
+
 def command(name: str, *arguments: str) -> list[str]:
-    """The console script `name` of the environment that runs the tests, with its arguments."""
+    """Return the argv of the console script `name` in the environment that runs the tests."""
     return [str(Path(sys.executable).with_name(name)), *arguments]
 
 
 class ChildProcess:
-    """A command in a session of its own; leaving the context kills all that it started.
+    """A command in its own session; leaving the context kills everything that it started.
 
-    stdout goes to `<log>.out` and stderr to `<log>.err` when they are to be told apart, otherwise
-    both go to `<log>`. A killed vLLM parent may leave its EngineCore behind, so the end takes every
-    process of the session, and its descendants of other sessions that were seen before it died.
+    With `split_streams` stdout goes to `<log>.out` and stderr to `<log>.err`, otherwise both go to
+    `<log>`. A killed vLLM parent may leave its EngineCore behind. So `stop` kills every process of
+    the session, and descendants in other sessions that were seen before the parent died.
     """
 
     def __init__(
@@ -45,13 +55,13 @@ class ChildProcess:
         self.log = log
         self._env = {**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})}
         self._split = split_streams
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Started | None = None
         self._descendants: set[psutil.Process] = set()
 
-    # --- life -----------------------------------------------------------------------------------
+    # --- start and stop ---------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it; OSError where the command does not exist."""
+        """Start the command; raises OSError where it does not exist."""
         with contextlib.ExitStack() as files:
             out = files.enter_context(self._stream("out").open("ab"))
             err = files.enter_context(self._stream("err").open("ab")) if self._split else out
@@ -62,12 +72,12 @@ class ChildProcess:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
-                preexec_fn=_heed_interrupts,  # noqa: PLW1509  async-signal-safe, and short
+                preexec_fn=_accept_sigint,  # noqa: PLW1509  async-signal-safe, and short
             )
         return self
 
     def stop(self, *, grace_s: float = 10.0) -> None:
-        """TERM, then KILL after the grace; then KILL to whatever is left of its session."""
+        """Send SIGTERM, SIGKILL after the grace, then SIGKILL to the rest of the session."""
         if self._process is None:
             return
         self.terminate()
@@ -75,7 +85,7 @@ class ChildProcess:
             self._process.wait(grace_s)
         except subprocess.TimeoutExpired:
             self.kill()
-        self._end_session()
+        self._kill_session()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -88,39 +98,39 @@ class ChildProcess:
     ) -> None:
         self.stop()
 
-    # --- signals --------------------------------------------------------------------------------
+    # --- signals ----------------------------------------------------------------------------------
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal to the process alone; nothing happens when it has already ended."""
+        """Send a signal to the process alone; a process that has exited is left alone."""
         if self.running:
             self._remember_descendants()
             self._started.send_signal(number)
 
     def terminate(self) -> None:
-        """SIGTERM, to a stopped process too."""
+        """Send SIGTERM; a process stopped by SIGSTOP receives it too."""
         self.send(signal.SIGTERM)
         self.send(signal.SIGCONT)
 
     def interrupt(self) -> None:
-        """SIGINT, as Ctrl-C does."""
+        """Send SIGINT, as Ctrl-C does."""
         self.send(signal.SIGINT)
 
     def pause(self) -> None:
-        """SIGSTOP."""
+        """Send SIGSTOP."""
         self.send(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         self.send(signal.SIGCONT)
 
     def kill(self, *, everything: bool = False) -> None:
-        """SIGKILL to the process, as `kill -9` would; with `everything` to its whole session."""
+        """Send SIGKILL to the process; with `everything` to its whole session."""
         self.send(signal.SIGKILL)
-        self._started.wait(10.0)
+        self._started.wait(patient(10.0))
         if everything:
-            self._end_session()
+            self._kill_session()
 
-    # --- looking --------------------------------------------------------------------------------
+    # --- inspection -------------------------------------------------------------------------------
 
     @property
     def pid(self) -> int:
@@ -136,50 +146,62 @@ class ChildProcess:
 
     @property
     def output(self) -> str:
-        """All it wrote so far (stdout alone when the streams are split)."""
+        """Everything it has written so far; stdout alone with split streams."""
         return self._stream("out").read_text(encoding="utf-8", errors="replace")
 
     @property
     def errors(self) -> str:
-        """What it wrote to stderr, with split streams."""
+        """Everything it has written to stderr, with split streams."""
         return self._stream("err").read_text(encoding="utf-8", errors="replace")
 
     def session(self) -> list[psutil.Process]:
-        """The living processes of its session and its known descendants, itself included."""
+        """Return the living processes of its session and its known descendants, itself included."""
         self._remember_descendants()
-        return [process for process in psutil.process_iter() if self._is_ours(process)]
+        return [process for process in psutil.process_iter() if self._belongs(process)]
 
     def wait(self, *, timeout_s: float) -> int:
-        """Its exit status; NotInTime with the end of its output when it does not end."""
+        """Return its exit status; raises NotInTime with its last output when it does not exit."""
         try:
-            return self._started.wait(timeout_s)
+            return self._started.wait(patient(timeout_s))
         except subprocess.TimeoutExpired:
-            raise NotInTime(self._told(f"did not end within {timeout_s:g} s")) from None
+            bound = f"{patient(timeout_s):g} s"
+            raise NotInTime(self._with_output(f"did not exit within {bound}")) from None
 
-    def wait_for(self, seen: Callable[[], T], *, timeout_s: float, what: str) -> T:
-        """The first truthy value of `seen`; fails at once, with its output, when the process ends.
+    def wait_for(
+        self,
+        seen: Callable[[], T],
+        *,
+        timeout_s: float,
+        what: str,
+        longest_pause_s: float = LONGEST_PAUSE_S,
+    ) -> T:
+        """Return the first truthy value of `seen`; raises NotInTime when the process exits first.
+
+        The error holds the process's last output.
 
         Example: `worker.wait_for(lambda: "ready" in worker.output, timeout_s=60, what="ready")`.
         """
 
-        def seen_or_ended() -> T | None:
-            ended = not self.running
+        def seen_or_exited() -> T | None:
+            exited = not self.running
             value = seen()
-            if not value and ended:
-                raise NotInTime(self._told(f"ended with {self.returncode} before {what}"))
+            if not value and exited:
+                raise NotInTime(self._with_output(f"exited with {self.returncode} before {what}"))
             return value
 
         try:
-            value = wait_until(seen_or_ended, timeout_s=timeout_s, what=what)
+            value = wait_until(
+                seen_or_exited, timeout_s=timeout_s, what=what, longest_pause_s=longest_pause_s
+            )
         except NotInTime as error:
-            raise NotInTime(self._told(str(error))) from None
+            raise NotInTime(self._with_output(str(error))) from None
         assert value is not None
         return value
 
-    # --- inside ---------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------
 
     @property
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> Started:
         assert self._process is not None, "not started"
         return self._process
 
@@ -190,28 +212,28 @@ class ChildProcess:
         with contextlib.suppress(psutil.NoSuchProcess):
             self._descendants |= set(psutil.Process(self.pid).children(recursive=True))
 
-    def _is_ours(self, process: psutil.Process) -> bool:
+    def _belongs(self, process: psutil.Process) -> bool:
         try:
-            ours = process in self._descendants or os.getsid(process.pid) == self.pid
-            return ours and process.status() != psutil.STATUS_ZOMBIE
+            belongs = process in self._descendants or os.getsid(process.pid) == self.pid
+            return belongs and process.status() != psutil.STATUS_ZOMBIE
         except (ProcessLookupError, psutil.NoSuchProcess):
             return False
 
-    def _end_session(self) -> None:
-        deadline = time.monotonic() + 10.0
+    def _kill_session(self) -> None:
+        deadline = time.monotonic() + patient(10.0)
         while left := self.session():
             for process in left:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
             psutil.wait_procs(left, timeout=1.0)
             if time.monotonic() > deadline:
-                raise NotInTime(f"cannot end {left}")
+                raise NotInTime(f"cannot kill {left}")
 
-    def _told(self, message: str) -> str:
+    def _with_output(self, message: str) -> str:
         text = self.errors or self.output if self._split else self.output
-        return f"{' '.join(self.argv[:3])}: {message}\n--- the end of its output\n{text[-4000:]}"
+        return f"{' '.join(self.argv[:3])}: {message}\n--- its last output\n{text[-4000:]}"
 
 
-def _heed_interrupts() -> None:
-    """A shell's background job ignores SIGINT, and so would all that it starts."""
+def _accept_sigint() -> None:
+    """Restore the default SIGINT, which a shell's background jobs and their children ignore."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaException
 
 from support.processes.child_process import command
 from support.processes.waiting import wait_until
-from support.processes.worker_process import WorkerProcess
+from support.processes.worker_process import ForkedWorker, WorkerProcess
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import DeadLetter, committed, publish, read_all
 from support.services.redis_server import RedisServer
@@ -79,7 +79,7 @@ class Installation:
     @contextmanager
     def worker(self, name: str = "worker", **settings: Any) -> Iterator[WorkerProcess]:
         """A real worker on the echo engine, ready; it drains at the end."""
-        with WorkerProcess(
+        with ForkedWorker(
             self.folder,
             kafka=self.kafka,
             redis=self.url,

@@ -1,4 +1,4 @@
-"""Did every job that was put on a topic end, once and right? A worker, its topic and a ledger."""
+"""A worker, its topic, and checks that every published job ended once and correctly."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import redis
-from confluent_kafka import Consumer, TopicPartition
 
 from support.processes.child_process import ChildProcess
 from support.processes.waiting import NotInTime, wait_until
-from support.processes.worker_process import WorkerProcess
-from support.services.plain_clients import TERMINAL, DeadLetter, publish, read_all
+from support.processes.worker_process import ForkedWorker, WorkerProcess
+from support.services.plain_clients import TERMINAL, DeadLetter, offsets_of, publish, read_all
 
 PATIENCE_S: Final = 60.0
-"""For machines with little to spare; what holds at all holds within seconds."""
+"""Bound of every wait; what holds at all holds within seconds on a quiet machine."""
 
 
 class JobLine:
-    """One topic, one worker on it, and the views that a foreign program has of both.
+    """One topic, one worker on it, and what a program without our packages sees of both.
 
-    `settings` go to the worker (dotted names). The worker starts with `working`, which starts
-    another one where the last has died, so that tests can share a line.
+    `settings` go to the worker (dotted names). `working` starts a worker, and another one after the
+    last has died, so that tests can share a line.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class JobLine:
         trace: TracebackType | None,
     ) -> None:
         for worker in self.workers:
-            _end(worker)
+            _stop(worker)
         self.redis.close()
 
     # --- the worker -------------------------------------------------------------------------------
@@ -70,8 +69,12 @@ class JobLine:
         return self.workers[-1]
 
     def started(self, **env: str) -> WorkerProcess:
-        """A new worker, which need not be ready yet."""
-        made = WorkerProcess(
+        """Start a worker without waiting until it is ready.
+
+        With `env` it is the command, with a supervisor; otherwise a forked replica.
+        """
+        kind = WorkerProcess if env else ForkedWorker
+        made = kind(
             self._folder,
             kafka=self.kafka,
             redis=self.redis_url,
@@ -85,25 +88,25 @@ class JobLine:
         return made
 
     def working(self) -> WorkerProcess:
-        """The worker, started if none runs, ready to take jobs."""
+        """Return the worker once it claims jobs; start one if none runs."""
         if not self.workers or not self.worker.running:
             self.started()
         return self.worker.ready(PATIENCE_S)
 
     def stop(self) -> None:
-        """SIGTERM, and wait for the end."""
+        """Send SIGTERM and wait until it has exited."""
         self.worker.terminate()
         self.worker.wait(timeout_s=30)
 
     # --- jobs -------------------------------------------------------------------------------------
 
     def job(self, text: str = "Hello.", **more: Any) -> dict[str, Any]:
-        """A job with an id that no other has."""
+        """Return a job with a unique id."""
         job_id = f"{self.topic}.{next(self._numbers)}"
         return {"job_id": job_id, "text": text, "target_lang": "de", "source_lang": "en", **more}
 
     def put(self, count: int, fault: str = "") -> list[str]:
-        """Publish jobs whose text is their id; the ids once the broker has acknowledged them."""
+        """Publish jobs whose text is their id; return the ids once the broker has acknowledged."""
         jobs = [self.job() for _ in range(count)]
         for job in jobs:
             job["text"] = fault + job["job_id"]
@@ -111,14 +114,14 @@ class JobLine:
         return [job["job_id"] for job in jobs]
 
     def statuses(self, ids: Sequence[str]) -> list[bytes | None]:
-        """The status in Redis of each job."""
+        """Return the status in Redis of each job."""
         with self.redis.pipeline(transaction=False) as pipe:
             for job_id in ids:
                 pipe.hget(f"dragoman:job:{job_id}", "status")
             return pipe.execute()
 
     def check(self, ids: Sequence[str], *, timeout_s: float = PATIENCE_S) -> None:
-        """All jobs complete with their own text, everything is committed, the worker lives."""
+        """Check that all jobs complete with their own text and that everything is committed."""
         self.wait_for_end(ids, timeout_s=timeout_s)
         assert Counter(self.statuses(ids)) == {b"completed": len(ids)}
         wrong = [job_id for job_id in ids if f'"[de] {job_id}"' not in self._result(job_id)]
@@ -126,7 +129,7 @@ class JobLine:
         self.wait_until_committed(timeout_s=timeout_s)
 
     def wait_for_end(self, ids: Sequence[str], *, timeout_s: float = PATIENCE_S) -> None:
-        """Return once every job is terminal; fails at once when the worker dies."""
+        """Wait until every job is terminal; raises NotInTime at once when the worker dies."""
 
         def all_ended() -> bool:
             return set(self.statuses(ids)) <= TERMINAL
@@ -134,13 +137,13 @@ class JobLine:
         try:
             self.worker.wait_for(all_ended, timeout_s=timeout_s, what="the end of every job")
         except NotInTime as error:
-            open_ones = self.open(ids)
+            unfinished = self.open(ids)
             raise NotInTime(
-                f"{len(open_ones)} of {len(ids)} open: {open_ones[:5]}\n{error}"
+                f"{len(unfinished)} of {len(ids)} open: {unfinished[:5]}\n{error}"
             ) from None
 
     def open(self, ids: Iterable[str]) -> list[str]:
-        """The jobs that are not terminal."""
+        """Return the jobs that are not terminal."""
         known = list(ids)
         return [
             job_id
@@ -152,32 +155,24 @@ class JobLine:
         raw: Any = self.redis.hget(f"dragoman:job:{job_id}", "result")
         return raw.decode() if raw else ""
 
-    # --- offsets and letters ----------------------------------------------------------------------
+    # --- offsets and dead letters -----------------------------------------------------------------
 
     def committed_in(self, partition: int) -> int:
-        """What the group has committed in one partition; 0 if nothing."""
+        """Return the committed offset of one partition, 0 without one."""
         return self.places()[partition][0]
 
     def end_of(self, partition: int) -> int:
-        """The end of the log of one partition."""
+        """Return the end of the log of one partition."""
         return self.places()[partition][1]
 
     def places(self) -> list[tuple[int, int]]:
-        """By partition: what the group has committed, and the end of the log."""
-        consumer = Consumer({"bootstrap.servers": self.kafka, "group.id": self.group})
-        try:
-            asked = [TopicPartition(self.topic, number) for number in range(self.partitions)]
-            return [
-                (max(0, place.offset), consumer.get_watermark_offsets(place, timeout=10)[1])
-                for place in consumer.committed(asked, timeout=10)
-            ]
-        finally:
-            consumer.close()
+        """Return per partition the committed offset and the end of the log."""
+        return offsets_of(self.kafka, self.group, self.topic, self.partitions)
 
     def wait_until_committed(
         self, *, timeout_s: float = PATIENCE_S, except_for: int | None = None
     ) -> None:
-        """Return once the group has committed the end of the log of every partition (but one)."""
+        """Wait until the group has committed the end of every partition's log (but one)."""
 
         def all_committed() -> bool:
             return all(
@@ -191,8 +186,8 @@ class JobLine:
         except NotInTime as error:
             raise NotInTime(f"(committed, end) = {self.places()}\n{error}") from None
 
-    def letters(self, count: int, *, timeout_s: float = PATIENCE_S) -> list[DeadLetter]:
-        """The dead letters once there are so many."""
+    def dead_letters(self, count: int, *, timeout_s: float = PATIENCE_S) -> list[DeadLetter]:
+        """Wait for at least `count` dead letters and return all of them."""
         wait_until(
             lambda: len(read_all(self.kafka, self.dead)) >= count,
             timeout_s=timeout_s,
@@ -201,7 +196,7 @@ class JobLine:
         return read_all(self.kafka, self.dead)
 
 
-def _end(worker: ChildProcess) -> None:
+def _stop(worker: ChildProcess) -> None:
     if worker.running:
         worker.kill()
     worker.stop()

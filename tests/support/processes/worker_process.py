@@ -1,20 +1,30 @@
-"""How do tests run a real worker? `dragoman-worker run` as a child, on settings of their own."""
+"""Real workers for tests: `dragoman-worker run`, or one replica without a supervisor."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Self
 
 from support.processes.child_process import ChildProcess, command
+from support.processes.crash_points import start_replica
 from support.services.ports import free_ports
 
 
 class WorkerProcess(ChildProcess):
-    """A worker with the echo engine, unless `settings` say otherwise (dotted names to values)."""
+    """`dragoman-worker run` with the echo engine, unless `settings` set another.
+
+    `settings` maps dotted names to values. The dead-letter topic is `<topic>-dead`, the group
+    `<topic>-group`. A start costs 5 s of CPU time: use `ForkedWorker` where no supervisor is under
+    test.
+    """
 
     def __init__(
         self,
@@ -29,7 +39,7 @@ class WorkerProcess(ChildProcess):
     ) -> None:
         self.port = free_ports(1)[0]
         self.dead_letter_topic = f"{topic}-dead"
-        options = {
+        self.settings = {
             "kafka.bootstrap_servers": kafka,
             "kafka.topics": [topic],
             "kafka.dead_letter_topic": self.dead_letter_topic,
@@ -43,12 +53,13 @@ class WorkerProcess(ChildProcess):
             "http.port": self.port,
             **(settings or {}),
         }
-        pairs = [part for name, value in options.items() for part in ("--set", _pair(name, value))]
-        argv = command("dragoman-worker", "run", *pairs)
+        self.env = dict(env or {})
+        pairs = (("--set", _pair(*setting)) for setting in self.settings.items())
+        argv = command("dragoman-worker", "run", *(part for pair in pairs for part in pair))
         super().__init__(argv, log=folder / f"{name}.log", env=env)
 
     def ready(self, timeout_s: float = 30.0) -> Self:
-        """Wait until it takes jobs."""
+        """Wait until it claims jobs."""
         self.wait_for(self._is_ready, timeout_s=timeout_s, what="/readyz")
         return self
 
@@ -56,7 +67,7 @@ class WorkerProcess(ChildProcess):
         return self.get("/readyz")[0] == 200
 
     def get(self, path: str) -> tuple[int, str]:
-        """Status and body of one of its pages; status 0 while nobody listens."""
+        """Return status and body of one of its pages; status 0 while nothing listens."""
         url = f"http://127.0.0.1:{self.port}{path}"
         try:
             with urllib.request.urlopen(url, timeout=5) as response:
@@ -67,10 +78,46 @@ class WorkerProcess(ChildProcess):
             return 0, ""
 
     def metric(self, name: str) -> float:
-        """The sum of all samples of one metric."""
+        """Return the sum of all samples of one metric, 0 without any."""
         lines = self.get("/metrics")[1].splitlines()
         rows = (line.rsplit(" ", 1) for line in lines if line.startswith((name + "{", name + " ")))
         return sum(float(value) for _, value in rows)
+
+
+class ForkedWorker(WorkerProcess):
+    """One replica without a supervisor, forked from a server that has imported the worker.
+
+    It serves the same pages and takes the same settings as `WorkerProcess`, starts in 0.3 s, and
+    exits where a supervisor would restart it.
+    """
+
+    def start(self) -> Self:
+        """Fork the replica."""
+        assert not self.env, "a forked replica shares the environment of the fork server"
+        self._process = _Forked(start_replica(self.settings, None, self.log))
+        return self
+
+
+class _Forked:
+    """The methods of `subprocess.Popen` that `ChildProcess` uses, for a forked process."""
+
+    def __init__(self, process: BaseProcess) -> None:
+        assert process.pid is not None
+        self._process = process
+        self.pid = process.pid
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("a forked worker", timeout or 0.0)
+        return self._process.exitcode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
 
 
 def _pair(name: str, value: Any) -> str:

@@ -1,29 +1,34 @@
-"""What does a program see that has never heard of us? Kafka by librdkafka, Redis by redis-py."""
+"""What a program without our packages does and sees: Kafka by librdkafka, Redis by redis-py."""
 
 from __future__ import annotations
 
+import functools
 import json
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import redis
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from support.processes.waiting import wait_until
+from support.processes.waiting import patient, wait_until
 
 TERMINAL = {b"completed", b"failed", b"cancelled", b"expired"}
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
+    """One record of a dead-letter topic, or of any other topic."""
+
     key: bytes | None
     value: bytes | None
     headers: dict[str, str]
 
     @property
     def code(self) -> str:
+        """The error code in its headers."""
         return self.headers["x-error-code"]
 
 
@@ -68,7 +73,7 @@ def publish_with_headers(
 
 
 def read_all(bootstrap: str, topic: str, partitions: int = 1) -> list[DeadLetter]:
-    """Every record of a topic up to its present end."""
+    """Return every record of a topic up to its present end."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "reader", "auto.offset.reset": "earliest"}
     )
@@ -80,7 +85,7 @@ def read_all(bootstrap: str, topic: str, partitions: int = 1) -> list[DeadLetter
         consumer.assign([TopicPartition(topic, number, low) for number, (low, _) in ends.items()])
         wanted = sum(high - low for low, high in ends.values())
         found: list[DeadLetter] = []
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + patient(20)
         while len(found) < wanted:
             assert time.monotonic() < deadline, f"{len(found)} of {wanted} records read"
             message = consumer.poll(0.5)
@@ -97,19 +102,37 @@ def _texts(headers: Any) -> dict[str, str]:
 
 
 def committed(bootstrap: str, group: str, topic: str, partitions: int) -> tuple[int, int]:
-    """Sum of the committed offsets and of the ends of all partitions."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    try:
-        places = [TopicPartition(topic, number) for number in range(partitions)]
-        offsets = [max(0, place.offset) for place in consumer.committed(places, timeout=10)]
-        ends = [consumer.get_watermark_offsets(place, timeout=10)[1] for place in places]
-        return sum(offsets), sum(ends)
-    finally:
-        consumer.close()
+    """Return the sums of the committed offsets and of the end offsets of all partitions."""
+    found = offsets_of(bootstrap, group, topic, partitions)
+    return sum(done for done, _ in found), sum(end for _, end in found)
+
+
+def offsets_of(bootstrap: str, group: str, topic: str, partitions: int) -> list[tuple[int, int]]:
+    """Return per partition the committed offset, 0 without one, and the end of the log.
+
+    Raises KafkaException while the group has no coordinator. Tests poll this, so the connection
+    stays open: a new consumer per call costs 20 ms of CPU time and more.
+    """
+    with _LOCK:
+        consumer = _inspector(bootstrap, group)
+    places = [TopicPartition(topic, number) for number in range(partitions)]
+    return [
+        (max(0, place.offset), consumer.get_watermark_offsets(place, timeout=10)[1])
+        for place in consumer.committed(places, timeout=10)
+    ]
+
+
+_LOCK: Final = threading.Lock()
+
+
+@functools.lru_cache(maxsize=16)
+def _inspector(bootstrap: str, group: str) -> Consumer:
+    """Return a consumer that only looks at offsets and never joins the group."""
+    return Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
 
 
 def job(client: redis.Redis, job_id: str) -> dict[str, Any]:
-    """The fields of a job's key as a poller reads them; the result parsed."""
+    """Return the fields of a job's key as a polling client reads them, with the result parsed."""
     raw: Any = client.hgetall(f"dragoman:job:{job_id}")
     fields: dict[str, Any] = {name.decode(): value.decode() for name, value in raw.items()}
     if "result" in fields:
@@ -118,7 +141,7 @@ def job(client: redis.Redis, job_id: str) -> dict[str, Any]:
 
 
 def ended(client: redis.Redis, job_id: str, timeout_s: float = 20.0) -> dict[str, Any]:
-    """The fields of a job once it is terminal."""
+    """Wait until a job is terminal and return its fields."""
 
     def terminal() -> bool:
         return client.hget(f"dragoman:job:{job_id}", "status") in TERMINAL
