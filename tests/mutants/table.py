@@ -559,7 +559,7 @@ MUTANTS = (
     ),
     Mutant(
         "only the first group membership is reported",
-        f"{CORE}/kafka/consumer.py",
+        f"{CORE}/kafka/membership_reporter.py",
         'member_id not in ("", self._reported):',
         "member_id and not self._reported:",
         CONSUMER,

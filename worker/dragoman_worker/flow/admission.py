@@ -23,7 +23,7 @@ from dragoman_worker.ports import Engine, EngineLimits, EngineStats
 from dragoman_worker.settings import LimitsSettings
 
 STEER_EVERY_S: Final = 0.25
-"""Seconds between two readings of vLLM's gauges, which change with every engine step."""
+"""Seconds between two ticks; vLLM's gauges are read as often, and change with every step."""
 
 _SHRINK: Final = 0.9
 """Lowest factor per tick on the items: admitted items may need a few steps until they run."""

@@ -16,6 +16,7 @@ from dragoman_worker.kafka.committer import Committer
 from dragoman_worker.kafka.connection import connected, forbidden, is_outage, loggable, not_allowed
 from dragoman_worker.kafka.fetching import POLL_MS, Fetching
 from dragoman_worker.kafka.membership import Membership
+from dragoman_worker.kafka.membership_reporter import MembershipReporter
 from dragoman_worker.kafka.partitions import Partitions
 from dragoman_worker.kafka.resyncs import FETCH_ERRORS, Resyncs, backoff_s
 from dragoman_worker.log import logger
@@ -29,14 +30,6 @@ REBUILDS_BEFORE_HALT: Final = 6
 """Replaced consumers in a row without a successful poll; waits for a broker do not count."""
 JOIN_WITHIN_S: Final = 90.0
 """Longest time to join the group, longer than a rebalance may take."""
-JOINING_CHECK_S: Final = 0.02
-"""Seconds between checks for a member id while there is none.
-
-aiokafka announces no member id, and may have one long before the first assignment. A process that
-is killed before it has reported its id blocks the group until the session times out.
-"""
-JOINED_CHECK_S: Final = 0.25
-"""Seconds between checks for a new member id: a member gets one only after it was expelled."""
 
 
 class KafkaConsumer:
@@ -66,9 +59,7 @@ class KafkaConsumer:
         self._membership: Membership | None = None
         self._fetching = Fetching(self._partitions)
         self._capacity = Capacity(1)
-        self._joined = joined
-        self._reported = ""
-        self._reporting: asyncio.Task[None] | None = None
+        self._reporter = MembershipReporter(settings.group_id, lambda: self._membership, joined)
         self._rebuilding: asyncio.Task[None] | None = None
         self._rebuilds_in_a_row = 0
         self._resyncs = Resyncs(metrics)
@@ -80,9 +71,9 @@ class KafkaConsumer:
 
     async def start(self, within: Deadline) -> None:
         """Join the group. Raises Unreachable, and Halt if the broker denies it."""
-        self._reporting = asyncio.create_task(self._report_forever(), name="membership")
+        self._reporter.start()
         await connected(self._new_membership, self._settings, within)
-        self._report()  # at once: later steps of the start may block the event loop
+        self._reporter.report()  # at once: later steps of the start may block the event loop
         self._committer.start()
 
     async def close(self) -> None:
@@ -94,21 +85,7 @@ class KafkaConsumer:
         await self._committer.stop()
         if self._membership is not None:
             await self._membership.stop()
-        if self._reporting is not None:
-            self._reporting.cancel()
-
-    async def _report_forever(self) -> None:
-        while True:
-            self._report()
-            known = self._membership is not None and self._membership.member_id
-            await asyncio.sleep(JOINED_CHECK_S if known else JOINING_CHECK_S)
-
-    def _report(self) -> None:
-        """Report a new member id; while there is none, the last reported one remains valid."""
-        member_id = self._membership.member_id if self._membership is not None else ""
-        if self._joined is not None and member_id not in ("", self._reported):
-            self._joined(GroupMember(self._settings.group_id, member_id))
-            self._reported = member_id
+        self._reporter.stop()
 
     def _new_membership(self) -> Membership:
         # Its callbacks run, and commit, before its start has returned.

@@ -9,7 +9,7 @@ from typing import Final
 from aiokafka.partitioner import DefaultPartitioner
 
 LONGEST_HASHED: Final = 1024
-"""aiokafka's murmur2 is Python: a key of 500 KB holds the event loop for 130 ms."""
+"""aiokafka's murmur2 is Python: a key of 500 KB blocks the event loop for 130 ms."""
 _MURMUR2: Final = DefaultPartitioner()
 
 

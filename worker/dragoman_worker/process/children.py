@@ -181,7 +181,7 @@ class ChildProcesses:
             opened.enter_context(replica_end)
             link.setblocking(False)
             opened.enter_context(_sigint_blocked())
-            process = subprocess.Popen(  # noqa: S603  our own command
+            process = subprocess.Popen(  # noqa: S603  the command is this program's own
                 self._command(number, self.socket(number), replica_end.fileno()),
                 stdin=subprocess.DEVNULL,
                 pass_fds=[replica_end.fileno()],

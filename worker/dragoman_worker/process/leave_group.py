@@ -36,7 +36,9 @@ class LeaveGroupProcess:
     def prepare(self) -> None:
         """Start the standby process unless it runs."""
         if self._standby is None and self._command:
-            with stop_signals_blocked():  # it exits when the pipe closes; signals are for us
+            with (
+                stop_signals_blocked()
+            ):  # it exits when the pipe closes; signals are for its parent
                 standby = subprocess.Popen(self._command, stdin=subprocess.PIPE, bufsize=0)  # noqa: S603
             os.set_blocking(_pipe(standby).fileno(), False)
             self._standby = standby

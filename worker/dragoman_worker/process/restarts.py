@@ -35,7 +35,7 @@ class Shared:
 
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     start_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held from the start of a replica until it is ready or gone.
+    """Held from the start of a replica until it is ready or has exited.
 
     Two engines must not measure the free GPU memory at the same time.
     """
