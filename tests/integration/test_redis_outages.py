@@ -27,6 +27,7 @@ from support.builders.store_calls import (
     redis_store,
     request,
     result,
+    result_in,
     settle,
     settle_all,
     until_served,
@@ -256,8 +257,9 @@ async def test_storms_of_cancelled_calls_give_nobody_another_s_reply(store: Redi
 
     async def read(job_id: str) -> tuple[str, Any]:
         reply = await store.claim(request(job_id))
-        assert reply.result is not None
-        return job_id, reply.result.translations[0].text
+        stored = result_in(job_id, reply)
+        assert stored is not None
+        return job_id, stored.translations[0].text
 
     answered = 0
     for _ in range(30):

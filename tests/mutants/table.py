@@ -211,14 +211,14 @@ MUTANTS = (
     ),
     Mutant(
         "the engine's death is a job's failure",
-        f"{CORE}/job/executor.py",
+        f"{CORE}/job/defects.py",
         "_NO_DEFECT: Final = (Halt, asyncio",
         "_NO_DEFECT: Final = (asyncio",
         f"{EXECUTOR} {WORKER}",
     ),
     Mutant(
         "a panic before the claim ends the worker",
-        f"{CORE}/job/executor.py",
+        f"{CORE}/job/defects.py",
         "    if isinstance(error, _NO_DEFECT):\n",
         "    if isinstance(error, _NO_DEFECT) or not isinstance(error, Exception):\n",
         EXECUTOR,
@@ -240,32 +240,31 @@ MUTANTS = (
     Mutant(
         "run without asking who owns the partition",
         f"{CORE}/job/executor.py",
-        "                await self._translator.admit(execution.plan)\n"
-        "            if not self._still_assigned(execution.delivery):\n"
+        "                job.permit = await self._translator.admit(job.plan)\n"
+        "            if not self._still_assigned(job.delivery):\n"
         '                return Released("partition revoked")\n',
-        "                await self._translator.admit(execution.plan)\n",
+        "                job.permit = await self._translator.admit(job.plan)\n",
         EXECUTOR,
     ),
     Mutant(
         "a suspect runs in company",
         f"{CORE}/job/executor.py",
-        "        async with self._permits.quarantine(execution.envelope.job_id, by_itself"
-        "=by_itself):\n",
+        "        async with self._permits.quarantine(job.envelope.job_id, by_itself=by_itself):\n",
         "        if True:\n",
         EXECUTOR,
     ),
     Mutant(
         "the claim is known only after the reply",
         f"{CORE}/job/executor.py",
-        "        execution.held.claim = claim  # before the call",
+        "        job.claim = claim  # before the call",
         "        # before the call",
         EXECUTOR,
     ),
     Mutant(
         "duplicates run beside each other",
-        f"{CORE}/job/executor.py",
-        "        key = (envelope.job_id, envelope.fingerprint, replay)",
-        "        key = (envelope.job_id, uuid4().hex, replay)",
+        f"{CORE}/job/in_flight.py",
+        "        self.key = (self.envelope.job_id, self.envelope.fingerprint, self.replay)",
+        "        self.key = (self.envelope.job_id, str(id(self)), self.replay)",
         EXECUTOR,
     ),
     Mutant(
@@ -692,14 +691,14 @@ MUTANTS = (
     ),
     Mutant(
         "a suspect is opened beside jobs in the engine",
-        f"{CORE}/job/executor.py",
+        f"{CORE}/job/preparation.py",
         "self._by_itself(opening) if opening.suspect else nullcontext()",
         "nullcontext()",
         "unit/worker/job/test_opening.py",
     ),
     Mutant(
         "a suspect and a job that runs wait for each other",
-        f"{CORE}/job/executor.py",
+        f"{CORE}/job/preparation.py",
         "            self._permits.let_finish(claims.values())\n",
         "",
         "unit/worker/job/test_opening.py",
@@ -743,15 +742,15 @@ MUTANTS = (
     Mutant(
         "a cancel still comes while the end is being written",
         f"{CORE}/job/executor.py",
-        "                execution.held.leave_scope()\n",
+        "                job.leave_scope()\n",
         "                pass\n",
         WAITS,
     ),
     Mutant(
         "a job is let in as the engine dies",
         f"{CORE}/job/translator.py",
-        "            if self._permits.closed:  # between",
-        "            if False:  # between",
+        "        if self._permits.closed:  # between",
+        "        if False:  # between",
         CLOSED,
     ),
     Mutant(
@@ -764,8 +763,8 @@ MUTANTS = (
     Mutant(
         "a job that was claimed as the engine died keeps its claim",
         f"{CORE}/job/executor.py",
-        "if self._permits.closed or not self._still_assigned(execution.delivery):",
-        "if not self._still_assigned(execution.delivery):",
+        "if self._permits.closed or not self._still_assigned(job.delivery):",
+        "if not self._still_assigned(job.delivery):",
         CLOSED,
     ),
     Mutant(
@@ -878,10 +877,10 @@ MUTANTS = (
     Mutant(
         "a suspect of a lost partition is claimed",
         f"{CORE}/job/executor.py",
-        "            if not self._still_assigned(execution.delivery):\n"
+        "            if not self._still_assigned(job.delivery):\n"
         '                return Released("partition revoked")\n'
-        "            reply = await self._claim(execution, wanted)\n",
-        "            reply = await self._claim(execution, wanted)\n",
+        "            answer = await self._claim(job, wanted)\n",
+        "            answer = await self._claim(job, wanted)\n",
         EXECUTOR,
     ),
     Mutant(

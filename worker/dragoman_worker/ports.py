@@ -1,4 +1,4 @@
-"""What does the worker's core need from the outside? Protocols, and the values that cross them."""
+"""The ports of the core: protocols of Kafka, Redis and the engine, and the values they exchange."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from dragoman_schemas.results import EngineInfo, JobStatus, TranslationResult
-from dragoman_schemas.scripts import Quarantine
+from dragoman_schemas.results import EngineInfo, TranslationResult
+from dragoman_schemas.scripts import ClaimAnswer, Quarantine
 from dragoman_worker.errors import EngineDead
 
 FinishReason = Literal["stop", "length", "abort", "error", "repetition"]
-Verdict = Literal["run", "done", "conflict", "cancel", "suspect", "poisoned"]
 
 
 # --- Kafka ----------------------------------------------------------------------------------------
@@ -19,7 +18,7 @@ Verdict = Literal["run", "done", "conflict", "cancel", "suspect", "poisoned"]
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How many more jobs may be taken in hand: in all, and of each lane. No lanes: of any."""
+    """How many more jobs may be polled: in all, and per topic; None means of any topic."""
 
     jobs: int
     priorities: Mapping[str, int] | None = None
@@ -27,7 +26,7 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One record as Kafka gave it, and where to complete it. `epoch` is its assignment's."""
+    """One record as Kafka delivered it, with the `generation` of its partition's assignment."""
 
     topic: str
     partition: int
@@ -38,56 +37,59 @@ class Delivery:
     headers: tuple[tuple[str, bytes | None], ...]
     timestamp_ms: int
     unreadable: str | None = None
-    """Why the record did not arrive as it was written; None for nearly every one."""
+    """Why the record cannot be read; None for nearly every record."""
 
     @property
     def place(self) -> str:
-        """``topic/partition/offset``: the name of the record."""
+        """``topic/partition/offset``, which names the record in logs and claims."""
         return f"{self.topic}/{self.partition}/{self.offset}"
 
 
 class Consumer(Protocol):
-    """Where deliveries come from. At least once; within an epoch no offset is given twice."""
+    """The source of deliveries. At least once; within a generation no offset is delivered twice."""
 
     async def poll(self, capacity: Capacity) -> Sequence[Delivery]:
-        """At most as many as there is room for, perhaps none, within about 0.25 s.
+        """Return up to `capacity` deliveries, perhaps none, within about 0.25 s. Never cancel it.
 
-        Never cancel it.
-
-        Must be called every few seconds even with no room, and nothing is delivered then.
+        Must be called every few seconds even without capacity; then nothing is delivered.
         Raises Halt when the group or the log cannot be used without skipping a record.
         """
         ...
 
     def complete(self, delivery: Delivery) -> None:
-        """The delivery needs nobody any more. Idempotent; of an old epoch a counted no-op."""
+        """Mark the delivery as settled. Idempotent; ignored and counted for an old generation."""
         ...
 
     def still_assigned(self, delivery: Delivery) -> bool:
-        """Whether the delivery's partition is still ours in the delivery's epoch."""
+        """Return whether the delivery's partition is still assigned in its generation."""
         ...
 
 
-class DeadLetters(Protocol):
-    """Where records go that could not be translated."""
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that could not be translated, and why (contract, section 6)."""
 
-    async def publish(
-        self,
-        delivery: Delivery,
-        *,
-        code: str,
-        message: str,
-        job_id: str | None,
-        attempts: int,
-        deliveries: int,
-        first_seen: str | None,
-    ) -> None:
+    delivery: Delivery
+    code: str
+    message: str
+    job_id: str | None = None
+    """None if no id can be read."""
+    attempts: int = 0
+    deliveries: int = 0
+    first_seen: str | None = None
+    """RFC 3339; None means now."""
+
+
+class DeadLetters(Protocol):
+    """The topic of the records that could not be translated."""
+
+    async def publish(self, dead_letter: DeadLetter) -> None:
         """Return once the broker has acknowledged it. Repeating is harmless. Raises Unavailable."""
         ...
 
 
 class Results(Protocol):
-    """The optional topic of every terminal result, for those who stream."""
+    """The optional topic of every terminal result."""
 
     async def publish(self, result: TranslationResult) -> None:
         """Return once acknowledged; at least once. Raises Unavailable."""
@@ -99,7 +101,7 @@ class Results(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Our claim on a job: the nonce of this delivery, the replay it runs, the result's TTL."""
+    """A worker's lease on a job: the nonce of this delivery, its replay, the TTL of its result."""
 
     job_id: str
     fingerprint: str
@@ -110,66 +112,49 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """Arguments of the `claim` script (contract, section 3)."""
+    """A claim to make outstanding, and what the `claim` script needs to judge it (contract, 3)."""
 
-    job_id: str
-    fingerprint: str
-    nonce: str
+    claim: Claim
     place: str
-    replay: int
+    """Of the record: ``topic/partition/offset``."""
     queued_at: str
+    """The record's timestamp, RFC 3339."""
     document_id: str | None = None
     quarantine: Quarantine = Quarantine.NONE
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimReply:
-    """What the store said. `result` is the stored one, only with verdict `done`."""
-
-    verdict: Verdict
-    deliveries: int
-    replays: int
-    queued_at: str | None
-    started_at: str | None
-    status: JobStatus | None = None
-    result: TranslationResult | None = None
-    document_cancelled: bool = False
-    suspicions: int = 0
-    """With `suspect` and `poisoned`: claims of this record that crashes left behind."""
-
-
-@dataclass(frozen=True, slots=True)
 class CancelNotice:
-    """A canceller's wish: exactly one of the two ids is set."""
+    """A request to cancel a job or a document: exactly one of the two ids is set."""
 
     job_id: str | None = None
     document_id: str | None = None
 
 
 class Store(Protocol):
-    """The jobs' keys. Every method is idempotent; raises Unavailable if Redis cannot answer."""
+    """The jobs' keys. Every method is idempotent and raises Unavailable if Redis cannot answer."""
 
-    async def claim(self, request: ClaimRequest) -> ClaimReply:
-        """Claim the job, or learn why not. Raises Conflict if the key holds no job."""
+    async def claim(self, request: ClaimRequest) -> ClaimAnswer:
+        """Claim the job, or return why not. Raises Conflict if the key is not a job."""
         ...
 
     async def release(self, claim: Claim) -> None:
-        """Give the claim up; the job is `queued` again when no other claim is left."""
+        """Remove the claim; the job is `queued` again when no other claim is left."""
         ...
 
     async def finish(self, claim: Claim, result: TranslationResult) -> TranslationResult | None:
-        """Write the terminal state and return the result that stands, as durable as asked.
+        """Write the terminal state and return the result that stands, as durable as configured.
 
-        That is `result` itself if it was written, another one if a terminal state stood already,
-        None if a later replay runs. All three settle the job. Raises Conflict if the key belongs
-        to another payload by now, or holds no job.
+        Returns `result` itself if it was written, another result if the job was terminal already,
+        and None if a later replay runs. All three settle the job. Raises Conflict if the key
+        belongs to another payload by now, or is not a job.
         """
         ...
 
     async def confirm(self, job_id: str) -> None:
-        """Return once the state that stands is as durable as asked, whoever wrote it.
+        """Return once the stored state is as durable as configured, whoever wrote it.
 
-        Raises Conflict if the key holds no job.
+        Raises Conflict if the key is not a job.
         """
         ...
 
@@ -178,7 +163,7 @@ class Store(Protocol):
         ...
 
     def cancels(self) -> AsyncIterator[CancelNotice]:
-        """Cancellations as they come, from now on; survives outages; ends when cancelled."""
+        """Yield cancellations from now on, through outages, until the iteration is cancelled."""
         ...
 
 
@@ -210,25 +195,25 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class EngineLimits:
-    """What the engine was really built with, counted in sequences and tokens."""
+    """The limits the engine was built with, in sequences and tokens."""
 
     max_num_seqs: int
     max_num_batched_tokens: int
     max_model_len: int
     kv_cache_tokens: int
     devices: int = 0
-    """GPUs it computes on; 0 for an engine that needs none."""
+    """GPUs in use; 0 for an engine that needs none."""
     full_batch: int = 1
-    """Sequences a step from which more of them add little to what it does in a second."""
+    """Sequences per step above which more of them add little throughput."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
     """The engine's own counts, as of its last step.
 
-    `waiting` is all it has that does not run: not begun, or preempted. `kv_cache_usage` is 0-1, the
-    blocks that hold somebody's tokens; None if the engine tells nothing of itself. `preemptions`
-    count since the start, each when its sequence goes on.
+    `waiting` counts requests that do not run: not started, or preempted. `kv_cache_usage` is the
+    share of blocks in use, 0-1; None if the engine reports no stats. `preemptions` count since the
+    start, each when its sequence resumes.
     """
 
     running: int
@@ -236,12 +221,12 @@ class EngineStats:
     kv_cache_usage: float | None
     preemptions: int
     in_transit: int = 0
-    """Of those that wait, how many are on their way into the engine, or out of it already."""
+    """How many of `waiting` are on their way into the engine process or back from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """Sampling parameters, all explicit: no engine's or model's default is ever used."""
+    """Sampling parameters, all explicit: no default of an engine or a model is ever used."""
 
     max_tokens: int
     temperature: float = 0.0
@@ -253,12 +238,12 @@ class Decoding:
     stop: tuple[str, ...] = ()
     stop_token_ids: tuple[int, ...] = ()
     exact_length: bool = False
-    """Benchmarks with random weights: write exactly max_tokens, detect no repetition."""
+    """For benchmarks with random weights: generate exactly max_tokens, detect no repetition."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """One text, rendered. `attempt` counts from 1; `source` is what the prompt carries."""
+    """One rendered request. `attempt` counts from 1; `source` is the text inside the prompt."""
 
     request_id: str
     prompt_ids: Sequence[int]
@@ -270,7 +255,7 @@ class GenerationRequest:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What the engine wrote, and why it stopped."""
+    """The output of the engine and why it stopped."""
 
     text: str
     finish_reason: FinishReason
@@ -283,12 +268,12 @@ class Engine(Protocol):
 
     @property
     def info(self) -> EngineInfo:
-        """Name and version, for results."""
+        """Name and version of the engine, for results."""
         ...
 
     @property
     def model(self) -> str:
-        """The model's name, for results."""
+        """The name of the model, for results."""
         ...
 
     @property
@@ -297,34 +282,33 @@ class Engine(Protocol):
         ...
 
     async def start(self) -> None:
-        """Build and warm the engine; returns when it answers. Raises SettingsError or Halt."""
+        """Build and warm the engine; return when it is ready. Raises SettingsError or Halt."""
         ...
 
     def encode(self, prompt: Prompt) -> Sequence[int]:
-        """The prompt as token ids, control tokens of the user's text neutralised. Synchronous."""
+        """Return the prompt's token ids; control tokens in user texts are neutralised."""
         ...
 
     def count_tokens(self, text: str) -> int:
-        """How many tokens a text has, without any template."""
+        """Return the number of tokens of a text, without any template."""
         ...
 
     async def generate(self, request: GenerationRequest) -> Generation:
         """Generate. Cancelling the call aborts the request inside the engine.
 
-        Returns whatever reason the engine stopped for; judging it is the caller's.
-        Raises EngineStumbled (may succeed if asked again), EngineFailed (would fail again),
-        TooLong, or EngineDead.
+        Returns for every finish reason; the caller judges it. Raises TransientEngineError (may
+        succeed if repeated), PermanentEngineError (would fail again), TooLong, or EngineDead.
         """
         ...
 
     def stats(self) -> EngineStats:
-        """Cheap; for admission and metrics."""
+        """Return the current stats. Cheap; for admission and metrics."""
         ...
 
     def on_death(self, callback: Callable[[EngineDead], None]) -> None:
-        """Call back once if the engine dies, even while nothing is being generated."""
+        """Call `callback` once if the engine dies, even while nothing is being generated."""
         ...
 
     async def close(self) -> None:
-        """Stop the engine's processes. Call only when nothing is being generated. Idempotent."""
+        """Stop the engine's processes. Call only while nothing is being generated. Idempotent."""
         ...

@@ -87,10 +87,11 @@ class StubAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ClaimAnswer:
-    """The verdict, and the key's fields after it; ``finish`` must be given ``replays``.
+    """The verdict, and what the key holds after it; ``finish`` must be given ``replays``.
 
-    Times are None if the key holds none. ``result`` is set with ``done``, if it was wanted.
+    Times are None where the key holds none. ``result`` is set with ``done``, if it was wanted.
     ``suspicions``, with ``suspect`` and ``poisoned``: the other outstanding claims of the record.
+    ``document_cancelled`` is no part of the script's reply: a second command asks for it.
     """
 
     verdict: Verdict
@@ -101,6 +102,7 @@ class ClaimAnswer:
     status: str | None
     result: bytes | None
     suspicions: int = 0
+    document_cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,7 @@ def parse_stub(reply: Reply) -> StubAnswer:
     return StubAnswer(reply[0] == 1, _text(reply[1]))
 
 
-def parse_claim(reply: Reply) -> ClaimAnswer:
+def parse_claim(reply: Reply, *, document_cancelled: bool = False) -> ClaimAnswer:
     """Return the parsed reply of CLAIM."""
     verdict, deliveries, replays, queued_at, started_at, status, result, suspicions = reply
     return ClaimAnswer(
@@ -237,6 +239,7 @@ def parse_claim(reply: Reply) -> ClaimAnswer:
         status=_text(status) or None,
         result=_bytes(result) or None,
         suspicions=int(suspicions),
+        document_cancelled=document_cancelled,
     )
 
 

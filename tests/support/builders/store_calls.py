@@ -7,6 +7,7 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import pytest
@@ -20,11 +21,13 @@ from dragoman_schemas.results import (
     TerminalStatus,
     Timing,
     TranslationResult,
+    as_terminal,
 )
-from dragoman_schemas.wire import now_rfc3339
+from dragoman_schemas.scripts import ClaimAnswer
+from dragoman_schemas.wire import now_rfc3339, stored_result
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
-from dragoman_worker.ports import Claim, ClaimReply, ClaimRequest, Store
+from dragoman_worker.ports import Claim, ClaimRequest, Store
 from dragoman_worker.stores.redis import RedisStore
 
 TIMEOUT_S = 10.0
@@ -33,6 +36,7 @@ FINGERPRINT = "f" * 64
 PLACE = "dragoman.jobs/0/7"
 TTL_S = 600
 _NONCES = itertools.count()
+_CLAIM_FIELDS = {field.name for field in fields(Claim)}
 _PATIENCE_S = 30.0
 
 T = TypeVar("T")
@@ -70,21 +74,15 @@ async def is_a_wrong_setting(url: str, told: str) -> str:
 
 def request(job_id: str = "a1", **changes: Any) -> ClaimRequest:
     """A take of a job, with a nonce that no other has."""
-    wanted: dict[str, Any] = {
-        "job_id": job_id,
-        "fingerprint": FINGERPRINT,
-        "nonce": f"n{next(_NONCES)}",
-        "place": PLACE,
-        "replay": 0,
-        "queued_at": RECORDED_AT,
-    }
-    return ClaimRequest(**(wanted | changes))
+    claim = Claim(job_id, FINGERPRINT, f"n{next(_NONCES)}", ttl_s=60)
+    of_claim = {name: changes.pop(name) for name in _CLAIM_FIELDS & changes.keys()}
+    wanted: dict[str, Any] = {"place": PLACE, "queued_at": RECORDED_AT}
+    return ClaimRequest(replace(claim, **of_claim), **(wanted | changes))
 
 
-def claim_of(wanted: ClaimRequest, reply: ClaimReply | None = None) -> Claim:
-    """The claim that an answered take is."""
-    replay = wanted.replay if reply is None else reply.replays
-    return Claim(wanted.job_id, wanted.fingerprint, wanted.nonce, replay, ttl_s=60)
+def claim_of(wanted: ClaimRequest, answer: ClaimAnswer | None = None) -> Claim:
+    """Return the claim that is outstanding after the answer."""
+    return wanted.claim if answer is None else replace(wanted.claim, replay=answer.replays)
 
 
 def result(
@@ -104,6 +102,14 @@ def result(
             **changes,
         }
     )
+
+
+def result_in(job_id: str, answer: ClaimAnswer) -> TranslationResult | None:
+    """Return the result that came with the answer."""
+    status = as_terminal(answer.status)
+    if status is None or answer.result is None:
+        return None
+    return stored_result(job_id, status, answer.result)
 
 
 async def taken(store: Store, **changes: Any) -> Claim:
@@ -151,7 +157,8 @@ async def all_stand(store: Store, jobs: list[str]) -> None:
 
     async def look(job_id: str) -> tuple[Any, ...]:
         reply = await until_served(lambda: store.claim(request(job_id)))
-        text = reply.result.translations[0].text if reply.result else None
+        stored = result_in(job_id, reply)
+        text = stored.translations[0].text if stored else None
         return reply.verdict, reply.status, reply.deliveries, text
 
     found = await asyncio.gather(*map(look, jobs))

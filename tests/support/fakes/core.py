@@ -20,6 +20,7 @@ from dragoman_worker.job.executor import Executor
 from dragoman_worker.job.in_flight import JobsInFlight
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.planner import Planner
+from dragoman_worker.job.preparation import Preparation
 from dragoman_worker.job.reporter import Identity, Reporter
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.job.translator import Translator
@@ -91,11 +92,19 @@ class Core:
             attempt_timeout_s=self.attempt_timeout_s,
             metrics=self.metrics,
         )
-        executor = Executor(
-            store=self.store,
+        preparation = Preparation(
+            planner=planner,
             translator=translator,
             slices=slices,
             planned=planned,
+            permits=self.permits,
+            in_flight=self.in_flight,
+        )
+        executor = Executor(
+            store=self.store,
+            preparation=preparation,
+            translator=translator,
+            slices=slices,
             permits=self.permits,
             in_flight=self.in_flight,
             still_assigned=self.consumer.still_assigned,

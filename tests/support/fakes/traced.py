@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman_schemas.results import TranslationResult
+from dragoman_schemas.scripts import ClaimAnswer
 from dragoman_worker.kafka.memory import MemoryConsumer, MemoryDeadLetters, MemoryResults
-from dragoman_worker.ports import Claim, ClaimReply, ClaimRequest, Delivery
+from dragoman_worker.ports import Claim, ClaimRequest, DeadLetter, Delivery
 from dragoman_worker.stores.memory import MemoryStore
 from support.fakes.core import Core
 
@@ -42,7 +43,7 @@ class TracedStore(MemoryStore):
         super().__init__(**options)
         self._diary = diary
 
-    async def claim(self, request: ClaimRequest) -> ClaimReply:
+    async def claim(self, request: ClaimRequest) -> ClaimAnswer:
         self._diary.begin("claim")
         reply = await super().claim(request)
         self._diary.done("claim")
@@ -90,9 +91,9 @@ class TracedDeadLetters(MemoryDeadLetters):
         super().__init__()
         self._diary = diary
 
-    async def publish(self, delivery: Delivery, **options: Any) -> None:
+    async def publish(self, dead_letter: DeadLetter) -> None:
         self._diary.begin("dead-letter")
-        await super().publish(delivery, **options)
+        await super().publish(dead_letter)
         self._diary.done("dead-letter")
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from dragoman_schemas.results import JobStatus
 from dragoman_worker.job.executor import FEW_ITEMS
+from dragoman_worker.job.in_flight import JobInFlight
 from dragoman_worker.job.outcome import Outcome
 from dragoman_worker.job.plan import Plan
-from dragoman_worker.job.reporter import Execution, Reporter
+from dragoman_worker.job.reporter import Reporter
 from support.fakes.core import Core, record
 
 
@@ -20,9 +21,9 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     seen: list[bool] = []
     finished = Reporter.finished
 
-    def watched(self: Reporter, execution: Execution, plan: Plan) -> Outcome:
+    def watched(self: Reporter, job: JobInFlight, plan: Plan) -> Outcome:
         seen.append(threading.current_thread() is threading.main_thread())
-        return finished(self, execution, plan)
+        return finished(self, job, plan)
 
     monkeypatch.setattr(Reporter, "finished", watched)
     return seen

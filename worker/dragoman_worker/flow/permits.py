@@ -22,7 +22,7 @@ class Draining(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The right of one item to be in the engine; release it exactly once."""
+    """The right of one item to be in the engine. Releasing it twice does no harm."""
 
     job: str
     tokens: int
@@ -134,10 +134,10 @@ class Permits:
             raise
 
     def release(self, permit: Permit) -> None:
-        """Release a permit and grant the next ones."""
-        self._held_tokens -= permit.tokens
-        self._held.pop(id(permit), None)
-        self._grant()
+        """Release a permit and grant the next ones. Idempotent while the caller keeps `permit`."""
+        if self._held.pop(id(permit), None) is not None:
+            self._held_tokens -= permit.tokens
+            self._grant()
 
     @asynccontextmanager
     async def quarantine(self, job: str, *, by_itself: bool) -> AsyncIterator[None]:

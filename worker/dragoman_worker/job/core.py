@@ -15,6 +15,7 @@ from dragoman_worker.job.in_flight import JobsInFlight
 from dragoman_worker.job.opening import journaled
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.planner import Planner
+from dragoman_worker.job.preparation import Preparation
 from dragoman_worker.job.reporter import Identity, Reporter
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.job.translator import Translator
@@ -66,7 +67,17 @@ class Core:
         planner = build_planner(
             settings, engine, choose_profile, detector, budget_s=limits.plan_budget_s
         )
-        self.worker = self._worker(self._executor(self._translator(planner), slot))
+        translator = self._translator(planner)
+        preparation = Preparation(
+            planner=planner,
+            translator=translator,
+            slices=self.slices,
+            planned=self._planned,
+            permits=self.permits,
+            in_flight=self.in_flight,
+            openings=journaled(slot, poison_after=settings.retry.poison_after),
+        )
+        self.worker = self._worker(self._executor(preparation, translator))
 
     def _translator(self, planner: Planner) -> Translator:
         return build_translator(
@@ -79,20 +90,19 @@ class Core:
             metrics=self._metrics,
         )
 
-    def _executor(self, translator: Translator, slot: ReplicaSlot | None) -> Executor:
+    def _executor(self, preparation: Preparation, translator: Translator) -> Executor:
         engine = self._ports.engine
         return Executor(
             store=self._ports.store,
+            preparation=preparation,
             translator=translator,
             slices=self.slices,
-            planned=self._planned,
             permits=self.permits,
             in_flight=self.in_flight,
             still_assigned=self._ports.consumer.still_assigned,
             outages=self._outages,
             reporter=Reporter(Identity(self._settings.worker_id, engine.info, engine.model)),
             metrics=self._metrics,
-            openings=journaled(slot, poison_after=self._settings.retry.poison_after),
         )
 
     def _worker(self, executor: Executor) -> Worker:

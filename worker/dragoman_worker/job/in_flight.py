@@ -1,4 +1,7 @@
-"""Which jobs is this worker working on? Exact duplicates share one run; cancels find their job."""
+"""The jobs in flight: one record per job, from the read of its envelope until it is settled.
+
+Exact duplicates share one run, and a cancel finds its job.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
+from pydantic import ValidationError
+
+from dragoman_schemas.jobs import DocumentRef, TranslationJob
 from dragoman_schemas.results import TranslationResult
+from dragoman_schemas.scripts import ClaimAnswer
+from dragoman_schemas.wire import Envelope
+from dragoman_worker.errors import Internal, JobError
+from dragoman_worker.flow.permits import Permit
+from dragoman_worker.job.opening import Opening
+from dragoman_worker.job.plan import Plan
 from dragoman_worker.ports import CancelNotice, Claim, Delivery
 
 JobKey = tuple[str, str, int]
@@ -17,7 +29,7 @@ JobKey = tuple[str, str, int]
 
 
 class Step(Enum):
-    """What a job in hand is in. Its value is what metrics call it."""
+    """What a job in flight is doing. The value is the metric label."""
 
     PERMIT = "permit"
     """Its first item waits for a permit."""
@@ -26,16 +38,34 @@ class Step(Enum):
     SETTLE = "settle"
 
 
+def _not_planned() -> Plan | JobError:
+    return Internal("the job was not planned")
+
+
 @dataclass(slots=True, eq=False)
 class JobInFlight:
-    """One job from the moment its record is read until it is settled or given up."""
+    """All that is known of one job, from the read of its envelope until it is settled."""
 
-    key: JobKey
+    delivery: Delivery
+    envelope: Envelope
+    replay: int
     document_id: str | None
-    delivery: Delivery | None = None
+    opening: Opening
+    key: JobKey = field(init=False)
+    decoded: TranslationJob | None = None
+    """The job as its record describes it; None if the record is no valid job."""
+    prepared: Plan | JobError = field(default_factory=_not_planned)
+    """The plan, or why the job fails or expires without one."""
+    permit: Permit | None = None
+    """The permit of the first request, between admission and the run."""
     claim: Claim | None = None
+    answer: ClaimAnswer | None = None
+    """What the last `claim` script answered."""
+    engine_s: float = 0.0
+    """Seconds from the first request's start in the engine to the end of the run."""
     released: bool = False
-    """Its take was given back while the work goes on: another worker does the same work now."""
+    """Whether the claim was released while the work goes on: the partition moved to another
+    worker, which does the same job now."""
     cancelled: bool = False
     step: Step = Step.PERMIT
     since: float = field(default_factory=time.perf_counter)
@@ -43,113 +73,133 @@ class JobInFlight:
     _scope: asyncio.Timeout | None = field(default=None, repr=False)
     _settled: asyncio.Future[TranslationResult | None] | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        self.key = (self.envelope.job_id, self.envelope.fingerprint, self.replay)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan; None if there is none."""
+        return self.prepared if isinstance(self.prepared, Plan) else None
+
+    @property
+    def document(self) -> DocumentRef | None:
+        """The job's place in a document, as far as the record can be read.
+
+        An invalid record counts towards its document too: its progress would never be complete.
+        """
+        if self.decoded is not None:
+            return self.decoded.document
+        try:
+            return DocumentRef.model_validate(self.envelope.fields.get("document"))
+        except ValidationError:
+            return None
+
     def settled(self) -> asyncio.Future[TranslationResult | None]:
-        """For exact duplicates: the result once it is settled, None if the job was given up."""
+        """Return a future of the settled result for exact duplicates; None if the job is released.
+
+        Made on the first call, because few jobs have duplicates.
+        """
         if self._settled is None:
             self._settled = asyncio.get_running_loop().create_future()
         return self._settled
 
     def leave(self, result: TranslationResult | None) -> None:
-        """The job is let go: what waits for it goes on."""
+        """Wake the duplicates that wait for the job."""
         if self._settled is not None and not self._settled.done():
             self._settled.set_result(result)
 
     def enter(self, step: Step) -> float:
-        """Go on to the next step, and tell the seconds that the last one took."""
+        """Begin the next step and return the seconds that the last one took."""
         now = time.perf_counter()
         took, self.step, self.since = now - self.since, step, now
         return took
 
     def run_in(self, scope: asyncio.Timeout) -> None:
-        """From now on a cancel ends `scope`, and with it everything that runs inside."""
+        """Let a cancel expire `scope` from now on, and with it everything that runs inside."""
         self._scope = scope
         if self.cancelled:
-            self._end_scope()
+            self._expire_scope()
 
     def leave_scope(self) -> None:
-        """From now on a cancel comes too late: the finish under way wins."""
+        """Ignore cancels from now on: the finish under way wins."""
         self._scope = None
 
     @property
     def running(self) -> bool:
-        """Whether it runs in its scope now: its take stands, and its end is not being written."""
+        """Whether the job is claimed and its result is not being written yet."""
         return self._scope is not None
 
     def cancel(self) -> None:
-        """Ask for the job's end. Idempotent."""
+        """Request the abort of the job. Idempotent."""
         self.cancelled = True
-        self._end_scope()
+        self._expire_scope()
 
-    def _end_scope(self) -> None:
+    def _expire_scope(self) -> None:
         if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time())
 
 
 class JobsInFlight:
-    """The jobs in hand, by what records and cancellers call them. Event loop only."""
+    """The jobs in flight of one worker, by key. Event loop only."""
 
     def __init__(self) -> None:
         self._by_key: dict[JobKey, JobInFlight] = {}
         self.left = 0
-        """Jobs let go so far: a sign of life."""
+        """Jobs settled or released so far, which shows that work makes progress."""
 
     def find(self, key: JobKey) -> JobInFlight | None:
-        """The job that an exact duplicate should wait for."""
+        """Return the job that an exact duplicate waits for."""
         return self._by_key.get(key)
 
-    def enter(self, key: JobKey, document_id: str | None) -> JobInFlight:
-        """Take a job in hand; its key must not be there."""
-        job = self._by_key[key] = JobInFlight(key, document_id)
-        return job
+    def enter(self, job: JobInFlight) -> None:
+        """Add a job; its key must not be present."""
+        self._by_key[job.key] = job
 
     def leave(self, job: JobInFlight, result: TranslationResult | None) -> None:
-        """Let a job go: with its result once settled, with None if it was given up."""
+        """Remove a job: with its result once settled, with None if it was released."""
         del self._by_key[job.key]
         self.left += 1
         job.leave(result)
 
     def cancel(self, notice: CancelNotice) -> int:
-        """Cancel what a notice names and tell how many jobs in hand that were."""
-        jobs = [job for job in self._by_key.values() if _named(job, notice)]
+        """Cancel the jobs that a notice names and return how many there were."""
+        jobs = [job for job in self._by_key.values() if _is_named(job, notice)]
         for job in jobs:
             job.cancel()
         return len(jobs)
 
     def unsettled_s(self) -> float:
-        """How long the oldest job whose work is done has waited for its end to be written."""
+        """Return for how many seconds the oldest finished job has waited for its settlement."""
         now = time.perf_counter()
         waiting = (job.since for job in self._by_key.values() if job.step is Step.SETTLE)
         return now - min(waiting, default=now)
 
     def claims(self) -> Iterator[Claim]:
-        """The claims that are outstanding: what a drain must release."""
+        """Return the outstanding claims, which a drain must release."""
         jobs = self._by_key.values()
         return (job.claim for job in jobs if job.claim is not None and not job.released)
 
     def lost(self, still_assigned: Callable[[Delivery], bool]) -> list[JobInFlight]:
-        """Running jobs whose partition has gone, with a claim that nobody has given back."""
+        """Return the running jobs whose partition is gone and whose claim is not released."""
         return [
             job
             for job in self._by_key.values()
-            if job.running
-            and not job.released
-            and job.delivery
-            and not still_assigned(job.delivery)
+            if job.running and not job.released and not still_assigned(job.delivery)
         ]
 
     def steps(self) -> Iterator[tuple[Step, float]]:
-        """What each job is in, and since when."""
+        """Return each job's step and when it began, by `time.perf_counter`."""
         return ((job.step, job.since) for job in self._by_key.values())
 
     def by_topic(self) -> Counter[str]:
-        """How many there are of each topic."""
-        return Counter(job.delivery.topic for job in self._by_key.values() if job.delivery)
+        """Return the number of jobs per topic."""
+        return Counter(job.delivery.topic for job in self._by_key.values())
 
     def __len__(self) -> int:
         return len(self._by_key)
 
 
-def _named(job: JobInFlight, notice: CancelNotice) -> bool:
+def _is_named(job: JobInFlight, notice: CancelNotice) -> bool:
     if notice.job_id is not None:
-        return job.key[0] == notice.job_id
+        return job.envelope.job_id == notice.job_id
     return notice.document_id is not None and job.document_id == notice.document_id

@@ -1,4 +1,4 @@
-"""How can the execution of a delivery end? Three frozen values, matched once, in `settle`."""
+"""The three outcomes of a delivery: frozen values, matched once, in `settle`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman_worker.ports import Claim
 class Completed:
     """A terminal state that needs no dead letter.
 
-    With `claim`, the state is still to be written. Without, it stands in the store already (`done`)
+    With `claim`, the state is still to be written. Without, it is in the store already (`done`)
     and only what follows a finish is repeated.
     """
 
@@ -23,7 +23,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A failure: the dead letter first, then the terminal state if the job's key is ours.
+    """A failure: the dead letter first, then the terminal state if the job owns its key.
 
     `result` and `claim` are None where no id can be read or the id belongs to another payload.
     """
@@ -39,10 +39,9 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Not done here: nothing is written or completed, and Kafka gives the record again."""
+    """Not done by this worker: nothing is written or completed, and Kafka redelivers the record."""
 
     reason: str
-    claim: Claim | None = None
 
 
 Outcome = Completed | Rejected | Released

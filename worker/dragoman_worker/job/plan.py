@@ -1,4 +1,4 @@
-"""What does a job need from the engine, and what has become of it so far? Items in requests."""
+"""What a job needs from the engine, and its results so far: items, each in one or more requests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from dragoman_schemas.jobs import Item, TranslationJob
 from dragoman_schemas.results import ItemError, ItemResult, Usage
 from dragoman_worker.errors import JobError
-from dragoman_worker.flow.permits import Permit
 from dragoman_worker.ports import Decoding
 from dragoman_worker.prompts.base import Profile
 
@@ -23,32 +22,32 @@ class Unit:
     before: str = ""
     after: str = ""
     most_tokens: int = 0
-    """The longest answer that context, policy and job allow: an attempt cut off may grow to it."""
+    """Largest output in tokens that context, policy and job allow: a retry may grow to it."""
     text: str | None = None
     error: JobError | None = None
-    """Why it has no text, once that is final."""
+    """The final error."""
     last_error: JobError | None = None
-    """Why the last attempt gave none."""
+    """The error of the last attempt."""
     attempts: int = 0
     finish_reason: str | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
     waits: bool = False
-    """Whether it was planned and has not had its first permit."""
+    """Whether it is planned and waits for its first permit."""
 
     @property
     def tokens(self) -> int:
-        """What it may take of the KV cache: prompt and longest output, in tokens."""
+        """Tokens of the KV cache that it may use: prompt and longest output."""
         return len(self.prompt_ids) + self.decoding.max_tokens
 
 
 @dataclass(slots=True, eq=False)
 class PlannedItem:
-    """One item of the job with its requests; none if it comes back unchanged or cannot be run."""
+    """One item of the job with its requests; none if it is returned unchanged or cannot be run."""
 
     item: Item
     complete: bool = False
-    """Whether all its requests are known."""
+    """Whether all its requests are planned."""
     units: list[Unit] = field(default_factory=list)
     detected: str | None = None
     warnings: list[str] = field(default_factory=list)
@@ -57,35 +56,34 @@ class PlannedItem:
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """What a job needs from the engine. Requests are planned one after another, as they may enter.
+    """The requests of a job, planned one after another as the engine has capacity for them.
 
-    So a job of 512 items neither holds all its token ids at once nor has to be planned in full
-    before its first item enters.
+    So a job of 512 items does not hold all its token ids at once, and its first item enters the
+    engine before its last one is planned.
     """
 
     job: TranslationJob
     profile: Profile
     target_lang: str
     items: list[PlannedItem]
-    first: Permit | None = None
     priority: str = ""
     steering_chars: int = 0
-    """Characters of context, terms and instructions, which every request reads again."""
+    """Characters of context, terms and instructions, which are part of every request."""
     upcoming: Unit | None = None
     """The first request, from its planning until the job runs."""
     runs: bool = False
     next_item: int = 0
-    """The item that is planned next, or whose pieces are."""
+    """Index of the item that is planned next, or whose pieces are."""
     pieces: Iterator[Unit] | None = None
-    """The requests that are left of an item too long for one."""
+    """The remaining requests of an item that is too long for one."""
     spent_s: float = 0.0
-    """CPU time that planning has taken so far."""
+    """CPU seconds that planning has taken so far."""
     step_began: float | None = None
-    """The thread's CPU time when the step under way began, if it is measured."""
+    """CPU time of the thread when the current step began, if it is measured."""
 
     @property
     def complete(self) -> bool:
-        """Whether there is nothing left to plan."""
+        """Whether all items are planned."""
         return self.next_item == len(self.items)
 
     @property
@@ -95,15 +93,15 @@ class Plan:
 
     @property
     def pending(self) -> list[Unit]:
-        """Those of them that the engine has yet to answer."""
+        """The requests without a text so far."""
         return [unit for unit in self.units if unit.text is None]
 
     def results(self, unfinished: JobError | None = None) -> list[ItemResult]:
-        """Each item's outcome, in order; items not done carry `unfinished`."""
+        """Return each item's result, in order; unfinished items carry the error `unfinished`."""
         return [_item_result(item, unfinished) for item in self.items]
 
     def first_failure(self) -> JobError | None:
-        """Why the first item that has no text has none."""
+        """Return the error of the first item that failed, None if none did."""
         failures = (_joined(item, None)[1] for item in self.items)
         return next((failure for failure in failures if failure is not None), None)
 
@@ -130,7 +128,7 @@ def _item_result(planned: PlannedItem, unfinished: JobError | None) -> ItemResul
 
 
 def _summed(units: list[Unit]) -> tuple[int, str | None, int, int]:
-    """Most attempts, last reason to stop, and the tokens of all."""
+    """Return the most attempts, the last finish reason, and the sums of both token counts."""
     if len(units) == 1:  # the usual item
         unit = units[0]
         return unit.attempts, unit.finish_reason, unit.prompt_tokens, unit.completion_tokens

@@ -1,4 +1,4 @@
-"""The engine is asked once for an item, or once for each piece of it that fits."""
+"""Plan the requests of a job: one per item, or one per piece of an item that is too long."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ from dragoman_worker.prompts.base import Profile, ProfileSampling, Segment
 from dragoman_worker.quality.language import LanguageDetector
 
 LEAST_CONFIDENCE: Final = 0.1
-"""Below it (a word or two, usually) a guess of the language is used, but not told."""
+"""Minimum confidence at which the detected language is reported; below it (usually a word or two)
+it is only used internally."""
 OUTPUT_PER_SOURCE_TOKEN: Final = 2.0
 """Output budget per source token: Mozilla's `max_tok_alpha` for translation by language models."""
 OUTPUT_SLACK_TOKENS: Final = 64
-"""Added to every budget, so that very short sources have room."""
+"""Tokens added to every output budget, so that very short sources have room."""
 LEAST_OUTPUT_PER_SOURCE_TOKEN: Final = 1.4
-"""Below this room for the answer a text counts as too long for the context and is split."""
+"""A text is split if the context leaves less room than this for its output."""
 
 
 class Planner:
-    """Renders and tokenises jobs; asks the engine for its tokenizer and limits alone."""
+    """Renders and tokenises jobs. Uses only the tokenizer and the limits of the engine."""
 
     def __init__(
         self,
@@ -55,8 +56,8 @@ class Planner:
         self._budget_s = budget_s
         self._advised = lru_cache(maxsize=1024)(_advised)  # one frozen value serves many jobs
 
-    def open(self, job: TranslationJob) -> Plan:
-        """A plan with nothing planned yet. Raises the JobError that fails the whole job."""
+    def open(self, job: TranslationJob, *, priority: str = "") -> Plan:
+        """Return a plan with no request yet. Raises the JobError that fails the whole job."""
         profile = self._choose_profile(job.profile)
         if job.glossary_id is not None:
             raise UnknownGlossary(
@@ -64,26 +65,33 @@ class Planner:
                 "give the terms in `glossary`"
             )
         items = [PlannedItem(item) for item in job.items]
-        return Plan(job, profile, job.target_lang, items, steering_chars=steering_chars(job))
+        return Plan(
+            job,
+            profile,
+            job.target_lang,
+            items,
+            priority=priority,
+            steering_chars=steering_chars(job),
+        )
 
     def plan(self, job: TranslationJob) -> Plan:
-        """The whole plan at once. Raises the JobError that fails the whole job."""
+        """Return the whole plan at once. Raises the JobError that fails the whole job."""
         plan = self.open(job)
         while not plan.complete:
             self.step(plan)
         return plan
 
     def size(self, plan: Plan) -> int:
-        """How many characters the next step reads, at least."""
+        """Return how many characters the next step reads, at least."""
         item = plan.items[plan.next_item].item
         return plan.steering_chars + len(item.text) + item_steering_chars(item)
 
     def step(self, plan: Plan, *, timed: bool = False) -> Unit | None:
         """Plan the next request, or an item that needs none. In any thread, one step at a time.
 
-        What fails an item is kept with it. A job whose `timed` steps take more CPU time than its
-        budget fails with all items that are not planned by then. Small steps need no clock: all
-        that a job can have of them take two seconds.
+        An item's error is kept with it. A job whose `timed` steps take more CPU time than its
+        budget fails with all items that are not planned by then. Small steps need no clock: the
+        most that one job can have take two seconds together.
         """
         planned = plan.items[plan.next_item]
         plan.step_began = time.thread_time() if timed else None
@@ -116,10 +124,7 @@ class Planner:
             raise OverBudget(over_budget(plan.job, self._budget_s))
 
     def _begin(self, plan: Plan, planned: PlannedItem) -> Unit | None:
-        """The item's request, the first of its pieces if it needs several, None if it needs none.
-
-        A long text is split by the next step.
-        """
+        """Return the item's request, or the first of its pieces, or None if it needs none."""
         item = planned.item
         if not is_translatable(item.text):
             return None
@@ -164,7 +169,7 @@ class Planner:
             yield from packed(sentences[start : start + most], fits, segment.do_not_translate)
 
     def _unit(self, plan: Plan, segment: Segment) -> tuple[Unit, tuple[str, ...]] | None:
-        """One request, or None if the text is too long for one."""
+        """Return one request and its warnings, or None if the text is too long for one."""
         if plan.step_began is not None:
             self._within_budget(plan)
         job, profile = plan.job, plan.profile
@@ -220,7 +225,7 @@ def _kept(planned: PlannedItem, unit: Unit, warnings: tuple[str, ...]) -> Unit:
 
 
 def _give_up(plan: Plan, error: OverBudget) -> None:
-    """Fail every item that is not planned in full, and plan nothing more."""
+    """Fail every item that is not planned completely, and plan nothing more."""
     for planned in plan.items[plan.next_item :]:
         planned.units.clear()
         planned.error, planned.complete = error, True

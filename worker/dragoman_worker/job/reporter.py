@@ -1,13 +1,11 @@
-"""How is the end of an execution told? As an outcome, with the result that readers will see."""
+"""Turn a finished, failed, cancelled or expired job into its outcome with its result."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic import ValidationError
-
-from dragoman_schemas.jobs import DocumentRef, TranslationJob
+from dragoman_schemas.jobs import DocumentRef
 from dragoman_schemas.results import (
     EngineInfo,
     ErrorInfo,
@@ -19,98 +17,64 @@ from dragoman_schemas.results import (
     Usage,
     as_terminal,
 )
-from dragoman_schemas.wire import Envelope, now_rfc3339
+from dragoman_schemas.wire import now_rfc3339, stored_result
 from dragoman_worker import errors
 from dragoman_worker.errors import JobError
 from dragoman_worker.job.in_flight import JobInFlight
-from dragoman_worker.job.opening import Opening
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected
 from dragoman_worker.job.plan import Plan
-from dragoman_worker.ports import ClaimReply, Delivery
 from dragoman_worker.prompts.plain import PLAIN
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who signs the results."""
+    """The worker that results name."""
 
     worker_id: str
     engine: EngineInfo
     model: str
 
 
-@dataclass(slots=True, eq=False)
-class Execution:
-    """What is known so far of one delivery whose id can be read."""
-
-    delivery: Delivery
-    envelope: Envelope
-    replay: int
-    held: JobInFlight
-    opening: Opening
-    job: TranslationJob | None = None
-    plan: Plan | None = None
-    failure: JobError | None = None
-    reply: ClaimReply | None = None
-    engine_s: float = 0.0
-
-    @property
-    def document(self) -> DocumentRef | None:
-        """Its place in a document, if that much of the record can be read.
-
-        An invalid record counts in its document's tally too: else nobody could wait for its end.
-        """
-        if self.job is not None:
-            return self.job.document
-        try:
-            return DocumentRef.model_validate(self.envelope.fields.get("document"))
-        except ValidationError:
-            return None
-
-
 class Reporter:
-    """Turns what is known of an execution into its outcome. Pure but for the clock."""
+    """Turns jobs in flight into outcomes. Pure but for the clock."""
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
 
-    def finished(self, execution: Execution, plan: Plan) -> Outcome:
+    def finished(self, job: JobInFlight, plan: Plan) -> Outcome:
+        """Return the outcome of a run: completed if every item has a text, rejected otherwise."""
         items = plan.results()
-        failed = next((item.error for item in items if item.error is not None), None)
-        if failed is None:
-            return Completed(self._result(execution, "completed", items), execution.held.claim)
+        if all(item.error is None for item in items):
+            return Completed(self._result(job, "completed", items), job.claim)
         failure = plan.first_failure() or errors.Internal("an item has no text")
-        execution.failure = failure
-        return self.rejected(execution, items)
+        return self.rejected(job, failure, items)
 
-    def ended(self, execution: Execution, why: JobError) -> Outcome:
-        """Cancelled or expired: items that were done are kept, and no dead letter is written."""
+    def ended(self, job: JobInFlight, why: JobError) -> Outcome:
+        """Return the outcome of a cancelled or expired job: finished items stay, no dead letter."""
         status: TerminalStatus = (
             "expired" if isinstance(why, errors.DeadlineExceeded) else "cancelled"
         )
-        return Completed(
-            self._result(execution, status, _items(execution, why), why),
-            execution.held.claim,
-        )
+        return Completed(self._result(job, status, _items(job, why), why), job.claim)
 
-    def rejected(self, execution: Execution, items: list[ItemResult] | None = None) -> Rejected:
-        failure = execution.failure or errors.Internal("no reason is known")
-        items = _items(execution, failure) if items is None else items
-        result = self._result(execution, "failed", items, failure)
+    def rejected(
+        self, job: JobInFlight, failure: JobError, items: list[ItemResult] | None = None
+    ) -> Rejected:
+        """Return the outcome of a failed job; items without a text carry the failure."""
+        items = _items(job, failure) if items is None else items
+        result = self._result(job, "failed", items, failure)
         return Rejected(
             failure,
             result,
-            execution.held.claim,
-            job_id=execution.envelope.job_id,
+            job.claim,
+            job_id=job.envelope.job_id,
             attempts=result.attempts,
             deliveries=result.deliveries,
             first_seen=result.timing.started_at,
         )
 
-    def defective(self, execution: Execution) -> Rejected:
-        """A failure with the least that can be said, where more of it cannot be put together."""
-        failure = execution.failure or errors.Internal("no reason is known")
-        envelope = execution.envelope
+    def defective(self, job: JobInFlight, failure: JobError) -> Rejected:
+        """Return a failure with a minimal result, for a job whose full result cannot be built."""
+        envelope = job.envelope
         result = TranslationResult(
             job_id=envelope.job_id,
             status="failed",
@@ -118,32 +82,28 @@ class Reporter:
             error=_error_info(failure),
             worker_id=self._identity.worker_id,
         )
-        return Rejected(failure, result, execution.held.claim, job_id=envelope.job_id)
+        return Rejected(failure, result, job.claim, job_id=envelope.job_id)
 
-    def stored(self, execution: Execution) -> TranslationResult:
-        """The result that stands in the store, or as much of it as what follows a finish needs."""
-        reply = execution.reply
-        if reply is not None and reply.result is not None:
-            return of_document(reply.result, execution.document)
-        status = as_terminal(reply.status) if reply is not None else None
-        return TranslationResult(
-            job_id=execution.envelope.job_id,
-            status=status or "completed",
-            document=execution.document,
-        )
+    def stored(self, job: JobInFlight) -> TranslationResult:
+        """Return the result in the store, or as much of it as what follows a finish needs."""
+        answer, job_id = job.answer, job.envelope.job_id
+        status = as_terminal(answer.status) if answer is not None else None
+        if answer is not None and answer.result is not None and status is not None:
+            return of_document(stored_result(job_id, status, answer.result), job.document)
+        return TranslationResult(job_id=job_id, status=status or "completed", document=job.document)
 
     def _result(
         self,
-        execution: Execution,
+        job: JobInFlight,
         status: TerminalStatus,
         items: list[ItemResult],
         failure: JobError | None = None,
     ) -> TranslationResult:
-        job, identity, plan = execution.job, self._identity, execution.plan
+        identity, plan, decoded = self._identity, job.plan, job.decoded
         return TranslationResult(
-            job_id=execution.envelope.job_id,
+            job_id=job.envelope.job_id,
             status=status,
-            fingerprint=execution.envelope.fingerprint,
+            fingerprint=job.envelope.fingerprint,
             translations=items,
             error=None if failure is None else _error_info(failure),
             usage=_sum(items),
@@ -152,18 +112,18 @@ class Reporter:
             engine=identity.engine,
             worker_id=identity.worker_id,
             attempts=max((item.attempts for item in items), default=0),
-            deliveries=execution.reply.deliveries if execution.reply else 0,
-            timing=_timing(execution),
-            metadata=job.metadata if job else None,
-            document=execution.document,
+            deliveries=job.answer.deliveries if job.answer else 0,
+            timing=_timing(job),
+            metadata=decoded.metadata if decoded else None,
+            document=job.document,
         )
 
 
-def _items(execution: Execution, unfinished: JobError) -> list[ItemResult]:
-    if execution.plan is not None:
-        return execution.plan.results(unfinished)
+def _items(job: JobInFlight, unfinished: JobError) -> list[ItemResult]:
+    if job.plan is not None:
+        return job.plan.results(unfinished)
     error = ItemError(code=unfinished.code.value, message=unfinished.message)
-    items = execution.job.items if execution.job else ()
+    items = job.decoded.items if job.decoded else ()
     return [
         ItemResult(id=item.id, error=error, usage=Usage(source_chars=len(item.text)))
         for item in items
@@ -171,7 +131,7 @@ def _items(execution: Execution, unfinished: JobError) -> list[ItemResult]:
 
 
 def of_document(result: TranslationResult, document: DocumentRef | None) -> TranslationResult:
-    """The result with its place in a document, which a client that cancels in time does not know.
+    """Return the result with its place in a document, which a client that cancels does not know.
 
     Without it the document's progress would never be complete.
     """
@@ -200,16 +160,16 @@ def _sum(items: list[ItemResult]) -> Usage:
     )
 
 
-def _timing(execution: Execution) -> Timing:
-    reply, finished_at = execution.reply, now_rfc3339()
-    queued_at = reply.queued_at if reply else None
-    started_at = reply.started_at if reply else None
+def _timing(job: JobInFlight) -> Timing:
+    answer, finished_at = job.answer, now_rfc3339()
+    queued_at = answer.queued_at if answer else None
+    started_at = answer.started_at if answer else None
     return Timing(
         queued_at=queued_at,
         started_at=started_at,
         finished_at=finished_at,
         queue_ms=_ms_between(queued_at, started_at),
-        engine_ms=int(execution.engine_s * 1000),
+        engine_ms=int(job.engine_s * 1000),
         total_ms=_ms_between(queued_at, finished_at),
     )
 

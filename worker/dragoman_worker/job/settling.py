@@ -1,4 +1,4 @@
-"""The end of a job: dead letter, terminal state and what follows it, in the one legal order."""
+"""Settle a job: dead letter, terminal state and what follows it, in the one legal order."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dragoman_worker.job.outcome import Completed, Rejected
 from dragoman_worker.job.reporter import of_document
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Claim, DeadLetters, Delivery, Results, Store
+from dragoman_worker.ports import Claim, DeadLetter, DeadLetters, Delivery, Results, Store
 
 
 class Settler:
-    """Writes what an outcome asks for (contract, section 5); the caller completes the offset."""
+    """Writes what an outcome needs (contract, section 5); the caller completes the offset."""
 
     def __init__(
         self,
@@ -36,10 +36,10 @@ class Settler:
     async def settle(
         self, delivery: Delivery, outcome: Completed | Rejected
     ) -> TranslationResult | None:
-        """Take all steps up to the offset, and return the result that stands.
+        """Do all steps before the offset is completed, and return the result that stands.
 
-        A crash between two steps repeats the rest. None where there is no result that an exact
-        duplicate may share: it has to be worked on itself.
+        A crash between two steps repeats the rest. None if there is no result that an exact
+        duplicate may share: the duplicate has to be executed itself.
         """
         match outcome:
             case Completed(result, claim):
@@ -61,7 +61,7 @@ class Settler:
         except Conflict as conflict:
             await self._dead_letter(delivery, Rejected(conflict, job_id=result.job_id))
             return None
-        await self._tell(stands)
+        await self._publish(stands)
         return stands
 
     async def _reject(self, delivery: Delivery, outcome: Rejected) -> TranslationResult | None:
@@ -71,15 +71,13 @@ class Settler:
         try:
             stands = await self._finish(outcome.claim, outcome.result)
         except Conflict:
-            return None  # the id is another payload's, and this record has its dead letter
-        await self._tell(stands)
+            return None  # the id belongs to another payload; this record has its dead letter
+        await self._publish(stands)
         return stands
 
     async def _dead_letter(self, delivery: Delivery, outcome: Rejected) -> None:
         failure = outcome.failure
-        await self._until_available(
-            DEAD_LETTERS,
-            self._dead_letters.publish,
+        dead_letter = DeadLetter(
             delivery,
             code=failure.code.value,
             message=failure.message,
@@ -88,13 +86,14 @@ class Settler:
             deliveries=outcome.deliveries,
             first_seen=outcome.first_seen,
         )
+        await self._until_available(DEAD_LETTERS, self._dead_letters.publish, dead_letter)
         self._metrics.dead_letters.labels(failure.code.value).inc()
         self._log.warning(
             "rejected", job_id=outcome.job_id, place=delivery.place, code=failure.code.value
         )
 
     async def _finish(self, claim: Claim, result: TranslationResult) -> TranslationResult | None:
-        """Write the end of the job, and return the result that stands: ours, or one before it."""
+        """Write the terminal state and return the result that stands: this or an earlier one."""
         stands = await self._until_available(STORE, self._store.finish, claim, result)
         if stands is None:
             return None
@@ -102,8 +101,8 @@ class Settler:
             self._count(result)
         return of_document(stands, result.document)
 
-    async def _tell(self, stands: TranslationResult | None) -> None:
-        """Do what follows a finish, with the result that stands. A later replay tells its own."""
+    async def _publish(self, stands: TranslationResult | None) -> None:
+        """Do what follows a finish, with the result that stands; None: a later replay does it."""
         if stands is None:
             return
         await self._until_available(STORE, self._store.announce, stands)

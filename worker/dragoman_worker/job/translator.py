@@ -1,14 +1,14 @@
-"""How do items become translations? Run the plan's requests, judge the answers, ask again."""
+"""Run the requests of a plan: generate, judge the output, retry."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.errors import (
     CutOff,
     EngineDead,
@@ -58,53 +58,53 @@ class Translator:
         self._attempt_timeout_s = attempt_timeout_s
         self._metrics = metrics
 
-    def plan(self, job: TranslationJob, *, priority: str = "") -> Plan:
-        """A plan with nothing planned yet. Raises the JobError that fails the whole job."""
-        plan = self._planner.open(job)
-        plan.priority = priority
-        return plan
-
     async def prepare(self, plan: Plan) -> None:
-        """Plan the first request, if there is any; the caller has had a turn for its first step."""
+        """Plan the first request, if any; the caller has waited for the turn of its first step."""
         plan.upcoming = self._at_once(plan) or await self._step(plan, has_turn=True)
 
-    async def admit(self, plan: Plan) -> None:
-        """Wait for the first request's permit: just before the job may enter the engine.
+    async def admit(self, plan: Plan) -> Permit | None:
+        """Wait for the permit of the first request; None if the engine is not needed.
 
-        Raises Draining when the worker is stopping. Undone by `run` or `dismiss`.
+        Raises Draining when the worker is stopping. Followed by `run` and `dismiss`.
         """
         unit = plan.upcoming = plan.upcoming or await self._next(plan)
-        if unit is not None:
-            plan.first = await self._enter(plan, unit, starts_job=True)
-            if self._permits.closed:  # between the grant and our turn
-                raise Draining
+        if unit is None:
+            return None
+        permit = await self._enter(plan, unit, starts_job=True)
+        if self._permits.closed:  # between the grant and this turn of the loop
+            self._permits.release(permit)
+            raise Draining
+        return permit
 
-    def dismiss(self, plan: Plan) -> None:
-        """Give back the permit that nobody used, and the room of what still waits. Idempotent."""
+    def dismiss(self, plan: Plan, permit: Permit | None) -> None:
+        """Release the first permit, if `run` did not, and the planned tokens. Idempotent."""
         self._planned.forget(plan)
-        if plan.first is not None:
-            self._permits.release(plan.first)
-            plan.first = None
+        if permit is not None:
+            self._permits.release(permit)
 
-    async def run(self, plan: Plan) -> None:
-        """Fill every unit with its text or its error. Raises Halt; keeps what was done if cut."""
+    async def run(self, plan: Plan, permit: Permit | None = None) -> None:
+        """Fill every unit with its text or its error; `permit` is that of the first request.
+
+        Raises Halt. If cancelled, finished units keep their texts.
+        """
         plan.runs = True
         unit = plan.upcoming or await self._next(plan)
         plan.upcoming = None
-        if unit is not None and plan.complete:  # the usual job: no task of its own
-            await self._translate(plan, unit)
+        if unit is not None and plan.complete:  # most jobs: no task of its own
+            await self._translate(plan, unit, permit)
             return
         try:
             async with asyncio.TaskGroup() as tasks:
                 while unit is not None:
-                    tasks.create_task(self._translate(plan, unit))
+                    tasks.create_task(self._translate(plan, unit, permit))
+                    permit = None
                     unit = self._at_once(plan) or await self._next(plan)
         except ExceptionGroup as group:
             halts = (error for error in group.exceptions if isinstance(error, Halt))
             raise next(halts, group.exceptions[0]) from None
 
     async def _next(self, plan: Plan) -> Unit | None:
-        """The next request, planned as soon as there is room for it; None at the end."""
+        """Plan the next request as soon as there is capacity for it; None at the end."""
         if plan.complete:
             return None
         if not self._planned.free:
@@ -131,7 +131,7 @@ class Translator:
         return None
 
     def _at_once(self, plan: Plan) -> Unit | None:
-        """The next request if it is there without waiting: what most items are, so it is cheap."""
+        """Return the next request if it can be planned without waiting, as most can; else None."""
         if (
             plan.complete
             or not self._planned.free
@@ -146,15 +146,17 @@ class Translator:
         self._planned.enter(plan, unit.tokens)
         return unit
 
-    async def _translate(self, plan: Plan, unit: Unit) -> None:
+    async def _translate(self, plan: Plan, unit: Unit, first: Permit | None) -> None:
+        def attempt(number: int) -> Awaitable[str]:
+            return self._attempt(plan, unit, number, first if number == 1 else None)
+
         try:
-            unit.text = await self._retry.run(lambda number: self._attempt(plan, unit, number))
+            unit.text = await self._retry.run(attempt)
         except JobError as error:
             unit.error = error
         unit.prompt_ids = ()
 
-    async def _attempt(self, plan: Plan, unit: Unit, number: int) -> str:
-        permit, plan.first = plan.first, None
+    async def _attempt(self, plan: Plan, unit: Unit, number: int, permit: Permit | None) -> str:
         if permit is None:
             permit = await self._enter(plan, unit)
         if unit.last_error is not None:
@@ -197,12 +199,12 @@ class Translator:
             async with asyncio.timeout(self._attempt_timeout_s):
                 generation = await self._engine.generate(request)
         except EngineDead:
-            self._permits.close()  # before ours is given back, and to whom would it go
+            self._permits.close()  # before the release below grants it to another job
             raise
         except TimeoutError:
             why = f"no answer within {self._attempt_timeout_s:g} s (retry.attempt_timeout_s)"
             if self._permits.in_quarantine(plan.job.job_id):
-                # Asked again, it would keep everybody else out for as long once more.
+                # A retry would keep all other jobs out of the engine for as long again.
                 raise PermanentEngineError(f"{why}, in quarantine after crashes") from None
             raise TransientEngineError(why) from None
         if generation.completion_tokens:
@@ -232,7 +234,7 @@ class Translator:
         raise error
 
     def _otherwise(self, unit: Unit, generation: Generation) -> Decoding:
-        """The same request asked differently: greedy decoding would fail the same way again."""
+        """Return other decoding parameters: greedy decoding would fail in the same way again."""
         if generation.finish_reason == "length":
             longer = min(2 * unit.decoding.max_tokens, unit.most_tokens)
             return replace(unit.decoding, max_tokens=longer)

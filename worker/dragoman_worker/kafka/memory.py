@@ -16,7 +16,7 @@ from dragoman_schemas import names
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.errors import Halt
 from dragoman_worker.kafka.offsets import PartitionOffsets
-from dragoman_worker.ports import Capacity, Delivery
+from dragoman_worker.ports import Capacity, DeadLetter, Delivery
 
 POLL_S: Final = 0.25
 """Seconds that an empty poll waits for new records."""
@@ -180,40 +180,15 @@ def _delivery(place: _Partition, generation: int, record: _Record) -> Delivery:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """One dead letter, as a reader of the topic would see it."""
-
-    delivery: Delivery
-    code: str
-    message: str
-    job_id: str | None
-    attempts: int
-    deliveries: int
-    first_seen: str | None
-
-
 class MemoryDeadLetters:
     """The DeadLetters port: a list. Never unavailable."""
 
     def __init__(self) -> None:
         self.letters: list[DeadLetter] = []
 
-    async def publish(
-        self,
-        delivery: Delivery,
-        *,
-        code: str,
-        message: str,
-        job_id: str | None,
-        attempts: int,
-        deliveries: int,
-        first_seen: str | None,
-    ) -> None:
+    async def publish(self, dead_letter: DeadLetter) -> None:
         """See the port."""
-        self.letters.append(
-            DeadLetter(delivery, code, message, job_id, attempts, deliveries, first_seen)
-        )
+        self.letters.append(dead_letter)
 
 
 class MemoryResults:

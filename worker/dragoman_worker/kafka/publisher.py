@@ -30,7 +30,7 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka.connection import connected, quietly
 from dragoman_worker.kafka.partitioning import partition_for
-from dragoman_worker.ports import Delivery
+from dragoman_worker.ports import DeadLetter
 
 MAX_REQUEST_BYTES: Final = 1_040_000
 """Below a broker's default limit of 1,048,588 bytes. The size is checked before the broker does: a
@@ -134,33 +134,24 @@ class KafkaDeadLetters:
         self._group_id = group_id
         self._worker_id = worker_id
 
-    async def publish(
-        self,
-        delivery: Delivery,
-        *,
-        code: str,
-        message: str,
-        job_id: str | None,
-        attempts: int,
-        deliveries: int,
-        first_seen: str | None,
-    ) -> None:
+    async def publish(self, dead_letter: DeadLetter) -> None:
         """See the port. Publish only the headers of a record that is too large."""
+        delivery = dead_letter.delivery
         ours = {
             names.HEADER_ORIGINAL_TOPIC: delivery.topic,
             names.HEADER_ORIGINAL_PARTITION: str(delivery.partition),
             names.HEADER_ORIGINAL_OFFSET: str(delivery.offset),
             names.HEADER_ORIGINAL_TIMESTAMP: str(delivery.timestamp_ms),
             names.HEADER_CONSUMER_GROUP: self._group_id,
-            names.HEADER_ERROR_CODE: code,
-            names.HEADER_ERROR_MESSAGE: message,
-            names.HEADER_ATTEMPTS: str(attempts),
-            names.HEADER_DELIVERIES: str(deliveries),
-            names.HEADER_FIRST_SEEN: first_seen or now_rfc3339(),
+            names.HEADER_ERROR_CODE: dead_letter.code,
+            names.HEADER_ERROR_MESSAGE: dead_letter.message,
+            names.HEADER_ATTEMPTS: str(dead_letter.attempts),
+            names.HEADER_DELIVERIES: str(dead_letter.deliveries),
+            names.HEADER_FIRST_SEEN: dead_letter.first_seen or now_rfc3339(),
             names.HEADER_WORKER: self._worker_id,
         }
-        if job_id is not None:
-            ours[names.HEADER_JOB_ID] = job_id
+        if dead_letter.job_id is not None:
+            ours[names.HEADER_JOB_ID] = dead_letter.job_id
         value = delivery.value or b""
         stub = {
             **ours,

@@ -1,4 +1,4 @@
-"""How do jobs' keys behave without a Redis? As the scripts of the contract say, in a dictionary.
+"""An in-memory store of jobs that behaves as the scripts of the contract do.
 
 For tests and for programs that embed the worker's core. The same contract tests hold for it and
 for `RedisStore`; nothing survives the process.
@@ -19,18 +19,18 @@ from dragoman_schemas.results import (
     as_terminal,
     cancelled_result,
 )
-from dragoman_schemas.scripts import CancelEffect, Quarantine
-from dragoman_schemas.wire import now_rfc3339
+from dragoman_schemas.scripts import CancelEffect, ClaimAnswer, Quarantine, Verdict
+from dragoman_schemas.wire import encode_result, now_rfc3339
 from dragoman_worker.errors import REUSED, Conflict
-from dragoman_worker.ports import CancelNotice, Claim, ClaimReply, ClaimRequest, Verdict
+from dragoman_worker.ports import CancelNotice, Claim, ClaimRequest
 
 LIVE_TTL_S: Final = 7 * 86_400
-_COUNTED: Final = frozenset({"suspect", "poisoned"})
+_COUNTED: Final = frozenset({Verdict.SUSPECT, Verdict.POISONED})
 
 
 @dataclass(slots=True)
 class JobState:
-    """The fields of one job's key; `takes` maps nonces to the places of their records."""
+    """The fields of one job's key; `claims` maps nonces to the places of their records."""
 
     status: JobStatus = JobStatus.QUEUED
     result: TranslationResult | None = None
@@ -43,11 +43,11 @@ class JobState:
     started_at: str | None = None
     finished_at: str | None = None
     expires_at: float = 0.0
-    """When the key is gone, by the store's clock."""
+    """When the key expires, by the store's clock."""
 
     @property
     def terminal(self) -> bool:
-        """Whether it has ended; only a replay can change it then."""
+        """Whether the status is terminal; then only a replay can change it."""
         return self.status in TERMINAL_STATUSES
 
 
@@ -83,16 +83,16 @@ class MemoryStore:
 
     # --- the port ---------------------------------------------------------------------------------
 
-    async def claim(self, request: ClaimRequest) -> ClaimReply:
-        """Claim the job, or learn why not."""
-        state = self.state(request.job_id)
+    async def claim(self, request: ClaimRequest) -> ClaimAnswer:
+        """Claim the job, or return why not."""
+        state = self.state(request.claim.job_id)
         verdict = self._verdict(state, request)
-        if verdict == "run":
+        if verdict is Verdict.RUN:
             state = self._claim(state or JobState(), request)
-        return self._reply(verdict, state or JobState(), request)
+        return self._answer(verdict, state or JobState(), request)
 
     async def release(self, claim: Claim) -> None:
-        """Give the claim up."""
+        """Remove the claim."""
         state = self.state(claim.job_id)
         if state is None or state.claims.pop(claim.nonce, None) is None:
             return
@@ -113,7 +113,7 @@ class MemoryStore:
         return state.result or TranslationResult(job_id=claim.job_id, status=status)
 
     async def confirm(self, job_id: str) -> None:
-        """Nothing here outlives the process."""
+        """Return at once: nothing here outlives the process."""
 
     async def announce(self, result: TranslationResult) -> None:
         """Repeat what follows a finish."""
@@ -125,7 +125,7 @@ class MemoryStore:
         self.events.append((result.job_id, result.status))
 
     async def cancels(self) -> AsyncIterator[CancelNotice]:
-        """Cancellations as they come, from now on."""
+        """Yield cancellations from now on."""
         notices: asyncio.Queue[CancelNotice] = asyncio.Queue()
         self._listeners.append(notices)
         try:
@@ -137,7 +137,7 @@ class MemoryStore:
     # --- what clients do --------------------------------------------------------------------------
 
     def state(self, job_id: str) -> JobState | None:
-        """The fields of a job's key; None without a key, or past its TTL."""
+        """Return the fields of a job's key; None without a key, or past its TTL."""
         state = self._jobs.get(job_id)
         if state is not None and state.expires_at <= self.now():
             del self._jobs[job_id]
@@ -145,23 +145,23 @@ class MemoryStore:
         return state
 
     def now(self) -> float:
-        """The store's clock, on which `expires_at` is."""
+        """Return the time of the clock that `expires_at` uses."""
         return self._clock()
 
     @property
     def listening(self) -> bool:
-        """Whether anybody hears a cancellation now."""
+        """Whether a worker listens to cancellations now."""
         return bool(self._listeners)
 
     def stub(self, job_id: str) -> bool:
-        """Announce a job before its record is produced. False if its key is there already."""
+        """Write the key of a job before its record is produced. False if the key exists."""
         if self.state(job_id) is not None:
             return False
         self._jobs[job_id] = JobState(queued_at=now_rfc3339(), expires_at=self._live())
         return True
 
     def cancel(self, job_id: str) -> CancelEffect:
-        """Ask that a job be not run, or be aborted."""
+        """Cancel a job that has not run, or request its abort."""
         state = self.state(job_id)
         if state is None or state.status is JobStatus.QUEUED:
             state = self._jobs.setdefault(job_id, state or JobState())
@@ -178,7 +178,7 @@ class MemoryStore:
         return CancelEffect.REQUESTED
 
     def cancel_document(self, document_id: str) -> None:
-        """Cancel every job of a document that is running or still to come."""
+        """Cancel every job of a document, running or not read yet."""
         self._cancelled_documents.add(document_id)
         self._notify(CancelNotice(document_id=document_id))
 
@@ -186,43 +186,45 @@ class MemoryStore:
 
     def _verdict(self, state: JobState | None, request: ClaimRequest) -> Verdict:
         if state is None:
-            return "run"
-        if _owned_by_another(state, request.fingerprint):
-            return "conflict"
+            return Verdict.RUN
+        if _owned_by_another(state, request.claim.fingerprint):
+            return Verdict.CONFLICT
         if _reopens(state, request):
-            return "run"
+            return Verdict.RUN
         if state.terminal:
-            return "done"
+            return Verdict.DONE
         if state.cancel_requested_at is not None:
-            return "cancel"
+            return Verdict.CANCEL
         return self._suspicion(state, request)
 
     def _suspicion(self, state: JobState, request: ClaimRequest) -> Verdict:
-        if request.nonce in state.claims:
-            return "run"
+        if request.claim.nonce in state.claims:
+            return Verdict.RUN
         suspicions = _suspicions(state, request)
         if suspicions >= self._poison_after:
-            return "poisoned"
-        return "suspect" if request.quarantine < Quarantine.wanted(suspicions) else "run"
+            return Verdict.POISONED
+        if request.quarantine < Quarantine.wanted(suspicions):
+            return Verdict.SUSPECT
+        return Verdict.RUN
 
     def _claim(self, state: JobState, request: ClaimRequest) -> JobState:
         reopens = _reopens(state, request)
-        if request.nonce in state.claims and not reopens:
+        if request.claim.nonce in state.claims and not reopens:
             return state  # a repeated call
         now = now_rfc3339()
         if reopens:
             state.result = state.finished_at = state.cancel_requested_at = None
             state.claims.clear()
-        if state.started_at is None or reopens or request.replay > state.replays:
+        if state.started_at is None or reopens or request.claim.replay > state.replays:
             state.started_at = now
         state.status = JobStatus.RUNNING
-        state.claims[request.nonce] = request.place
-        state.fingerprint = request.fingerprint
-        state.replays = max(state.replays, request.replay)
+        state.claims[request.claim.nonce] = request.place
+        state.fingerprint = request.claim.fingerprint
+        state.replays = max(state.replays, request.claim.replay)
         state.queued_at = state.queued_at or request.queued_at
         state.deliveries += 1
         state.expires_at = self._live()
-        self._jobs[request.job_id] = state
+        self._jobs[request.claim.job_id] = state
         return state
 
     def _end(self, state: JobState, claim: Claim, result: TranslationResult) -> None:
@@ -240,18 +242,19 @@ class MemoryStore:
         state.expires_at = self.now() + claim.ttl_s
         self._jobs[claim.job_id] = state
 
-    def _reply(self, verdict: Verdict, state: JobState, request: ClaimRequest) -> ClaimReply:
-        known = request.job_id in self._jobs
-        return ClaimReply(
+    def _answer(self, verdict: Verdict, state: JobState, request: ClaimRequest) -> ClaimAnswer:
+        known = request.claim.job_id in self._jobs
+        stored = state.result if verdict is Verdict.DONE and self._want_results else None
+        return ClaimAnswer(
             verdict=verdict,
             deliveries=state.deliveries,
             replays=state.replays,
             queued_at=state.queued_at,
             started_at=state.started_at,
             status=state.status if known else None,
-            result=state.result if verdict == "done" and self._want_results else None,
-            document_cancelled=request.document_id in self._cancelled_documents,
+            result=encode_result(stored) if stored is not None else None,
             suspicions=_suspicions(state, request) if verdict in _COUNTED else 0,
+            document_cancelled=request.document_id in self._cancelled_documents,
         )
 
     def _live(self) -> float:
@@ -263,14 +266,13 @@ class MemoryStore:
 
 
 def _suspicions(state: JobState, request: ClaimRequest) -> int:
-    return sum(
-        place == request.place for nonce, place in state.claims.items() if nonce != request.nonce
-    )
+    own = request.claim.nonce
+    return sum(place == request.place for nonce, place in state.claims.items() if nonce != own)
 
 
 def _reopens(state: JobState, request: ClaimRequest) -> bool:
     ended_unwell = state.terminal and state.status is not JobStatus.COMPLETED
-    return ended_unwell and request.replay > state.replays
+    return ended_unwell and request.claim.replay > state.replays
 
 
 def _owned_by_another(state: JobState, fingerprint: str) -> bool:

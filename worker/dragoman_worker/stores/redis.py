@@ -1,4 +1,4 @@
-"""Where do the states and results of jobs live? In Redis, changed by scripts alone."""
+"""The store of job states and results in Redis, changed by scripts alone."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from dragoman_connections.redis_access.calls import Call, Command, lasting
 from dragoman_connections.redis_access.redis_py import ERRORS, Misfit, UnusableFile
 from dragoman_connections.settings import RedisSettings, SettingsError
 from dragoman_schemas import names, scripts
-from dragoman_schemas.results import JobStatus, TranslationResult, as_terminal
+from dragoman_schemas.results import TranslationResult, as_terminal
+from dragoman_schemas.scripts import ClaimAnswer
 from dragoman_schemas.wire import encode_result, now_rfc3339, stored_result
 from dragoman_worker import errors
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unreachable
 from dragoman_worker.log import logger
-from dragoman_worker.ports import CancelNotice, Claim, ClaimReply, ClaimRequest
+from dragoman_worker.ports import CancelNotice, Claim, ClaimRequest
 from dragoman_worker.stores.connection import RedisConnection
 from dragoman_worker.stores.durability import (
     check_durability,
@@ -51,7 +52,7 @@ class RedisStore:
         """Whether it was logged: one key of another type refuses the hints of every job."""
 
     async def start(self, within: Deadline) -> None:
-        """Connect, load the scripts and look at the servers' settings.
+        """Connect, load the scripts and check the servers' settings.
 
         Raises Unreachable, naming the address, and SettingsError for what waiting does not cure.
         """
@@ -71,12 +72,12 @@ class RedisStore:
 
     @property
     def address(self) -> str:
-        """Where Redis is, without credentials."""
+        """The address of Redis, without credentials."""
         return self._settings.address.shown
 
     @property
     def waiting(self) -> int:
-        """Calls that Redis has not been sent yet."""
+        """Calls that have not been sent to Redis yet."""
         return self._pipeline.waiting
 
     async def _prepare(self) -> None:
@@ -94,7 +95,7 @@ class RedisStore:
         what = (
             "refuses its user or password"
             if isinstance(error, ERRORS.refused)
-            else "is not what this takes it for"
+            else "is not the kind of server that redis.url names"
         )
         return f"redis.url: Redis at {self.address} {what}: {str(error)[:300]}"
 
@@ -119,41 +120,31 @@ class RedisStore:
 
     # --- the port ---------------------------------------------------------------------------------
 
-    async def claim(self, request: ClaimRequest) -> ClaimReply:
-        """Claim the job, or learn why not."""
+    async def claim(self, request: ClaimRequest) -> ClaimAnswer:
+        """Claim the job, or return why not."""
+        claim = request.claim
         arguments = scripts.claim_args(
-            nonce=request.nonce,
-            fingerprint=request.fingerprint,
+            nonce=claim.nonce,
+            fingerprint=claim.fingerprint,
             place=request.place,
             now=now_rfc3339(),
             live_ttl_ms=self._live_ttl_ms,
             queued_at=request.queued_at,
-            replay=request.replay,
+            replay=claim.replay,
             poison_after=self._poison_after,
             quarantine=request.quarantine,
             want_result=self._want_results,
         )
-        commands = [self._script(scripts.CLAIM, request.job_id, arguments)]
+        commands = [self._script(scripts.CLAIM, claim.job_id, arguments)]
         if request.document_id is not None:
             commands.append(("EXISTS", self._keys.document_cancel(request.document_id)))
-        replies = await self._call(request.job_id, commands)
-        answer = scripts.parse_claim(replies[0])
-        return ClaimReply(
-            verdict=answer.verdict.value,
-            deliveries=answer.deliveries,
-            replays=answer.replays,
-            queued_at=answer.queued_at,
-            started_at=answer.started_at,
-            status=_status(answer.status),
-            result=_stands(request.job_id, answer.status, answer.result) if answer.result else None,
-            document_cancelled=len(replies) > 1 and replies[1] == 1,
-            suspicions=answer.suspicions,
-        )
+        replies = await self._call(claim.job_id, commands)
+        return scripts.parse_claim(replies[0], document_cancelled=replies[1:] == [1])
 
     async def release(self, claim: Claim) -> None:
-        """Give the claim up."""
+        """Remove the claim."""
         arguments = scripts.release_args(nonce=claim.nonce)
-        with suppress(Conflict):  # what holds no job holds no claim of ours
+        with suppress(Conflict):  # a key that is not a job holds no claim
             await self._call(claim.job_id, [self._script(scripts.RELEASE, claim.job_id, arguments)])
 
     async def finish(self, claim: Claim, result: TranslationResult) -> TranslationResult | None:
@@ -179,13 +170,13 @@ class RedisStore:
         return _stands(claim.job_id, answer.status, answer.result)
 
     async def confirm(self, job_id: str) -> None:
-        """Return once what stands is as durable as asked; costs nothing where nothing is asked."""
+        """Return once the stored state is as durable as configured; free without durability."""
         if self._pipeline.confirms:
             command = self._script(scripts.CONFIRM, job_id, scripts.confirm_args())
             await self._call(job_id, [command], confirmed=True)
 
     async def announce(self, result: TranslationResult) -> None:
-        """Write what follows a finish. A key of another type costs its hint, never the job."""
+        """Write the hints after a finish. A key of another type costs its hint, never the job."""
         try:
             await self._pipeline.call(self._what_follows(result))
         except ResponseError as error:
@@ -196,7 +187,7 @@ class RedisStore:
                 logger().warning("hint_refused", job_id=result.job_id, error=str(error)[:200])
 
     async def cancels(self) -> AsyncIterator[CancelNotice]:
-        """Cancellations as they come, from now on."""
+        """Yield cancellations from now on."""
         last: Any = None
         while True:
             try:
@@ -216,7 +207,7 @@ class RedisStore:
                     yield notice
 
     async def _read(self, *command: Any) -> Any:
-        """One command apart from the lanes, which a blocking one must not hold up."""
+        """Send one command outside the pipelines, which a blocking one must not hold up."""
         (answer,) = await self._servers.send([Call([command])])
         (reply,) = answer.replies
         if isinstance(reply, Exception):
@@ -234,7 +225,7 @@ class RedisStore:
             if _WRONG_TYPE not in str(error):
                 raise
             raise Conflict(
-                f"the key {self._keys.job(job_id)} holds something that is no job; "
+                f"the key {self._keys.job(job_id)} is not a job; "
                 "delete it, or give another redis.key_prefix"
             ) from None
 
@@ -267,16 +258,8 @@ class RedisStore:
         return [*commands, event]
 
 
-def _status(text: str | None) -> JobStatus | None:
-    """None also for a status that another program invented."""
-    try:
-        return None if text is None else JobStatus(text)
-    except ValueError:
-        return None
-
-
 def _stands(job_id: str, status: str | None, value: bytes | None) -> TranslationResult | None:
-    """The result of a terminal key, whatever its field holds; None if the job has not ended."""
+    """Return the result of a terminal key, whatever its field holds; None if not terminal."""
     terminal = as_terminal(status)
     return None if terminal is None else stored_result(job_id, terminal, value)
 

@@ -21,6 +21,7 @@ from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity
 from dragoman_worker.process.exits import EXITS_AFTER_S
+from support.builders.jobs_in_flight import entered
 from support.fakes.core import Core
 from support.fakes.fake_consumer import TOPIC, FakeConsumer
 
@@ -166,7 +167,7 @@ async def test_successive_items_of_one_job_are_no_stuck_item(bench: Bench) -> No
 
 async def test_jobs_that_wait_for_redis_are_not_stuck(bench: Bench) -> None:
     await bench.fails("store")
-    bench.core.in_flight.enter(("a1", "f", 0), None)
+    entered(bench.core.in_flight)
     await bench.permits.acquire("a1", 10)
     assert bench.run(2 * LONG_S) == []
     assert bench.halts == []
@@ -175,7 +176,7 @@ async def test_jobs_that_wait_for_redis_are_not_stuck(bench: Bench) -> None:
 async def test_a_job_that_is_not_settled_while_all_servers_answer_fails_its_check(
     bench: Bench,
 ) -> None:
-    bench.core.in_flight.enter(("a1", "f", 0), None)
+    entered(bench.core.in_flight)
     assert bench.run(FAILS_S + 2) == ["jobs being settled"]
     await bench.fails("dead letters")
     assert bench.run(2) == []

@@ -19,6 +19,7 @@ from dragoman_worker.job.in_flight import JobsInFlight, Step
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import EngineLimits, EngineStats
 from dragoman_worker.settings import EngineSettings, LimitsSettings
+from support.builders.jobs_in_flight import entered
 from support.processes.waiting import eventually
 
 
@@ -73,7 +74,7 @@ async def test_an_idle_worker_is_limited_by_an_empty_queue() -> None:
 async def test_time_without_work_counts_while_jobs_are_queued() -> None:
     replica = Replica(queued=5_000, lag=5_040)
     for number in range(40):
-        replica.in_flight.enter((f"j{number}", "", 0), None).enter(Step.CLAIM)
+        entered(replica.in_flight, f"j{number}").enter(Step.CLAIM)
     await sampled(
         replica,
         'dragoman_bottleneck{cause="feed"} 1.0',

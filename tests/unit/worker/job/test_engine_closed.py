@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from dragoman_schemas.scripts import ClaimAnswer
 from dragoman_schemas.wire import open_record
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.outcome import Outcome, Released
-from dragoman_worker.ports import Capacity, ClaimReply, ClaimRequest, Delivery
+from dragoman_worker.ports import Capacity, Claim, ClaimRequest, Delivery
 from dragoman_worker.stores.memory import MemoryStore
 from support.fakes.core import Core, record
 
@@ -17,7 +18,7 @@ class ClosingStore(MemoryStore):
 
     permits: Permits | None = None
 
-    async def claim(self, request: ClaimRequest) -> ClaimReply:
+    async def claim(self, request: ClaimRequest) -> ClaimAnswer:
         reply = await super().claim(request)
         if self.permits is not None:
             self.permits.close()
@@ -57,11 +58,8 @@ async def test_a_suspect_whose_turn_comes_as_the_engine_dies_is_released_without
     for nonce in ("crashed0", "crashed1"):
         await core.store.claim(
             ClaimRequest(
-                job_id="a1",
-                fingerprint=envelope.fingerprint,
-                nonce=nonce,
+                Claim("a1", envelope.fingerprint, nonce),
                 place="dragoman.jobs/0/0",
-                replay=0,
                 queued_at="2030-01-01T00:00:00.000Z",
             )
         )

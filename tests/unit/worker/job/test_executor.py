@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from dragoman_schemas.results import JobStatus, TranslationResult
-from dragoman_schemas.scripts import Quarantine
+from dragoman_schemas.scripts import ClaimAnswer, Quarantine
 from dragoman_schemas.wire import decode_result, encode_result, open_record
 from dragoman_worker.errors import EngineDead, PermanentEngineError, UnknownProfile
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.in_flight import JobInFlight, JobKey
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected, Released
-from dragoman_worker.ports import CancelNotice, Capacity, ClaimReply, ClaimRequest, Delivery
+from dragoman_worker.ports import CancelNotice, Capacity, Claim, ClaimRequest, Delivery
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.stores.memory import MemoryStore
@@ -70,11 +70,8 @@ async def taken_before(core: Core, value: bytes, places: list[str]) -> None:
     for number, place in enumerate(places):
         await core.store.claim(
             ClaimRequest(
-                job_id=envelope.job_id,
-                fingerprint=envelope.fingerprint,
-                nonce=f"crashed{number}",
+                Claim(envelope.job_id, envelope.fingerprint, f"crashed{number}"),
                 place=place,
-                replay=0,
                 queued_at="2030-01-01T00:00:00.000Z",
                 quarantine=Quarantine.BY_ITSELF,
             )
@@ -217,7 +214,7 @@ async def test_suspects_of_two_deaths_run_together_and_of_three_by_themselves() 
     _, executor, _ = core.build()
     claim, answers = core.store.claim, asyncio.Event()
 
-    async def taking(request: ClaimRequest) -> ClaimReply:
+    async def taking(request: ClaimRequest) -> ClaimAnswer:
         await answers.wait()  # as Redis answers together what travels together
         return await claim(request)
 
@@ -244,10 +241,10 @@ async def test_a_member_that_died_with_another_worker_meanwhile_leaves_its_cohor
     levels: list[Quarantine] = []
     claim = core.store.claim
 
-    async def taking(request: ClaimRequest) -> ClaimReply:
+    async def taking(request: ClaimRequest) -> ClaimAnswer:
         levels.append(request.quarantine)
         if request.quarantine is Quarantine.COHORT:
-            await claim(replace(request, nonce="elsewhere"))
+            await claim(replace(request, claim=replace(request.claim, nonce="elsewhere")))
         return await claim(request)
 
     core.store.claim = taking  # type: ignore[method-assign]  # what another worker does meanwhile
@@ -451,7 +448,7 @@ class SlowToClaim(MemoryStore):
         super().__init__()
         self._meanwhile = meanwhile
 
-    async def claim(self, request: ClaimRequest) -> ClaimReply:
+    async def claim(self, request: ClaimRequest) -> ClaimAnswer:
         reply = await super().claim(request)
         self._meanwhile()
         return reply
@@ -594,7 +591,7 @@ async def test_one_cancelled_by_the_worker_leaves_its_take_to_be_released() -> N
 
 async def test_a_take_whose_reply_was_lost_can_still_be_released() -> None:
     class Losing(MemoryStore):
-        async def claim(self, request: ClaimRequest) -> ClaimReply:
+        async def claim(self, request: ClaimRequest) -> ClaimAnswer:
             await super().claim(request)
             await asyncio.Event().wait()
             raise AssertionError
@@ -666,7 +663,7 @@ async def test_any_timestamp_is_a_time_of_the_years_that_can_be_told(timestamp_m
 async def test_a_defect_while_a_record_is_read_is_a_dead_letter(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_worker.job.executor.open_record", _raising(error))
+    monkeypatch.setattr("dragoman_worker.job.preparation.open_record", _raising(error))
     outcome = rejected(await execute(Core(), record()), "internal")
     assert "the text" not in outcome.failure.message
     assert "_raising" in outcome.failure.message
@@ -736,8 +733,8 @@ async def test_no_two_claims_share_a_nonce_even_where_processes_are_forked() -> 
     claims: list[str] = []
 
     class Store(MemoryStore):
-        async def claim(self, request: ClaimRequest) -> ClaimReply:
-            claims.append(request.nonce)
+        async def claim(self, request: ClaimRequest) -> ClaimAnswer:
+            claims.append(request.claim.nonce)
             return await super().claim(request)
 
     for _ in range(3):

@@ -10,6 +10,7 @@ import pytest
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.job.in_flight import JobInFlight, JobsInFlight, Step
 from dragoman_worker.ports import CancelNotice, Claim
+from support.builders.jobs_in_flight import entered
 
 KEY = ("a1", "f" * 64, 0)
 RESULT = TranslationResult(job_id="a1", status="completed")
@@ -27,7 +28,7 @@ async def run_for_ever(job: JobInFlight, *soon: Callable[[], None]) -> None:
 async def test_a_job_is_found_until_it_is_let_go() -> None:
     in_flight = JobsInFlight()
     assert in_flight.find(KEY) is None
-    job = in_flight.enter(KEY, None)
+    job = entered(in_flight)
     assert in_flight.find(KEY) is job
     assert in_flight.find(("a1", "f" * 64, 1)) is None
     waiting = job.settled()
@@ -38,7 +39,7 @@ async def test_a_job_is_found_until_it_is_let_go() -> None:
 
 async def test_a_job_given_up_tells_whoever_waits_to_work_on_it_itself() -> None:
     in_flight = JobsInFlight()
-    job = in_flight.enter(KEY, None)
+    job = entered(in_flight)
     waiting = job.settled()
     in_flight.leave(job, None)
     assert await waiting is None
@@ -46,10 +47,10 @@ async def test_a_job_given_up_tells_whoever_waits_to_work_on_it_itself() -> None
 
 async def test_a_notice_cancels_what_it_names_and_nothing_else() -> None:
     in_flight = JobsInFlight()
-    one = in_flight.enter(KEY, "d1")
-    replay = in_flight.enter(("a1", "f" * 64, 1), "d1")
-    other = in_flight.enter(("a2", "f" * 64, 0), "d1")
-    free = in_flight.enter(("a3", "f" * 64, 0), None)
+    one = entered(in_flight, document_id="d1")
+    replay = entered(in_flight, replay=1, document_id="d1")
+    other = entered(in_flight, "a2", document_id="d1")
+    free = entered(in_flight, "a3")
     assert in_flight.cancel(CancelNotice(job_id="a1")) == 2
     assert [job.cancelled for job in (one, replay, other, free)] == [True, True, False, False]
     assert in_flight.cancel(CancelNotice(document_id="d1")) == 3
@@ -60,20 +61,20 @@ async def test_a_notice_cancels_what_it_names_and_nothing_else() -> None:
 
 
 async def test_a_cancel_ends_the_run_that_is_under_way() -> None:
-    job = JobsInFlight().enter(KEY, None)
+    job = entered(JobsInFlight())
     with pytest.raises(TimeoutError):
         await run_for_ever(job, job.cancel, job.cancel)
 
 
 async def test_a_cancel_that_came_before_the_run_ends_it_at_once() -> None:
-    job = JobsInFlight().enter(KEY, None)
+    job = entered(JobsInFlight())
     job.cancel()
     with pytest.raises(TimeoutError):
         await run_for_ever(job)
 
 
 async def test_a_cancel_after_the_run_comes_too_late() -> None:
-    job = JobsInFlight().enter(KEY, None)
+    job = entered(JobsInFlight())
     async with asyncio.timeout(None) as scope:
         job.run_in(scope)
         job.leave_scope()
@@ -84,8 +85,8 @@ async def test_a_cancel_after_the_run_comes_too_late() -> None:
 
 async def test_outstanding_claims_are_those_of_jobs_that_have_one() -> None:
     in_flight = JobsInFlight()
-    job = in_flight.enter(KEY, None)
-    in_flight.enter(("a2", "f" * 64, 0), None)
+    job = entered(in_flight)
+    entered(in_flight, "a2")
     assert list(in_flight.claims()) == []
     job.claim = Claim(job_id="a1", fingerprint="f" * 64, nonce="n1")
     assert list(in_flight.claims()) == [job.claim]
@@ -93,7 +94,7 @@ async def test_outstanding_claims_are_those_of_jobs_that_have_one() -> None:
 
 async def test_the_oldest_job_that_waits_for_its_end_tells_how_long() -> None:
     in_flight = JobsInFlight()
-    jobs = [in_flight.enter((f"a{number}", "f", 0), None) for number in range(3)]
+    jobs = [entered(in_flight, f"a{number}") for number in range(3)]
     jobs[0].since -= 1_000  # in the engine, which may take its time
     jobs[0].step = Step.ENGINE
     assert in_flight.unsettled_s() == 0

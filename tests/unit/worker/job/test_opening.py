@@ -206,7 +206,7 @@ def test_whoever_comes_in_whatever_order_is_opened_and_suspects_alone(
 
 async def outcome_of(core: Core, value: bytes, *entries: Entry) -> Outcome:
     _, executor, _ = core.build()
-    executor._openings = Openings(slots(4), slots(4, *entries))
+    executor._preparation._openings = Openings(slots(4), slots(4, *entries))
     one = Delivery("dragoman.jobs", 0, 0, 1, None, value, (), 5)
     core.consumer.append(value)
     outcome, held = await executor.execute(one)
@@ -244,7 +244,9 @@ async def test_a_suspect_is_opened_with_nobody_in_the_engine() -> None:
     core = Core()
     held = core.engine.hold("in the engine")
     _, executor, _ = core.build()
-    executor._openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
+    executor._preparation._openings = Openings(
+        slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING))
+    )
     values = [record("a1", "in the engine"), record("a2", "odd")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:
@@ -268,7 +270,9 @@ async def test_a_suspect_is_opened_once_every_claim_is_settled() -> None:
     """A job that has left the engine keeps its claim until its end is written."""
     core = Core()
     _, executor, _ = core.build()
-    executor._openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
+    executor._preparation._openings = Openings(
+        slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING))
+    )
     values = [record("a1"), record("a2")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:
@@ -294,7 +298,9 @@ async def test_a_job_that_runs_goes_on_while_a_suspect_waits_for_its_end(text: A
     core.engine.script("one", held)
     core.engine.script("asked again", held, TransientEngineError("not now"))
     _, executor, worker = core.build()
-    executor._openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
+    executor._preparation._openings = Openings(
+        slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING))
+    )
     values = [record("a1", text), record("a2"), record("a3")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:
@@ -312,7 +318,9 @@ async def test_a_suspect_does_not_wait_for_claims_that_came_after_its_turn() -> 
     """Jobs that need no permit may come without end."""
     core = Core()
     _, executor, _ = core.build()
-    executor._openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/2@5", Stage.READING)))
+    executor._preparation._openings = Openings(
+        slots(4), slots(4, Entry("dragoman.jobs/0/2@5", Stage.READING))
+    )
     values = [record("a1"), record("a2", " "), record("a3")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:

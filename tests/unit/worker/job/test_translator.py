@@ -44,12 +44,12 @@ def translator(core: Core) -> Translator:
 async def run(core: Core, text: Any, **fields: Any) -> Plan:
     """Plan, admit and run a job, as the executor does."""
     translate = translator(core)
-    plan = translate.plan(job(text, **fields))
-    await translate.admit(plan)
+    plan = translate._planner.open(job(text, **fields))
+    permit = await translate.admit(plan)
     try:
-        await translate.run(plan)
+        await translate.run(plan, permit)
     finally:
-        translate.dismiss(plan)
+        translate.dismiss(plan, permit)
     return plan
 
 
@@ -86,7 +86,7 @@ async def test_items_keep_their_order_and_ids_whichever_is_done_first() -> None:
     core = Core()
     slow = core.engine.hold("one")
     translate = translator(core)
-    plan = translate.plan(job([{"text": "one", "id": "x"}, "two", "", "three"]))
+    plan = translate._planner.open(job([{"text": "one", "id": "x"}, "two", "", "three"]))
     task = asyncio.create_task(translate.run(plan))
     await eventually(
         lambda: core.engine.inside == ["one"] and len(core.engine.requests) == 3,
@@ -264,11 +264,11 @@ async def test_a_drain_turns_a_job_away_before_its_first_item() -> None:
 async def test_the_first_permit_is_given_back_if_nobody_used_it() -> None:
     core = Core()
     translate = translator(core)
-    plan = translate.plan(job(["one", "two"]))
-    await translate.admit(plan)
+    plan = translate._planner.open(job(["one", "two"]))
+    permit = await translate.admit(plan)
     assert core.permits.held_items == 1
-    translate.dismiss(plan)
-    translate.dismiss(plan)
+    translate.dismiss(plan, permit)
+    translate.dismiss(plan, permit)
     assert core.permits.held_items == 0
 
 
@@ -298,7 +298,7 @@ async def test_a_cut_keeps_what_was_done_and_says_why_the_rest_is_not() -> None:
     core.engine.hold("two")
     core.engine.script("three", *[TransientEngineError("not now")] * 3)
     translate = translator(core)
-    plan = translate.plan(job(["one", "two", ""]))
+    plan = translate._planner.open(job(["one", "two", ""]))
     task = asyncio.create_task(translate.run(plan))
     await core.inside("two")
     task.cancel()
@@ -314,7 +314,7 @@ async def test_an_item_cut_between_two_attempts_was_cancelled_not_failed() -> No
     core = Core(retry=replace(Core().retry, initial_s=3_600, max_s=3_600))
     core.engine.script("one", TransientEngineError("not now"))
     translate = translator(core)
-    plan = translate.plan(job("one"))
+    plan = translate._planner.open(job("one"))
     task = asyncio.create_task(translate.run(plan))
     await eventually(
         lambda: core.engine.asked("one") == 1 and not core.engine.inside,
@@ -381,7 +381,7 @@ async def test_exact_lengths_count_length_as_success_and_say_so() -> None:
 
 async def test_a_stored_glossary_that_is_not_there_fails_the_job() -> None:
     with pytest.raises(UnknownGlossary, match="g1"):
-        translator(Core()).plan(job("one", glossary_id="g1"))
+        translator(Core())._planner.open(job("one", glossary_id="g1"))
 
 
 async def test_a_profile_that_is_not_there_fails_the_job() -> None:
@@ -389,7 +389,7 @@ async def test_a_profile_that_is_not_there_fails_the_job() -> None:
         raise UnknownProfile(f"profile: there is no {wanted}")
 
     with pytest.raises(UnknownProfile, match="p1"):
-        translator(Core(choose_profile=choose)).plan(job("one", profile="p1"))
+        translator(Core(choose_profile=choose))._planner.open(job("one", profile="p1"))
 
 
 # --- long texts -----------------------------------------------------------------------------------

@@ -7,12 +7,13 @@ import asyncio
 import pytest
 
 from dragoman_schemas.results import JobStatus
+from dragoman_schemas.scripts import ClaimAnswer
 from dragoman_worker.errors import EngineDead, Halt, PermanentEngineError, Unavailable
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job import worker as worker_module
 from dragoman_worker.job.worker import Worker, WorkerState
 from dragoman_worker.kafka.memory import MemoryConsumer
-from dragoman_worker.ports import ClaimReply, ClaimRequest
+from dragoman_worker.ports import ClaimRequest
 from support.fakes.core import TIMEOUT_S, Core, record
 from support.fakes.traced import traced
 from support.processes.waiting import eventually
@@ -571,7 +572,7 @@ async def test_a_partition_that_goes_while_the_claim_is_asked_for_runs_nothing(
     core.consumer.append(record())
     claim = core.store.claim
 
-    async def claim_and_lose(request: ClaimRequest) -> ClaimReply:
+    async def claim_and_lose(request: ClaimRequest) -> ClaimAnswer:
         reply = await claim(request)
         core.consumer.revoke()
         return reply

@@ -11,7 +11,7 @@ from dragoman_schemas.wire import decode_result
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka import publisher
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults, TooLarge
-from dragoman_worker.ports import Delivery
+from dragoman_worker.ports import DeadLetter, Delivery
 
 Sent = dict[str, Any]
 
@@ -39,15 +39,7 @@ def delivery(value: bytes | None = b"{}", **more: Any) -> Delivery:
 
 async def letter(topic: Topic, record: Delivery, message: str = "why") -> Sent:
     letters = KafkaDeadLetters(topic, topic="dead", group_id="g", worker_id="w")  # type: ignore[arg-type]
-    await letters.publish(
-        record,
-        code="internal",
-        message=message,
-        job_id=None,
-        attempts=0,
-        deliveries=0,
-        first_seen=None,
-    )
+    await letters.publish(DeadLetter(record, code="internal", message=message))
     return topic.sent[0]
 
 

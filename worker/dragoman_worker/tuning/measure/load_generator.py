@@ -24,7 +24,6 @@ from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
 from dragoman_worker.job.core import build_planner, build_translator
 from dragoman_worker.job.plan import Plan
-from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Engine
@@ -88,6 +87,7 @@ class Load:
         self._jobs = jobs
         self._choose_profile = profile_chooser(settings.engine)
         self._detector = LanguageDetector()
+        self._planner = build_planner(settings, engine, self._choose_profile, self._detector)
         self._gpu = GpuBusy(engine.limits.devices)
         self._slices = Slices()
         self._tasks: list[asyncio.Task[None]] = []
@@ -106,7 +106,7 @@ class Load:
 
     def survey(self, most: int) -> dict[str, Any]:
         """What the first `most` jobs ask of the engine: items, and tokens of every request."""
-        planner, prompts, budgets, items = self._planner(), [], [], []
+        planner, prompts, budgets, items = self._planner, [], [], []
         unplanned, first_error = 0, None
         for job in self._jobs[:most]:
             try:
@@ -197,28 +197,28 @@ class Load:
         while True:
             begun = time.perf_counter()
             batch = [next(jobs) for _ in range(size)]
-            plans = [plan for job in batch if (plan := self._planned(translator, job))]
+            plans = [plan for job in batch if (plan := self._planned(job))]
             await asyncio.gather(*(translator.run(plan) for plan in plans))
             for plan in plans:
                 self._count(plan, time.perf_counter() - begun)
             await asyncio.sleep(0)
 
     async def _one(self, translator: Translator, job: TranslationJob) -> None:
-        plan = self._planned(translator, job)
+        plan = self._planned(job)
         if plan is None:
             await asyncio.sleep(0)
             return
-        await translator.admit(plan)
+        permit = await translator.admit(plan)
         entered = time.perf_counter()
         try:
-            await translator.run(plan)
+            await translator.run(plan, permit)
         finally:
-            translator.dismiss(plan)
+            translator.dismiss(plan, permit)
         self._count(plan, time.perf_counter() - entered)
 
-    def _planned(self, translator: Translator, job: TranslationJob) -> Plan | None:
+    def _planned(self, job: TranslationJob) -> Plan | None:
         try:
-            return translator.plan(job)
+            return self._planner.open(job)
         except JobError:
             self._window.failed += 1
             self.done += 1
@@ -252,14 +252,11 @@ class Load:
         total, count = (part or 0.0 for part in parts)
         return total, count
 
-    def _planner(self) -> Planner:
-        return build_planner(self._settings, self._engine, self._choose_profile, self._detector)
-
     def _translator(self, permits: Permits) -> Translator:
         return build_translator(
             self._settings,
             self._engine,
-            self._planner(),
+            self._planner,
             permits=permits,
             planned=PlannedTokens(most_planned_tokens(self._settings.limits, self._engine.limits)),
             slices=self._slices,
