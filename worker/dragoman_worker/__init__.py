@@ -1,0 +1,1 @@
+"""The worker between a Kafka topic of translation jobs and vLLM."""

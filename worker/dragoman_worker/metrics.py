@@ -95,7 +95,9 @@ class Metrics:
 
     def _add_job_counters(self) -> None:
         self.jobs = self._counter("jobs", "Jobs brought to a terminal state here.", "status")
-        self.items = self._counter("items", "Items of these jobs, by quality verdict.", "quality")
+        self.items = self._counter(
+            "items", "Items of finished jobs, by quality verdict.", "quality"
+        )
         self.tokens = self._counter("tokens", "Tokens read and written by the engine.", "kind")
         self.retries = self._counter("retries", "Repeated generations, by failure code.", "code")
         self.redeliveries = self._counter(
@@ -138,7 +140,7 @@ class Metrics:
             "lag_tokens", "Estimated tokens of the unsettled records, at the recent mean per job."
         )
         self.lag_seconds = self._gauge(
-            "lag_seconds", "Estimated seconds to settle them, at the rate of the last minute."
+            "lag_seconds", "Estimated seconds to settle the lag, at the rate of the last minute."
         )
         self.class_lag_jobs = self._gauge(
             "class_lag_jobs", "Unsettled records of a topic; only with several topics.", "topic"
@@ -210,7 +212,7 @@ class Metrics:
         )
         self.admission_items = self._gauge("admission_items", "Bound on the items in the engine.")
         self.admission_tokens = self._gauge(
-            "admission_tokens", "Bound on the tokens of these items, prompts and longest outputs."
+            "admission_tokens", "Bound on the tokens in the engine, prompts and longest outputs."
         )
         self.admission_held_tokens = self._gauge(
             "admission_held_tokens", "Tokens reserved by the items in the engine."
@@ -219,7 +221,7 @@ class Metrics:
             "gpu_busy_ratio", "Share of the time in which a kernel ran, 0 to 1.", "gpu"
         )
         self.gpu_memory_used = self._gauge("gpu_memory_used_bytes", "GPU memory in use.", "gpu")
-        self.gpu_memory_total = self._gauge("gpu_memory_total_bytes", "GPU memory in all.", "gpu")
+        self.gpu_memory_total = self._gauge("gpu_memory_total_bytes", "GPU memory in total.", "gpu")
 
     def _add_bottleneck(self) -> None:
         self.bottleneck = self._gauge(

@@ -27,7 +27,7 @@ _SAMPLING: Final = ProfileSampling(frequency_penalty=0.3)
 class Demo:
     """The model in this repository: ``<|de|>source<|translation|>``, output until ``<|end|>``.
 
-    The control tokens (the five languages, translation, end, pad) are special tokens of its
+    The control tokens (the five languages, translation, end, pad) are special tokens in the
     tokenizer; ``<|end|>`` is the end token, and there is no begin token.
     """
 

@@ -44,7 +44,7 @@ def _ignored(segment: Segment) -> tuple[str, ...]:
         ("formality", segment.formality in _FORMAL),
         ("instructions", segment.instructions),
     )
-    return tuple([f"{name}: this engine takes none" for name, value in given if value])
+    return tuple([f"{name}: ignored by the echo engine" for name, value in given if value])
 
 
 PLAIN: Final = Plain()

@@ -1,0 +1,1 @@
+"""Language detection, and the quality of translations."""

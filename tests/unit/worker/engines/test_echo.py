@@ -166,7 +166,7 @@ engine = EchoEngine(EngineSettings(kind="echo", echo=EchoSettings(faults=True)))
 request = GenerationRequest("r", [1], Decoding(max_tokens=1), "#!exit\\nHello.", "de", 1)
 asyncio.run(engine.generate(request))
 """
-    ended = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
@@ -174,8 +174,8 @@ asyncio.run(engine.generate(request))
         check=False,
         env={"PYTHONPATH": ":".join(sys.path)},
     )
-    assert ended.returncode == 70
-    assert not ended.stdout
+    assert done.returncode == 70
+    assert not done.stdout
 
 
 async def test_no_more_than_max_num_seqs_run_and_the_others_wait_in_order() -> None:
@@ -288,10 +288,10 @@ from dragoman_worker.settings import EngineSettings
 open_engine(EngineSettings(kind="echo"))
 sys.exit(bool({"vllm", "torch"} & set(sys.modules)))
 """
-    ended = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", script],
         timeout=30,
         check=False,
         env={"PYTHONPATH": ":".join(sys.path)},
     )
-    assert ended.returncode == 0
+    assert done.returncode == 0

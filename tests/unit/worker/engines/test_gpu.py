@@ -20,8 +20,8 @@ class FakeNvml(SimpleNamespace):
 
     NVMLError = NVMLError
 
-    def __init__(self, *, driver: bool = True, silent: tuple[int, ...] = ()) -> None:
-        super().__init__(open=0, driver=driver, silent=silent)
+    def __init__(self, *, driver: bool = True, unreadable: tuple[int, ...] = ()) -> None:
+        super().__init__(open=0, driver=driver, unreadable=unreadable)
 
     def nvmlInit(self) -> None:  # noqa: N802
         if not self.driver:
@@ -46,7 +46,7 @@ class FakeNvml(SimpleNamespace):
         return handle
 
     def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:  # noqa: N802
-        if handle in self.silent:
+        if handle in self.unreadable:
             raise NVMLError("Not Supported")
         return SimpleNamespace(gpu=90 + handle, memory=0)
 
@@ -96,7 +96,7 @@ def test_the_visible_gpus_default_to_the_environment_variable(
 
 
 def test_a_gpu_that_cannot_be_read_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(silent=(1,)))
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(unreadable=(1,)))
     gpus = Gpus(3, visible="0,1,2")
     assert gpus.open()
     assert [gpu.name for gpu in gpus.read()] == ["0", "2"]

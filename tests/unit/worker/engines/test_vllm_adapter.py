@@ -26,13 +26,13 @@ class Client:
 
     def __init__(self, answer: Callable[[], AsyncIterator[Any]]) -> None:
         self._answer = answer
-        self.asked: list[tuple[dict[str, Any], Any, str]] = []
+        self.requests: list[tuple[dict[str, Any], Any, str]] = []
         self.aborted: list[str] = []
         self.errored = False
         self.down = 0
 
     def generate(self, prompt: dict[str, Any], params: Any, name: str) -> AsyncIterator[Any]:
-        self.asked.append((prompt, params, name))
+        self.requests.append((prompt, params, name))
         return self._answer()
 
     async def abort(self, names: list[str]) -> None:
@@ -113,7 +113,7 @@ async def test_request_ids_in_vllm_are_unique_and_prompts_are_token_ids() -> Non
     engine = adapter(client)
     for _ in range(2):
         await engine.generate(request())
-    prompts, names = [asked[0] for asked in client.asked], [asked[2] for asked in client.asked]
+    prompts, names = [each[0] for each in client.requests], [each[2] for each in client.requests]
     assert prompts == [{"type": "token", "prompt_token_ids": [0, 1, 2]}] * 2
     assert len(set(names)) == 2
 
@@ -128,7 +128,7 @@ async def test_cancelling_aborts_the_request_and_leaves_nothing_in_flight() -> N
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert client.aborted == [client.asked[0][2]]
+    assert client.aborted == [client.requests[0][2]]
     idle = engine.stats()
     assert idle.running + idle.waiting == 0
 
@@ -169,7 +169,7 @@ async def test_a_prompt_beyond_the_context_never_reaches_vllm(
         return
     with pytest.raises(TooLong, match="512"):
         await adapter(client).generate(request(length, **decoding))
-    assert not client.asked
+    assert not client.requests
 
 
 async def test_closing_aborts_what_is_in_flight_and_is_idempotent() -> None:
@@ -179,7 +179,7 @@ async def test_closing_aborts_what_is_in_flight_and_is_idempotent() -> None:
     await asyncio.sleep(0)
     await engine.close()
     await engine.close()
-    assert client.aborted == [client.asked[0][2]]
+    assert client.aborted == [client.requests[0][2]]
     assert client.down == 1
     with pytest.raises(EngineDead):
         await engine.generate(request())
@@ -213,4 +213,4 @@ async def test_a_seed_that_would_kill_vllm_on_a_cpu_fails_only_its_job(
         return
     with pytest.raises(PermanentEngineError, match=r"sampling\.seed"):
         await engine.generate(request(**decoding))
-    assert not client.asked
+    assert not client.requests

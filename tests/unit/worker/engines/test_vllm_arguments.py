@@ -57,9 +57,9 @@ def settings(model: Path | str, **options: Any) -> EngineSettings:
     [(CPU, 64, 2_048), (H200, 1_024, 16_384), (A100, 256, 8_192), (L4, 256, 8_192)],
 )
 def test_the_batch_fits_the_device(device: Device, seqs: int, tokens: int) -> None:
-    ours = defaults(device, {})
-    assert (ours["max_num_seqs"], ours["max_num_batched_tokens"]) == (seqs, tokens)
-    assert ours.get("enforce_eager", False) is device.cpu
+    values = defaults(device, {})
+    assert (values["max_num_seqs"], values["max_num_batched_tokens"]) == (seqs, tokens)
+    assert values.get("enforce_eager", False) is device.cpu
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_the_batch_fits_the_device(device: Device, seqs: int, tokens: int) -> No
 def test_the_default_of_one_batch_limit_follows_the_given_other_one(
     given: dict[str, int], expected: dict[str, int]
 ) -> None:
-    ours = defaults(L4, given)
-    assert expected.items() <= ours.items()
+    values = defaults(L4, given)
+    assert expected.items() <= values.items()
 
 
-def test_options_win_over_our_defaults_and_ours_over_vllms(folder: Path) -> None:
+def test_options_override_our_defaults_and_these_override_vllm_s(folder: Path) -> None:
     made = engine_arguments(
         settings(folder, max_num_seqs=3, hf_overrides={"a": 1}), Arguments, "0.32.0", CPU
     )

@@ -105,7 +105,7 @@ def defaults(device: Device, options: dict[str, Any]) -> dict[str, Any]:
         seqs, tokens = 64, 2_048
     elif device.memory_bytes >= _LARGE_DEVICE_BYTES and "a100" not in device.name.lower():
         seqs, tokens = 1_024, 16_384
-    ours: dict[str, Any] = {
+    values: dict[str, Any] = {
         "max_num_seqs": min(seqs, _count(options.get("max_num_batched_tokens"), seqs)),
         "max_num_batched_tokens": max(tokens, _count(options.get("max_num_seqs"), tokens)),
         # All sampling is explicit: a generation_config.json in the model's folder is ignored.
@@ -117,8 +117,8 @@ def defaults(device: Device, options: dict[str, Any]) -> dict[str, Any]:
         "shutdown_timeout": _DRAIN_S,
     }
     if device.cpu:
-        ours["enforce_eager"] = True  # compiling costs a minute and gains nothing on two cores
-    return ours
+        values["enforce_eager"] = True  # compiling costs a minute and gains nothing on two cores
+    return values
 
 
 def check_options(options: dict[str, Any], arguments_class: Any, version: str) -> None:
@@ -139,10 +139,10 @@ def engine_arguments(
     """Return vLLM's AsyncEngineArgs for `settings`. Raises SettingsError."""
     check_options(settings.options, arguments_class, version)
     known = {field.name for field in dataclasses.fields(arguments_class)}
-    ours = {k: v for k, v in defaults(device, settings.options).items() if k in known}
+    values = {k: v for k, v in defaults(device, settings.options).items() if k in known}
     model = resolve_model(settings.model or "")
     try:
-        return arguments_class(**{**ours, **settings.options, "model": model})
+        return arguments_class(**{**values, **settings.options, "model": model})
     except (TypeError, ValueError) as error:
         raise SettingsError(f"engine.options: {one_line(str(error))}") from error
 

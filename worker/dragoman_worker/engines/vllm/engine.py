@@ -84,7 +84,7 @@ class VllmEngine:
         config, on_cpu = self._built.client.vllm_config, self._built.on_cpu
         self._limits = _real_limits(config, on_cpu=on_cpu)
         await self._warm_up()
-        self._watch = asyncio.create_task(self._watch_over(), name="vllm-watch")
+        self._watch = asyncio.create_task(self._detect_death(), name="vllm-watch")
 
     def encode(self, prompt: Prompt) -> Sequence[int]:
         """Return the prompt's token ids; control tokens spelled in user text are neutralised."""
@@ -218,7 +218,7 @@ class VllmEngine:
                 callback(self._death)
         return self._death
 
-    async def _watch_over(self) -> None:
+    async def _detect_death(self) -> None:
         """Detect the engine's death while nothing is being generated."""
         while self._built is not None and self._death is None:
             if _is_dead(self._built):
