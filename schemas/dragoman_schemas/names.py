@@ -32,13 +32,8 @@ HEADER_ORIGINAL_SIZE: Final = "x-original-size"
 FIELD_STATUS: Final = "status"
 FIELD_RESULT: Final = "result"
 FIELD_FINGERPRINT: Final = "fingerprint"
-FIELD_DELIVERIES: Final = "deliveries"
 FIELD_REPLAYS: Final = "replays"
-FIELD_CANCEL_REQUESTED_AT: Final = "cancel_requested_at"
-FIELD_QUEUED_AT: Final = "queued_at"
-FIELD_STARTED_AT: Final = "started_at"
 FIELD_FINISHED_AT: Final = "finished_at"
-FIELD_CLAIM_PREFIX: Final = "claim:"
 
 CANCELS_MAXLEN: Final = 10_000
 EVENTS_MAXLEN: Final = 100_000

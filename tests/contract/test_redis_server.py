@@ -1,4 +1,4 @@
-"""Does the Redis server of the tests keep, lose and refuse what a real one would?"""
+"""The Redis server of the tests keeps, loses and refuses what a production server would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the scripts keep the table of the contract, section 3, row by row and however repeated?"""
+"""The scripts keep each row of the contract's table (section 3), however often repeated."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ CANCELLED_AT = "2030-01-01T00:00:30.000Z"
 FINISHED_AT = "2030-01-01T00:01:00.000Z"
 RESULT = b'{"job_id":"a1","status":"completed"}'
 NONE, COHORT, BY_ITSELF = Quarantine
-ENDED_UNWELL = ["failed", "cancelled", "expired"]
-TERMINAL = ["completed", *ENDED_UNWELL]
+NOT_COMPLETED = ["failed", "cancelled", "expired"]
+TERMINAL = ["completed", *NOT_COMPLETED]
 
 
 class Job:
-    """One key, and the five scripts on it with everyday arguments."""
+    """One key, and the six scripts on it with typical arguments."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -146,13 +146,13 @@ class Job:
         return int(self._client.pttl(self.key))
 
     def crashed(self, times: int, *, place: str = PLACE, poison_after: int = 4) -> None:
-        """So many workers took the record at ``place`` and were never heard of again."""
+        """Leave ``times`` outstanding claims of the record at ``place``, as crashed workers do."""
         for _ in range(times):
             answer = self.claim(place=place, quarantine=BY_ITSELF, poison_after=poison_after)
             assert answer.verdict is Verdict.RUN
 
     def ended(self, status: str) -> None:
-        """The job ran once and ended so."""
+        """Run the job once and finish it with this status."""
         assert self.claim("first").verdict is Verdict.RUN
         assert self.finish(status).written
 
@@ -170,7 +170,7 @@ def client(redis_url: str) -> Iterator[Any]:
 
 @pytest.fixture
 def job(client: Any) -> Iterator[Job]:
-    """A job whose key does not exist yet; at the end of every test it has a TTL, or is absent."""
+    """Provide a job without a key; after every test the key has a TTL or is absent."""
     used = Job(client)
     yield used
     assert used.ttl_ms == -2 or 0 < used.ttl_ms <= LIVE_TTL_MS
@@ -278,7 +278,7 @@ class TestClaimOfAnOwnedJob:
         job.cancel()
         assert job.claim(fingerprint=OTHER_FINGERPRINT).verdict is Verdict.CONFLICT
 
-    @pytest.mark.parametrize("status", ENDED_UNWELL)
+    @pytest.mark.parametrize("status", NOT_COMPLETED)
     def test_a_replay_with_another_fingerprint_is_a_conflict(self, job: Job, status: str) -> None:
         job.ended(status)
         assert job.unchanged_by(lambda: job.claim(fingerprint=OTHER_FINGERPRINT, replay=1))
@@ -341,17 +341,17 @@ class TestClaimOfASuspect:
         job.crashed(1)
         assert job.claim(poison_after=1).verdict is Verdict.POISONED
 
-    def test_takes_of_other_records_raise_no_suspicion(self, job: Job) -> None:
+    def test_claims_of_other_records_raise_no_suspicion(self, job: Job) -> None:
         for number in range(12):
             job.crashed(1, place=f"dragoman.jobs/0/{number}")
         assert job.claim().verdict is Verdict.RUN
 
-    def test_its_own_take_raises_no_suspicion(self, job: Job) -> None:
+    def test_its_own_claim_raises_no_suspicion(self, job: Job) -> None:
         job.crashed(1)
         job.claim("own")
         assert job.claim("own").verdict is Verdict.RUN
 
-    def test_a_released_take_raises_no_suspicion(self, job: Job) -> None:
+    def test_a_released_claim_raises_no_suspicion(self, job: Job) -> None:
         for number in range(9):
             assert job.claim(f"r{number}").verdict is Verdict.RUN
             job.release(f"r{number}")
@@ -362,7 +362,7 @@ class TestClaimOfASuspect:
         assert job.claim().verdict is Verdict.CANCEL
 
     @pytest.mark.every_redis
-    def test_hundreds_of_takes_are_counted(self, job: Job) -> None:
+    def test_hundreds_of_claims_are_counted(self, job: Job) -> None:
         for number in range(511):
             job.claim(place=f"dragoman.jobs/0/{number}")
         assert job.claim(place="dragoman.jobs/0/77", poison_after=1).verdict is Verdict.POISONED
@@ -380,11 +380,11 @@ class TestClaimOfAnEndedJob:
         assert near(job.ttl_ms, JOB_TTL_MS)
 
     @pytest.mark.parametrize("status", TERMINAL)
-    def test_tells_the_result_if_wanted(self, job: Job, status: str) -> None:
+    def test_returns_the_result_if_wanted(self, job: Job, status: str) -> None:
         job.ended(status)
         assert job.claim(want_result=True).result == RESULT
 
-    def test_a_result_is_told_only_with_done(self, job: Job) -> None:
+    def test_a_result_is_returned_only_with_done(self, job: Job) -> None:
         job.ended("failed")
         assert job.claim(want_result=True, fingerprint=OTHER_FINGERPRINT, replay=1).result is None
 
@@ -413,8 +413,8 @@ class TestReplay:
         assert job.unchanged_by(lambda: job.claim(replay=1))
         assert job.claim(replay=1).verdict is Verdict.DONE
 
-    @pytest.mark.parametrize("status", ENDED_UNWELL)
-    def test_reopens_a_job_that_ended_unwell(self, job: Job, status: str) -> None:
+    @pytest.mark.parametrize("status", NOT_COMPLETED)
+    def test_reopens_a_job_that_did_not_complete(self, job: Job, status: str) -> None:
         job.ended(status)
         answer = job.claim("again", replay=1, place=OTHER_PLACE, now="2030-01-02T00:00:00.000Z")
         assert (answer.verdict, answer.deliveries, answer.replays) == (Verdict.RUN, 2, 1)
@@ -430,7 +430,7 @@ class TestReplay:
         }
         assert near(job.ttl_ms, LIVE_TTL_MS)
 
-    @pytest.mark.parametrize("status", ENDED_UNWELL)
+    @pytest.mark.parametrize("status", NOT_COMPLETED)
     def test_runs_only_once(self, job: Job, status: str) -> None:
         job.ended(status)
         job.claim(replay=2)
@@ -440,7 +440,7 @@ class TestReplay:
         assert job.claim(replay=3).verdict is Verdict.RUN
 
     @pytest.mark.every_redis
-    def test_of_the_largest_number_runs_once_and_is_told_exactly(self, job: Job) -> None:
+    def test_of_the_largest_number_runs_once_and_is_returned_exactly(self, job: Job) -> None:
         largest = 2**53 - 1
         job.ended("failed")
         for number in (largest - 1, largest):
@@ -462,7 +462,7 @@ class TestReplay:
         assert job.claim(replay=1).verdict is Verdict.RUN
         assert {"result", "finished_at"}.isdisjoint(job.fields)
 
-    def test_forgets_what_a_poor_server_left_behind(self, job: Job, client: Any) -> None:
+    def test_removes_the_claims_of_crashed_workers(self, job: Job, client: Any) -> None:
         job.ended("failed")
         leftovers = {f"claim:old{number}": OTHER_PLACE for number in range(5)}
         client.hset(job.key, mapping=leftovers | {"cancel_requested_at": CANCELLED_AT})
@@ -488,14 +488,14 @@ class TestReplay:
 
 
 class TestRelease:
-    def test_of_the_only_take_queues_the_job_again(self, job: Job, client: Any) -> None:
+    def test_of_the_only_claim_queues_the_job_again(self, job: Job, client: Any) -> None:
         job.claim("a")
         client.pexpire(job.key, 50_000)
         assert job.release("a") == ReleaseAnswer(removed=True, status="queued")
         assert (job.claims, job.fields["status"]) == ({}, "queued")
         assert near(job.ttl_ms, 50_000)
 
-    def test_leaves_other_takes_and_the_job_running(self, job: Job) -> None:
+    def test_leaves_other_claims_and_the_job_running(self, job: Job) -> None:
         job.claim("a")
         job.claim("b")
         assert job.release("a") == ReleaseAnswer(removed=True, status="running")
@@ -511,7 +511,7 @@ class TestRelease:
         assert job.release("a") == ReleaseAnswer(removed=False, status=None)
         assert job.fields == {}
 
-    def test_of_an_unknown_take_changes_nothing(self, job: Job) -> None:
+    def test_of_an_unknown_claim_changes_nothing(self, job: Job) -> None:
         job.claim("a")
         assert job.unchanged_by(lambda: job.release("b"))
 
@@ -574,7 +574,7 @@ class TestFinish:
         assert job.finish("expired").written
         assert (job.fields["status"], job.fields["queued_at"]) == ("expired", STUBBED_AT)
 
-    def test_removes_every_take_and_a_cancel_request(self, job: Job) -> None:
+    def test_removes_every_claim_and_a_cancel_request(self, job: Job) -> None:
         job.crashed(3)
         job.cancel()
         job.finish("cancelled")
@@ -613,15 +613,13 @@ class TestFinish:
         assert answer == FinishAnswer(written=False, status="running", replays=0, owned=False)
 
     @pytest.mark.parametrize("status", TERMINAL)
-    def test_is_not_told_the_result_of_another_owner(self, job: Job, status: str) -> None:
+    def test_does_not_return_the_result_of_another_owner(self, job: Job, status: str) -> None:
         job.ended(status)
         assert job.unchanged_by(lambda: job.finish(fingerprint=OTHER_FINGERPRINT))
         answer = job.finish(fingerprint=OTHER_FINGERPRINT)
         assert answer == FinishAnswer(written=False, status=status, replays=0, owned=False)
 
-    def test_tells_that_no_result_stands_where_a_canceller_wrote_none(
-        self, job: Job, client: Any
-    ) -> None:
+    def test_returns_no_result_if_a_canceller_wrote_none(self, job: Job, client: Any) -> None:
         job.claim()
         client.hset(job.key, "status", "cancelled")
         answer = job.finish()
@@ -644,10 +642,10 @@ class TestConfirm:
 
 @pytest.mark.every_redis
 class TestFieldsThatAnotherProgramWrote:
-    """What is no count counts as 0, and text that is no UTF-8 is told as far as it can be."""
+    """An invalid count counts as 0, and text that is not UTF-8 is decoded tolerantly."""
 
     @pytest.mark.parametrize("value", ["", "seven", "-3", "1.5e400", "nan", "-nan", b"\xff", "0x"])
-    def test_no_field_stops_a_take_or_a_finish(self, job: Job, client: Any, value: Any) -> None:
+    def test_no_field_stops_a_claim_or_a_finish(self, job: Job, client: Any, value: Any) -> None:
         fields = ("deliveries", "replays", "queued_at", "started_at", "finished_at", "result")
         client.hset(job.key, mapping=dict.fromkeys(fields, value) | {"status": "running"})
         client.pexpire(job.key, LIVE_TTL_MS)
@@ -703,14 +701,14 @@ class TestCancel:
 
 @pytest.mark.every_redis
 class TestBothOrders:
-    """Scripts run one after the other: two callers at once are one of two orders."""
+    """Scripts run one after the other, so two concurrent callers are one of two orders."""
 
-    def test_take_then_cancel_is_cancelled_by_the_worker(self, job: Job) -> None:
+    def test_claim_then_cancel_is_cancelled_by_the_worker(self, job: Job) -> None:
         job.claim("a")
         assert job.cancel().effect is CancelEffect.REQUESTED
         assert job.finish("cancelled").written
 
-    def test_cancel_then_take_never_runs(self, job: Job) -> None:
+    def test_cancel_then_claim_never_runs(self, job: Job) -> None:
         assert job.cancel().effect is CancelEffect.CANCELLED
         assert job.claim("a").verdict is Verdict.DONE
 
@@ -725,11 +723,11 @@ class TestBothOrders:
         assert job.finish("completed").written
         assert "cancel_requested_at" not in job.fields
 
-    def test_finish_then_take_is_done(self, job: Job) -> None:
+    def test_finish_then_claim_is_done(self, job: Job) -> None:
         job.ended("completed")
         assert job.claim("b").verdict is Verdict.DONE
 
-    def test_take_then_finish_ends_both_takes(self, job: Job) -> None:
+    def test_two_claims_then_a_finish_removes_both(self, job: Job) -> None:
         job.claim("a")
         job.claim("b")
         assert job.finish().written
@@ -746,7 +744,7 @@ class TestBothOrders:
         stands = FinishAnswer(written=False, status=first, replays=0, result=RESULT)
         assert job.finish(second) == stands
 
-    def test_stub_then_take_and_take_then_stub_are_the_same_job(self, job: Job) -> None:
+    def test_stub_then_claim_and_claim_then_stub_are_the_same_job(self, job: Job) -> None:
         job.stub()
         assert job.claim("a").verdict is Verdict.RUN
         assert job.stub() == StubAnswer(written=False, status="running")
@@ -755,13 +753,13 @@ class TestBothOrders:
         job.cancel()
         assert job.stub() == StubAnswer(written=False, status="cancelled")
 
-    def test_release_then_take_runs_without_a_suspicion(self, job: Job) -> None:
+    def test_release_then_claim_runs_without_a_suspicion(self, job: Job) -> None:
         job.claim("a")
         job.release("a")
         answer = job.claim("b")
         assert (answer.verdict, job.claims) == (Verdict.RUN, {"b": PLACE})
 
-    def test_take_then_release_of_the_other_keeps_it_running(self, job: Job) -> None:
+    def test_claim_then_release_of_the_other_keeps_it_running(self, job: Job) -> None:
         job.claim("a")
         job.claim("b")
         assert job.release("a").status == "running"
@@ -770,7 +768,7 @@ class TestBothOrders:
 
 @pytest.mark.every_redis
 class TestAtOnce:
-    """Many callers on connections of their own, as replicas of a worker are."""
+    """Many callers with a connection each, like the replicas of a worker."""
 
     @staticmethod
     def all_at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -829,7 +827,7 @@ def test_a_key_has_a_ttl_after_every_script_in_every_state(job: Job, client: Any
 
 @pytest.mark.every_redis
 def test_a_server_that_refuses_writes_leaves_the_key_as_it_was(job: Job, client: Any) -> None:
-    """Redis has no roll-back: a script that fails after its first write would leave half."""
+    """Redis has no rollback: a script that fails after its first write leaves half a change."""
     job.ended("failed")
     before = job.fields
     nodes = {"target_nodes": client.PRIMARIES} if isinstance(client, redis.RedisCluster) else {}

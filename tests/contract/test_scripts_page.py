@@ -1,4 +1,4 @@
-"""Do the examples of docs/reference/scripts.md still answer what the page says?"""
+"""The examples of docs/reference/scripts.md still return what the page shows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs" / "reference" / "scripts.md").read_text(encoding="utf-8")
 
 
 def examples() -> list[tuple[str, str]]:
-    """Command and answer, in the order of the page."""
+    """Return command and reply of each example, in the order of the page."""
     shown = "".join(re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL))
     pairs = [example.split("\n", 1) for example in shown.split("$ ")[1:]]
     return [(command, answer) for command, answer in pairs]
@@ -49,13 +49,13 @@ def test_every_script_has_its_chapter_and_its_example() -> None:
 
 
 @pytest.mark.parametrize("script", scripts.SCRIPTS, ids=lambda script: script.name)
-def test_every_argument_is_told_in_the_script_and_on_the_page(script: scripts.Script) -> None:
-    """The header comment tells KEYS, every ARGV and the reply; the page has a row for each."""
+def test_every_argument_is_documented_in_the_script_and_on_the_page(script: scripts.Script) -> None:
+    """The header comment lists KEYS, every ARGV and the reply; the page has a row for each."""
     header = script.text[: script.text.index("\n\n")]
     used = {int(number) for number in re.findall(r"ARGV\[(\d+)\]", script.text)}
-    told = {int(number) for number in re.findall(r"-- ARGV\[(\d+)\]", header)}
-    assert used == told == set(range(1, max(used, default=0) + 1))
+    documented = {int(number) for number in re.findall(r"-- ARGV\[(\d+)\]", header)}
+    assert used == documented == set(range(1, max(used, default=0) + 1))
     assert "KEYS[1]" in header
     assert "Reply" in header
     chapter = PAGE.split(f"\n## {script.name}: ")[1].split("\n## ")[0]
-    assert all(f"\n| {number} | " in chapter for number in told)
+    assert all(f"\n| {number} | " in chapter for number in documented)

@@ -1,4 +1,4 @@
-"""Is Redis reached by TLS, by a socket and as a user who may do little, and is a refusal told?"""
+"""Redis is reached by TLS, by a Unix socket and as a restricted user; a refusal is reported."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ACL_RULES = (
 
 
 async def works(url: str) -> None:
-    """Everything that worker and client ask of Redis, once."""
+    """Run every kind of Redis call of worker and client once."""
     settings = DragomanSettings(redis=RedisSettings(url=url))
     client, keys = JobStore(settings.redis, connect_timeout_s=5), JobKeys(settings)
     async with redis_store(url, durability="aof") as store:
@@ -70,23 +70,23 @@ async def works(url: str) -> None:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An authority of our own, and a certificate for 127.0.0.1."""
-    folder = tmp_path_factory.mktemp("tls")
+    """Create an authority, and a certificate for 127.0.0.1."""
+    directory = tmp_path_factory.mktemp("tls")
 
     def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+        subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)
 
     new = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2")
     openssl(*new, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Test authority")
     name = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
     signed = ("-CA", "ca.pem", "-CAkey", "ca.key")
     openssl(*new, *signed, "-keyout", "redis.key", "-out", "redis.pem", *name)
-    return folder
+    return directory
 
 
 @pytest.fixture(scope="module")
 def tls_url(redis_installed: str, certificates: Path) -> Iterator[str]:
-    """A server that talks TLS on one port and plainly on another, for the fixture's own eyes."""
+    """Start a server with a TLS port, and a plain port that only the fixture uses."""
     port = free_port()
     with RedisServer(
         binary=redis_installed,
@@ -100,17 +100,17 @@ def tls_url(redis_installed: str, certificates: Path) -> Iterator[str]:
         yield f"rediss://127.0.0.1:{port}/0"
 
 
-async def test_by_tls_with_an_authority_of_one_s_own(tls_url: str, certificates: Path) -> None:
+async def test_tls_with_an_own_authority(tls_url: str, certificates: Path) -> None:
     await works(f"{tls_url}?ssl_ca_certs={certificates / 'ca.pem'}")
 
 
-async def test_by_tls_with_a_certificate_of_the_client(tls_url: str, certificates: Path) -> None:
+async def test_tls_with_a_client_certificate(tls_url: str, certificates: Path) -> None:
     own = f"ssl_certfile={certificates / 'redis.pem'}&ssl_keyfile={certificates / 'redis.key'}"
     async with redis_store(f"{tls_url}?ssl_ca_certs={certificates / 'ca.pem'}&{own}") as store:
         await settle(store, "with-a-certificate")
 
 
-async def test_an_unknown_authority_is_not_trusted_unless_told_so(tls_url: str) -> None:
+async def test_an_unknown_authority_is_trusted_only_without_verification(tls_url: str) -> None:
     store = RedisStore(RedisSettings(url=tls_url), poison_after=4, want_results=False)
     with pytest.raises(Unreachable, match=r"(?i)certificate"):
         await store.start(Deadline.after(0.1))
@@ -120,7 +120,7 @@ async def test_an_unknown_authority_is_not_trusted_unless_told_so(tls_url: str) 
 
 
 @pytest.mark.parametrize("option", ["ssl_ca_certs", "ssl_certfile", "ssl_keyfile"])
-async def test_a_file_of_tls_that_is_missing_is_named_at_once(
+async def test_a_missing_tls_file_is_named_at_once(
     tls_url: str, certificates: Path, option: str
 ) -> None:
     files = {
@@ -130,26 +130,26 @@ async def test_a_file_of_tls_that_is_missing_is_named_at_once(
         option: certificates / "missing.pem",
     }
     options = "&".join(f"{name}={file}" for name, file in files.items())
-    told = await is_a_wrong_setting(f"{tls_url}?{options}", rf"{option}: .*missing.pem")
-    assert "no such file" in told
+    message = await is_a_wrong_setting(f"{tls_url}?{options}", rf"{option}: .*missing.pem")
+    assert "no such file" in message
     client = JobStore(RedisSettings(url=f"{tls_url}?{options}"), connect_timeout_s=5)
     with pytest.raises(StoreRefused, match=rf"{option}: .*missing.pem: there is no such file"):
         await client.newest_event()
     await client.close()
 
 
-async def test_a_file_of_tls_that_holds_no_certificate_is_told_at_once(
+async def test_a_tls_file_without_a_certificate_is_reported_at_once(
     tls_url: str, tmp_path: Path
 ) -> None:
     rubbish = tmp_path / "rubbish.pem"
     rubbish.write_text("no certificate")
-    told = await is_a_wrong_setting(
+    message = await is_a_wrong_setting(
         f"{tls_url}?ssl_ca_certs={rubbish}", "ssl_ca_certs: not a certificate"
     )
-    assert "PEM" in told
+    assert "PEM" in message
 
 
-async def test_by_a_socket(redis_installed: str, tmp_path: Path) -> None:
+async def test_a_unix_socket(redis_installed: str, tmp_path: Path) -> None:
     path = tmp_path / "redis.sock"
     with RedisServer(binary=redis_installed, appendonly="yes", unixsocket=str(path)):
         await works(f"unix://{path}?db=1")
@@ -161,7 +161,7 @@ async def test_the_documented_rights_are_all_that_a_user_needs(
     with redis.Redis.from_url(own_redis.url) as admin:
         admin.execute_command("ACL", "SETUSER", "dragoman", *ACL_RULES.split())
         await works(f"redis://dragoman:open-sesame@127.0.0.1:{own_redis.port}/0")
-        # redis-py tells its name unasked and does not mind a refusal
+        # redis-py sends CLIENT SETINFO by itself and ignores a refusal
         assert {str(entry["object"]) for entry in admin.acl_log()} <= {"client|setinfo"}
 
 
@@ -174,10 +174,10 @@ async def test_a_cluster_s_user_needs_no_other_rights(redis_installed: str) -> N
         await works(cluster.url.replace("://", "://dragoman:open-sesame@"))
 
 
-async def test_a_right_that_is_taken_away_is_waited_for_and_a_password_that_is_changed_is_not(
+async def test_a_revoked_right_is_waited_for_and_a_changed_password_is_not(
     own_redis: RedisServer,
 ) -> None:
-    """A job waits until the right is back; with another password nothing can go on."""
+    """A job waits until the right is granted again; a changed password halts the worker."""
 
     def user(*rules: str) -> None:
         with redis.Redis.from_url(own_redis.url) as admin:
@@ -199,30 +199,32 @@ async def test_a_right_that_is_taken_away_is_waited_for_and_a_password_that_is_c
             await until_served(lambda: store.claim(request("a3")))
 
 
-async def test_a_wrong_password_is_told_at_once_and_not_shown(own_redis: RedisServer) -> None:
+async def test_an_invalid_password_is_reported_at_once_and_not_shown(
+    own_redis: RedisServer,
+) -> None:
     url = f"redis://dragoman:a-secret@127.0.0.1:{own_redis.port}/0"
-    told = await is_a_wrong_setting(url, "refuses its user or password")
-    assert "a-secret" not in told
+    message = await is_a_wrong_setting(url, "refuses its user or password")
+    assert "a-secret" not in message
 
 
-async def test_a_password_that_is_missing_is_told_at_once(redis_installed: str) -> None:
+async def test_a_missing_password_is_reported_at_once(redis_installed: str) -> None:
     with RedisServer(binary=redis_installed, requirepass="open-sesame") as server:
         await is_a_wrong_setting(server.url, "refuses its user or password")
 
 
-async def test_a_user_without_rights_is_told_at_once(own_redis: RedisServer) -> None:
+async def test_a_user_without_rights_is_reported_at_once(own_redis: RedisServer) -> None:
     with redis.Redis.from_url(own_redis.url) as admin:
         admin.execute_command("ACL", "SETUSER", "nobody", "on", ">x", "-@all", "+ping", "+select")
     url = f"redis://nobody:x@127.0.0.1:{own_redis.port}/0"
     await is_a_wrong_setting(url, "refuses its user or password")
 
 
-async def test_a_database_that_there_is_none_of_is_told_at_once(redis_server: RedisServer) -> None:
+async def test_an_invalid_database_is_reported_at_once(redis_server: RedisServer) -> None:
     url = redis_server.url.removesuffix("/0") + "/99"
     await is_a_wrong_setting(url, "DB index is out of range")
 
 
-def test_a_command_ends_with_2_where_redis_url_does_not_fit(redis_server: RedisServer) -> None:
+def test_a_command_exits_with_2_if_redis_url_does_not_fit(redis_server: RedisServer) -> None:
     url = redis_server.url.removesuffix("/0") + "/99"
     done = subprocess.run(
         command("dragoman", "status", "a1", "--redis", url),
@@ -235,7 +237,7 @@ def test_a_command_ends_with_2_where_redis_url_does_not_fit(redis_server: RedisS
     assert "redis.url" in done.stderr
 
 
-async def test_a_cluster_s_wrong_password_is_told_at_once(redis_installed: str) -> None:
+async def test_an_invalid_password_of_a_cluster_is_reported_at_once(redis_installed: str) -> None:
     del redis_installed
     with RedisCluster(replicas=0) as cluster:
         url = cluster.url.replace("://", "://nobody:a-secret@")

@@ -1,4 +1,4 @@
-"""Is a job lost or done twice when Redis fails over? A Sentinel and a Cluster lose a primary."""
+"""No job is lost or done twice when a Sentinel or a Cluster replaces a primary."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ async def job_store(url: str) -> AsyncIterator[JobStore]:
 # --- Sentinel -------------------------------------------------------------------------------------
 
 
-async def test_behind_a_sentinel_no_confirmed_end_is_lost_with_its_primary(
+async def test_no_confirmed_result_is_lost_with_a_sentinel_s_primary(
     sentinel: RedisSentinel,
 ) -> None:
-    """`wait:1`: every answered end is on the replica that takes over."""
+    """With `wait:1` every confirmed result is on the replica that takes over."""
     async with redis_store(sentinel.url, durability="wait:1") as store:
         await settle(store, "before")
         first = sentinel.primary
@@ -78,7 +78,7 @@ async def test_behind_a_sentinel_no_confirmed_end_is_lost_with_its_primary(
             await eventually(lambda: admin.dbsize() > 200, timeout_s=30, what="a part of the load")
         await asyncio.to_thread(first.kill)
         await eventually(lambda: sentinel.primary is not first, timeout_s=30, what="the fail-over")
-        await asyncio.to_thread(first.start)  # it comes back as the replica that `wait:1` needs
+        await asyncio.to_thread(first.start)  # it returns as the replica that `wait:1` needs
         await load
         await all_stand(store, ["before", *JOBS])
 
@@ -99,7 +99,7 @@ async def test_a_hung_primary_is_replaced_and_comes_back_as_a_replica(
         await settle(store, "after")
 
         async def followed() -> bool:
-            # until the Sentinels have demoted it, the old primary answers those it still has
+            # until the Sentinels demote it, the old primary answers its open connections
             states = await client.read(["meanwhile", "after"])
             statuses = [state.status for state in states if isinstance(state, JobState)]
             return statuses == ["completed"] * 2
@@ -107,34 +107,36 @@ async def test_a_hung_primary_is_replaced_and_comes_back_as_a_replica(
         await eventually(followed, timeout_s=30, what="a client that sees the new primary")
 
 
-async def test_a_sentinel_that_is_gone_is_passed_over_and_all_gone_are_named(
+async def test_an_unreachable_sentinel_is_skipped_and_all_unreachable_are_named(
     sentinel: RedisSentinel,
 ) -> None:
     known = sentinel.url.removeprefix("redis+sentinel://")
     async with redis_store(f"redis+sentinel://127.0.0.1:1,{known}") as store:
         await settle(store, "a1")
     settings = RedisSettings(url="redis+sentinel://user:secret@127.0.0.1:1,127.0.0.1:2/main")
-    told = r"main of Sentinel 127\.0\.0\.1:1,127\.0\.0\.1:2 .*no Sentinel answered"
+    message = r"main of Sentinel 127\.0\.0\.1:1,127\.0\.0\.1:2 .*no Sentinel answered"
     unreachable = RedisStore(settings, poison_after=4, want_results=False)
-    with pytest.raises(Unreachable, match=told) as caught:
+    with pytest.raises(Unreachable, match=message) as caught:
         await unreachable.start(Deadline.after(0.1))
     await unreachable.close()
     assert "secret" not in str(caught.value)
 
 
-async def test_a_service_that_no_sentinel_knows_and_a_sentinel_named_as_a_server_are_told_at_once(
+async def test_an_unknown_service_and_a_sentinel_named_as_a_server_are_reported_at_once(
     sentinel: RedisSentinel,
 ) -> None:
     url = sentinel.url.replace("dragoman-test", "unheard-of")
-    told = "unheard-of of Sentinel .*no Sentinel knows a primary of 'unheard-of'"
-    await is_a_wrong_setting(url, told)
+    message = "unheard-of of Sentinel .*no Sentinel knows a primary of 'unheard-of'"
+    await is_a_wrong_setting(url, message)
     known = url.removeprefix("redis+sentinel://")
     unreachable = RedisStore(
         RedisSettings(url=f"redis+sentinel://127.0.0.1:1,{known}"),
         poison_after=4,
         want_results=False,
     )
-    with pytest.raises(Unreachable, match="no Sentinel answered"):  # the silent one may know it
+    with pytest.raises(
+        Unreachable, match="no Sentinel answered"
+    ):  # the unreachable one may know it
         await unreachable.start(Deadline.after(0.1))
     await unreachable.close()
     await is_a_wrong_setting(f"redis://127.0.0.1:{sentinel.sentinel_ports[0]}/0", "unknown command")
@@ -159,8 +161,8 @@ async def test_every_server_behind_a_sentinel_must_have_what_durability_asks_for
 # --- Cluster --------------------------------------------------------------------------------------
 
 
-async def test_in_a_cluster_no_confirmed_end_is_lost_with_a_primary(cluster: RedisCluster) -> None:
-    """A shard whose only replica was promoted has none left: its ends wait for the lost server."""
+async def test_no_confirmed_result_is_lost_with_a_cluster_s_primary(cluster: RedisCluster) -> None:
+    """A shard whose only replica was promoted has none: its results wait for the lost server."""
     async with redis_store(cluster.url, durability="wait:1") as store:
         await settle(store, "before")
         victim = cluster.owner(KEYS.events)
@@ -192,8 +194,8 @@ async def test_the_client_follows_a_cluster_through_a_fail_over(cluster: RedisCl
         await client.cancel_document("d1")
 
 
-async def test_slots_that_move_under_load_lose_and_double_nothing(redis_installed: str) -> None:
-    """Real MOVED and ASK: hundreds of slots travel while jobs are settled in them."""
+async def test_slots_that_move_under_load_lose_and_duplicate_nothing(redis_installed: str) -> None:
+    """Real MOVED and ASK: hundreds of slots move while jobs in them are settled."""
     del redis_installed
     with RedisCluster(primaries=2) as two:
         async with redis_store(two.url) as store:
@@ -213,29 +215,29 @@ async def test_slots_that_move_under_load_lose_and_double_nothing(redis_installe
 
 def _move_slots(source: RedisServer, target: RedisServer, slots: range) -> None:
     with client_of(source.url) as giving, client_of(target.url) as taking:
-        ours, theirs = (_node_id(one) for one in (giving, taking))
+        source_id, target_id = (_node_id(one) for one in (giving, taking))
         for slot in slots:
-            taking.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", ours)
-            giving.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", theirs)
+            taking.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
+            giving.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
             while keys := giving.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 10):
                 where = ("127.0.0.1", target.port, "", 0, 5000)
                 giving.execute_command("MIGRATE", *where, "KEYS", *keys)
             for one in (taking, giving):
-                one.execute_command("CLUSTER", "SETSLOT", slot, "NODE", theirs)
+                one.execute_command("CLUSTER", "SETSLOT", slot, "NODE", target_id)
 
 
 def _node_id(client: Any) -> str:
-    told = client.execute_command("CLUSTER", "MYID")
-    return told.decode() if isinstance(told, bytes) else str(told)
+    reply = client.execute_command("CLUSTER", "MYID")
+    return reply.decode() if isinstance(reply, bytes) else str(reply)
 
 
-async def test_a_cluster_named_as_one_server_is_told_apart(cluster: RedisCluster) -> None:
+async def test_a_cluster_named_as_one_server_is_reported(cluster: RedisCluster) -> None:
     with pytest.raises(SettingsError, match=r"is a Redis Cluster; give redis\+cluster://"):
         async with redis_store(cluster.servers[0].url):
             pass
 
 
-async def test_one_server_named_as_a_cluster_is_told_apart(redis_server: RedisServer) -> None:
+async def test_one_server_named_as_a_cluster_is_reported(redis_server: RedisServer) -> None:
     place = redis_server.url.removeprefix("redis://")
     await is_a_wrong_setting(f"redis+cluster://{place}", "cluster support disabled")
     await is_a_wrong_setting(f"redis+sentinel://{place.partition('/')[0]}/main", "unknown command")

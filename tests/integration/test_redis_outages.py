@@ -1,6 +1,6 @@
-"""What does the store do while Redis breaks? It waits; nothing is lost, doubled or mixed up.
+"""While Redis fails the store waits; nothing is lost, duplicated or mixed up.
 
-Each call is repeated as the worker repeats it: for as long as it is told Unavailable.
+Each call is repeated as the worker repeats it: as long as it raises Unavailable.
 """
 
 from __future__ import annotations
@@ -71,15 +71,15 @@ def _without_replicas(admin: Any) -> Callable[[], object]:
 
 
 def _snapshots_fail(admin: Any) -> Callable[[], object]:
-    folder = Path(admin.config_get("dir")["dir"])
-    (folder / "dump.rdb").mkdir()  # a snapshot cannot take its place
+    directory = Path(admin.config_get("dir")["dir"])
+    (directory / "dump.rdb").mkdir()  # a snapshot cannot replace it
     admin.config_set("save", "3600 1")
     admin.set("dirty", "1", ex=60)
     admin.bgsave()
 
     def failed() -> bool:
-        told = admin.info("persistence")
-        return not told["rdb_bgsave_in_progress"] and told["rdb_last_bgsave_status"] == "err"
+        info = admin.info("persistence")
+        return not info["rdb_bgsave_in_progress"] and info["rdb_last_bgsave_status"] == "err"
 
     while not failed():
         pass
@@ -149,15 +149,15 @@ async def test_a_server_that_loads_its_data_is_waited_for(redis_installed: str) 
             await settle(store, "before")
             server.kill()
             starting = asyncio.create_task(asyncio.to_thread(server.start))
-            told: set[str] = set()
+            messages: set[str] = set()
             while not starting.done():
                 try:
                     await store.claim(request("before"))
                 except Unavailable as error:
-                    told.add(str(error))
+                    messages.add(str(error))
                 await asyncio.sleep(0.01)
             await starting
-            assert [words for words in told if "BusyLoadingError" in words], told
+            assert [words for words in messages if "BusyLoadingError" in words], messages
             await settle(store, "after")
             await all_stand(store, ["before", "after"])
 
@@ -177,7 +177,7 @@ async def test_a_lost_reply_is_repeated_and_the_end_is_written_once(own_redis: R
                 await store.finish(claim_of(wanted, reply), ended)
             assert proxy.cuts == 1
             before = admin.hgetall(KEYS.job("a1"))
-            assert before[b"status"] == b"completed"  # it had been written all the same
+            assert before[b"status"] == b"completed"  # although its reply was lost
             again = result(text="a text that came later")
             stands = await until_served(lambda: store.finish(claim_of(wanted, reply), again))
             assert stands == ended
@@ -187,7 +187,7 @@ async def test_a_lost_reply_is_repeated_and_the_end_is_written_once(own_redis: R
             await all_stand(store, ["a1"])
 
 
-async def test_a_take_whose_reply_is_lost_counts_one_delivery(own_redis: RedisServer) -> None:
+async def test_a_claim_whose_reply_is_lost_counts_one_delivery(own_redis: RedisServer) -> None:
     async with RedisProxy(own_redis.port) as proxy, redis_store(proxy.url) as store:
         proxy.cut_after(b"EVALSHA")
         assert await settle(store, "a1")
@@ -196,7 +196,7 @@ async def test_a_take_whose_reply_is_lost_counts_one_delivery(own_redis: RedisSe
 
 
 async def test_a_server_killed_and_restarted_under_load_loses_nothing(redis_installed: str) -> None:
-    """With `appendfsync always`. With `everysec` an answered write may not be in the file yet."""
+    """With `appendfsync always`; with `everysec` an acknowledged write may not be on disk yet."""
     with RedisServer(binary=redis_installed, appendonly="yes", appendfsync="always") as server:
         async with redis_store(server.url) as store:
             jobs = [f"j{number}" for number in range(2_000)]
@@ -250,7 +250,7 @@ async def test_a_hung_server_holds_up_no_more_than_was_asked_and_then_serves_all
 
 
 async def test_storms_of_cancelled_calls_give_nobody_another_s_reply(store: RedisStore) -> None:
-    """30 storms of 60 calls, half of them cancelled on their way."""
+    """30 storms of 60 calls, half of them cancelled while under way."""
     chance = random.Random(27)
     jobs = [f"j{number}" for number in range(60)]
     await settle_all(store, jobs)
@@ -278,26 +278,26 @@ async def test_storms_of_cancelled_calls_give_nobody_another_s_reply(store: Redi
     assert answered >= 30 * 30
 
 
-async def test_cancels_are_heard_again_after_an_outage(
+async def test_cancels_are_received_again_after_an_outage(
     store: RedisStore, own_redis: RedisServer
 ) -> None:
-    heard: list[str | None] = []
+    notices: list[str | None] = []
 
     async def listen() -> None:
         async for notice in store.cancels():
-            heard.append(notice.job_id)  # noqa: PERF401  one by one, as they come
+            notices.append(notice.job_id)  # noqa: PERF401  one by one, as they come
 
     listening = asyncio.create_task(listen())
     async with redis.asyncio.Redis.from_url(own_redis.url) as admin:
 
-        async def told(job_id: str) -> bool:
+        async def notified(job_id: str) -> bool:
             with contextlib.suppress(redis.ConnectionError):  # its connection died as well
                 await admin.xadd(KEYS.cancels, {"job_id": job_id})
-            return job_id in heard
+            return job_id in notices
 
-        await eventually(lambda: told("first"), timeout_s=10, what="the first cancel")
+        await eventually(lambda: notified("first"), timeout_s=10, what="the first cancel")
         await asyncio.to_thread(own_redis.kill)
         await asyncio.to_thread(own_redis.start)
-        await eventually(lambda: told("second"), timeout_s=10, what="the second cancel")
+        await eventually(lambda: notified("second"), timeout_s=10, what="the second cancel")
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)

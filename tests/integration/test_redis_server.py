@@ -1,4 +1,4 @@
-"""Is the Redis of the tests a real one, and is it empty for every test?"""
+"""The Redis of the tests is a real server, and empty for every test."""
 
 from __future__ import annotations
 

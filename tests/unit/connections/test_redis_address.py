@@ -1,4 +1,4 @@
-"""Is every form of redis.url understood, and every wrong one told without its password?"""
+"""Every form of redis.url is parsed, and an invalid one is reported without its password."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dragoman_connections.settings import (
         ("redis+cluster://a/0", "cluster", (("a", 6379),), "Cluster a:6379"),
     ],
 )
-def test_every_form_tells_kind_hosts_and_what_may_be_shown(
+def test_every_form_gives_kind_hosts_and_the_address_to_show(
     url: str, kind: str, hosts: tuple[tuple[str, int], ...], shown: str
 ) -> None:
     address = RedisSettings(url=url).address
@@ -56,7 +56,7 @@ def test_a_socket_keeps_its_user_and_database() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("", "give redis://HOST:PORT/DB"),
         ("http://h", "give redis://HOST:PORT/DB"),
@@ -81,10 +81,10 @@ def test_a_socket_keeps_its_user_and_database() -> None:
         ("redis://h?max_connections=1", "unknown option 'max_connections'"),
     ],
 )
-def test_a_wrong_url_is_refused_by_name_with_the_right_form(url: str, told: str) -> None:
+def test_an_invalid_url_is_refused_with_the_valid_form(url: str, message: str) -> None:
     with pytest.raises(SettingsError, match=r"^redis\.url: ") as caught:
         load_settings(DragomanSettings, options={"redis.url": url})
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_no_password_is_shown(url: str) -> None:
         "redis://u:x?hidden=y@h",
     ],
 )
-def test_no_password_is_told_with_what_is_wrong(url: str) -> None:
+def test_an_error_holds_no_password(url: str) -> None:
     with pytest.raises(ValueError, match="give redis") as caught:
         RedisSettings(url=url)
     assert "hid" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Do the calls of a batch reach the nodes of a Cluster in order, whatever moves or breaks?"""
+"""The calls of a batch reach the nodes of a Cluster in order, whatever moves or fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Gone(Exception):
 
 
 class Misfit(Gone):
-    """No Cluster, or none for us."""
+    """The servers are no Cluster, or refuse this user."""
 
 
 class Refused(Exception):
@@ -59,7 +59,7 @@ Reply = Callable[[Host, Command], Any]
 
 
 class FakeCluster:
-    """Nodes that answer each command with their name; a test may have other plans."""
+    """Nodes that answer each command with their name, unless a test replaces `reply`."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[Host, list[Command]]] = []
@@ -83,7 +83,7 @@ class FakeCluster:
         return await self.servers.send(calls, confirmation)
 
     def traffic(self) -> list[tuple[str, list[str]]]:
-        """Who was sent which commands, without the questions for slots."""
+        """Return which host was sent which commands, without CLUSTER SLOTS."""
         return [
             (host[0], [command[0] for command in commands])
             for host, commands in self.sent
@@ -95,7 +95,7 @@ class FakeCluster:
 
 
 class FakeNode:
-    """One node's connection."""
+    """Connection to one node."""
 
     def __init__(self, cluster: FakeCluster, host: Host) -> None:
         self._cluster, self._host = cluster, host
@@ -126,7 +126,7 @@ def cluster() -> FakeCluster:
 
 
 def key_at(host: Host, number: int = 0) -> str:
-    """The `number`-th key that is `host`'s at first."""
+    """Return the `number`-th key that `host` owns at first."""
     third = 16_384 // 3 + 1
     of_host = (f"k{n}" for n in range(1000) if slot_of(f"k{n}") // third == [A, B, C].index(host))
     return [next(of_host) for _ in range(number + 1)][number]
@@ -152,7 +152,7 @@ def test_the_key_of_a_command_is_found(command: Command) -> None:
     assert key_of(command) == "key"
 
 
-async def test_the_calls_of_one_node_travel_together(cluster: FakeCluster) -> None:
+async def test_the_calls_of_one_node_are_sent_together(cluster: FakeCluster) -> None:
     calls = [Call([("GET", key_at(host, number))]) for number in range(5) for host in (A, B)]
     answers = await cluster.send(*calls)
     assert [answer.replies for answer in answers] == [[("a", "GET")], [("b", "GET")]] * 5
@@ -169,7 +169,7 @@ async def test_a_call_s_commands_take_effect_in_order_over_several_nodes(
     assert [name for _, name in answer.replies] == ["FINISH", "SETBIT", "PEXPIRE", "XADD"]
 
 
-async def test_what_follows_a_refused_command_is_not_sent(cluster: FakeCluster) -> None:
+async def test_commands_after_a_refused_one_are_not_sent(cluster: FakeCluster) -> None:
     wrong = ValueError("OOM")
     cluster.reply = lambda host, command: wrong if command[0] == "FINISH" else command[0]
     refused, other = await cluster.send(
@@ -199,7 +199,7 @@ async def test_a_confirmation_is_asked_where_the_write_went_and_nowhere_else(
     ]
 
 
-async def test_a_moved_slot_is_followed_and_asked_for_anew(cluster: FakeCluster) -> None:
+async def test_a_moved_slot_is_followed_and_the_slots_are_read_again(cluster: FakeCluster) -> None:
     key = key_at(A)
 
     def reply(host: Host, command: Command) -> Any:
@@ -218,7 +218,7 @@ async def test_a_moved_slot_is_followed_and_asked_for_anew(cluster: FakeCluster)
     assert cluster.traffic()[-1] == ("b", ["GET"])
 
 
-async def test_a_slot_on_its_way_is_asked_for_once_and_not_remembered(
+async def test_an_ask_redirection_is_followed_once_and_not_remembered(
     cluster: FakeCluster,
 ) -> None:
     key = key_at(A)
@@ -238,7 +238,7 @@ async def test_a_slot_on_its_way_is_asked_for_once_and_not_remembered(
     ]
 
 
-async def test_a_slot_moved_to_and_fro_ends_in_an_error_that_waiting_cures(
+async def test_a_slot_that_keeps_moving_is_an_outage(
     cluster: FakeCluster,
 ) -> None:
     key = key_at(A)
@@ -247,7 +247,7 @@ async def test_a_slot_moved_to_and_fro_ends_in_an_error_that_waiting_cures(
     assert isinstance(answer.replies[0], Gone)
 
 
-async def test_a_node_that_is_gone_fails_its_own_calls_and_the_slots_are_asked_for_again(
+async def test_a_lost_node_fails_its_own_calls_and_the_slots_are_read_again(
     cluster: FakeCluster,
 ) -> None:
     gone = [A]
@@ -266,7 +266,7 @@ async def test_a_node_that_is_gone_fails_its_own_calls_and_the_slots_are_asked_f
     assert answer.replies == ["c"]
 
 
-async def test_a_promoted_node_that_lacks_the_scripts_learns_them(cluster: FakeCluster) -> None:
+async def test_the_scripts_are_loaded_into_a_promoted_node(cluster: FakeCluster) -> None:
     known: set[Host] = {A, B}
 
     def reply(host: Host, command: Command) -> Any:
@@ -283,7 +283,9 @@ async def test_a_promoted_node_that_lacks_the_scripts_learns_them(cluster: FakeC
     assert [host for host, names in cluster.traffic() if "SCRIPT" in names] == ["c"]
 
 
-async def test_a_cluster_that_is_down_is_told_and_asked_again(cluster: FakeCluster) -> None:
+async def test_a_cluster_that_is_down_is_reported_and_its_slots_are_read_again(
+    cluster: FakeCluster,
+) -> None:
     cluster.reply = lambda host, command: Down() if command[0] == "GET" else host[0]
     (answer,) = await cluster.send(Call([("GET", key_at(A))]))
     assert isinstance(answer.replies[0], Down)
@@ -291,7 +293,7 @@ async def test_a_cluster_that_is_down_is_told_and_asked_again(cluster: FakeClust
     assert cluster.questions() == 2
 
 
-async def test_a_slot_that_nobody_serves_fails_its_calls_alone(cluster: FakeCluster) -> None:
+async def test_an_unserved_slot_fails_its_own_calls_only(cluster: FakeCluster) -> None:
     cluster.slots = lambda: [[0, 5461, [b"a", 1]]]
     lost, kept = await cluster.send(Call([("GET", key_at(B))]), Call([("GET", key_at(A))]))
     assert isinstance(lost.replies[0], Gone)
@@ -303,7 +305,9 @@ async def test_scripts_are_loaded_on_every_primary(cluster: FakeCluster) -> None
     assert sorted(host for host, _ in cluster.traffic()) == ["a", "b", "c"]
 
 
-async def test_a_server_that_is_no_cluster_is_told_with_its_words(cluster: FakeCluster) -> None:
+async def test_a_server_without_cluster_mode_is_reported_with_its_message(
+    cluster: FakeCluster,
+) -> None:
     cluster.slots = lambda: Down("This instance has cluster support disabled")
     with pytest.raises(Gone, match="cluster support disabled"):
         await cluster.send(Call([("GET", "x")]))

@@ -1,4 +1,4 @@
-"""Secrets are recognised by type, name and form; what is none stays."""
+"""Secrets are recognised by type, name and form; other values stay."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SECRET_NAMES = [
 
 
 @pytest.mark.parametrize("name", SECRET_NAMES)
-def test_a_name_tells_a_secret(name: str) -> None:
+def test_a_secret_is_recognised_by_name(name: str) -> None:
     assert is_secret(name, "hush")
     assert not is_secret(name, 7)
     assert not is_secret(name, None)
 
 
-def test_a_type_tells_a_secret() -> None:
+def test_a_secret_is_recognised_by_type() -> None:
     assert is_secret("anything", SecretStr("hush"))
 
 
@@ -51,7 +51,7 @@ def test_a_type_tells_a_secret() -> None:
         "x://[",
     ],
 )
-def test_a_form_tells_a_secret(value: str) -> None:
+def test_a_secret_is_recognised_by_form(value: str) -> None:
     assert is_secret("anything", value)
 
 
@@ -69,7 +69,7 @@ def test_a_form_tells_a_secret(value: str) -> None:
         ("profile", "chat"),
     ],
 )
-def test_what_is_no_secret_stays(name: str, value: str) -> None:
+def test_other_values_stay(name: str, value: str) -> None:
     assert not is_secret(name, value)
 
 
@@ -89,13 +89,13 @@ trees = st.recursive(
 
 
 @given(st.dictionaries(st.text(), trees), st.sampled_from(SECRET_NAMES), st.integers(0, 3))
-def test_a_secret_at_any_depth_is_left_out_and_named(
+def test_a_secret_at_any_depth_is_omitted_and_named(
     tree: dict[str, Any], name: str, depth: int
 ) -> None:
     held: dict[str, Any] = {**tree, name: "hush-hush"}
     for _ in range(depth):
         held = {"list": [held]} if depth == 2 else {"group": held, "plain": 1}
-    told: list[str] = []
-    kept = without_secrets(held, told.append)
+    omitted: list[str] = []
+    kept = without_secrets(held, omitted.append)
     assert "hush-hush" not in json.dumps(kept)
-    assert told
+    assert omitted

@@ -1,4 +1,4 @@
-"""Are the settings that client and worker share read from the right place, and checked?"""
+"""The settings that client and worker share come from file, environment and options."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_weights_have_bounds_and_a_topic_has_one(topics: tuple[str, ...], why: s
 @pytest.mark.parametrize(
     "servers", ["", "host:abc", "host:0", "host:99999", "a:1,,b:1", "a b:1", "::1:9092", "[::1]x"]
 )
-def test_a_server_that_is_no_address_is_named_before_anything_connects(servers: str) -> None:
+def test_an_invalid_server_is_named_before_anything_connects(servers: str) -> None:
     with pytest.raises(SettingsError, match=r"kafka\.bootstrap_servers: .*is not a server"):
         load_settings(DragomanSettings, None, {"kafka.bootstrap_servers": servers})
 
@@ -101,7 +101,7 @@ def test_any_other_level_is_refused_by_name(level: str) -> None:
         load_settings(DragomanSettings, None, {"redis.durability": level})
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"nowhere\.toml: there is no such file"):
         load_settings(DragomanSettings, tmp_path / "nowhere.toml")
 
@@ -115,7 +115,7 @@ def test_a_file_that_cannot_be_read_is_named(content: bytes, tmp_path: Path) -> 
     assert "\n" not in str(caught.value)
 
 
-def test_an_environment_variable_that_is_no_json_names_itself(
+def test_an_environment_variable_that_is_not_json_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DRAGOMAN_KAFKA", "{")
@@ -123,7 +123,7 @@ def test_an_environment_variable_that_is_no_json_names_itself(
         load_settings(DragomanSettings)
 
 
-def test_a_group_that_is_given_as_one_value_too_is_refused_by_name() -> None:
+def test_a_group_that_is_also_given_as_a_single_value_is_refused_by_name() -> None:
     with pytest.raises(
         SettingsError, match=r"kafka\.group_id: kafka is also given as a single value"
     ):

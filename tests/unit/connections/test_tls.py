@@ -1,4 +1,4 @@
-"""TLS contexts follow their files, and refuse wrong ones by name."""
+"""TLS contexts follow their files; an unusable file is named."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from support.services.certificates import Authority, Certificate
 class Files:
     """The PEM files of one client."""
 
-    def __init__(self, folder: Path, authority: Authority, name: str) -> None:
-        folder.mkdir()
+    def __init__(self, directory: Path, authority: Authority, name: str) -> None:
+        directory.mkdir()
         self.ca, self.certificate, self.key = (
-            folder / name for name in ("ca.pem", "client.pem", "client.key")
+            directory / name for name in ("ca.pem", "client.pem", "client.key")
         )
         self.trust(authority)
         self.put(authority.issue(name))
@@ -66,7 +66,7 @@ def files(tmp_path: Path, authority: Authority) -> Files:
 
 @asynccontextmanager
 async def server(authority: Authority) -> AsyncIterator[int]:
-    """A port whose server answers with the common name of the client's certificate."""
+    """Provide a port whose server answers with the common name of the client's certificate."""
     pair = authority.issue("server")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.ca)
     context.load_cert_chain(pair.certificate, pair.key)
@@ -82,7 +82,7 @@ async def server(authority: Authority) -> AsyncIterator[int]:
 
 
 async def who(context: ssl.SSLContext, port: int) -> str:
-    """Whom a server takes a client with this context for; ssl.SSLError where they disagree."""
+    """Return the name under which a server accepts this context. Raises ssl.SSLError."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
     try:
         return (await reader.read()).decode()
@@ -91,7 +91,7 @@ async def who(context: ssl.SSLContext, port: int) -> str:
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
-def test_a_new_connection_shows_the_certificate_that_lies_there_now(
+def test_a_new_connection_uses_the_present_certificate(
     files: Files, authority: Authority, run: object
 ) -> None:
     async def both() -> tuple[str, str]:
@@ -132,7 +132,7 @@ async def test_a_pair_that_is_half_written_leaves_the_old_one_in_use(
         assert await who(context, port) == "bob"
 
 
-async def test_files_that_could_not_be_used_are_tried_again_though_nothing_seems_to_have_changed(
+async def test_unusable_files_are_tried_again_without_a_visible_change(
     files: Files, authority: Authority
 ) -> None:
     context = kafka_context(files.settings())
@@ -189,7 +189,7 @@ def test_a_pair_that_does_not_match_is_a_settings_error_at_the_start(
         kafka_context(files.settings())
 
 
-def test_an_encrypted_key_without_a_password_asks_nobody(files: Files) -> None:
+def test_an_encrypted_key_without_a_password_does_not_prompt(files: Files) -> None:
     encrypted = files.key.with_name("encrypted.key")
     subprocess.run(
         ["openssl", "pkcs8", "-topk8", "-in", files.key, "-passout", "pass:x", "-out", encrypted],

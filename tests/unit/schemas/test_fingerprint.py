@@ -1,4 +1,4 @@
-"""Is the fingerprint the SHA-256 of the canonical JSON, by whichever path it is made?"""
+"""The fingerprint is the SHA-256 of the canonical JSON, by the fast and the slow encoder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dragoman_schemas.fingerprint import OUTSIDE_THE_FINGERPRINT, fingerprint
 
-# Other tests share the machine: slowness is no failure here.
+# Other tests share the machine, so slowness is not a failure here.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 INTEGERS = st.integers(1 - 2**53, 2**53 - 1)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -24,7 +24,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
     max_leaves=12,
 )
-# Without floats and odd names the fast path is taken.
+# Without floats and non-ASCII names the fast encoder is used.
 PLAIN_VALUES = st.recursive(
     st.none() | st.booleans() | INTEGERS | st.text(),
     lambda inner: (
@@ -60,19 +60,19 @@ def test_the_fast_path_spells_the_same_bytes(fields: dict[str, Any]) -> None:
 
 @UNHURRIED
 @given(st.dictionaries(NAMES, VALUES), st.randoms())
-def test_the_order_of_members_is_of_no_account(fields: dict[str, Any], random: Any) -> None:
+def test_the_order_of_members_does_not_matter(fields: dict[str, Any], random: Any) -> None:
     shuffled = list(fields.items())
     random.shuffle(shuffled)
     assert fingerprint(dict(shuffled)) == fingerprint(fields)
 
 
 @pytest.mark.parametrize("name", sorted(OUTSIDE_THE_FINGERPRINT))
-def test_six_names_count_only_inside(name: str) -> None:
+def test_six_names_count_only_in_nested_objects(name: str) -> None:
     assert fingerprint({"text": "x", name: 1}) == fingerprint({"text": "x"})
     assert fingerprint({"in": {name: 1}}) != fingerprint({"in": {}})
 
 
-def test_the_spelling_of_a_whole_number_is_of_no_account() -> None:
+def test_the_spelling_of_a_whole_number_does_not_matter() -> None:
     assert fingerprint({"n": 1.0}) == fingerprint({"n": 1})
     assert fingerprint({"n": True}) != fingerprint({"n": 1})
 

@@ -1,4 +1,4 @@
-"""Are the published bytes of schema 1 still read as on the day they were published?"""
+"""The published bytes of schema 1 are still read as on the day of their publication."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_published_mistake_is_refused_with_its_code(entry: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("entry", UNREADABLE, ids=about)
-def test_a_published_ruin_is_unreadable(entry: dict[str, Any]) -> None:
+def test_a_published_unreadable_record_is_unreadable(entry: dict[str, Any]) -> None:
     with pytest.raises(UnreadableRecord) as raised:
         open_record((V1 / entry["file"]).read_bytes())
     assert entry["message"] in str(raised.value)

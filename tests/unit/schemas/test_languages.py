@@ -1,4 +1,4 @@
-"""Which tags are languages, and how are they spelled?"""
+"""Language tags are recognised and spelled canonically."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_language_has_one_spelling(tag: str, expected: str) -> None:
         "de-" + "x" * 5000,
     ],
 )
-def test_what_is_no_language_is_refused_by_name(tag: str) -> None:
+def test_an_invalid_tag_is_refused_by_name(tag: str) -> None:
     with pytest.raises(UnknownLanguage) as raised:
         normalise(tag)
     assert len(str(raised.value)) < 120

@@ -1,4 +1,4 @@
-"""Do records become jobs, or a code and one line that tells a person what to change?"""
+"""Records become jobs, or a code and one line that names what to change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dragoman_schemas.wire import (
     rfc3339,
 )
 
-# Other tests share the machine: slowness is no failure here.
+# Other tests share the machine, so slowness is not a failure here.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SMALLEST: dict[str, object] = {"job_id": "a1", "text": "Hello.", "target_lang": "de"}
 SMALLEST_BYTES = json.dumps(SMALLEST).encode()
@@ -159,7 +159,7 @@ class TestDecoding:
             refusal(**members)
 
     @pytest.mark.parametrize("schema", [True, "1", [1]])
-    def test_a_schema_that_is_no_number_is_an_invalid_job(self, schema: object) -> None:
+    def test_a_schema_that_is_not_a_number_is_an_invalid_job(self, schema: object) -> None:
         assert refusal(schema=schema) == "schema: must be 1"
 
     @pytest.mark.parametrize("schema", [2, 0, -1, 1.5, 99])
@@ -218,7 +218,7 @@ class TestMessages:
     def test_control_characters_are_not_passed_on(self) -> None:
         assert "\x1b" not in refusal(**{"\x1b[31m": 1})
 
-    def test_three_problems_are_told_and_the_rest_counted(self) -> None:
+    def test_three_problems_are_listed_and_the_rest_counted(self) -> None:
         message = refusal(ttl_s=1, formality="x", profile="", a=1, b=2)
         assert message.count(";") == 3
         assert message.endswith("and 2 more")
@@ -227,7 +227,7 @@ class TestMessages:
         assert refusal(ttl_s=1, formality="x", a=1, b=2).endswith("; and 1 more")
 
     @pytest.mark.parametrize(
-        ("members", "told"),
+        ("members", "message"),
         [
             ({f"f{n}": 1 for n in range(70_000)}, "has 70003 fields, at most 64 are read"),
             ({"sampling": {f"f{n}": 1 for n in range(70_000)}}, "sampling: has 70000 items"),
@@ -242,18 +242,18 @@ class TestMessages:
         ],
         ids=lambda value: str(value)[:30],
     )
-    def test_a_crowd_of_wrong_members_is_refused_without_looking_at_each(
-        self, members: dict[str, object], told: str
+    def test_too_many_invalid_members_are_refused_without_validating_each(
+        self, members: dict[str, object], message: str
     ) -> None:
         value = json.dumps({**SMALLEST, **members}).encode()
         envelope = open_record(value)
         started = time.process_time()
         with pytest.raises(InvalidRecord) as raised:
             decode_job(envelope, size=min(len(value), MAX_RECORD_BYTES))
-        assert str(raised.value).startswith(told)
+        assert str(raised.value).startswith(message)
         assert time.process_time() - started < 0.5
 
-    def test_the_shortest_crowd_is_refused_by_its_number(self) -> None:
+    def test_the_smallest_record_with_too_many_members_is_refused(self) -> None:
         members = ",".join(f'"{chr(0x30 + number)}":1' for number in range(65) if number != 0x2C)
         value = SMALLEST_BYTES.rstrip(b"}") + f',"metadata":{{{members},"!":1}}}}'.encode()
         with pytest.raises(InvalidRecord, match=r"metadata: has 65 items"):
@@ -314,7 +314,7 @@ class TestEncoding:
             *("warnings", "attempts", "finish_reason", "cached", "usage"),
         }
 
-    def test_what_was_given_is_echoed(self) -> None:
+    def test_optional_members_are_echoed_if_given(self) -> None:
         given_back = {"metadata": {}, "document": {"document_id": "d", "index": 0, "total": 1}}
         result = TranslationResult(
             job_id="a1",
@@ -327,7 +327,7 @@ class TestEncoding:
         assert {name: members[name] for name in given_back} == given_back
         assert members["translations"][0]["id"] == "i"
 
-    def test_a_truncated_result_says_so_and_has_no_translations(self) -> None:
+    def test_a_truncated_result_is_marked_and_has_no_translations(self) -> None:
         result = TranslationResult(job_id="a1", status="completed", truncated=True)
         members = json.loads(encode_result(result))
         assert members["truncated"] is True

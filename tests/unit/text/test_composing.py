@@ -1,4 +1,4 @@
-"""A text is composed as the standard library does it, in linear time."""
+"""A text is composed as by the standard library, in linear time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is text cut at sentences, clauses and blanks, and is nothing ever lost?"""
+"""Text is split at sentences, clauses and blanks, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dragoman_text.sentences import pack, split_sentences
 from dragoman_text.spans import find_spans
 
-# Other tests share the machine: slowness is no failure here.
+# Other tests share the machine, so slowness is not a failure here.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LANGS = st.sampled_from(["en", "de", "zh-CN", "pt-BR", "ja", "th", "ar", "hi", "xx"])
 TEXTS = st.text() | st.lists(
@@ -49,7 +49,7 @@ def test_blanks_stay_with_the_sentence_before_them(text: str, lang: str) -> None
         ("en", "", []),
     ],
 )
-def test_sentences_end_where_a_reader_sees_it(lang: str, text: str, expected: list[str]) -> None:
+def test_sentences_end_where_a_reader_expects(lang: str, text: str, expected: list[str]) -> None:
     assert split_sentences(text, lang) == expected
 
 
@@ -98,7 +98,7 @@ def test_a_long_clause_is_split_at_blanks() -> None:
     assert pack(["one two three"], lambda part: len(part) <= 8) == ["one two ", "three"]
 
 
-def test_numbers_and_times_are_no_clauses() -> None:
+def test_numbers_and_times_are_not_split() -> None:
     piece = "pay 1,000 at 12:30"
     assert pack([piece], lambda part: len(part) <= 9) == ["pay ", "1,000 at ", "12:30"]
 
@@ -107,11 +107,11 @@ def test_chinese_clauses_need_no_blank() -> None:
     assert pack(["你好，世界，再见"], lambda part: len(part) <= 4) == ["你好，", "世界，", "再见"]
 
 
-def test_what_cannot_be_split_comes_back_whole() -> None:
+def test_a_piece_that_cannot_be_split_is_returned_whole() -> None:
     assert pack(["x" * 50], lambda part: len(part) <= 10) == ["x" * 50]
 
 
-def test_lengths_are_asked_for_about_as_often_as_chunks_come_out() -> None:
+def test_the_number_of_length_checks_is_about_the_number_of_chunks() -> None:
     asked = 0
 
     def fits(part: str) -> bool:
@@ -124,6 +124,6 @@ def test_lengths_are_asked_for_about_as_often_as_chunks_come_out() -> None:
     assert asked < 20_000 + 50 * 25
 
 
-def test_no_pieces_are_no_chunks() -> None:
+def test_no_pieces_give_no_chunks() -> None:
     assert pack([], lambda _part: True) == []
     assert pack(["", ""], lambda _part: True) == []

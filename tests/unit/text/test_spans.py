@@ -1,4 +1,4 @@
-"""Are placeholders found, masked and put back, and is prose left alone?"""
+"""Placeholders are found, masked and restored; prose is not changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dragoman_text.spans import (
     restore,
 )
 
-# Other tests share the machine: slowness is no failure here.
+# Other tests share the machine, so slowness is not a failure here.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ANY_STYLE = st.sampled_from(STYLES)
 TEXTS = st.text() | st.lists(
@@ -132,7 +132,7 @@ def test_a_placeholder_is_found_in_its_sentence(placeholder: str) -> None:
         "www. is short",
     ],
 )
-def test_prose_is_left_alone(prose: str) -> None:
+def test_prose_is_not_changed(prose: str) -> None:
     assert kept(prose) == []
 
 
@@ -149,11 +149,11 @@ def test_every_occurrence_of_a_term_is_found_verbatim() -> None:
     assert kept("a.b axb", "a.b") == ["a.b"]
 
 
-def test_what_only_touches_stays_apart() -> None:
+def test_spans_that_only_touch_stay_separate() -> None:
     assert kept("{a}{b}%d<br/>") == ["{a}", "{b}", "%d", "<br/>"]
 
 
-def test_what_overlaps_becomes_one_span() -> None:
+def test_overlapping_spans_are_merged() -> None:
     text = "New York City"
     assert find_spans(text, ["New York", "York City"]) == [Span(0, 13, "term")]
     assert [span.kind for span in find_spans("https://acme.org/x", ["acme"])] == ["url"]
@@ -161,7 +161,7 @@ def test_what_overlaps_becomes_one_span() -> None:
 
 @UNHURRIED
 @given(TEXTS, TERMS)
-def test_spans_are_in_order_and_apart(text: str, terms: list[str]) -> None:
+def test_spans_are_in_order_and_disjoint(text: str, terms: list[str]) -> None:
     spans = find_spans(text, terms)
     assert all(span.start < span.end for span in spans)
     assert all(one.end <= other.start for one, other in itertools.pairwise(spans))
@@ -234,14 +234,14 @@ def test_a_token_is_recognised_in_capitals() -> None:
     assert restore("Hallo <X0 />!", masked) == "Hallo {name}!"
 
 
-def test_a_lost_token_is_told() -> None:
+def test_a_lost_token_is_reported() -> None:
     masked = mask("{a} and {b}", find_spans("{a} and {b}"))
     with pytest.raises(TokensChanged) as raised:
         restore("⟦0⟧ und", masked)
     assert (raised.value.missing, raised.value.repeated) == (("{b}",), ())
 
 
-def test_a_repeated_token_is_told() -> None:
+def test_a_repeated_token_is_reported() -> None:
     masked = mask("{a} and {b}", find_spans("{a} and {b}"))
     with pytest.raises(TokensChanged) as raised:
         restore("⟦0⟧ ⟦1⟧ ⟦0⟧", masked)
@@ -287,7 +287,7 @@ def test_letters_of_every_script_are_letters(text: str) -> None:
         "<b>1</b>",
     ],
 )
-def test_what_holds_no_words_is_its_own_translation(text: str) -> None:
+def test_a_text_without_words_is_its_own_translation(text: str) -> None:
     assert not is_translatable(text)
 
 

@@ -1,4 +1,4 @@
-"""A dead letter or result is published in some form, or its topic is waited for."""
+"""A dead letter or result is published in some form, or the publisher reports an outage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sent = dict[str, Any]
 
 
 class Topic:
-    """Takes records of at most `limit` bytes, and what aiokafka's encoder takes."""
+    """Topic that accepts records of at most `limit` bytes that aiokafka can encode."""
 
     def __init__(self, limit: int = 1_000_000) -> None:
         self.limit = limit
@@ -37,46 +37,48 @@ def delivery(value: bytes | None = b"{}", **more: Any) -> Delivery:
     return Delivery(topic="t", partition=1, offset=2, generation=1, value=value, **given)
 
 
-async def letter(topic: Topic, record: Delivery, message: str = "why") -> Sent:
-    letters = KafkaDeadLetters(topic, topic="dead", group_id="g", worker_id="w")  # type: ignore[arg-type]
-    await letters.publish(DeadLetter(record, code="internal", message=message))
+async def publish_dead_letter(topic: Topic, record: Delivery, message: str = "why") -> Sent:
+    dead_letters = KafkaDeadLetters(topic, topic="dead", group_id="g", worker_id="w")  # type: ignore[arg-type]
+    await dead_letters.publish(DeadLetter(record, code="internal", message=message))
     return topic.sent[0]
 
 
 async def test_a_header_without_a_value_is_published_without_one() -> None:
-    sent = await letter(Topic(), delivery(headers=(("odd", None), ("x", b"1"))))
+    sent = await publish_dead_letter(Topic(), delivery(headers=(("odd", None), ("x", b"1"))))
     assert sent["headers"]["odd"] is None
     assert sent["headers"]["x"] == b"1"
     assert sent["headers"]["x-original-offset"] == b"2"
 
 
 @pytest.mark.parametrize("timestamp_ms", [-1, 2**63 - 1])
-async def test_any_timestamp_is_told_as_it_was(timestamp_ms: int) -> None:
-    sent = await letter(Topic(), delivery(timestamp_ms=timestamp_ms))
+async def test_any_timestamp_is_published_unchanged(timestamp_ms: int) -> None:
+    sent = await publish_dead_letter(Topic(), delivery(timestamp_ms=timestamp_ms))
     assert sent["headers"]["x-original-timestamp"] == str(timestamp_ms).encode()
 
 
-async def test_what_utf_8_does_not_have_is_a_question_mark() -> None:
-    sent = await letter(Topic(), delivery(headers=(("a\udcffb", b"1"),)), message="\ud800!")
+async def test_a_lone_surrogate_becomes_a_question_mark() -> None:
+    sent = await publish_dead_letter(
+        Topic(), delivery(headers=(("a\udcffb", b"1"),)), message="\ud800!"
+    )
     assert sent["headers"]["a?b"] == b"1"
     assert sent["headers"]["x-error-message"] == b"?!"
     assert sent["value"] == b"{}"
 
 
-async def test_a_record_too_large_is_replaced_by_its_headers_and_then_by_its_place() -> None:
+async def test_a_record_too_large_is_replaced_by_its_headers_and_then_by_its_origin() -> None:
     record = delivery(value=b"v" * 5_000, headers=(("own", b"1"),))
-    sent = await letter(Topic(limit=3_000), record)
+    sent = await publish_dead_letter(Topic(limit=3_000), record)
     assert (sent["key"], sent["value"], sent["headers"]["own"]) == (b"k", None, b"1")
-    sent = await letter(Topic(limit=3_000), delivery(headers=(("own", b"1" * 5_000),)))
+    sent = await publish_dead_letter(Topic(limit=3_000), delivery(headers=(("own", b"1" * 5_000),)))
     assert (sent["key"], sent["value"]) == (None, None)
     assert "own" not in sent["headers"]
     assert sent["headers"]["x-original-size"] == b"2"
 
 
-async def test_a_topic_that_refuses_the_least_form_is_waited_for() -> None:
-    """Returning instead would commit the offset of a record that is nowhere."""
+async def test_a_topic_that_refuses_the_smallest_form_is_an_outage() -> None:
+    """Returning instead would commit the offset of a record that is published nowhere."""
     with pytest.raises(Unavailable, match=r"max\.message\.bytes"):
-        await letter(Topic(limit=100), delivery())
+        await publish_dead_letter(Topic(limit=100), delivery())
 
 
 async def test_a_result_too_large_goes_without_translations_then_without_metadata() -> None:
@@ -89,8 +91,12 @@ async def test_a_result_too_large_goes_without_translations_then_without_metadat
     for limit, metadata in ((4_000, {"k": "v" * 2_000}), (1_500, None)):
         topic = Topic(limit)
         await KafkaResults(topic, topic="results").publish(result)  # type: ignore[arg-type]
-        told = decode_result(topic.sent[0]["value"])
-        assert (told.truncated, told.translations, told.metadata) == (True, [], metadata)
+        published = decode_result(topic.sent[0]["value"])
+        assert (published.truncated, published.translations, published.metadata) == (
+            True,
+            [],
+            metadata,
+        )
     with pytest.raises(Unavailable):
         await KafkaResults(Topic(100), topic="results").publish(result)  # type: ignore[arg-type]
 
