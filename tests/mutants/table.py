@@ -340,7 +340,7 @@ MUTANTS = (
     Mutant(
         "an outage that another call ended is over for all",
         f"{CORE}/job/outages.py",
-        "                self._away.add(server)  # another",
+        "                self._unavailable.add(server)  # another",
         "                pass  # another",
         "unit/worker/job/test_outages.py",
     ),

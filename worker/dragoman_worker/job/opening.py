@@ -1,8 +1,8 @@
-"""Gate for reading and planning records: journaled, suspects by themselves, killers not at all.
+"""Gate for reading and planning records: each is journaled, suspects one at a time.
 
-A record that kills the process before its claim leaves no trace in Redis. Its place in the journal
-does: the supervisor counts the crashes of each place over all replicas and their restarts. See
-docs/adr/0013-journal-of-openings.md.
+A record that kills the process before its claim leaves no trace in Redis, but its entry in the
+journal stays: the supervisor counts the crashes per record over all replicas and their restarts.
+See docs/adr/0013-journal-of-openings.md.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _NO_TABLE: Final = bytearray()
 
 
 class Openings:
-    """Lets up to 64 records be opened at once, and one that was opened in a crash by itself.
+    """Opens up to 64 records at once, and a suspect only while no other record is being opened.
 
-    Event loop only; what is opened may be worked on in other threads and processes.
+    Event loop only; the work inside may run in other threads and processes.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Openings:
         poison_after: int = 4,
         cleared: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`cleared` is called with a record that had been opened in a crash and now opened well."""
+        """Call `cleared` with the name of each suspect that was opened without a crash."""
         self._journal = journal
         self._table = table or Slots(_NO_TABLE)
         self._poison_after = poison_after
@@ -57,27 +57,27 @@ class Openings:
         self._generation = 0
 
     def of(self, delivery: Delivery) -> Opening:
-        """The opening of one delivery. The timestamp tells it from one of a topic made anew."""
+        """Return the opening of a delivery; the timestamp distinguishes a recreated topic."""
         return Opening(self, f"{delivery.place}@{delivery.timestamp_ms}")
 
     @property
     def crashes(self) -> Mapping[str, Entry]:
-        """The records that were being opened when processes died, as the supervisor knows them."""
+        """The suspects: records that were being opened when a process died, by the supervisor."""
         if (generation := self._table.generation) != self._generation and not generation % 2:
             entries = self._table.entries()
-            if self._table.generation == generation:  # nobody wrote meanwhile
+            if self._table.generation == generation:  # the supervisor did not write meanwhile
                 self._crashes = {entry.name: entry for entry in entries}
                 self._generation = generation
         return self._crashes
 
     def enter_now(self, name: str, stage: Stage) -> int | None:
-        """Record the opening in a slot, or None for a suspect and where others must end first."""
+        """Journal the opening in a slot; None for a suspect or if it has to wait for others."""
         if name in self.crashes or not self._may_enter(alone=False):
             return None
         return self._journaled(name, stage)
 
     async def enter(self, name: str, stage: Stage) -> int:
-        """Wait for a slot, and record the opening in it. Raises Poisoned. Undone by `leave`."""
+        """Wait for a slot and journal the opening in it. Raises Poisoned. Undone by `leave`."""
         suspect = self.crashes.get(name)
         while not self._may_enter(alone=suspect is not None):
             await self._turn(self._others if suspect is None else self._suspects)
@@ -94,7 +94,7 @@ class Openings:
         return slot
 
     def leave(self, slot: int) -> None:
-        """The record was opened, or its opening was given up, and this process lives."""
+        """Free the slot: the record was opened or abandoned without a crash."""
         if self._journal is not None:
             self._journal.clear(slot)
         self._free.append(slot)
@@ -107,14 +107,17 @@ class Openings:
         return name in self.crashes
 
     def opened(self, name: str) -> None:
-        """The record was opened to its end: the crash that it was opened in was not its doing."""
+        """Clear a suspect that was opened completely: it did not cause the crash."""
         suspect = self.crashes.get(name)
         if suspect is not None and suspect.crashes < self._poison_after:
             del self._crashes[name]
             self._cleared(name)
 
     def _refuse_poisoned(self, suspect: Entry, stage: Stage) -> None:
-        """What dies while it is planned can be read, so that it ends under its id."""
+        """Raise Poisoned for a suspect of too many crashes in this stage or an earlier one.
+
+        A record that only crashes in planning is still read, so that it fails under its id.
+        """
         if suspect.crashes >= self._poison_after and stage >= suspect.stage:
             self._wake()
             raise Poisoned(
@@ -122,7 +125,7 @@ class Openings:
                 "opened; it was not opened again"
             )
 
-    # --- turns ------------------------------------------------------------------------------------
+    # --- waiting ----------------------------------------------------------------------------------
 
     def _may_enter(self, *, alone: bool) -> bool:
         if alone:
@@ -141,7 +144,7 @@ class Openings:
             raise
 
     def _wake(self) -> None:
-        """Wake those who may enter now; each looks for itself whether it still may."""
+        """Wake the openings that may enter now; each checks again whether it still may."""
         if self._suspects:
             if len(self._free) == self._all:
                 _grant(self._suspects)
@@ -151,7 +154,7 @@ class Openings:
 
 
 class Opening:
-    """One record on its way from its bytes to its claim, through stages that are journaled each."""
+    """One record from its bytes to its claim, in journaled stages."""
 
     __slots__ = ("_openings", "_slot", "name")
 
@@ -162,15 +165,15 @@ class Opening:
 
     @property
     def suspect(self) -> bool:
-        """Whether it was being opened when a process died, and is to be opened by itself."""
+        """Whether it was being opened when a process died; then it is opened by itself."""
         return self._openings.suspects(self.name)
 
     def done(self) -> None:
-        """Nothing of the record is opened any more: the claim is next."""
+        """Report that all stages are over: the claim is next."""
         self._openings.opened(self.name)
 
     def enter_now(self, stage: Stage) -> bool:
-        """Begin a stage unless it has to wait. Ended by `leave`."""
+        """Enter a stage unless it has to wait. Followed by `leave`."""
         slot = self._openings.enter_now(self.name, stage)
         if slot is None:
             return False
@@ -178,12 +181,12 @@ class Opening:
         return True
 
     def leave(self) -> None:
-        """End the stage: this process has survived it."""
+        """Leave the stage."""
         self._openings.leave(self._slot)
 
     @asynccontextmanager
     async def at(self, stage: Stage) -> AsyncIterator[None]:
-        """Begin a stage as soon as it may begin, and end it on exit. Raises Poisoned on entry."""
+        """Enter a stage as soon as possible and leave it on exit. Raises Poisoned on entry."""
         self._slot = await self._openings.enter(self.name, stage)
         try:
             yield
@@ -192,7 +195,7 @@ class Opening:
 
 
 def journaled(slot: ReplicaSlot | None, *, poison_after: int) -> Openings:
-    """The openings of a replica, in its journal; without a supervisor or room for one, in none."""
+    """Return the openings of a replica, journaled if it has a supervisor and disk space."""
     if slot is None:
         return Openings(poison_after=poison_after)
     folder = slot.socket.parent

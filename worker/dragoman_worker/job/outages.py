@@ -1,4 +1,4 @@
-"""Repeats calls to servers that are away, and knows which servers those are."""
+"""Repeat calls to unavailable servers, and record which servers are unavailable."""
 
 from __future__ import annotations
 
@@ -17,34 +17,33 @@ DEAD_LETTERS: Final = "dead letters"
 RESULTS: Final = "results"
 
 MAX_PAUSE_S: Final = 5.0
-"""Longest back-off between two tries."""
+"""Longest back-off between two calls, in seconds."""
 
 
 class Outages:
-    """The servers of one worker that did not answer the last call to them."""
+    """The servers of one worker that failed the last call to them."""
 
     def __init__(self, max_pause_s: float = MAX_PAUSE_S) -> None:
         self._max_pause_s = max_pause_s
-        self._away: set[str] = set()
+        self._unavailable: set[str] = set()
 
     async def until_available(
         self, server: str, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Repeat an idempotent call for as long as the server is unavailable.
 
-        There is no limit: an outage consumes no attempt of a job, and whoever shuts the worker
-        down cancels the wait.
+        There is no limit: an outage consumes no attempt of a job, and a shutdown cancels the wait.
         """
         try:
             answer = await call(*args, **kwargs)
         except Unavailable:
-            self._away.add(server)
-            answer = await self._again(server, call, *args, **kwargs)
-        if self._away:
-            self._away.discard(server)
+            self._unavailable.add(server)
+            answer = await self._repeat(server, call, *args, **kwargs)
+        if self._unavailable:
+            self._unavailable.discard(server)
         return answer
 
-    async def _again(
+    async def _repeat(
         self, server: str, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         retrying = tenacity.AsyncRetrying(
@@ -52,20 +51,20 @@ class Outages:
             retry=tenacity.retry_if_exception_type(Unavailable),
         )
 
-        async def again() -> T:
+        async def attempt() -> T:
             try:
                 return await call(*args, **kwargs)
             except Unavailable:
-                self._away.add(server)  # another call may have been answered meanwhile
+                self._unavailable.add(server)  # another call may have been answered meanwhile
                 raise
 
-        return await retrying(again)
+        return await retrying(attempt)
 
     @property
     def any(self) -> bool:
-        """Whether work may rightly be waiting for a server."""
-        return bool(self._away)
+        """Whether any server is unavailable, so that work may wait for it."""
+        return bool(self._unavailable)
 
     def of(self, *servers: str) -> bool:
-        """Whether one of these is away."""
-        return not self._away.isdisjoint(servers)
+        """Return whether one of these servers is unavailable."""
+        return not self._unavailable.isdisjoint(servers)

@@ -1,4 +1,4 @@
-"""What planning a job costs is told by its fields: what every request reads again weighs most."""
+"""Cost of planning a job by its fields: those that every request repeats weigh most."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class OverBudget(TooLong):
 
 
 def steering_chars(job: TranslationJob) -> int:
-    """Characters beside the text that every request of a job reads."""
+    """Return the characters beside the text that every request of a job repeats."""
     if job.context is None and job.glossary is None and job.do_not_translate is None:
         return _chars(job.instructions or ())  # the usual job
     glossary = job.glossary or {}
@@ -27,29 +27,29 @@ def steering_chars(job: TranslationJob) -> int:
 
 
 def item_steering_chars(item: Item) -> int:
-    """Characters beside its text that every request of an item reads."""
+    """Return the characters beside its text that every request of an item repeats."""
     if item.context is None and item.protect is None:  # the usual item
         return 0
     return len(item.context or "") + _chars(item.protect or ())
 
 
 def over_budget(job: TranslationJob, budget_s: float) -> str:
-    """The sentence for the job's owner: which field costs most, and what to do about it."""
-    field, advice = _dearest(job)
+    """Return the message for the job's owner: the field that costs most, and the remedy."""
+    field, advice = _most_expensive(job)
     return (
         f"{field}: planning the job took more than {budget_s:g} s of CPU time "
         f"(limits.plan_budget_s), most of it for this field; {advice}"
     )
 
 
-def _dearest(job: TranslationJob) -> tuple[str, str]:
+def _most_expensive(job: TranslationJob) -> tuple[str, str]:
     items, text = len(job.items), sum(len(item.text) for item in job.items)
     read = items + text // 1_000  # about as many requests as there are, or texts that are searched
     costs = {
         "text": (text, f"split its {text} characters among several jobs"),
         "context": (
             items * len(job.context or "") + sum(len(item.context or "") for item in job.items),
-            f"it is read again for each of {items} items: shorten it, or give it to fewer of them",
+            f"it is repeated for each of {items} items: shorten it, or give it to fewer of them",
         ),
         "glossary": (
             read * _terms(job.glossary or ()),
@@ -71,7 +71,7 @@ def _dearest(job: TranslationJob) -> tuple[str, str]:
 
 
 def _terms(terms: Iterable[str]) -> int:
-    """What looking for terms in a thousand characters costs, in characters read."""
+    """Return the cost of finding terms in 1,000 characters, in characters read."""
     return sum(20 + len(term) // 10 for term in terms)
 
 

@@ -100,7 +100,7 @@ class Planner:
                 self._within_budget(plan)
             unit = self._continue(plan, planned) if plan.pieces else self._begin(plan, planned)
         except OverBudget as error:
-            _give_up(plan, error)
+            _fail_rest(plan, error)
             return None
         except JobError as error:  # the item's own: its neighbours go on
             planned.units.clear()
@@ -224,7 +224,7 @@ def _kept(planned: PlannedItem, unit: Unit, warnings: tuple[str, ...]) -> Unit:
     return unit
 
 
-def _give_up(plan: Plan, error: OverBudget) -> None:
+def _fail_rest(plan: Plan, error: OverBudget) -> None:
     """Fail every item that is not planned completely, and plan nothing more."""
     for planned in plan.items[plan.next_item :]:
         planned.units.clear()

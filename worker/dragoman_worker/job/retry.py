@@ -1,4 +1,4 @@
-"""Attempts of one generation: how often they are made, and the back-off between them."""
+"""Retries of one generation: the number of attempts and the back-off between them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RetryPolicy:
 
         Raises the last JobError; one whose disposition is not `retry` at once.
         """
-        # Nearly every job needs one attempt: the machinery below costs it nothing.
+        # Nearly every generation needs one attempt, which skips the cost of tenacity below.
         try:
             return await attempt(1)
         except JobError as error:

@@ -1,4 +1,4 @@
-"""How does a worker work? Admit deliveries, work on them side by side, settle each in order."""
+"""The worker: poll deliveries, execute them concurrently, settle each one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Claim, Consumer, DeadLetters, Delivery, Results, Store
 
 RELEASE_WITHIN_S: Final = 2.0
-"""Longest wait of a stopping worker for Redis; what is not released looks like a crash."""
+"""Longest wait of a stopping worker for Redis. An unreleased claim counts as a crash."""
 
 LOOK_FOR_LOST_S: Final = 1.0
 
 
 class WorkerState(StrEnum):
-    """Where a worker is in its life."""
+    """The states of a worker, in order."""
 
     WORKING = "working"
     DRAINING = "draining"
@@ -35,7 +35,7 @@ class WorkerState(StrEnum):
 
 
 class Worker:
-    """Keeps as many deliveries in hand as its bounds allow, until it is told to stop."""
+    """Keeps as many jobs in flight as its bounds allow until it is stopped."""
 
     def __init__(
         self,
@@ -75,13 +75,13 @@ class Worker:
         self._deadline: Deadline | None = None
         self.state = WorkerState.WORKING
         self.polled_at = time.monotonic()
-        """When the poll loop last turned, on the monotonic clock: the sign of its life."""
+        """When the poll loop last iterated, on the monotonic clock; for the liveness check."""
 
     # --- life -------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Work until `stop`, then drain. Raises Halt, at once, with nothing more completed."""
-        cancels = asyncio.create_task(self._heed_cancels(), name="cancels")
+        """Work until `stop`, then drain. Raises Halt at once, completing nothing more."""
+        cancels = asyncio.create_task(self._follow_cancels(), name="cancels")
         cancels.add_done_callback(self.side_task_ended)
         lost = asyncio.create_task(self._release_lost(), name="release-lost")
         lost.add_done_callback(self.side_task_ended)
@@ -95,13 +95,13 @@ class Worker:
         finally:
             cancels.cancel()
             lost.cancel()
-            await self._give_up()
+            await self._abandon()
             self.state = WorkerState.STOPPED
         if self._halt is not None:
             raise self._halt
 
     def stop(self) -> None:
-        """Take nothing new; finish what has entered the engine, for at most the grace."""
+        """Drain: start no job; finish those in the engine within the grace period."""
         if self.state is WorkerState.WORKING:
             self.state = WorkerState.DRAINING
             self._deadline = Deadline.after(self._grace_s)
@@ -110,13 +110,13 @@ class Worker:
             self._changed.set()
 
     def abort(self) -> None:
-        """Stop at once: what is unfinished is released and will be given again."""
+        """Stop at once: unfinished jobs are released and will be delivered again."""
         self.stop()
         self._deadline = Deadline.after(0)
         self._changed.set()
 
     def halt(self, reason: BaseException) -> None:
-        """End now: the engine is dead, the log cannot be read, or there is a defect."""
+        """Stop at once for a dead engine, an unreadable log or a defect."""
         self._halt = self._halt or reason
         self._permits.close()
         self._changed.set()
@@ -136,7 +136,7 @@ class Worker:
 
     @property
     def has_capacity(self) -> bool:
-        """Whether deliveries are asked for now."""
+        """Whether the worker polls for further deliveries now."""
         return self.state is WorkerState.WORKING and self._intake.capacity().jobs > 0
 
     async def _change_within(self, seconds: float) -> None:
@@ -152,13 +152,13 @@ class Worker:
         self._intake.leave(delivery.topic, _size(delivery))
         self._changed.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            # Others than ours may quote a document in their message.
+            # Errors of libraries may quote a document in their message.
             reason = str(error)[:500] if isinstance(error, WorkerError) else None
             self._log.error("halting", where=where(error), reason=reason)
             self.halt(error)
 
     def side_task_ended(self, task: asyncio.Task[None]) -> None:
-        """For `add_done_callback`: a task nobody awaits takes the worker along if it breaks."""
+        """Halt the worker if a background task failed. For `add_done_callback`."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.halt(error)
 
@@ -178,18 +178,18 @@ class Worker:
             self._metrics.settle_seconds.observe(held.enter(Step.SETTLE))
             self._in_flight.leave(held, stands)
 
-    # --- cancels and the end ----------------------------------------------------------------------
+    # --- cancels and shutdown ---------------------------------------------------------------------
 
-    async def _heed_cancels(self) -> None:
+    async def _follow_cancels(self) -> None:
         async for notice in self._store.cancels():
             if count := self._in_flight.cancel(notice):
                 self._log.info("cancelling", jobs=count)
 
     async def _release_lost(self) -> None:
-        """Give back the claims on jobs whose partition has moved away; see docs/adr/0007.
+        """Release the claims of jobs whose partition was revoked; see docs/adr/0007.
 
-        The work goes on, and the first end that is written wins. Without its claim it can no
-        longer make the job suspect, whatever becomes of this process.
+        The work goes on, and the first terminal state wins. Without its claim a crash of this
+        process can no longer make the job suspect.
         """
         while True:
             await asyncio.sleep(LOOK_FOR_LOST_S)
@@ -201,11 +201,10 @@ class Worker:
     def _out_of_time(self) -> bool:
         return self._deadline is not None and self._deadline.passed
 
-    async def _give_up(self) -> None:
-        """Abandon what is left and release its claims.
+    async def _abandon(self) -> None:
+        """Cancel the remaining jobs and release their claims.
 
-        Only those of a dead engine stay: they are what poison is found by, and no other end of a
-        worker may make a job suspect.
+        Claims outlive only engine crashes, because poison detection counts them.
         """
         tasks = list(self._tasks)
         for task in tasks:
@@ -223,7 +222,7 @@ class Worker:
     async def _release(self, claim: Claim) -> None:
         try:
             await self._outages.until_available(STORE, self._store.release, claim)
-        except Exception as error:  # noqa: BLE001  the others are to be released all the same
+        except Exception as error:  # noqa: BLE001  the other claims are released anyway
             self._log.warning("release_failed", job_id=claim.job_id, where=where(error))
 
 

@@ -1,7 +1,7 @@
-"""How safe must a result be before its offset is committed? `redis.durability`, checked and asked.
+"""Durability of a terminal state before its offset is committed: `redis.durability`.
 
-`none` trusts the server's memory; `aof` wants a server with an append-only file; `wait:N` waits for
-N replicas and `waitaof:N` for the server's disk and those of N replicas, after each end of a job.
+`none` relies on the server's memory; `aof` requires an append-only file; `wait:N` waits for N
+replicas and `waitaof:N` for the disks of the server and N replicas, after each finish.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WAITAOF_SINCE: Final = (7, 2)
 
 
 def confirmation_for(durability: str) -> Confirmation | None:
-    """What must be confirmed after a finish: `wait:N` replicas, `waitaof:N` and our own disk."""
+    """Return the confirmation that follows a finish, None if the setting asks for none."""
     kind, _, number = durability.partition(":")
     count = int(number or 0)
     if kind == "wait":
@@ -32,7 +32,7 @@ def confirmation_for(durability: str) -> Confirmation | None:
 
 
 async def check_durability(servers: Servers, durability: str, address: str) -> None:
-    """Raises SettingsError if not every server, replicas too, can give what is asked for."""
+    """Check that all servers support the durability, replicas too. Raises SettingsError."""
     if durability == "aof" and "no" in await configured(servers, "appendonly"):
         raise SettingsError(
             f"redis.durability: Redis at {address} has `appendonly no`; "
@@ -46,21 +46,21 @@ async def check_durability(servers: Servers, durability: str, address: str) -> N
 
 
 async def missing_replicas(servers: Servers, durability: str) -> int:
-    """How many replicas fewer than `wait:N` and `waitaof:N` wait for some primary has now."""
+    """Return how many replicas the worst primary lacks for `wait:N` or `waitaof:N`."""
     _, _, number = durability.partition(":")
     wanted, most = int(number or 0), 0
-    for (told,) in await servers.each(("INFO", "replication")):
-        if isinstance(told, dict) and told.get("role") == "master":
-            most = max(most, wanted - int(told.get("connected_slaves", wanted)))
+    for (info,) in await servers.each(("INFO", "replication")):
+        if isinstance(info, dict) and info.get("role") == "master":
+            most = max(most, wanted - int(info.get("connected_slaves", wanted)))
     return most
 
 
 async def check_kind(servers: Servers, address: RedisAddress) -> None:
-    """Raises SettingsError if a member of a Cluster was named as a server of its own."""
+    """Check that a single server is no member of a Cluster. Raises SettingsError."""
     if address.kind == "cluster":
         return
-    for (told,) in await servers.each(("INFO", "cluster")):
-        if isinstance(told, dict) and told.get("cluster_enabled") == 1:
+    for (info,) in await servers.each(("INFO", "cluster")):
+        if isinstance(info, dict) and info.get("cluster_enabled") == 1:
             raise SettingsError(
                 f"redis.url: {address.shown} is a Redis Cluster; "
                 "give redis+cluster://HOST:PORT,HOST:PORT"
@@ -68,7 +68,7 @@ async def check_kind(servers: Servers, address: RedisAddress) -> None:
 
 
 async def configured(servers: Servers, name: str) -> set[str]:
-    """A setting of every server; nothing of those that forbid CONFIG, as many hosts do."""
+    """Return a setting's values over all servers; those that forbid CONFIG are left out."""
     found: set[str] = set()
     for (reply,) in await servers.each(("CONFIG", "GET", name)):
         if isinstance(reply, list) and len(reply) > 1:
@@ -77,10 +77,10 @@ async def configured(servers: Servers, name: str) -> set[str]:
 
 
 async def _oldest(servers: Servers) -> tuple[int, ...]:
-    """The lowest version among the servers that tell theirs."""
+    """Return the lowest version of the servers that report one."""
     versions = [
-        tuple(int(part) for part in str(told["redis_version"]).split(".")[:2])
-        for (told,) in await servers.each(("INFO", "server"))
-        if isinstance(told, dict)
+        tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
+        for (info,) in await servers.each(("INFO", "server"))
+        if isinstance(info, dict)
     ]
     return min(versions, default=WAITAOF_SINCE)

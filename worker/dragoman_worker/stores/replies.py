@@ -1,7 +1,7 @@
-"""Which replies have come already, so that nobody needs to wait for them one by one?
+"""Read the replies that are already in a connection's buffer, without awaiting each.
 
-The only file that looks into redis-py's private parts: its public way to a reply costs a timer, two
-coroutines and a dozen checks each, also for the thousands that lie in the buffer.
+The only file that uses private parts of redis-py: its public call costs a timer, two coroutines and
+a dozen checks per reply, also for the thousands that are buffered.
 """
 # ruff: noqa: SLF001  see above
 
@@ -15,10 +15,10 @@ from redis.exceptions import ConnectionError as NotConnected
 
 
 async def received(connection: Any, most: int) -> list[Any]:
-    """At most `most` replies that lie in the connection's buffer, errors as values.
+    """Return up to `most` replies from the connection's buffer, errors as values.
 
-    None at all for a parser that is not hiredis. Raises ConnectionError, and disconnects, where
-    the server's reply means that.
+    Returns an empty list for a parser that is not hiredis. Raises ConnectionError, and disconnects,
+    if the server's reply is such an error.
     """
     reader = getattr(connection._parser, "_reader", None)
     replies: list[Any] = []

@@ -1,4 +1,4 @@
-"""What becomes of one delivery? Every verdict of the store, and every way a job can end."""
+"""Outcomes of one delivery: every verdict of the store, and every way a job can end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLACE_OF_NOBODY = "dragoman.jobs/9/9"
 
 
 async def execute(core: Core, value: bytes | None, **options: Any) -> Outcome:
-    """Append the record, deliver it and execute it; the job in hand is let go."""
+    """Append the record, deliver it and execute it; the job leaves."""
     _, executor, _ = core.build()
     outcome, held = await executor.execute(await deliver(core, value, **options))
     if held is not None:
@@ -174,7 +174,7 @@ async def test_a_cancel_that_came_before_the_run_is_finished_without_the_engine(
     assert core.state().status is JobStatus.CANCELLED
 
 
-async def test_a_record_that_was_in_hand_at_too_many_deaths_is_poisoned() -> None:
+async def test_a_record_that_was_in_flight_at_too_many_deaths_is_poisoned() -> None:
     core = Core()
     await taken_before(core, record(), ["dragoman.jobs/0/0"] * 4)
     outcome = rejected(await execute(core, record()), "poisoned")
@@ -442,7 +442,7 @@ async def test_a_cancel_during_the_run_keeps_finished_items_and_frees_the_engine
 
 
 class SlowToClaim(MemoryStore):
-    """Gives the test a word between the store's take and the executor's knowing of it."""
+    """Lets the test act between the store's claim and the executor's receipt of the answer."""
 
     def __init__(self, meanwhile: Callable[[], object]) -> None:
         super().__init__()
@@ -492,10 +492,10 @@ async def test_a_late_copy_of_an_older_run_finishes_as_the_replay_that_is_under_
     await settled(core, outcome)
 
 
-# --- duplicates in hand ---------------------------------------------------------------------------
+# --- duplicates in flight -------------------------------------------------------------------------
 
 
-async def test_exact_duplicates_in_hand_cost_one_inference_and_share_its_outcome(
+async def test_exact_duplicates_in_flight_cost_one_inference_and_share_its_outcome(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     core = Core()
@@ -513,7 +513,7 @@ async def test_exact_duplicates_in_hand_cost_one_inference_and_share_its_outcome
         asyncio.create_task(executor.execute(await deliver(core, record()))) for _ in range(100)
     ]
     await core.inside("one two")
-    # One that is read later is no duplicate in hand.
+    # One that is read later is no duplicate in flight.
     await eventually(lambda: len(looked_for) == 100, timeout_s=TIMEOUT_S, what="all are read")
     released.set()
     leader, held = await tasks[0]
@@ -564,7 +564,7 @@ async def test_a_job_that_has_not_entered_the_engine_is_released_by_a_drain_unta
     assert core.store.state("a1") is None
 
 
-async def test_a_job_of_a_partition_that_went_away_is_released_untaken() -> None:
+async def test_a_job_of_a_revoked_partition_is_released_unclaimed() -> None:
     core = Core()
     _, executor, _ = core.build()
     delivery = await deliver(core, record())
@@ -599,7 +599,7 @@ async def test_a_take_whose_reply_was_lost_can_still_be_released() -> None:
     core = Core(store=Losing())
     _, executor, _ = core.build()
     task = asyncio.create_task(executor.execute(await deliver(core, record())))
-    await eventually(lambda: core.store.state("a1"), timeout_s=TIMEOUT_S, what="the take")
+    await eventually(lambda: core.store.state("a1"), timeout_s=TIMEOUT_S, what="the claim")
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     [claim] = core.in_flight.claims()

@@ -1,4 +1,4 @@
-"""Which result stands when two workers race for one job? The first one that was written."""
+"""When two workers race for one job, the first terminal state wins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def test_who_comes_second_tells_the_result_that_stands_and_not_its_own() -
         await slow.inside("one two")
         await fast.run_all()
         released.set()
-        await eventually(lambda: slow.results.results, timeout_s=TIMEOUT_S, what="it is told")
+        await eventually(lambda: slow.results.results, timeout_s=TIMEOUT_S, what="it is published")
         await slow.all_completed()
     assert slow.texts() == ["DIFFERENT"]
     assert slow.state().result in fast.results.results

@@ -1,4 +1,4 @@
-"""Does a cancel find its job, whenever it comes?"""
+"""Jobs in flight: duplicates, cancels, claims."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def run_for_ever(job: JobInFlight, *soon: Callable[[], None]) -> None:
         await asyncio.Event().wait()
 
 
-async def test_a_job_is_found_until_it_is_let_go() -> None:
+async def test_a_job_is_found_until_it_leaves() -> None:
     in_flight = JobsInFlight()
     assert in_flight.find(KEY) is None
     job = entered(in_flight)
@@ -37,7 +37,7 @@ async def test_a_job_is_found_until_it_is_let_go() -> None:
     assert await waiting is RESULT
 
 
-async def test_a_job_given_up_tells_whoever_waits_to_work_on_it_itself() -> None:
+async def test_a_released_job_wakes_its_duplicates_without_a_result() -> None:
     in_flight = JobsInFlight()
     job = entered(in_flight)
     waiting = job.settled()
@@ -45,7 +45,7 @@ async def test_a_job_given_up_tells_whoever_waits_to_work_on_it_itself() -> None
     assert await waiting is None
 
 
-async def test_a_notice_cancels_what_it_names_and_nothing_else() -> None:
+async def test_a_notice_cancels_only_the_jobs_that_it_names() -> None:
     in_flight = JobsInFlight()
     one = entered(in_flight, document_id="d1")
     replay = entered(in_flight, replay=1, document_id="d1")
@@ -92,7 +92,7 @@ async def test_outstanding_claims_are_those_of_jobs_that_have_one() -> None:
     assert list(in_flight.claims()) == [job.claim]
 
 
-async def test_the_oldest_job_that_waits_for_its_end_tells_how_long() -> None:
+async def test_unsettled_s_is_the_wait_of_the_oldest_job_in_settlement() -> None:
     in_flight = JobsInFlight()
     jobs = [entered(in_flight, f"a{number}") for number in range(3)]
     jobs[0].since -= 1_000  # in the engine, which may take its time

@@ -1,4 +1,4 @@
-"""Every odd record ends as it must, and holds neither the event loop nor the record behind it."""
+"""Every odd record is settled, and blocks neither the event loop nor the next record."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _core(engine: Any, profile: Profile) -> Core:
 
 
 async def _worked_off(core: Core, *values: bytes | None) -> Stalls:
-    """The longest stall until these records and a bystander behind them are completed."""
+    """Return the longest stall until these records and a bystander behind them are completed."""
     for value in (*values, record("bystander")):
         core.consumer.append(value)
     with seldom_collected():

@@ -1,4 +1,4 @@
-"""Suspects are opened by themselves, cleared when that goes well, and given up when it does not."""
+"""Suspects are opened by themselves, cleared without a crash, and rejected after too many."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def suspect(offset: int = 0, crashes: int = 1, stage: Stage = Stage.READING) -> 
 
 @asynccontextmanager
 async def being_opened(openings: Openings, offset: int) -> AsyncIterator[asyncio.Event]:
-    """Open it in a task of its own until the context ends; the event tells that it has begun."""
+    """Open it in a task of its own until the context ends; the event is set once it has begun."""
     begun, over = asyncio.Event(), asyncio.Event()
 
     async def opening() -> None:
@@ -109,28 +109,28 @@ async def test_a_suspect_is_opened_while_nobody_else_is() -> None:
 
 
 async def test_a_suspect_that_opens_well_is_cleared_everywhere_once() -> None:
-    told: list[str] = []
-    openings = Openings(slots(4), slots(4, suspect(7, crashes=3)), cleared=told.append)
+    cleared: list[str] = []
+    openings = Openings(slots(4), slots(4, suspect(7, crashes=3)), cleared=cleared.append)
     opening = openings.of(delivery(7))
     async with opening.at(Stage.READING):
         pass
-    assert told == [], "it has not been planned yet"
+    assert cleared == [], "it has not been planned yet"
     opening.done()
     opening.done()
-    assert told == [opening.name]
+    assert cleared == [opening.name]
     async with opening.at(Stage.READING), being_opened(openings, 8) as other:
         assert other.is_set(), "no longer by itself"
 
 
 async def test_one_that_killed_while_it_was_read_is_not_read_again() -> None:
-    told: list[str] = []
-    openings = Openings(slots(4), slots(4, suspect(7, crashes=4)), cleared=told.append)
+    cleared: list[str] = []
+    openings = Openings(slots(4), slots(4, suspect(7, crashes=4)), cleared=cleared.append)
     for _ in range(2):
         with pytest.raises(Poisoned):
             async with openings.of(delivery(7)).at(Stage.READING):
                 raise AssertionError
     openings.of(delivery(7)).done()
-    assert told == []
+    assert cleared == []
 
 
 async def test_one_that_killed_while_it_was_planned_is_read_and_not_planned_again() -> None:

@@ -16,7 +16,7 @@ AT_ONCE = RetryPolicy(attempts=3, initial_s=0, max_s=0)
 
 
 def failing(*outcomes: BaseException | str) -> tuple[Callable[[], Awaitable[str]], list[int]]:
-    """A call that ends as listed, and a list that grows by one with each call."""
+    """Return a call with the listed results, and a list that grows by one with each call."""
     calls: list[int] = []
     left = list(outcomes)
 
@@ -69,15 +69,15 @@ async def test_an_outage_lasts_until_the_server_has_answered_again() -> None:
     outages = Outages(0)
     back = asyncio.Event()
 
-    async def away() -> int:
+    async def unavailable() -> int:
         if not back.is_set():
-            raise Unavailable("away")
+            raise Unavailable("unavailable")
         return 7
 
     async def answers() -> int:
         return 7
 
-    waiting = asyncio.create_task(outages.until_available("letters", away))
+    waiting = asyncio.create_task(outages.until_available("letters", unavailable))
     await eventually(lambda: outages.any, timeout_s=5, what="an outage")
     assert await outages.until_available(STORE, answers) == 7
     assert (outages.of("letters"), outages.of(STORE)) == (True, False)
@@ -90,14 +90,14 @@ async def test_a_call_that_still_fails_renews_the_outage_that_another_one_ended(
     outages = Outages(0)
     calls: list[int] = []
 
-    async def away() -> None:
+    async def unavailable() -> None:
         calls.append(0)
-        raise Unavailable("away")
+        raise Unavailable("unavailable")
 
     async def answers() -> None:
         pass
 
-    waiting = asyncio.create_task(outages.until_available(STORE, away))
+    waiting = asyncio.create_task(outages.until_available(STORE, unavailable))
     await eventually(lambda: outages.any, timeout_s=5, what="an outage")
     await outages.until_available(STORE, answers)
     before = len(calls)

@@ -1,4 +1,4 @@
-"""Is what can be tried again tried again, as often as allowed and no oftener?"""
+"""Retries: transient errors are retried up to the limit, others are not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AT_ONCE = RetryPolicy(attempts=3, initial_s=0, max_s=0)
 
 
 def failing(*outcomes: BaseException | str) -> tuple[Callable[[int], Awaitable[str]], list[int]]:
-    """An attempt that ends as listed, and the numbers it was called with."""
+    """Return an attempt with the listed results, and the numbers it was called with."""
     numbers: list[int] = []
     left = list(outcomes)
 

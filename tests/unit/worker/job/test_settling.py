@@ -1,4 +1,4 @@
-"""What follows the end of a job tells the result that stands, and rests on what is durable."""
+"""What follows a finish publishes the result that stands, once it is durable."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_event_bitmaps_results_and_duplicates_are_told_the_result_that_sta
 
 
 async def test_an_id_that_ran_out_and_was_used_again_is_a_conflict() -> None:
-    """The record ends as a dead letter; the other job's result is told by its own record alone."""
+    """The record becomes a dead letter; only its own record publishes the other job's result."""
     now = [1_000.0]
     core = Core(store=MemoryStore(live_ttl_s=60, clock=lambda: now[0]))
     released = core.engine.hold("one two")
@@ -144,7 +144,7 @@ async def test_a_terminal_key_without_a_result_counts_as_its_status() -> None:
         state.status, state.result = JobStatus.CANCELLED, None
         released.set()
         await core.all_completed()
-    [told] = core.results.results
-    assert (told.status, told.translations) == ("cancelled", [])
+    [published] = core.results.results
+    assert (published.status, published.translations) == ("cancelled", [])
     assert core.store.documents["d1"].ended == {3}
     assert core.store.documents["d1"].completed == set()

@@ -1,4 +1,4 @@
-"""Do items become translations, or honest failures? With an engine that follows a script."""
+"""Items become translations or errors, with an engine that follows a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is every record settled, in the one legal order, whatever fails when?"""
+"""Every record is settled in the one legal order, whatever fails and when."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ async def test_a_halt_of_one_job_completes_none_beside_it() -> None:
 @pytest.mark.parametrize("step", ["claim", "finish", "after-finish", "result", "after-result"])
 async def test_an_outage_holds_the_offset_and_costs_no_attempt(step: str) -> None:
     core, diary = traced()
-    diary.fail(step, Unavailable("away"), Unavailable("away"))
+    diary.fail(step, Unavailable("down"), Unavailable("down"))
     core.consumer.append(record())
     await core.run_all()
     assert diary.steps[-2:] == ["result", "complete"]
@@ -161,7 +161,7 @@ async def test_an_outage_holds_the_offset_and_costs_no_attempt(step: str) -> Non
 async def test_an_outage_of_the_broker_holds_a_failed_job_s_state(step: str) -> None:
     core, diary = traced()
     core.engine.script("one two", PermanentEngineError("never"))
-    diary.fail(step, Unavailable("away"))
+    diary.fail(step, Unavailable("down"))
     core.consumer.append(record())
     await core.run_all()
     assert diary.steps.index("finish") > diary.steps.index("dead-letter")
@@ -170,7 +170,7 @@ async def test_an_outage_of_the_broker_holds_a_failed_job_s_state(step: str) -> 
 
 async def test_an_outage_that_lasts_completes_nothing() -> None:
     core, diary = traced(grace_s=0.0)
-    diary.fail("finish", *[Unavailable("away")] * 10_000)
+    diary.fail("finish", *[Unavailable("down")] * 10_000)
     core.consumer.append(record())
     async with core.working():
         await eventually(
@@ -232,7 +232,7 @@ async def test_bad_records_do_no_harm_to_their_neighbours() -> None:
 # --- bounds ---------------------------------------------------------------------------------------
 
 
-async def test_no_more_jobs_are_in_hand_than_the_bound() -> None:
+async def test_no_more_jobs_are_in_flight_than_the_bound() -> None:
     core = Core(max_in_flight_jobs=4)
     texts = [f"text {letter}" for letter in "abcdefghijkl"]
     released = core.engine.hold(*texts)
@@ -246,7 +246,7 @@ async def test_no_more_jobs_are_in_hand_than_the_bound() -> None:
     assert core.engine.most_inside <= 4
 
 
-async def test_no_more_bytes_are_in_hand_than_the_bound_and_one_record() -> None:
+async def test_no_more_bytes_are_in_flight_than_the_bound_and_one_record() -> None:
     core = Core(max_in_flight_bytes=1)
     texts = ["text a", "text b"]
     released = core.engine.hold(*texts)
@@ -275,11 +275,11 @@ async def test_a_backlog_of_one_lane_keeps_no_job_of_another_from_the_engine() -
         core.consumer.append(record(f"b{number}", text), topic="bulk")
     async with core.working():
         await core.inside(*texts[:2])
-        await eventually(lambda: len(core.in_flight) == 5, timeout_s=TIMEOUT_S, what="a full lane")
+        await eventually(lambda: len(core.in_flight) == 5, timeout_s=TIMEOUT_S, what="a full class")
         now = core.engine.hold("urgent now")
         core.consumer.append(record("u", "urgent now"), topic="urgent")
         await eventually(
-            lambda: len(core.in_flight) == 6, timeout_s=TIMEOUT_S, what="it is in hand"
+            lambda: len(core.in_flight) == 6, timeout_s=TIMEOUT_S, what="it is in flight"
         )
         held[1].set()
         await core.inside(texts[0], "urgent now")
@@ -293,7 +293,7 @@ async def test_a_backlog_of_one_lane_keeps_no_job_of_another_from_the_engine() -
         await core.all_completed()
 
 
-async def test_the_poll_loop_turns_while_nothing_fits_in_hand() -> None:
+async def test_the_poll_loop_turns_while_there_is_no_capacity() -> None:
     core = Core(max_in_flight_jobs=1)
     released = core.engine.hold("one two")
     core.consumer.append(record())
@@ -346,7 +346,7 @@ async def test_a_drain_tries_to_release_again_while_there_is_time() -> None:
     core.engine.hold("text a", "text b")
     core.consumer.append(record("j0", "text a"))
     core.consumer.append(record("j1", "text b"))
-    diary.fail("release", Unavailable("away"))
+    diary.fail("release", Unavailable("down"))
     async with core.working():
         await core.inside("text a", "text b")
     assert [core.state(job).claims for job in ("j0", "j1")] == [{}, {}]
@@ -483,7 +483,7 @@ async def test_a_worker_with_nothing_to_do_stops_when_told() -> None:
 
 async def test_jobs_and_items_are_counted_once_a_job() -> None:
     core, diary = traced()
-    diary.fail("after-finish", Unavailable("away"))
+    diary.fail("after-finish", Unavailable("down"))
     core.consumer.append(record(text=["one", "two"]))
     core.consumer.append(b"{")
     await core.run_all()
@@ -497,9 +497,9 @@ async def test_a_text_is_never_logged_when_a_defect_ends_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     core = Core()
-    told: list[object] = []
+    lines: list[object] = []
     _, _, worker = core.build()
-    monkeypatch.setattr(worker, "_log", _Log(told))
+    monkeypatch.setattr(worker, "_log", _Log(lines))
 
     def broken(_: object) -> bool:
         raise ZeroDivisionError("the text of a document")
@@ -508,8 +508,8 @@ async def test_a_text_is_never_logged_when_a_defect_ends_the_worker(
     core.consumer.append(record())
     with pytest.raises(ZeroDivisionError):
         await asyncio.wait_for(worker.run(), TIMEOUT_S)
-    assert told
-    assert "the text of a document" not in repr(told)
+    assert lines
+    assert "the text of a document" not in repr(lines)
 
 
 def state_of(worker: Worker) -> WorkerState:
@@ -518,16 +518,16 @@ def state_of(worker: Worker) -> WorkerState:
 
 
 class _Log:
-    """Keeps what a logger is told."""
+    """Keeps the log lines."""
 
-    def __init__(self, told: list[object]) -> None:
-        self._told = told
+    def __init__(self, lines: list[object]) -> None:
+        self._lines = lines
 
     def __getattr__(self, level: str) -> object:
-        return lambda event, **fields: self._told.append((level, event, fields))
+        return lambda event, **fields: self._lines.append((level, event, fields))
 
 
-# --- partitions that move away --------------------------------------------------------------------
+# --- revoked partitions ---------------------------------------------------------------------------
 
 
 async def test_a_running_job_that_moves_four_times_is_not_suspected_and_its_first_end_stands(

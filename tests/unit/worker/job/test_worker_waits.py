@@ -128,7 +128,7 @@ async def test_a_stop_without_redis_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     core, diary = traced(grace_s=0.0)
     core.engine.hold("one two")
     core.consumer.append(record())
-    diary.fail("release", *[Unavailable("away")] * 10_000)
+    diary.fail("release", *[Unavailable("down")] * 10_000)
     async with core.working():
         await core.inside("one two")
     assert core.state().claims, "what could not be released looks like a crash"
@@ -140,7 +140,7 @@ async def test_a_stop_without_redis_is_bounded(monkeypatch: pytest.MonkeyPatch) 
 async def test_an_outage_is_asked_after_every_few_seconds_however_long_it_lasts(
     sleeps: list[float],
 ) -> None:
-    left = [Unavailable("away")] * 60
+    left = [Unavailable("down")] * 60
 
     async def call() -> str:
         if left:
@@ -166,7 +166,7 @@ def test_every_default_of_a_back_off_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ms", "told"),
+    ("ms", "text"),
     [
         (-1, "1970-01-01T00:00:00.000Z"),
         (-(2**63), "1970-01-01T00:00:00.000Z"),
@@ -175,8 +175,8 @@ def test_every_default_of_a_back_off_is_bounded() -> None:
         (2**63 - 1, "9999-12-31T23:59:59.999Z"),
     ],
 )
-def test_any_timestamp_of_a_record_can_be_told(ms: int, told: str) -> None:
-    assert rfc3339(ms) == told
+def test_any_timestamp_of_a_record_can_be_told(ms: int, text: str) -> None:
+    assert rfc3339(ms) == text
 
 
 @pytest.mark.parametrize("ms", [-(2**63), -1, 1_700_000_000_000_000, 2**63 - 1])

@@ -1,4 +1,4 @@
-"""Does every store call get its own reply, however many travel together and whatever fails?"""
+"""Every store call gets its own reply, however many share a pipeline and whatever fails."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def within(call: Any) -> Any:
 
 
 def reply(line: str) -> Exception:
-    """An error reply, as redis-py makes it of the server's line."""
+    """Return the exception that redis-py makes of the server's error line."""
     parse: Any = BaseParser.parse_error
     made: Exception = parse(line)
     return made
@@ -197,14 +197,14 @@ async def test_a_server_that_refuses_what_is_written_is_told_of_once_and_so_is_i
 ) -> None:
     write, read = ("EVALSHA", "digest"), ("HGET", "key")
     full = reply("OOM command not allowed when used memory > 'maxmemory'.")
-    with capture_logs() as told:
+    with capture_logs() as lines:
         transport.answer = lambda command: full if command == write else command
         for command in (write, read, write):
             with suppress(Unavailable):
                 await within(pipeline.call([command]))
         transport.answer = lambda command: command
         await within(pipeline.call([write]))
-    assert [line["event"] for line in told] == ["redis_unavailable", "redis_back"]
+    assert [line["event"] for line in lines] == ["redis_unavailable", "redis_back"]
 
 
 async def test_one_call_s_error_is_nobody_else_s(
@@ -230,7 +230,7 @@ async def test_a_defect_of_the_transport_is_told_to_every_caller_and_stops_no_la
         raise RuntimeError("a defect of the client library")
 
     transport.before = fail
-    for _ in range(5):  # more often than there are lanes
+    for _ in range(5):  # more often than there are connections
         with pytest.raises(RuntimeError, match="defect"):
             await within(pipeline.call([("A",)]))
     transport.before = lambda: None
@@ -307,7 +307,7 @@ async def test_what_too_few_servers_confirmed_is_unavailable_and_only_that(
         asyncio.gather(
             pipeline.call([("FINISH", "alone")], confirmed=True),
             pipeline.call([("FINISH", "safe")], confirmed=True),
-            pipeline.call([("FINISH", "alone")]),  # not asked for: a take
+            pipeline.call([("FINISH", "alone")]),  # not asked for: a claim
             return_exceptions=True,
         )
     )
