@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 
 from dragoman_worker import log
-from dragoman_worker.cli.options import report_end
+from dragoman_worker.cli.options import report_failure
 from dragoman_worker.log import RepeatFilter, where
 from dragoman_worker.settings import EngineSettings, LogSettings, WorkerSettings
 from support.plugins.own_log import own_log
@@ -172,7 +172,7 @@ def test_the_last_line_is_in_the_log_s_format(
     settings = WorkerSettings(
         engine=EngineSettings(kind="echo"), log=LogSettings(format=form), worker_id="w"
     )
-    report_end(settings, 1, "nobody at 127.0.0.1:1")
+    report_failure(settings, 1, "nobody at 127.0.0.1:1")
     written = capsys.readouterr().err
     if form == "text":
         assert written == "dragoman-worker: nobody at 127.0.0.1:1\n"

@@ -1,4 +1,4 @@
-"""What would fail later? Model, broker, topics and Redis, tried one by one before any work."""
+"""Findings of `check`: model, Redis, Kafka, topics and rights, tried one after another."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
 
 CONNECT_TIMEOUT_S = 10.0
-ASK_WITHIN_S = 8.0
+KAFKA_TIMEOUT_S = 8.0
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was tried. `warn` works, but perhaps not as wished."""
+    """Result of one check. `warn` means that it works, but perhaps not as intended."""
 
     name: str
     status: Literal["ok", "warn", "bad"]
@@ -36,7 +36,7 @@ class Finding:
 
 
 async def findings(settings: WorkerSettings, *, engine: bool = True) -> AsyncIterator[Finding]:
-    """Each finding as it is made; the engine, which takes longest, comes last."""
+    """Yield each finding as it is made; the engine takes longest and comes last."""
     yield _profile(settings)
     yield await _redis(settings)
     async for finding in _kafka(settings):
@@ -56,7 +56,7 @@ def _profile(settings: WorkerSettings) -> Finding:
 async def _redis(settings: WorkerSettings) -> Finding:
     store = RedisStore(settings.redis, poison_after=4, want_results=False)
     try:
-        await store.start(Deadline.after(_patience(settings)))
+        await store.start(Deadline.after(_timeout_s(settings)))
     except (Halt, SettingsError) as error:
         return Finding("redis", "bad", str(error))
     finally:
@@ -70,18 +70,18 @@ async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:
         admin = await connected(
             lambda: AIOKafkaAdminClient(**client_options(settings.kafka)),
             settings.kafka,
-            Deadline.after(_patience(settings)),
+            Deadline.after(_timeout_s(settings)),
         )
     except (Halt, SettingsError) as error:
         yield Finding("kafka", "bad", str(error))
         return
     try:
-        async with asyncio.timeout(ASK_WITHIN_S):
+        async with asyncio.timeout(KAFKA_TIMEOUT_S):
             yield Finding("kafka", "ok", servers)
             for rights in await topic_rights(admin, needed_topics(settings.kafka)):
                 yield _topic(rights, settings)
             yield await _group(admin, settings)
-    except (KafkaError, OSError) as error:  # a TimeoutError is one
+    except (KafkaError, OSError) as error:  # OSError includes TimeoutError
         yield Finding("kafka", "bad", f"{servers} does not list its topics: {type(error).__name__}")
     finally:
         await quietly(admin.close)
@@ -92,7 +92,7 @@ def _topic(rights: TopicRights, settings: WorkerSettings) -> Finding:
     if (problem := problem_of(rights, settings.kafka)) is not None:
         return Finding(name, "bad", problem)
     if rights.partitions == 1:
-        return Finding(name, "warn", "one partition keeps all but one worker idle")
+        return Finding(name, "warn", "only one worker can read its one partition; others are idle")
     return Finding(name, "ok", f"{rights.partitions} partitions")
 
 
@@ -122,5 +122,5 @@ async def _engine(settings: WorkerSettings) -> Finding:
     )
 
 
-def _patience(settings: WorkerSettings) -> float:
+def _timeout_s(settings: WorkerSettings) -> float:
     return min(settings.connect_timeout_s, CONNECT_TIMEOUT_S)

@@ -1,43 +1,32 @@
-"""What did a person choose, in words separated by commas? Wrong words are named."""
+"""Parsers of the options that take a comma-separated list."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.tuning.bench import STRATEGIES
 from dragoman_worker.tuning.stages import ALLOWED, STAGES
-from dragoman_worker.tuning.tuner import Wishes
+from dragoman_worker.tuning.tuner import TuneOptions
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """The options of `tune` as they were typed."""
-
-    sequences: str | None
-    max_sequences: int | None
-    stages: str | None
-    allow: str | None
-
-
-def wishes_of(wish: Wish) -> Wishes:
-    """What they mean. Raises SettingsError naming the option."""
-    named = _words("--allow", wish.allow, ALLOWED) if wish.allow is not None else frozenset()
-    stages = _words("--stages", wish.stages, STAGES) if wish.stages is not None else set(STAGES)
-    # Replicas change no translation: they are tried where a table says that they may gain.
-    allow = named | {"replicas"}
-    return Wishes(
-        sequences=_counts(wish.sequences),
-        most_sequences=wish.max_sequences,
-        stages=frozenset(stages),
-        allow=frozenset(allow),
-        named=frozenset(named),
+def tune_options(
+    sequences: str | None, max_sequences: int | None, stages: str | None, allow: str | None
+) -> TuneOptions:
+    """Return the parsed options of `tune`. Raises SettingsError naming the option."""
+    named = _words("--allow", allow, ALLOWED) if allow is not None else frozenset()
+    return TuneOptions(
+        sequences=_counts(sequences),
+        most_sequences=max_sequences,
+        stages=_words("--stages", stages, STAGES) if stages is not None else frozenset(STAGES),
+        # Replicas change no translation: they are tried where measured sizes say they may gain.
+        allow=named | {"replicas"},
+        named=named,
     )
 
 
 def strategies_of(text: str | None) -> frozenset[str] | None:
-    """The named strategies; None for all that fit. Raises SettingsError."""
+    """Return the named strategies, None for all that fit. Raises SettingsError."""
     return _words("--strategies", text, STRATEGIES) if text is not None else None
 
 

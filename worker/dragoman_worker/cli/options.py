@@ -1,4 +1,4 @@
-"""How does a command read its settings, and say what is wrong with them?"""
+"""Options, settings and messages that all commands share."""
 
 from __future__ import annotations
 
@@ -16,15 +16,22 @@ from dragoman_connections.settings import SettingsError, load_settings
 if TYPE_CHECKING:
     from dragoman_worker.settings import WorkerSettings
 
-Config = Annotated[Path | None, typer.Option("--config", help="TOML file with the settings.")]
+Config = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Read settings from a TOML file.")
+]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", help="One setting, as in --set engine.kind=echo. May be repeated."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set one setting, as in --set engine.kind=echo. May be repeated.",
+    ),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 
 def settings_or_exit(config: Path | None, pairs: list[str] | None) -> WorkerSettings:
-    """The settings of a command; wrong ones end it with status 2."""
+    """Return a command's settings; exit with status 2 if they are invalid."""
     try:
         return read_settings(config, pairs)
     except SettingsError as error:
@@ -32,14 +39,14 @@ def settings_or_exit(config: Path | None, pairs: list[str] | None) -> WorkerSett
 
 
 def read_settings(config: Path | None, pairs: list[str] | None) -> WorkerSettings:
-    """File, environment and `--set`, the later winning. Raises SettingsError."""
-    from dragoman_worker.settings import WorkerSettings  # noqa: PLC0415  `--help` needs none
+    """Read the file, the environment and `--set`; the later wins. Raises SettingsError."""
+    from dragoman_worker.settings import WorkerSettings
 
-    return load_settings(WorkerSettings, config, named(pairs))
+    return load_settings(WorkerSettings, config, parse_pairs(pairs))
 
 
-def named(pairs: list[str] | None) -> dict[str, Any]:
-    """What `--set` gives, by dotted name. Raises SettingsError."""
+def parse_pairs(pairs: list[str] | None) -> dict[str, Any]:
+    """Return the values of `--set` by dotted name. Raises SettingsError."""
     return dict(_pair(text) for text in pairs or ())
 
 
@@ -54,20 +61,20 @@ def _pair(text: str) -> tuple[str, Any]:
 
 
 def not_installed(error: ModuleNotFoundError) -> str:
-    """What to say when a part of the worker is missing."""
+    """Return the message for a missing package of the worker."""
     return (
         f"{error.name} is not installed here; {how_to_install('echo')} without a GPU, or "
         "`pip install '.[worker]'` with vLLM"
     )
 
 
-def report_end(settings: WorkerSettings, status: int, reason: str) -> None:
-    """Say in one line why `run` ends, in the log's format.
+def report_failure(settings: WorkerSettings, status: int, reason: str) -> None:
+    """Print in one line why `run` failed, in the log's format.
 
-    Without structlog, which may be what is missing.
+    Works without structlog, which may be the missing package.
     """
     if settings.log.format == "text":
-        say(reason)
+        notify(reason)
         return
     line = {
         "event": "run_failed",
@@ -81,11 +88,11 @@ def report_end(settings: WorkerSettings, status: int, reason: str) -> None:
 
 
 def fail(status: int, message: str) -> NoReturn:
-    """End with `status` and one line on stderr."""
-    say(message)
+    """Exit with `status` and one line on stderr."""
+    notify(message)
     raise SystemExit(status)
 
 
-def say(message: str) -> None:
-    """One line on stderr."""
+def notify(message: str) -> None:
+    """Print one line on stderr."""
     sys.stderr.write(f"dragoman-worker: {message}\n")

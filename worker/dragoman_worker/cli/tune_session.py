@@ -19,10 +19,10 @@ from dragoman_worker.tuning.measure.session import (
     write_json,
 )
 from dragoman_worker.tuning.output import plot, report, settings_file
-from dragoman_worker.tuning.tuner import Findings, NothingMeasured, Tuner, Wishes
+from dragoman_worker.tuning.tuner import Findings, NothingMeasured, TuneOptions, Tuner
 
 
-async def tuned(request: Request, wishes: Wishes) -> int:
+async def tuned(request: Request, options: TuneOptions) -> int:
     """The exit status: 0, or 3 if time ran out before all was measured.
 
     Raises SettingsError, WorkerError and CannotMeasure, that too if time ran out before any point.
@@ -31,7 +31,7 @@ async def tuned(request: Request, wishes: Wishes) -> int:
     with Screen(quiet=request.as_json) as screen:
         screen.say(f"{len(sample.jobs)} jobs from {sample.origin}")
         async with harness_for(request, sample, screen) as harness:
-            tuner = Tuner(harness, request.settings, sample, wishes)
+            tuner = Tuner(harness, request.settings, sample, options)
             try:
                 found = await tuner.run()
             except (Refused, NothingMeasured, OutOfBudget) as error:

@@ -1,4 +1,4 @@
-"""What does a person type to learn why it is no faster? `dragoman-worker why`."""
+"""The `why` command: reports what limits a running worker's throughput."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from dragoman_connections.settings import DragomanSettings, SettingsError, load_settings
-from dragoman_worker.cli.options import Config, Set, fail, named, say
+from dragoman_worker.cli.options import AsJson, Config, Set, fail, notify, parse_pairs
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from dragoman_worker.tuning.why import Limit, Report
 
 WATCH_S: Final = 5.0
-"""Half of the window by which a worker judges."""
+"""Interval of `--watch`: half of the window over which a worker judges its load."""
 
 Url = Annotated[
     str | None,
-    typer.Option("--url", help="Where the worker tells; http.host and http.port if not given."),
+    typer.Option(
+        "--url",
+        metavar="URL",
+        help="Address of the worker's HTTP pages. Without it, http.host and http.port are used.",
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
-Watch = Annotated[bool, typer.Option("--watch", help="Ask every 5 s, until Ctrl-C.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Report every 5 s until Ctrl-C.")]
 
 
 def why(
@@ -35,19 +38,22 @@ def why(
     as_json: AsJson = False,
     watch: Watch = False,
 ) -> None:
-    """Say what limits the running worker's throughput now, and which setting would change it."""
-    from dragoman_worker.tuning.why import NoAnswer, ask  # noqa: PLC0415  `--help` needs none
+    """Show what limits a running worker's throughput and which setting changes it.
 
-    place = url or _place(config, set_)
+    Exit status 1: no worker answers.
+    """
+    from dragoman_worker.tuning.why import NoAnswer, ask
+
+    address = url or _address(config, set_)
     while True:
         try:
-            _show(ask(place), as_json=as_json, brief=watch)
+            _show(ask(address), as_json=as_json, brief=watch)
         except SettingsError as error:
             fail(2, str(error))
         except NoAnswer as error:
             if not watch:
                 fail(1, str(error))
-            say(str(error))
+            notify(str(error))
         if not watch:
             return
         try:
@@ -56,30 +62,28 @@ def why(
             return
 
 
-def _place(config: Config, set_: Set) -> str:
-    """Of all settings only these two: nobody needs a model to ask."""
-    from dragoman_worker.settings import HttpSettings  # noqa: PLC0415
+def _address(config: Config, set_: Set) -> str:
+    """Return the worker's address; of all settings only `http.*` is read and validated."""
+    from dragoman_worker.settings import HttpSettings
 
-    class Place(DragomanSettings):
+    class Address(DragomanSettings):
         http: HttpSettings = HttpSettings()
 
     try:
-        http = load_settings(Place, config, named(set_)).http
+        http = load_settings(Address, config, parse_pairs(set_)).http
     except SettingsError as error:
         fail(2, str(error))
     if http.port == 0:
-        fail(
-            2, "http.port is 0, any free one: give --url with the port that the worker's log tells"
-        )
+        fail(2, "http.port is 0 (any free port): give --url with the port from the worker's log")
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(http.host, http.host)  # noqa: S104
     return f"http://{host}:{http.port}"
 
 
 def _show(report: Report, *, as_json: bool, brief: bool) -> None:
     if as_json:
-        print(json.dumps(report.as_json()), flush=True)  # noqa: T201  it is what was asked for
+        print(json.dumps(report.as_json()), flush=True)
         return
-    from rich.console import Console  # noqa: PLC0415
+    from rich.console import Console
 
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(f"{report.whole.cause}: {report.whole.sentence}")
@@ -90,9 +94,9 @@ def _show(report: Report, *, as_json: bool, brief: bool) -> None:
 
 
 def _table(console: Console, report: Report) -> None:
-    """A reading a line; a column for the whole, and one for each of several replicas.
+    """Print one row per figure, one column for all replicas and one for each of several.
 
-    Columns that the terminal has no room for come in a table below.
+    Columns that do not fit the terminal are printed in a further table below.
     """
     several = len(report.replicas) > 1
     limits = {"all": report.whole, **report.replicas} if several else {"": report.whole}
@@ -101,31 +105,31 @@ def _table(console: Console, report: Report) -> None:
         for name, limit in report.replicas.items():
             console.print(f"replica {name}: {limit.cause}{f', {limit.feed}' if limit.feed else ''}")
     columns = [
-        (name, *(_cell(limit, reading, form) for _, reading, form in _ROWS))
+        (name, *(_cell(limit, key, form) for _, key, form in _ROWS))
         for name, limit in limits.items()
     ]
-    room = console.width - _GAP - max(len(label) for label, *_ in _ROWS)
-    for part in _parts(columns, room):
+    width = console.width - _GAP - max(len(label) for label, *_ in _ROWS)
+    for part in _parts(columns, width):
         console.print()
         _print_part(console, part, show_header=several)
 
 
-def _parts(columns: Sequence[Sequence[str]], room: int) -> Iterator[Sequence[Sequence[str]]]:
-    """As many columns at a time as fit, and at least one."""
+def _parts(columns: Sequence[Sequence[str]], width: int) -> Iterator[Sequence[Sequence[str]]]:
+    """Yield as many columns at a time as fit into `width`, at least one."""
     part: list[Sequence[str]] = []
-    left = room
+    left = width
     for column in columns:
-        width = _GAP + max(map(len, column))
-        if part and width > left:
+        needed = _GAP + max(map(len, column))
+        if part and needed > left:
             yield part
-            part, left = [], room
+            part, left = [], width
         part.append(column)
-        left -= width
+        left -= needed
     yield part
 
 
 def _print_part(console: Console, part: Sequence[Sequence[str]], *, show_header: bool) -> None:
-    from rich.table import Table  # noqa: PLC0415
+    from rich.table import Table
 
     table = Table(box=None, padding=(0, _GAP, 0, 0), show_header=show_header)
     table.add_column("replica", overflow="fold")
@@ -140,15 +144,15 @@ _GAP: Final = 2
 _ROWS: Final = (
     ("jobs queued", "queued", "{:,.0f}"),
     ("jobs in flight", "in_flight", "{:,.0f}"),
-    ("  at Redis or Kafka", "storing", "{:,.0f}"),
+    ("  waiting for Redis or Kafka", "storing", "{:,.0f}"),
     ("items with a permit", "held", "{:,.0f}"),
-    ("  may have one", "items", "{:,.0f}"),
+    ("  limit", "items", "{:,.0f}"),
     ("sequences running", "running", "{:,.1f}"),
     ("  max_num_seqs", "max_num_seqs", "{:,.0f}"),
-    ("  waiting inside", "waiting", "{:,.1f}"),
+    ("  waiting in the engine", "waiting", "{:,.1f}"),
     ("KV cache in use", "kv_cache_usage", "{:.0%}"),
-    ("  preempted a second", "preemptions_per_s", "{:.1f}"),
-    ("items a second", "items_per_s", "{:,.1f}"),
+    ("  preempted per second", "preemptions_per_s", "{:.1f}"),
+    ("items per second", "items_per_s", "{:,.1f}"),
     ("GPU busy", "gpu_busy", "{:.0%}"),
     ("event loop's CPU", "loop_busy", "{:.0%}"),
     ("  late, s", "loop_late_s", "{:.3f}"),
@@ -158,6 +162,6 @@ _ROWS: Final = (
 )
 
 
-def _cell(limit: Limit, reading: str, form: str) -> str:
-    value = limit.numbers.get(reading)
+def _cell(limit: Limit, name: str, form: str) -> str:
+    value = limit.numbers.get(name)
     return "-" if value is None else form.format(value)

@@ -15,7 +15,6 @@ from dragoman_worker.tuning.measure.results import Row
 from dragoman_worker.tuning.measure.sample import Sample
 from dragoman_worker.tuning.measure.statistics import Arrivals
 from dragoman_worker.tuning.stages import AFTER_SWEEP, Decision, Given, run_stage
-from dragoman_worker.tuning.verdict import measured, why_keep
 
 PUBLISHED: Final = Drive(clients=25, items=16)
 """25 in flight, 16 sequences: what VoicePing found best for one production GPU."""
@@ -26,7 +25,7 @@ class NothingMeasured(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class TuneOptions:
     """What a person asked for. `sequences` empty: 1, 2, 4, ... up to what the engine runs."""
 
     sequences: tuple[int, ...] = ()
@@ -89,13 +88,13 @@ class Tuner:
     """Goes through the stages, from the sweep to the settings as a worker would run them."""
 
     def __init__(
-        self, harness: Harness, settings: WorkerSettings, sample: Sample, wishes: Wishes
+        self, harness: Harness, settings: WorkerSettings, sample: Sample, options: TuneOptions
     ) -> None:
         self._harness = harness
         self._settings = settings
         self._sample = sample
-        self._wishes = wishes
-        most = wishes.most_sequences
+        self._options = options
+        most = options.most_sequences
         self._base: Mapping[str, Any] = {"max_num_seqs": most} if most else {}
 
     async def run(self) -> Findings:
@@ -107,7 +106,7 @@ class Tuner:
             await self._sweep(found)
         if not found.sweep:
             raise NothingMeasured(_nothing(found))
-        found.choice = knee.choose([measured(row) for row in found.sweep])
+        found.choice = knee.choose([knee.measured(row) for row in found.sweep])
         await self._compare(found)
         await self._stages(found)
         await self._verify(found)
@@ -131,19 +130,19 @@ class Tuner:
                 found.notes.append(f"{sequences} sequences: no job ended; try --seconds-per-point")
                 continue
             found.sweep.append(row)
-            if knee.has_degraded([measured(row) for row in found.sweep]):
+            if knee.has_degraded([knee.measured(row) for row in found.sweep]):
                 return
 
     def _candidates(self, found: Findings) -> Sequence[int]:
         most = found.survey["limits"]["max_num_seqs"]
-        if self._wishes.sequences:
+        if self._options.sequences:
             found.notes += [
                 f"--sequences {count} was left out: the engine runs {most} at most; "
                 f"--max-sequences {count} starts one for more."
-                for count in self._wishes.sequences
+                for count in self._options.sequences
                 if count > most
             ]
-            return [count for count in self._wishes.sequences if count <= most]
+            return [count for count in self._options.sequences if count <= most]
         doubled = [2**power for power in range(most.bit_length()) if 2**power <= most]
         return doubled if doubled[-1] == most else [*doubled, most]
 
@@ -161,12 +160,12 @@ class Tuner:
             self._settings.engine,
             found.choice.sequences,
             row,
-            allow=self._wishes.allow,
-            named=self._wishes.named,
+            allow=self._options.allow,
+            named=self._options.named,
             reserve_s=self._harness.reserve_s if self._verifies else 0.0,
         )
         for name in AFTER_SWEEP:
-            if name not in self._wishes.stages:
+            if name not in self._options.stages:
                 continue
             decision = await run_stage(name, self._harness, given)
             found.decisions.append(decision)
@@ -190,9 +189,9 @@ class Tuner:
         point = Point("verify", Drive(), options, engines=engines, of=engines)
         await self._add(found, "chosen", point)
         if found.comparison.keys() >= {"default", "chosen"}:
-            told = why_keep(found.comparison["default"], found.comparison["chosen"])
-            found.keeps_given = told is not None
-            found.notes += [told] if told else []
+            reason = knee.why_keep(found.comparison["default"], found.comparison["chosen"])
+            found.keeps_given = reason is not None
+            found.notes += [reason] if reason else []
 
     def _as_given(self, found: Findings) -> list[str]:
         """Where rows or settings are not quite what they look like."""
@@ -209,7 +208,7 @@ class Tuner:
 
     @property
     def _verifies(self) -> bool:
-        return "verify" in self._wishes.stages
+        return "verify" in self._options.stages
 
     async def _add(self, found: Findings, name: str, point: Point) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Is a wrong command line told before anything starts, with status 2?"""
+"""Invalid command lines of `tune` and `bench`: exit status 2 before anything starts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def jobs(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default folders are made where one stands."""
+    """The default folders are created in the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.fixture(autouse=True)
 def _own_log() -> Iterator[None]:
-    """The commands send the log to the stderr of their call, which is gone after it."""
+    """The commands log to the stderr of their call, which does not exist after it."""
     with own_log():
         yield
 
@@ -43,7 +43,7 @@ def called(*arguments: str) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("tune", "--stages", "memory,luck"), "--stages: there is no 'luck'; give some of"),
         (("tune", "--allow", "int4"), "--allow: there is no 'int4'; give some of replicas, fp8"),
@@ -57,10 +57,10 @@ def called(*arguments: str) -> Result:
         (("tune", "--config", "absent.toml"), "--config absent.toml: there is no such file"),
     ],
 )
-def test_wrong_words_end_it_with_2_and_are_named(arguments: tuple[str, ...], told: str) -> None:
+def test_invalid_values_exit_with_2_and_are_named(arguments: tuple[str, ...], message: str) -> None:
     result = called(*arguments, *ECHO)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
@@ -77,15 +77,15 @@ def test_numbers_out_of_bounds_are_refused(arguments: tuple[str, ...]) -> None:
     assert called(*arguments, *ECHO).exit_code == 2
 
 
-@pytest.mark.parametrize(("out", "told"), [("taken", "give a folder"), ("taken/sub", "another")])
+@pytest.mark.parametrize(("out", "advice"), [("taken", "give a folder"), ("taken/sub", "another")])
 def test_a_folder_that_cannot_be_written_is_named(
-    out: str, told: str, jobs: Path, tmp_path: Path
+    out: str, advice: str, jobs: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "taken").write_text("a file")
     result = called("tune", *ECHO, "--jobs", str(jobs), "--out", out)
     assert result.exit_code == 2
     assert f"--out {out}: " in result.stderr
-    assert told in result.stderr
+    assert advice in result.stderr
 
 
 def a_folder(place: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_written_is_a_failure_and_named(
 
 
 @pytest.mark.parametrize(
-    ("strategies", "told"),
+    ("strategies", "reason"),
     [
         ("replicas", "replicas cannot be measured here: there is one engine (engine.replicas = 1)"),
         ("one,default", "default cannot be measured here: the settings give none of max_num_seqs"),
@@ -116,13 +116,13 @@ def test_a_file_that_cannot_be_written_is_a_failure_and_named(
     ],
 )
 def test_a_strategy_that_does_not_fit_the_settings_is_refused_with_the_reason(
-    strategies: str, told: str, jobs: Path, tmp_path: Path
+    strategies: str, reason: str, jobs: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "bench.json").write_text("what an earlier run found")
     result = called("bench", *ECHO, "--jobs", str(jobs), "--strategies", strategies)
     assert result.exit_code == 2
-    assert f"--strategies: {told}" in result.stderr
+    assert f"--strategies: {reason}" in result.stderr
     assert (tmp_path / "bench" / "bench.json").read_text() == "what an earlier run found"
 
 
@@ -133,7 +133,7 @@ def test_an_unknown_profile_is_named(jobs: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["tune", "bench"])
-def test_a_broker_that_is_not_there_is_waited_for_as_the_settings_say(command: str) -> None:
+def test_an_unreachable_broker_is_waited_for_as_the_settings_say(command: str) -> None:
     """The log goes to stderr: stdout is for the rows."""
     nowhere = ("--set", "kafka.bootstrap_servers=127.0.0.1:9", "--set", "connect_timeout_s=1.5")
     began = time.monotonic()

@@ -1,6 +1,8 @@
-"""Is the chosen point near the best, and does the sweep end where more sequences only cost?"""
+"""Choice of the number of sequences, and of the given or the chosen settings."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -10,12 +12,14 @@ from dragoman_worker.tuning.knee import (
     PATIENCE,
     RULE,
     WITHIN,
+    Choice,
     Measured,
     choose,
     degrades,
     has_degraded,
     pays,
 )
+from dragoman_worker.tuning.tuner import Findings, Tuner
 
 COUNTS = [2**power for power in range(11)]
 
@@ -123,3 +127,48 @@ def test_the_rule_is_told_with_its_numbers_and_nothing_is_chosen_of_nothing() ->
     assert "3%" in RULE
     with pytest.raises(ValueError, match="empty"):
         choose([])
+
+
+def verified(tokens_per_s: float, p99_ms: float) -> dict[str, Any]:
+    return {
+        "output_tokens_per_s": tokens_per_s,
+        "latency_ms": {"p99": p99_ms},
+        "decode_ms_per_token": 10.0,
+        "limits": {"max_num_seqs": 64},
+        "drive": {"items": None},
+    }
+
+
+class OneRow:
+    """Measures whatever it is asked as the same row."""
+
+    def __init__(self, row: dict[str, Any]) -> None:
+        self._row = row
+
+    async def measure(self, point: object) -> dict[str, Any]:
+        return self._row
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kept"),
+    [
+        ((1200, 1000), False),  # more throughput
+        ((1000, 5000), True),  # no more, and slower
+        ((1020, 2000), True),  # within noise, and slower
+        ((1000, 400), False),  # no more, but faster
+        ((960, 400), True),  # faster, but less
+        ((140, 10), True),  # much less: that of a few sequences
+    ],
+)
+async def test_no_gain_in_an_engine_of_its_own_changes_nothing(
+    chosen: tuple[float, float], kept: bool
+) -> None:
+    findings = Findings({"limits": {"max_num_seqs": 64}}, choice=Choice(256, "", degraded=False))
+    findings.comparison["default"] = verified(1000, 1000)
+    harness: Any = OneRow(verified(*chosen))
+    settings: Any = None
+    options: Any = type("Verify", (), {"stages": {"verify"}, "most_sequences": None})()
+    await Tuner(harness, settings, settings, options)._verify(findings)
+    assert findings.keeps_given is kept
+    assert findings.options == ({} if kept else {"max_num_seqs": 256})
+    assert bool(findings.notes) is kept

@@ -15,7 +15,7 @@ import pytest
 
 from dragoman_connections.settings import load_settings
 from dragoman_worker.cli.bench_session import benched
-from dragoman_worker.cli.choosing import Wish, wishes_of
+from dragoman_worker.cli.choosing import tune_options
 from dragoman_worker.cli.tune_session import tuned
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.bench import Results, table
@@ -24,6 +24,7 @@ from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Pace, P
 from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.sample import from_file
 from dragoman_worker.tuning.measure.session import CannotMeasure, Request
+from dragoman_worker.tuning.tuner import TuneOptions
 from support.processes.waiting import wait_until
 
 LATENCY_S = 0.02
@@ -61,8 +62,10 @@ def harness(folder: Path, settings: WorkerSettings, pace: Pace = PACE, **texts: 
     return Harness(settings, sample, folder, pace, say=lambda _: None)
 
 
-def all_wishes() -> Any:
-    return wishes_of(Wish(sequences=None, max_sequences=None, stages=None, allow=None))
+def chosen(**given: Any) -> TuneOptions:
+    return tune_options(
+        **{"sequences": None, "max_sequences": None, "stages": None, "allow": None, **given}
+    )
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -77,7 +80,7 @@ def nothing_left() -> bool:
 async def test_tune_finds_where_the_engine_is_full_and_a_second_run_measures_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert await tuned(request(tmp_path), all_wishes()) == 0
+    assert await tuned(request(tmp_path), chosen()) == 0
     told = json.loads((tmp_path / "out" / "tune.json").read_text())
     assert [row["sequences"] for row in told["sweep"]] == [1, 2, 4]
     assert told["chosen"]["sequences"] == 4
@@ -98,7 +101,7 @@ async def test_tune_finds_where_the_engine_is_full_and_a_second_run_measures_not
     before = rows(tmp_path)
     other = echo(worker_id="another-process", kafka__bootstrap_servers="127.0.0.1:9")
     nothing = request(tmp_path, other, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
-    assert await tuned(nothing, all_wishes()) == 0
+    assert await tuned(nothing, chosen()) == 0
     assert rows(tmp_path) == before
     again = json.loads((tmp_path / "out" / "tune.json").read_text())
     *notes, reused = again.pop("notes")
@@ -116,7 +119,7 @@ def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(tmp_path: Path) ->
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "this goes on from there:\n  dragoman-worker tune --out" in told
+    assert "to continue, run:\n  dragoman-worker tune --out" in told
     assert _measured(out) >= 2
     assert not (out / "sample.jsonl").exists()
 
@@ -131,15 +134,15 @@ async def test_without_time_and_rows_nothing_is_measured_and_that_is_told(tmp_pa
     nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
     # Warming and counting may each be prolonged: 0.05 s and six times 0.3 s.
     with pytest.raises(CannotMeasure, match=r"may take 2 s, 0 are left of --budget-s 0; give more"):
-        await tuned(nothing, all_wishes())
+        await tuned(nothing, chosen())
 
 
 async def test_a_stage_that_time_ran_out_for_is_told_by_the_exit_status(tmp_path: Path) -> None:
-    wish = Wish(sequences="1,4", max_sequences=None, stages="", allow=None)
-    assert await tuned(request(tmp_path), wishes_of(wish)) == 0
-    wish = Wish(sequences="1,4", max_sequences=None, stages="replicas", allow="replicas")
+    options = chosen(sequences="1,4", stages="")
+    assert await tuned(request(tmp_path), options) == 0
+    options = chosen(sequences="1,4", stages="replicas", allow="replicas")
     nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
-    assert await tuned(nothing, wishes_of(wish)) == 3
+    assert await tuned(nothing, options) == 3
     told = json.loads((tmp_path / "out" / "tune.json").read_text())
     assert "are left of --budget-s 0" in told["stages"][0]["why"]
 
@@ -149,27 +152,27 @@ async def test_jobs_that_cannot_be_run_are_why_nothing_was_measured(tmp_path: Pa
     job = {"job_id": "j", "text": "One.", "target_lang": "de", "profile": "no-such"}
     place.write_text(json.dumps(job) + "\n")
     with pytest.raises(CannotMeasure, match=r"^1 jobs cannot be run: .*no-such"):
-        await tuned(request(tmp_path, jobs=place), all_wishes())
+        await tuned(request(tmp_path, jobs=place), chosen())
     assert [row["stage"] for row in rows(tmp_path)] == ["survey"]
 
 
 async def test_more_sequences_than_the_engine_runs_are_named(tmp_path: Path) -> None:
-    wish = Wish(sequences="2,5,99999", max_sequences=None, stages="", allow=None)
-    assert await tuned(request(tmp_path), wishes_of(wish)) == 0
+    options = chosen(sequences="2,5,99999", stages="")
+    assert await tuned(request(tmp_path), options) == 0
     told = json.loads((tmp_path / "out" / "tune.json").read_text())
     assert [row["sequences"] for row in told["sweep"]] == [2]
     left_out = [note for note in told["notes"] if note.startswith("--sequences")]
     assert ["runs 4 at most" in note for note in left_out] == [True, True]
-    wish = Wish(sequences="99999", max_sequences=None, stages="", allow=None)
+    options = chosen(sequences="99999", stages="")
     with pytest.raises(CannotMeasure, match="--sequences 99999 was left out"):
-        await tuned(request(tmp_path), wishes_of(wish))
+        await tuned(request(tmp_path), options)
 
 
 async def test_replicas_that_no_stage_decided_stay_and_are_said_to_be_unmeasured(
     tmp_path: Path,
 ) -> None:
-    wish = Wish(sequences="4", max_sequences=None, stages="", allow=None)
-    assert await tuned(request(tmp_path, echo(engine__replicas=4)), wishes_of(wish)) == 0
+    options = chosen(sequences="4", stages="")
+    assert await tuned(request(tmp_path, echo(engine__replicas=4)), options) == 0
     assert load_settings(WorkerSettings, tmp_path / "out" / "settings.toml").engine.replicas == 4
     notes = json.loads((tmp_path / "out" / "tune.json").read_text())["notes"]
     assert [note for note in notes if "engine.replicas is 4" in note and "unmeasured" in note]
@@ -178,7 +181,7 @@ async def test_replicas_that_no_stage_decided_stay_and_are_said_to_be_unmeasured
 async def test_an_engine_that_does_not_start_names_its_setting(tmp_path: Path) -> None:
     wrong = echo(**{"engine.options.max_model_len": "long"})
     with pytest.raises(CannotMeasure, match=r"^engine\.options\.max_model_len: give a whole"):
-        await tuned(request(tmp_path, wrong), all_wishes())
+        await tuned(request(tmp_path, wrong), chosen())
     assert [row["knob"] for row in rows(tmp_path)] == ["engine.options.max_model_len"]
 
 

@@ -13,7 +13,6 @@ import json
 import socket
 import sys
 import time
-from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +24,7 @@ from dragoman_worker import log
 from dragoman_worker.engines import open_engine
 from dragoman_worker.errors import WorkerError
 from dragoman_worker.ports import Engine
+from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.load_generator import Drive, Load
 
@@ -130,15 +130,5 @@ async def _main(descriptor: int) -> None:
     await Obedience(*await asyncio.open_connection(sock=line, limit=LONGEST_LINE)).run()
 
 
-def _loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:
-    """The loop that a worker runs on."""
-    try:
-        import uvloop  # noqa: PLC0415
-    except ModuleNotFoundError:
-        return asyncio.run
-    run: Callable[[Coroutine[Any, Any, None]], None] = uvloop.run
-    return run
-
-
 if __name__ == "__main__":
-    _loop_runner()(_main(int(sys.argv[1])))
+    run_loop(_main(int(sys.argv[1])))

@@ -1,0 +1,149 @@
+"""The `run` command and the two internal commands that it starts as child processes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman_connections.settings import SettingsError
+from dragoman_worker.cli.options import (
+    Config,
+    Set,
+    not_installed,
+    read_settings,
+    report_failure,
+    settings_or_exit,
+)
+
+if TYPE_CHECKING:
+    from dragoman_worker.engines.sizing import Share
+    from dragoman_worker.process.children import Command
+    from dragoman_worker.process.exits import Exit
+    from dragoman_worker.process.parent_link import FailureKind, ReplicaSlot
+    from dragoman_worker.settings import WorkerSettings
+
+
+def run(config: Config = None, set_: Set = None) -> None:
+    """Translate until SIGTERM or Ctrl-C; a second signal stops at once.
+
+    Starts one process per replica and restarts those that fail. Exit status: 0 success,
+    1 failure, 2 invalid settings.
+    """
+    from dragoman_worker.process.exits import exit_now
+    from dragoman_worker.process.signals import stop_signals_blocked
+
+    # A signal now would end this process and leave the replica that is about to start.
+    with stop_signals_blocked():
+        settings = settings_or_exit(config, set_)
+        result = _supervise(settings, config, set_)
+        if result.status:
+            report_failure(settings, result.status, result.message)
+        exit_now(result.status)
+
+
+def _supervise(settings: WorkerSettings, config: Path | None, set_: list[str] | None) -> Exit:
+    from dragoman_worker.engines.sizing import share_out, this_machine
+    from dragoman_worker.process.exits import Exit
+    from dragoman_worker.process.launcher import supervise
+    from dragoman_worker.process.runtime_dir import NoRuntimeDirectory
+
+    pairs = list(set_ or ())
+    try:
+        share = share_out(settings.engine, this_machine)
+        counted = _with_replicas(settings, share.count)
+        return supervise(
+            counted,
+            _replica_command(counted, share, config, pairs),
+            end_memberships=_own_command(
+                "end-memberships", config, [*pairs, f"worker_id={settings.worker_id}"]
+            ),
+            why=share.reason if settings.engine.replicas == "auto" else "",
+        )
+    except SettingsError as error:
+        return Exit(2, str(error))
+    except NoRuntimeDirectory as error:
+        return Exit(1, str(error))
+
+
+def _with_replicas(settings: WorkerSettings, count: int) -> WorkerSettings:
+    engine = settings.engine.model_copy(update={"replicas": count})
+    return settings.model_copy(update={"engine": engine})
+
+
+def _replica_command(
+    settings: WorkerSettings, share: Share, config: Path | None, pairs: list[str]
+) -> Command:
+    def command(number: int, socket: Path, parent_link: int) -> list[str]:
+        own = {"worker_id": _worker_id(settings, number), **share.options}
+        given = [*pairs, *(f"{name}={json.dumps(value)}" for name, value in own.items())]
+        return _own_command("replica", config, given, str(number), str(socket), str(parent_link))
+
+    return command
+
+
+def _own_command(name: str, config: Path | None, pairs: list[str], *values: str) -> list[str]:
+    return [
+        # -P: modules in the working directory must not be imported.
+        *(sys.executable, "-P", "-m", "dragoman_worker", name, *values),
+        *(("--config", str(config)) if config else ()),
+        *(part for pair in pairs for part in ("--set", pair)),
+    ]
+
+
+def _worker_id(settings: WorkerSettings, number: int) -> str:
+    single = settings.engine.replicas == 1
+    return settings.worker_id if single else f"{settings.worker_id}-{number}"
+
+
+def replica(
+    number: int, socket: Path, parent_link: int, config: Config = None, set_: Set = None
+) -> None:
+    """Run one engine and its consumer; started by `run`, which learns why it exits."""
+    from dragoman_worker.process.parent_link import ParentLink, ReplicaSlot
+
+    link = ParentLink.adopt(parent_link)
+    link.hold()
+    try:
+        settings = read_settings(config, set_)
+        _work(settings, ReplicaSlot(number, socket, link))
+    except SettingsError as error:
+        link.failed("settings", str(error))
+        raise SystemExit(2) from None
+    except ModuleNotFoundError as error:
+        link.failed("settings", not_installed(error))
+        raise SystemExit(2) from None
+
+
+def _work(settings: WorkerSettings, slot: ReplicaSlot) -> None:
+    from dragoman_worker import log
+    from dragoman_worker.app import App
+    from dragoman_worker.errors import Unreachable, WorkerError
+    from dragoman_worker.process.event_loop import run_loop
+    from dragoman_worker.process.full_disk import full_disk
+
+    log.configure(settings.log, worker_id=settings.worker_id, replica=slot.number)
+    log.adopt_interpreter()
+    try:
+        run_loop(App(settings, slot).run())
+    except WorkerError as error:
+        kind: FailureKind = "unreachable" if isinstance(error, Unreachable) else "failed"
+        slot.parent_link.failed(kind, str(error))
+        raise SystemExit(1) from None
+    except (SettingsError, ModuleNotFoundError):
+        raise
+    except Exception as error:  # noqa: BLE001  the text of a job must not reach the log
+        defect = f"a defect of the worker: {log.where(error)}; nothing unfinished was committed"
+        slot.parent_link.failed("failed", full_disk(error) or defect)
+        raise SystemExit(1) from None
+
+
+def end_memberships(config: Config = None, set_: Set = None) -> None:
+    """End the group memberships of dead replicas that `run` writes to stdin as JSON lines."""
+    from dragoman_worker import log
+    from dragoman_worker.kafka import leave_group
+
+    settings = settings_or_exit(config, set_)
+    log.configure(settings.log, worker_id=settings.worker_id)
+    leave_group.end_memberships(settings.kafka, sys.stdin)

@@ -1,0 +1,61 @@
+"""The `tune` command: finds the settings that fit a model, a machine and the user's jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dragoman_connections.settings import SettingsError
+from dragoman_worker.cli.measuring import MeasureOptions, run_measurement, with_measure_options
+from dragoman_worker.cli.options import fail
+
+
+@with_measure_options(out="tuned")
+def tune(
+    options: MeasureOptions,
+    *,
+    stages: Annotated[
+        str | None,
+        typer.Option(
+            "--stages",
+            metavar="LIST",
+            help="Stages after the sweep, some of batched_tokens, memory, fp8, replicas, verify. "
+            "All by default.",
+        ),
+    ] = None,
+    allow: Annotated[
+        str | None,
+        typer.Option(
+            "--allow",
+            metavar="LIST",
+            help="Changes to try, some of replicas, fp8. By default replicas alone, where they "
+            "may gain.",
+        ),
+    ] = None,
+    sequences: Annotated[
+        str | None,
+        typer.Option(
+            "--sequences", metavar="LIST", help="Sweep only these numbers, as in 8,16,32."
+        ),
+    ] = None,
+    max_sequences: Annotated[
+        int | None,
+        typer.Option("--max-sequences", metavar="N", min=1, help="Sweep up to this number."),
+    ] = None,
+) -> None:
+    """Measure this model with your own jobs and write the settings that fit.
+
+    The number of sequences is doubled until more only cost latency. Then further settings are
+    tried one at a time. OUT/rows.jsonl keeps every point, so the same command continues where
+    it was stopped. Exit status 3: the time was over before all was measured.
+    """
+    from dragoman_worker.cli.choosing import tune_options
+    from dragoman_worker.cli.tune_session import tuned
+
+    try:
+        wanted = tune_options(sequences, max_sequences, stages, allow)
+    except SettingsError as error:
+        fail(2, str(error))
+    request = options.request()
+    run_measurement(lambda: tuned(request, wanted), options.out)
