@@ -1,4 +1,4 @@
-"""What does `dragoman-worker bench` do from its first line to its last file?"""
+"""One run of `bench`: sample, measurements, bench.json, the plot and the table."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from dragoman_worker.tuning.output.columns import Column, Line, fitted
 _COLUMNS: Final = (
     Column("", left=True),
     Column("jobs/s"),
-    Column("range", goes=3),
-    Column("ratio", goes=1),
-    Column("range", goes=4),
-    Column("tok/s", goes=2),
+    Column("range", drop=3),
+    Column("ratio", drop=1),
+    Column("range", drop=4),
+    Column("tok/s", drop=2),
     Column("p99 ms"),
-    Column("GPU", goes=5),
+    Column("GPU", drop=5),
 )
 _SHORT: Final = {
     "one": "one at a time",
@@ -47,28 +47,31 @@ _HOW: Final = (
     "One request at a time; static batches of 16 or 50 ms; the published 25 in flight with 16 "
     "sequences; continuous with default settings and with those given; all at once, as "
     "LLM.generate takes them. All at once is counted from the first job handed over to the last "
-    "one answered, the others over a window of a steady backlog. Latency is that of a job in the "
-    "engine; ratios are to all at once in the same round. No Kafka and no Redis are in the way: "
-    "benchmarks/strategies compares with them."
+    "answer, the others over a window of a steady backlog. Latency is that of a job in the "
+    "engine; ratios are to all at once in the same round. Kafka and Redis are not involved: "
+    "benchmarks/strategies includes them."
 )
 
 
 async def benched(request: Request, wanted: frozenset[str] | None, rounds: int) -> int:
-    """The exit status: 0, or 3 if time ran out. Raises as `tuned` does. None: all that fit."""
+    """Measure the wanted strategies, None for all that fit; return the exit status 0 or 3.
+
+    Status 3: the time was over. Raises as `tuned` does.
+    """
     sample = await read_sample(request)
     share = share_out(request.settings.engine, this_machine)
     with Screen(quiet=request.as_json) as screen:
-        screen.say(f"{len(sample.jobs)} jobs from {sample.origin}")
+        screen.progress(f"{len(sample.jobs)} jobs from {sample.origin}")
         async with harness_for(request, sample, screen) as harness:
             try:
                 results = await Bench(harness, request.settings, share, rounds).run(wanted)
             except (Refused, OutOfBudget) as error:
                 raise CannotMeasure(str(error)) from None
-    if not results.rows:  # what an earlier run found stays
+    if not results.rows:  # the results of an earlier run stay
         raise CannotMeasure("; ".join(["nothing was measured", *results.notes]))
     lines = table(results)
     write_json(request.out / "bench.json", {"how": _HOW, "table": lines, "notes": results.notes})
-    missing = _picture(request.out / "bench.svg", lines)
+    missing = _plot(request.out / "bench.svg", lines)
     if request.as_json:
         for line in lines:
             sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -77,9 +80,9 @@ async def benched(request: Request, wanted: frozenset[str] | None, rounds: int) 
     return 0 if results.complete else 3
 
 
-def _picture(place: Path, lines: Sequence[Mapping[str, Any]]) -> str | None:
+def _plot(path: Path, lines: Sequence[Mapping[str, Any]]) -> str | None:
     try:
-        plot.draw_bench(place, lines)
+        plot.draw_bench(path, lines)
     except ModuleNotFoundError:
         return plot.MISSING
     return None
@@ -93,7 +96,7 @@ def _show(
     console.print(_HOW, style="dim", markup=False)
     for note in results.notes:
         console.print(f"- {note}", markup=False)
-    console.print(missing or f"{out / 'bench.svg'}: the picture", markup=False)
+    console.print(missing or f"{out / 'bench.svg'}: plot", markup=False)
 
 
 def _cells(line: Mapping[str, Any]) -> Sequence[str]:
@@ -112,10 +115,10 @@ def _cells(line: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _short(line: Mapping[str, Any]) -> str:
-    """The strategy in a word or two; `told` says it in full."""
+    """Return the short name of a strategy; `description` is the full one."""
     if line["strategy"] == "replicas":
-        return str(line["told"])
-    plain = line["told"] == STRATEGIES["default"]
+        return str(line["description"])
+    plain = line["description"] == STRATEGIES["default"]
     return _SHORT["default" if plain else line["strategy"]]
 
 

@@ -1,4 +1,4 @@
-"""What does `dragoman-worker tune` do from its first line to its last file?"""
+"""One run of `tune`: sample, tuning, tune.json, the settings file, the plot and the report."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from dragoman_worker.tuning.tuner import Findings, NothingMeasured, TuneOptions,
 
 
 async def tuned(request: Request, options: TuneOptions) -> int:
-    """The exit status: 0, or 3 if time ran out before all was measured.
+    """Tune and return the exit status: 0, or 3 if the time was over before all was measured.
 
-    Raises SettingsError, WorkerError and CannotMeasure, that too if time ran out before any point.
+    Raises SettingsError and WorkerError, and CannotMeasure also if no point fits the time.
     """
     sample = await read_sample(request)
     with Screen(quiet=request.as_json) as screen:
-        screen.say(f"{len(sample.jobs)} jobs from {sample.origin}")
+        screen.progress(f"{len(sample.jobs)} jobs from {sample.origin}")
         async with harness_for(request, sample, screen) as harness:
             tuner = Tuner(harness, request.settings, sample, options)
             try:
@@ -45,13 +45,13 @@ async def tuned(request: Request, options: TuneOptions) -> int:
 
 
 def write(request: Request, found: Findings) -> str | None:
-    """The files; what is missing of them, if anything is."""
-    told = report.as_data(found)
-    write_json(request.out / "tune.json", told)
+    """Write all files; return a message if the plot could not be drawn."""
+    data = report.as_data(found)
+    write_json(request.out / "tune.json", data)
     settings_file.write(request.out / settings_file.NAME, request.settings, found)
-    name, version = told["engine"]["name"], told["engine"]["version"]
+    name, version = data["engine"]["name"], data["engine"]["version"]
     try:
-        plot.draw_tune(request.out / "tune.svg", told, f"{told['model']}, {name} {version}")
+        plot.draw_tune(request.out / "tune.svg", data, f"{data['model']}, {name} {version}")
     except ModuleNotFoundError:
         return plot.MISSING
     return None
@@ -60,5 +60,5 @@ def write(request: Request, found: Findings) -> str | None:
 def _show(out: Path, found: Findings, missing: str | None) -> None:
     console = Console(highlight=False)
     report.show(console, found)
-    console.print(f"\n{out / settings_file.NAME}: dragoman-worker run --config it", markup=False)
-    console.print(missing or f"{out / 'tune.svg'}: the picture", markup=False)
+    console.print(f"\n{out / settings_file.NAME}: for dragoman-worker run --config", markup=False)
+    console.print(missing or f"{out / 'tune.svg'}: plot", markup=False)

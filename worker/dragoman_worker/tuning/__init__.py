@@ -1,1 +1,1 @@
-"""Which settings fit this machine, this model and these jobs? Measured: tune and bench."""
+"""Measurements that choose a worker's settings: `tune`, `bench` and `why`."""

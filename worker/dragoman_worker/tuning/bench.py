@@ -1,7 +1,7 @@
-"""What is each way of feeding an engine worth here, with this model and these jobs?
+"""Comparison of the ways of feeding an engine, with this model and the user's jobs.
 
-The strategies run in turn in one engine, or in the few that differ in their settings. The deep
-comparison, with Kafka, Redis and other servers, is benchmarks/strategies.
+The strategies run in turn in one engine, or in few that differ in their settings.
+benchmarks/strategies has the full comparison, with Kafka, Redis and other servers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dragoman_worker.tuning.measure.results import Row
 from dragoman_worker.tuning.tuner import PUBLISHED
 
 BASE: Final = "all"
-KNOBS: Final = ("max_num_seqs", "max_num_batched_tokens", MEMORY, "quantization")
-"""What tuning sets: without them an engine has its default settings."""
+TUNED_OPTIONS: Final = ("max_num_seqs", "max_num_batched_tokens", MEMORY, "quantization")
+"""Options that tuning sets; without them an engine has its default settings."""
 STRATEGIES: Final[Mapping[str, str]] = {
     "one": "one request at a time",
     "static": "static batches of 16 or 50 ms",
@@ -31,12 +31,12 @@ STRATEGIES: Final[Mapping[str, str]] = {
     "all": "all at once, like LLM.generate",
     "replicas": "replicas",
 }
-_LEAST_AT_ONCE: Final = 16
+_MIN_AT_ONCE: Final = 16
 
 
 @dataclass(slots=True)
 class Results:
-    """The rows of every strategy, and what could not be measured."""
+    """Rows by strategy, and notes on what could not be measured."""
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Results:
 
 
 class Bench:
-    """Measures the strategies round by round."""
+    """Measures the strategies round by round, in alternating order."""
 
     def __init__(
         self, harness: Harness, settings: WorkerSettings, share: Share, rounds: int
@@ -56,9 +56,10 @@ class Bench:
         self.results = Results()
 
     async def run(self, wanted: Collection[str] | None) -> Results:
-        """Every wanted strategy, `rounds` times. Raises Refused if the engine does not start.
+        """Measure every wanted strategy `rounds` times. None means all that fit the settings.
 
-        None is whatever fits these settings; of those named, SettingsError tells one that does not.
+        Raises Refused if the engine does not start, and SettingsError for a named strategy that
+        does not fit.
         """
         names, unfit = set(STRATEGIES if wanted is None else wanted), self._unfit()
         if wanted is not None:
@@ -71,28 +72,28 @@ class Bench:
         try:
             for group in groups:
                 for number in range(self._rounds):
-                    turned = group if number % 2 == 0 else group[::-1]
-                    await self._round(turned, number)
+                    ordered = group if number % 2 == 0 else group[::-1]
+                    await self._round(ordered, number)
         except OutOfBudget as error:
             self.results.complete = False
-            self.results.notes.append(f"Ended early: {error}.")
+            self.results.notes.append(f"Stopped early: {error}.")
         return self.results
 
     def _unfit(self) -> dict[str, str]:
-        """Strategies that these settings leave out, and why."""
+        """Return the strategies that do not fit the settings, each with the reason."""
         why = {}
-        if not any(name in self._options for name in KNOBS):
+        if not any(name in self._options for name in TUNED_OPTIONS):
             why["default"] = (
-                f"the settings give none of {', '.join(KNOBS)} in engine.options, so that they are "
-                "the default ones: `given` measures them"
+                f"the settings give none of {', '.join(TUNED_OPTIONS)} in engine.options, so they "
+                "are the defaults: `given` measures them"
             )
         if self._share.count == 1:
             why["replicas"] = f"there is one engine ({self._share.reason}): raise engine.replicas"
         return why
 
     def _groups(self, names: set[str], *, on_gpu: bool) -> list[list[Point]]:
-        """Points by the engine they need; in each the rate that sizes `all` comes first."""
-        bare: dict[str, Any] = {name: None for name in KNOBS if name in self._options}
+        """Group the points by engine; first in each is the point whose rate sizes `all`."""
+        bare: dict[str, Any] = {name: None for name in TUNED_OPTIONS if name in self._options}
         shared = [Point("given", Drive()), Point("all", Drive("all"))]
         shared += [Point("published", PUBLISHED), Point("static", Drive("static", batch=16))]
         shared.append(Point("one", Drive(clients=1, items=1)))
@@ -128,13 +129,13 @@ class Bench:
                 self.results.rows.setdefault(point.stage, []).append(row)
 
     async def _at_once(self, group: Sequence[Point]) -> int:
-        """As many jobs as the engine does within the seconds of a point."""
+        """Return the number of jobs that the engine completes within the seconds of a point."""
         first = next(point for point in group if point.stage == "given")
         row = await self._harness.measure(first)
         if "refused" in row:
-            return _LEAST_AT_ONCE
+            return _MIN_AT_ONCE
         jobs = float(row["jobs_per_s"] * row["seconds"])
-        return max(_LEAST_AT_ONCE, round(jobs))
+        return max(_MIN_AT_ONCE, round(jobs))
 
 
 def _check(names: set[str], unfit: Mapping[str, str]) -> None:
@@ -145,7 +146,7 @@ def _check(names: set[str], unfit: Mapping[str, str]) -> None:
 
 
 def _too_many(most: int) -> dict[str, str]:
-    """Strategies that run more sequences than the engine does, and why."""
+    """Return the strategies that need more sequences than the engine runs, with the reason."""
     needed = PUBLISHED.items or 0
     if needed <= most:
         return {}
@@ -154,7 +155,7 @@ def _too_many(most: int) -> dict[str, str]:
 
 
 def table(results: Results) -> list[dict[str, Any]]:
-    """A line a strategy, slowest first: medians, and the ratio to all at once with its spread."""
+    """Return one line per strategy, slowest first: medians, and ratios to `all`."""
     base = {row["round"]: row["jobs_per_s"] for row in results.rows.get(BASE, ())}
     lines = [_line(name, rows, base) for name, rows in results.rows.items()]
     return sorted(lines, key=lambda line: line["jobs_per_s"])
@@ -166,7 +167,7 @@ def _line(name: str, rows: Sequence[Row], base: Mapping[int, float]) -> dict[str
     latencies = [row["latency_ms"] or {} for row in rows]
     return {
         "strategy": name,
-        "told": _told(name, rows),
+        "description": _description(name, rows),
         "runs": len(rows),
         "jobs_per_s": median(rates),
         "spread": [min(rates), max(rates)],
@@ -176,7 +177,7 @@ def _line(name: str, rows: Sequence[Row], base: Mapping[int, float]) -> dict[str
         "latency_ms": {
             rank: median(found)
             for rank in ("p50", "p99")
-            if (found := [told[rank] for told in latencies if rank in told])
+            if (found := [ranks[rank] for ranks in latencies if rank in ranks])
         },
         "gpu_busy": _median([row["gpu_busy"] for row in rows]),
         "kv_usage_max": _median([row["kv_usage_max"] for row in rows]),
@@ -184,13 +185,14 @@ def _line(name: str, rows: Sequence[Row], base: Mapping[int, float]) -> dict[str
     }
 
 
-def _told(name: str, rows: Sequence[Row]) -> str:
+def _description(name: str, rows: Sequence[Row]) -> str:
     if name == "replicas":
         return f"{rows[0]['replicas']} {STRATEGIES[name]}"
-    plain = name == "given" and not any(knob in rows[0]["options"] for knob in KNOBS)
+    untuned = not any(option in rows[0]["options"] for option in TUNED_OPTIONS)
+    plain = name == "given" and untuned
     return STRATEGIES["default" if plain else name]
 
 
 def _median(values: Sequence[float | None]) -> float | None:
-    told = [value for value in values if value is not None]
-    return median(told) if told else None
+    known = [value for value in values if value is not None]
+    return median(known) if known else None

@@ -1,6 +1,6 @@
-"""What is tried after the sequences, one thing at a time, and when is it taken?
+"""Stages after the sweep: settings tried one at a time, and the rule for taking them.
 
-Each stage starts engines of its own; what it finds is judged against the sweep's chosen point.
+Each stage starts engines of its own and is compared with the sweep's chosen point.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.results import Row
 
 TAKE: Final = 0.03
-"""So many more tokens/s, or it is not taken: two starts of one engine differ by less."""
+"""Minimum gain in tokens/s to take a setting; two starts of one engine differ by less."""
 P99_WORSE: Final = 0.10
 _KV_FULL: Final = 0.95
 _UTILISATION: Final = 0.95
 _MOST_REPLICAS: Final = 4
 AFTER_SWEEP: Final = ("batched_tokens", "memory", "fp8", "replicas")
-"""In this order: replicas run with whatever was taken for one engine."""
+"""Order of the stages: replicas come last and run with all that was taken for one engine."""
 STAGES: Final = (*AFTER_SWEEP, "verify")
 ALLOWED: Final = ("replicas", "fp8")
 TAKING: Final = (
@@ -34,7 +34,7 @@ TAKING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a stage found: options to set (none if nothing is to change), engines, and why."""
+    """Result of a stage: options to set (empty: no change), number of engines, reason."""
 
     stage: str
     why: str
@@ -42,160 +42,160 @@ class Decision:
     replicas: int | None = None
     rows: Sequence[Row] = ()
     complete: bool = True
-    """False if there was no time for it."""
+    """False if the stage was left out for lack of time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What the stages start from: the sweep's chosen point and its row."""
+class Baseline:
+    """Start of the stages: the sweep's chosen point and its row."""
 
     engine: EngineSettings
     sequences: int
     row: Row
     allow: frozenset[str]
     named: frozenset[str]
-    """Those of `allow` that a person asked for by name."""
+    """Members of `allow` that the user named."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What earlier stages took."""
+    """Options that earlier stages took."""
     reserve_s: float = 0.0
 
     @property
     def on_gpu(self) -> bool:
-        """Whether the engine computes on a device of its own."""
+        """Whether the engine runs on GPUs."""
         return bool(self.row["limits"].get("devices"))
 
 
-Stage = Callable[[Harness, Given], Awaitable[Decision]]
+Stage = Callable[[Harness, Baseline], Awaitable[Decision]]
 
 
-async def run_stage(name: str, harness: Harness, given: Given) -> Decision:
-    """One of `STAGES` after the sweep; out of budget is a decision too."""
+async def run_stage(name: str, harness: Harness, base: Baseline) -> Decision:
+    """Run one of `AFTER_SWEEP`; a lack of time becomes a decision as well."""
     try:
-        return await _BY_NAME[name](harness, given)
+        return await _BY_NAME[name](harness, base)
     except OutOfBudget as error:
         return Decision(name, f"left out: {error}", complete=False)
 
 
 def better(rows: Sequence[Row], base: Row) -> Row | None:
-    """The best of the rows, if it is to be taken in place of `base`."""
-    good = [row for row in rows if "refused" not in row]
-    if not good:
+    """Return the best of the rows if it is taken in place of `base`, otherwise None."""
+    measured = [row for row in rows if "refused" not in row]
+    if not measured:
         return None
-    best = max(good, key=lambda row: row["output_tokens_per_s"])
+    best = max(measured, key=lambda row: row["output_tokens_per_s"])
     enough = best["output_tokens_per_s"] >= (1 + TAKE) * base["output_tokens_per_s"]
     slower = _p99(best) > (1 + P99_WORSE) * _p99(base)
     return best if enough and not slower else None
 
 
-async def _batched_tokens(harness: Harness, given: Given) -> Decision:
-    if given.engine.kind == "echo":
+async def _batched_tokens(harness: Harness, base: Baseline) -> Decision:
+    if base.engine.kind == "echo":
         return Decision("batched_tokens", "left out: the echo engine has no steps")
-    now = given.row["limits"]["max_num_batched_tokens"]
-    tried = [tokens for tokens in (now // 2, now * 2) if tokens >= max(given.sequences, 256)]
+    now = base.row["limits"]["max_num_batched_tokens"]
+    tried = [tokens for tokens in (now // 2, now * 2) if tokens >= max(base.sequences, 256)]
     points = [
-        _point("batched_tokens", given, {**given.options, "max_num_batched_tokens": tokens})
+        _point("batched_tokens", base, {**base.options, "max_num_batched_tokens": tokens})
         for tokens in tried
     ]
-    rows = await _measured(harness, given, points)
-    taken = better(rows, given.row)
+    rows = await _measured(harness, base, points)
+    taken = better(rows, base.row)
     if taken is None:
-        why = f"{now} stays: {_compared(rows, given.row, 'max_num_batched_tokens')}"
+        why = f"{now} stays: {_compared(rows, base.row, 'max_num_batched_tokens')}"
         return Decision("batched_tokens", why, rows=rows)
     tokens = taken["options"]["max_num_batched_tokens"]
-    why = f"{tokens}: {_compared(rows, given.row, 'max_num_batched_tokens')}"
+    why = f"{tokens}: {_compared(rows, base.row, 'max_num_batched_tokens')}"
     return Decision("batched_tokens", why, {"max_num_batched_tokens": tokens}, rows=rows)
 
 
-def _no_more_memory(given: Given) -> str | None:
-    """Why more of it is not tried."""
-    if not given.on_gpu:
+def _memory_obstacle(base: Baseline) -> str | None:
+    """Return why more memory is not tried, None if it is."""
+    if not base.on_gpu:
         return "the engine has no GPU of its own"
-    if given.engine.options.get(KV_BYTES):
-        return f"engine.options.{KV_BYTES} says how much"
-    if given.engine.replicas != 1:
+    if base.engine.options.get(KV_BYTES):
+        return f"engine.options.{KV_BYTES} sets the size"
+    if base.engine.replicas != 1:
         return "the engines of engine.replicas share the GPU's memory"
-    used, preempted = given.row["kv_usage_max"] or 0.0, given.row["preemptions"]
+    used, preempted = base.row["kv_usage_max"] or 0.0, base.row["preemptions"]
     if used < _KV_FULL and not preempted:
         return (
             f"at most {used:.0%} of the KV cache was used and nothing was preempted, so more would "
             "not help"
         )
-    share = _share(given)
+    share = _share(base)
     return f"{share:g} of the GPU is the most that is safe" if share >= _UTILISATION else None
 
 
-def _share(given: Given) -> float:
-    return float(given.engine.options.get(MEMORY, GPU_SHARE))
+def _share(base: Baseline) -> float:
+    return float(base.engine.options.get(MEMORY, GPU_SHARE))
 
 
-async def _memory(harness: Harness, given: Given) -> Decision:
-    if (why := _no_more_memory(given)) is not None:
+async def _memory(harness: Harness, base: Baseline) -> Decision:
+    if (why := _memory_obstacle(base)) is not None:
         return Decision("memory", f"left out: {why}")
     more = {MEMORY: _UTILISATION}
-    rows = await _measured(harness, given, [_point("memory", given, {**given.options, **more})])
-    said = _compared(rows, given.row, MEMORY)
-    if better(rows, given.row) is None:
-        return Decision("memory", f"{_share(given):g} stays: {said}", rows=rows)
-    return Decision("memory", f"{_UTILISATION}: {said}", more, rows=rows)
+    rows = await _measured(harness, base, [_point("memory", base, {**base.options, **more})])
+    comparison = _compared(rows, base.row, MEMORY)
+    if better(rows, base.row) is None:
+        return Decision("memory", f"{_share(base):g} stays: {comparison}", rows=rows)
+    return Decision("memory", f"{_UTILISATION}: {comparison}", more, rows=rows)
 
 
-async def _replicas(harness: Harness, given: Given) -> Decision:
-    if "replicas" not in given.allow:
+async def _replicas(harness: Harness, base: Baseline) -> Decision:
+    if "replicas" not in base.allow:
         return Decision("replicas", "left out: not allowed (--allow replicas)")
     most, why = _MOST_REPLICAS, ""
-    if "replicas" not in given.named:
-        auto = given.engine.model_copy(
-            update={"replicas": "auto", "options": {**given.engine.options, **given.options}}
+    if "replicas" not in base.named:
+        auto = base.engine.model_copy(
+            update={"replicas": "auto", "options": {**base.engine.options, **base.options}}
         )
         share = share_out(auto, this_machine)
         most, why = share.count, share.reason.partition("because ")[2]
     if most == 1:
         why = f"left out: {why} (--allow replicas tries it all the same)"
         return Decision("replicas", why)
-    options = dict(given.options)
-    if given.on_gpu and MEMORY not in given.engine.options:
+    options = dict(base.options)
+    if base.on_gpu and MEMORY not in base.engine.options:
         options[MEMORY] = round(GPU_SHARE / most, 3)
     points = []
     for count in range(2, most + 1):
-        # A little more than their share: each engine meets its own mixture of lengths.
-        each = max(1, 8 * math.ceil(1.5 * given.sequences / count / 8))
-        drive = Drive(items=min(each, given.row["limits"]["max_num_seqs"]))
+        # 1.5 times the equal share: each engine gets a different mixture of lengths.
+        each = max(1, 8 * math.ceil(1.5 * base.sequences / count / 8))
+        drive = Drive(items=min(each, base.row["limits"]["max_num_seqs"]))
         points.append(Point("replicas", drive, options, engines=count, of=most))
-    rows = await _measured(harness, given, points)
-    taken = better(rows, given.row)
-    said = _compared(rows, given.row, None)
+    rows = await _measured(harness, base, points)
+    taken = better(rows, base.row)
+    comparison = _compared(rows, base.row, None)
     if taken is None:
-        return Decision("replicas", f"1: {said}", replicas=1, rows=rows)
+        return Decision("replicas", f"1: {comparison}", replicas=1, rows=rows)
     each = taken["drive"]["items"]
     count = taken["replicas"]
-    return Decision("replicas", f"{count}: {said}", {"max_num_seqs": each}, count, rows)
+    return Decision("replicas", f"{count}: {comparison}", {"max_num_seqs": each}, count, rows)
 
 
-async def _fp8(harness: Harness, given: Given) -> Decision:
-    if "fp8" not in given.allow:
-        return Decision("fp8", "left out: it changes translations a little (--allow fp8)")
-    if not given.on_gpu:
+async def _fp8(harness: Harness, base: Baseline) -> Decision:
+    if "fp8" not in base.allow:
+        return Decision("fp8", "left out: it changes translations slightly (--allow fp8)")
+    if not base.on_gpu:
         return Decision("fp8", "left out: the engine has no GPU of its own")
-    if given.engine.options.get("quantization"):
-        return Decision("fp8", "left out: the settings name a quantization")
+    if base.engine.options.get("quantization"):
+        return Decision("fp8", "left out: the settings give a quantization")
     fp8 = {"quantization": "fp8"}
-    rows = await _measured(harness, given, [_point("fp8", given, {**given.options, **fp8})])
-    said = _compared(rows, given.row, "quantization")
-    if better(rows, given.row) is None:
-        return Decision("fp8", f"not taken: {said}", rows=rows)
-    return Decision("fp8", f"taken: {said}; look at some translations", fp8, rows=rows)
+    rows = await _measured(harness, base, [_point("fp8", base, {**base.options, **fp8})])
+    comparison = _compared(rows, base.row, "quantization")
+    if better(rows, base.row) is None:
+        return Decision("fp8", f"not taken: {comparison}", rows=rows)
+    return Decision("fp8", f"taken: {comparison}; check some translations", fp8, rows=rows)
 
 
-def _point(stage: str, given: Given, options: Mapping[str, Any]) -> Point:
-    return Point(stage, Drive(items=given.sequences), options)
+def _point(stage: str, base: Baseline, options: Mapping[str, Any]) -> Point:
+    return Point(stage, Drive(items=base.sequences), options)
 
 
-async def _measured(harness: Harness, given: Given, points: Sequence[Point]) -> list[Row]:
-    """As many of them as there is time for. Raises OutOfBudget if there is none for the first."""
+async def _measured(harness: Harness, base: Baseline, points: Sequence[Point]) -> list[Row]:
+    """Measure as many points as time allows. Raises OutOfBudget if there is none for the first."""
     rows: list[Row] = []
     for point in points:
         try:
-            rows.append(await harness.measure(point, reserve_s=given.reserve_s))
+            rows.append(await harness.measure(point, reserve_s=base.reserve_s))
         except OutOfBudget:
             if not rows:
                 raise
@@ -204,16 +204,16 @@ async def _measured(harness: Harness, given: Given, points: Sequence[Point]) -> 
 
 
 def _compared(rows: Sequence[Row], base: Row, option: str | None) -> str:
-    said = []
+    parts = []
     for row in rows:
         name = f"{row['replicas']} engines" if option is None else f"{row['options'][option]}"
         if "refused" in row:
-            said.append(f"{name} was refused ({row['refused']})")
+            parts.append(f"{name} was refused ({row['refused']})")
             continue
         gain = row["output_tokens_per_s"] / max(1e-9, base["output_tokens_per_s"]) - 1
         slower = _p99(row) / max(1e-9, _p99(base)) - 1
-        said.append(f"{name} changes tokens/s by {gain:+.1%} and p99 by {slower:+.0%}")
-    return "; ".join(said) or "there is nothing to try"
+        parts.append(f"{name} changes tokens/s by {gain:+.1%} and p99 by {slower:+.0%}")
+    return "; ".join(parts) or "there is nothing to try"
 
 
 def _p99(row: Row) -> float:

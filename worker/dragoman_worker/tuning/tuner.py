@@ -1,4 +1,4 @@
-"""Which settings should this worker have? The published method, on the user's own jobs."""
+"""Tuner: finds a worker's settings by the published method, with the user's own jobs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.results import Row
 from dragoman_worker.tuning.measure.sample import Sample
 from dragoman_worker.tuning.measure.statistics import Arrivals
-from dragoman_worker.tuning.stages import AFTER_SWEEP, Decision, Given, run_stage
+from dragoman_worker.tuning.stages import AFTER_SWEEP, Baseline, Decision, run_stage
 
 PUBLISHED: Final = Drive(clients=25, items=16)
-"""25 in flight, 16 sequences: what VoicePing found best for one production GPU."""
+"""25 in flight, 16 sequences: the published optimum of VoicePing for one production GPU."""
 
 
 class NothingMeasured(Exception):
-    """Not one point could be measured: why, naming the setting."""
+    """No point could be measured; the message gives the reason and the setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
-    """What a person asked for. `sequences` empty: 1, 2, 4, ... up to what the engine runs."""
+    """Parsed options of `tune`. Empty `sequences`: 1, 2, 4, ... up to the engine's maximum."""
 
     sequences: tuple[int, ...] = ()
     most_sequences: int | None = None
@@ -37,7 +37,7 @@ class TuneOptions:
 
 @dataclass(slots=True)
 class Findings:
-    """All that tuning found; what was not reached is empty."""
+    """All results of tuning; those not reached are empty."""
 
     survey: Row
     sweep: list[Row] = field(default_factory=list)
@@ -47,19 +47,19 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     arrivals: Arrivals | None = None
     keeps_given: bool = False
-    """The settings as given did as well when the chosen ones were verified: nothing is changed."""
+    """The given settings did as well as the chosen ones when verified: nothing is changed."""
     complete: bool = True
 
     @property
     def answer_tokens(self) -> dict[str, float] | None:
-        """Tokens of an answer, from the point that saw most of them."""
+        """Tokens per answer, from the point with the most jobs."""
         seen = [row for row in self.sweep if row["answer_tokens"]]
         most = max(seen, key=lambda row: int(row["jobs"]), default=None)
         return most["answer_tokens"] if most else None
 
     @property
     def options(self) -> dict[str, Any]:
-        """The engine's options that were chosen."""
+        """The chosen engine options."""
         chosen: dict[str, Any] = {}
         if self.keeps_given:
             return chosen
@@ -68,24 +68,24 @@ class Findings:
         for decision in self.decisions:
             chosen |= decision.options
         if self.replicas > 1:
-            chosen.pop(MEMORY, None)  # the supervisor shares it out
+            chosen.pop(MEMORY, None)  # the supervisor divides it
         return chosen
 
     @property
     def replicas(self) -> int:
-        """The engines that the choice was measured with."""
+        """Number of engines that the choice was measured with."""
         if self.keeps_given:
             return 1
         return next((d.replicas for d in self.decisions if d.replicas), 1)
 
     @property
     def chose_replicas(self) -> bool:
-        """Whether a stage measured how many engines are best; otherwise it is as given."""
+        """Whether a stage measured the best number of engines; otherwise the given one stays."""
         return not self.keeps_given and any(decision.replicas for decision in self.decisions)
 
 
 class Tuner:
-    """Goes through the stages, from the sweep to the settings as a worker would run them."""
+    """Runs the sweep, the comparison, the stages and the verification."""
 
     def __init__(
         self, harness: Harness, settings: WorkerSettings, sample: Sample, options: TuneOptions
@@ -98,20 +98,20 @@ class Tuner:
         self._base: Mapping[str, Any] = {"max_num_seqs": most} if most else {}
 
     async def run(self) -> Findings:
-        """All stages. Raises NothingMeasured, and Refused if the engine does not even start."""
+        """Run all stages. Raises NothingMeasured, and Refused if no engine starts at all."""
         harness = self._harness
         survey = await harness.survey(Point("survey", Drive(), self._base))
         found = Findings(survey, arrivals=self._sample.arrivals)
-        if survey["items_a_job"] is not None:
+        if survey["items_per_job"] is not None:
             await self._sweep(found)
         if not found.sweep:
-            raise NothingMeasured(_nothing(found))
+            raise NothingMeasured(_reason(found))
         found.choice = knee.choose([knee.measured(row) for row in found.sweep])
         await self._compare(found)
         await self._stages(found)
         await self._verify(found)
         found.notes += notes(found, self._base)
-        found.notes += self._as_given(found)
+        found.notes += self._caveats(found)
         return found
 
     async def _sweep(self, found: Findings) -> None:
@@ -147,16 +147,16 @@ class Tuner:
         return doubled if doubled[-1] == most else [*doubled, most]
 
     async def _compare(self, found: Findings) -> None:
-        """The default's and the published setting, in the engine that is there."""
+        """Measure the default and the published setting in the engine that runs."""
         for name, drive in (("published", PUBLISHED), ("default", Drive())):
             if drive.items and drive.items > found.survey["limits"]["max_num_seqs"]:
                 continue
             await self._add(found, name, Point(name, drive))
 
     async def _stages(self, found: Findings) -> None:
-        assert found.choice is not None  # noqa: S101  chosen before
+        assert found.choice is not None  # noqa: S101  `run` chose
         row = next(r for r in found.sweep if r["drive"]["items"] == found.choice.sequences)
-        given = Given(
+        base = Baseline(
             self._settings.engine,
             found.choice.sequences,
             row,
@@ -167,15 +167,15 @@ class Tuner:
         for name in AFTER_SWEEP:
             if name not in self._options.stages:
                 continue
-            decision = await run_stage(name, self._harness, given)
+            decision = await run_stage(name, self._harness, base)
             found.decisions.append(decision)
             found.complete = found.complete and decision.complete
             if decision.options and (taken := _row_of(decision)) is not None:
-                # What is taken is what the next stage is judged against.
-                given = replace(given, options={**given.options, **decision.options}, row=taken)
+                # The next stage is compared with the taken row.
+                base = replace(base, options={**base.options, **decision.options}, row=taken)
 
     async def _verify(self, found: Findings) -> None:
-        """The chosen settings as a worker would run them: own engine, own admission."""
+        """Measure the chosen settings in a new engine under the worker's own admission."""
         same = found.options == {"max_num_seqs": found.survey["limits"]["max_num_seqs"]}
         if same and found.replicas == 1 and "default" in found.comparison and not self._base:
             found.comparison["chosen"] = found.comparison["default"]
@@ -193,18 +193,18 @@ class Tuner:
             found.keeps_given = reason is not None
             found.notes += [reason] if reason else []
 
-    def _as_given(self, found: Findings) -> list[str]:
-        """Where rows or settings are not quite what they look like."""
-        said, given = [], self._settings.engine.replicas
+    def _caveats(self, found: Findings) -> list[str]:
+        """Return notes on rows and settings that could be misread."""
+        texts, given = [], self._settings.engine.replicas
         if given != 1:
             kept = "" if found.chose_replicas else ", and the file keeps that number unmeasured"
-            said.append(f"As given is one engine here: engine.replicas is {given}{kept}.")
+            texts.append(f"As given is one engine here: engine.replicas is {given}{kept}.")
         if self._harness.reused:
-            said.append(
+            texts.append(
                 f"{len(self._harness.reused)} points were measured by an earlier run and read from "
-                f"{self._harness.rows.place.name}; another --out measures them again."
+                f"{self._harness.rows.path.name}; another --out measures them again."
             )
-        return said
+        return texts
 
     @property
     def _verifies(self) -> bool:
@@ -223,36 +223,36 @@ class Tuner:
             found.comparison[name] = row
 
 
-def _nothing(found: Findings) -> str:
-    """Why there is no point, by all that is known."""
+def _reason(found: Findings) -> str:
+    """Return why no point was measured."""
     unfit = found.survey["unplanned"]
-    said = [f"{unfit} jobs cannot be run: {found.survey['first_error']}"] if unfit else []
-    return "; ".join([*said, *found.notes]) or "there is nothing to measure"
+    reasons = [f"{unfit} jobs cannot be run: {found.survey['first_error']}"] if unfit else []
+    return "; ".join([*reasons, *found.notes]) or "there is nothing to measure"
 
 
 def notes(found: Findings, base: Mapping[str, Any]) -> list[str]:
-    """What a person should know about these figures."""
-    said: list[str] = []
+    """Return notes on how to read the results."""
+    texts: list[str] = []
     choice = found.choice
     if choice is not None and not choice.degraded and choice.sequences == _last(found):
         more = 2 * choice.sequences
-        said.append(
+        texts.append(
             f"Throughput was still growing at {choice.sequences} sequences, the most that was "
             f"tried: try more by --max-sequences {more}."
         )
     if found.arrivals is not None and choice is not None:
-        said.append(_concurrency(found, found.arrivals))
+        texts.append(_concurrency(found, found.arrivals))
     if any(row["passes"] > 1.5 for row in found.sweep):
-        said.append(
-            "The sample was run more than once within a point, so prompts were found in the prefix "
-            "cache: give more jobs (--sample, --jobs)."
+        texts.append(
+            "The sample was run more than once within a point, so the prefix cache served prompts: "
+            "give more jobs (--sample, --jobs)."
         )
     failed = sum(row["failed"] for row in found.sweep)
     if failed:
-        said.append(f"{failed} jobs of the sweep ended without a translation.")
+        texts.append(f"{failed} jobs of the sweep ended without a translation.")
     if base.get("max_num_seqs") and choice is not None:
-        said.append(f"The sweep's engine was started for {base['max_num_seqs']} sequences.")
-    return said
+        texts.append(f"The sweep's engine was started for {base['max_num_seqs']} sequences.")
+    return texts
 
 
 def _concurrency(found: Findings, rates: Arrivals) -> str:
@@ -273,7 +273,7 @@ def _concurrency(found: Findings, rates: Arrivals) -> str:
 
 
 def _share(engines: int) -> float:
-    """What the supervisor would give each."""
+    """Return the memory share that the supervisor gives each engine."""
     return round(GPU_SHARE / engines, 3)
 
 
@@ -282,6 +282,6 @@ def _last(found: Findings) -> int:
 
 
 def _row_of(decision: Decision) -> Row | None:
-    """The row that a decision took."""
+    """Return the row that a decision took."""
     rows = [row for row in decision.rows if "refused" not in row]
     return max(rows, key=lambda row: row["output_tokens_per_s"], default=None)

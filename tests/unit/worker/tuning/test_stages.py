@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_worker.settings import EngineSettings
 from dragoman_worker.tuning.measure.harness import OutOfBudget, Point
-from dragoman_worker.tuning.stages import AFTER_SWEEP, Decision, Given, better, run_stage
+from dragoman_worker.tuning.stages import AFTER_SWEEP, Baseline, Decision, better, run_stage
 
 LIMITS = {"max_num_seqs": 1024, "max_num_batched_tokens": 8192, "devices": 1}
 Rate = Callable[[Point], dict[str, Any]]
@@ -34,13 +34,13 @@ class ScriptedHarness:
         return {**row(), **named, "drive": {"items": point.drive.items}, **self._answer(point)}
 
 
-def given(base: dict[str, Any] | None = None, **more: Any) -> Given:
+def given(base: dict[str, Any] | None = None, **more: Any) -> Baseline:
     engine = EngineSettings.model_validate({"model": "some/model", **more.pop("engine", {})})
     rest: dict[str, Any] = {"allow": frozenset({"replicas"}), "named": frozenset(), **more}
-    return Given(engine, 512, base or row(), **rest)
+    return Baseline(engine, 512, base or row(), **rest)
 
 
-async def decided(name: str, harness: ScriptedHarness, start: Given) -> Decision:
+async def decided(name: str, harness: ScriptedHarness, start: Baseline) -> Decision:
     scripted: Any = harness
     return await run_stage(name, scripted, start)
 
@@ -72,7 +72,7 @@ async def test_a_refused_value_is_told_and_the_other_may_still_be_taken() -> Non
 
     def answer(point: Point) -> dict[str, Any]:
         large = point.options["max_num_batched_tokens"] > 8192
-        return {"refused": refusal, "knob": "x"} if large else {"output_tokens_per_s": 1100.0}
+        return {"refused": refusal, "setting": "x"} if large else {"output_tokens_per_s": 1100.0}
 
     decision = await decided("batched_tokens", ScriptedHarness(answer), given())
     assert decision.options == {"max_num_batched_tokens": 4096}

@@ -59,7 +59,7 @@ def request(folder: Path, settings: WorkerSettings | None = None, **more: Any) -
 
 def harness(folder: Path, settings: WorkerSettings, pace: Pace = PACE, **texts: Any) -> Harness:
     sample = from_file(jobs(folder, **texts), 100)
-    return Harness(settings, sample, folder, pace, say=lambda _: None)
+    return Harness(settings, sample, folder, pace, progress=lambda _: None)
 
 
 def chosen(**given: Any) -> TuneOptions:
@@ -182,7 +182,7 @@ async def test_an_engine_that_does_not_start_names_its_setting(tmp_path: Path) -
     wrong = echo(**{"engine.options.max_model_len": "long"})
     with pytest.raises(CannotMeasure, match=r"^engine\.options\.max_model_len: give a whole"):
         await tuned(request(tmp_path, wrong), chosen())
-    assert [row["knob"] for row in rows(tmp_path)] == ["engine.options.max_model_len"]
+    assert [row["setting"] for row in rows(tmp_path)] == ["engine.options.max_model_len"]
 
 
 async def test_a_refused_setting_is_a_row_with_its_knob_and_the_next_point_is_measured(
@@ -191,7 +191,7 @@ async def test_a_refused_setting_is_a_row_with_its_knob_and_the_next_point_is_me
     bench = harness(tmp_path, echo())
     try:
         refused = await bench.measure(Point("here", Drive(items=2), {"max_num_batched_tokens": -1}))
-        assert refused["knob"] == "engine.options.max_num_batched_tokens"
+        assert refused["setting"] == "engine.options.max_num_batched_tokens"
         assert "give a whole number above 0" in refused["refused"]
         assert (await bench.measure(POINT))["jobs"] > 0
     finally:

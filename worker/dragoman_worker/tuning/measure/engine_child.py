@@ -1,9 +1,9 @@
-"""What does the process do that holds an engine while it is measured? It obeys, a line at a time.
+"""Child process that holds an engine while it is measured.
 
 usage: python -m dragoman_worker.tuning.measure.engine_child DESCRIPTOR
 
-Started by `EngineProcess`. Commands and answers are JSON lines on the socket; its end, when the
-parent is gone, is the order to stop.
+Started by `EngineProcess`. Commands and answers are JSON lines on the socket. When the parent is
+gone, the socket reaches its end and the child stops.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from dragoman_worker.errors import WorkerError
 from dragoman_worker.ports import Engine
 from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.measure.load_generator import Drive, Load
+from dragoman_worker.tuning.measure.load_generator import Drive, LoadGenerator
 
-LONGEST_LINE = 2**26
+MAX_LINE_BYTES = 2**26
 
 
-class Obedience:
-    """One engine and the line on which it is told what to do."""
+class EngineChild:
+    """One engine, its load generator and the socket to the parent."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._load: Load | None = None
+        self._load: LoadGenerator | None = None
 
     async def run(self) -> None:
-        """Start the engine that the first line asks for, then obey until the line ends."""
+        """Start the engine of the first line, then execute commands until the socket ends."""
         first = json.loads(await self._reader.readline())
         settings = WorkerSettings.model_validate(first["settings"])
         log.configure(settings.log, worker_id="tuning")
         try:
             engine = open_engine(settings.engine, log_level=settings.log.level)
-        except SettingsError as wrong:
-            self._say(**_told(wrong))
+        except SettingsError as invalid:
+            self._send(**_refusal(invalid))
             await self._writer.drain()
             return
         lines: asyncio.Queue[bytes] = asyncio.Queue()
@@ -56,7 +56,7 @@ class Obedience:
         try:
             await asyncio.wait({work})
             if not work.cancelled() and (error := work.exception()) is not None:
-                self._say(**_told(error))
+                self._send(**_refusal(error))
         finally:
             feed.cancel()
             if self._load is not None:
@@ -73,24 +73,24 @@ class Obedience:
     async def _work(
         self, engine: Engine, settings: WorkerSettings, jobs: str, lines: asyncio.Queue[bytes]
     ) -> None:
-        begun = time.perf_counter()
+        began = time.perf_counter()
         await engine.start()
-        start_s = time.perf_counter() - begun
-        self._load = load = Load(engine, settings, _read(Path(jobs)))
+        start_s = time.perf_counter() - began
+        self._load = load = LoadGenerator(engine, settings, _read(Path(jobs)))
         await load.prepare()
         limits, info = asdict(engine.limits), engine.info.model_dump()
-        told = {"limits": limits, "engine": info, "model": engine.model}
-        self._say(event="ready", start_s=round(start_s, 2), **told)
+        facts = {"limits": limits, "engine": info, "model": engine.model}
+        self._send(event="ready", start_s=round(start_s, 2), **facts)
         while True:
             command = json.loads(await lines.get())
             if command["do"] == "stop":
                 return
-            answer = await self._obey(load, command)
+            answer = await self._execute(load, command)
             if (failure := load.failure()) is not None:
                 raise failure
-            self._say(event="done", **answer)
+            self._send(event="done", **answer)
 
-    async def _obey(self, load: Load, command: dict[str, Any]) -> dict[str, Any]:
+    async def _execute(self, load: LoadGenerator, command: dict[str, Any]) -> dict[str, Any]:
         match command["do"]:
             case "survey":
                 return load.survey(command["most"])
@@ -103,31 +103,31 @@ class Obedience:
             case "end":
                 await load.end()
             case _:
-                pass  # "look" wants nothing but what every answer tells
+                pass  # "look" wants only the count that every answer has
         return {"jobs_done": load.done}
 
-    def _say(self, **what: Any) -> None:
-        self._writer.write(json.dumps(what).encode() + b"\n")
+    def _send(self, **fields: Any) -> None:
+        self._writer.write(json.dumps(fields).encode() + b"\n")
 
 
-def _told(error: BaseException) -> dict[str, str]:
+def _refusal(error: BaseException) -> dict[str, str]:
     if isinstance(error, SettingsError):
         return {"event": "refused", "kind": "settings", "message": str(error)}
     known = isinstance(error, WorkerError)
-    # The text of a job must not reach a row: of a defect only its place is told.
+    # The text of a job must not reach a row: a defect is reported by its place alone.
     message = str(error) if known else f"a defect: {log.where(error)}"
     return {"event": "refused", "kind": "failed", "message": message}
 
 
-def _read(place: Path) -> list[TranslationJob]:
-    lines = place.read_bytes().splitlines()
+def _read(path: Path) -> list[TranslationJob]:
+    lines = path.read_bytes().splitlines()
     return [TranslationJob.model_validate_json(line) for line in lines]
 
 
 async def _main(descriptor: int) -> None:
-    line = socket.socket(fileno=descriptor)
-    line.set_inheritable(False)
-    await Obedience(*await asyncio.open_connection(sock=line, limit=LONGEST_LINE)).run()
+    parent = socket.socket(fileno=descriptor)
+    parent.set_inheritable(False)
+    await EngineChild(*await asyncio.open_connection(sock=parent, limit=MAX_LINE_BYTES)).run()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How is an engine measured without being lived with? In a process that may die of it."""
+"""Engine under measurement, in a process of its own that may crash."""
 
 from __future__ import annotations
 
@@ -20,33 +20,34 @@ from dragoman_connections.settings import ENV_PREFIX
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.load_generator import Drive
 
-_LONGEST_LINE: Final = 2**26
+_MAX_LINE_BYTES: Final = 2**26
 START_S: Final = 1_800.0
-"""A large model is read from a slow disk, compiled and captured within this, or it hangs."""
-ORDER_S: Final = 300.0
-"""No order waits for jobs: the longest, counting a sample's tokens, takes some seconds."""
+"""Longest start: a large model from a slow disk is read, compiled and captured within it."""
+ANSWER_S: Final = 300.0
+"""Longest wait for an answer. No command waits for jobs; the longest takes some seconds."""
 _CLOSE_S: Final = 30.0
-_GIVE_UP_S: Final = 2.0
-_KNOB: Final = re.compile(r"\b((?:engine\.options|engine|limits)\.\w+)")
+_EXIT_S: Final = 2.0
+_SETTING: Final = re.compile(r"\b((?:engine\.options|engine|limits)\.\w+)")
 
 
 class Refused(Exception):
-    """The engine did not start, or ended: why, and the setting to change if that is known.
+    """The engine did not start or has died; the message gives the reason.
 
-    `lasting`: a setting is wrong. Anything else may pass, even where a setting would help: memory
-    that something else holds, a process that was killed.
+    `setting` is the name of the setting to change, if the message names one. `lasting` means that
+    a setting is invalid. Other causes may pass, even where a setting would help: memory that
+    another process holds, or a killed process.
     """
 
     def __init__(self, message: str, *, lasting: bool = False) -> None:
         super().__init__(message)
         self.lasting = lasting
-        found = _KNOB.search(message)
-        self.knob = found[1] if found else None
+        found = _SETTING.search(message)
+        self.setting = found[1] if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What an engine said once it was warm. `start_s` in seconds; `limits` are its EngineLimits."""
+    """Facts about a warm engine: seconds its start took, its EngineLimits, its name and model."""
 
     start_s: float
     limits: Mapping[str, int]
@@ -55,7 +56,7 @@ class Ready:
 
 
 class EngineProcess:
-    """An engine in a process and session of its own: nothing that it does ends us."""
+    """An engine in a process and session of its own, so that its crash does not end the parent."""
 
     def __init__(
         self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -67,28 +68,28 @@ class EngineProcess:
 
     @classmethod
     async def start(cls, settings: WorkerSettings, jobs: Path, log: Path) -> Self:
-        """Start and warm it; its log goes to a file. Raises Refused."""
-        ours, theirs = socket.socketpair()
-        with theirs, log.open("ab") as output:
+        """Start and warm an engine; its log is appended to a file. Raises Refused."""
+        own, child = socket.socketpair()
+        with child, log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "dragoman_worker.tuning.measure.engine_child"),
-                str(theirs.fileno()),
-                pass_fds=[theirs.fileno()],
+                str(child.fileno()),
+                pass_fds=[child.fileno()],
                 env=_environment(),
                 stdin=DEVNULL,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,  # Ctrl-C is for us alone
+                start_new_session=True,  # Ctrl-C reaches the parent alone
             )
-        engine = cls(process, *await asyncio.open_connection(sock=ours, limit=_LONGEST_LINE))
+        engine = cls(process, *await asyncio.open_connection(sock=own, limit=_MAX_LINE_BYTES))
         try:
-            engine._say({"settings": _plain(settings), "jobs": str(jobs)})
-            told = await engine._answer(START_S)
+            engine._send({"settings": _engine_settings(settings), "jobs": str(jobs)})
+            answer = await engine._answer(START_S)
             engine.ready = Ready(
-                start_s=told["start_s"],
-                limits=told["limits"],
-                engine=told["engine"],
-                model=told["model"],
+                start_s=answer["start_s"],
+                limits=answer["limits"],
+                engine=answer["engine"],
+                model=answer["model"],
             )
         except BaseException:
             await engine.kill()
@@ -96,23 +97,23 @@ class EngineProcess:
         return engine
 
     async def ask(self, do: str, **more: Any) -> dict[str, Any]:
-        """Have something done; raises Refused if the engine is gone, and then it is all gone."""
-        self._say({"do": do, **more})
+        """Send a command and return the answer. If the engine died, clean up and raise Refused."""
+        self._send({"do": do, **more})
         try:
-            return await self._answer(ORDER_S)
+            return await self._answer(ANSWER_S)
         except Refused:
             await self.kill()
             raise
 
     async def begin(self, drive: Drive) -> None:
-        """Hand jobs over from now on."""
+        """Start to hand over jobs."""
         await self.ask("begin", drive=asdict(drive))
 
     async def close(self) -> None:
-        """Let it end by itself, within a bound."""
+        """Let the process exit by itself within 30 s, then kill it."""
         try:
             with suppress(OSError):
-                self._say({"do": "stop"})
+                self._send({"do": "stop"})
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CLOSE_S):
                     await self._process.wait()
@@ -120,55 +121,57 @@ class EngineProcess:
             await self.kill()
 
     async def kill(self) -> None:
-        """End it and all that it started. Idempotent."""
+        """Kill the process and all that it started. Idempotent."""
         self._writer.close()
         try:
             with suppress(TimeoutError):
-                async with asyncio.timeout(_GIVE_UP_S):  # it ends when the line does, and cleans up
+                async with asyncio.timeout(
+                    _EXIT_S
+                ):  # it exits and cleans up when the socket closes
                     await self._process.wait()
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
 
-    def _say(self, what: Mapping[str, Any]) -> None:
-        self._writer.write(json.dumps(what).encode() + b"\n")
+    def _send(self, message: Mapping[str, Any]) -> None:
+        self._writer.write(json.dumps(message).encode() + b"\n")
 
     async def _answer(self, within_s: float) -> dict[str, Any]:
         try:
             async with asyncio.timeout(within_s):
                 line = await self._reader.readline()
-        except TimeoutError:  # an OSError too
+        except TimeoutError:  # before OSError, of which it is a subclass
             raise Refused(
                 f"the engine gave no answer within {within_s:.0f} s; its log may say why"
             ) from None
         except OSError:
             line = b""
         if not line:
-            raise Refused(_how_it_ended(await self._process.wait()))
-        told: dict[str, Any] = json.loads(line)
-        if told["event"] == "refused":
-            raise Refused(told["message"], lasting=told["kind"] == "settings")
-        return told
+            raise Refused(_exit_reason(await self._process.wait()))
+        answer: dict[str, Any] = json.loads(line)
+        if answer["event"] == "refused":
+            raise Refused(answer["message"], lasting=answer["kind"] == "settings")
+        return answer
 
 
-def _plain(settings: WorkerSettings) -> dict[str, Any]:
-    """What an engine needs to know; no address and no password."""
+def _engine_settings(settings: WorkerSettings) -> dict[str, Any]:
+    """Return the settings that an engine needs; no address and no password."""
     wanted = {"engine", "limits", "retry", "log"}
     return settings.model_dump(mode="json", include=wanted)
 
 
 def _environment() -> dict[str, str]:
-    """Ours without settings: those it is given are complete, and some are left out on purpose."""
+    """Return the environment without settings: the child gets complete ones from its parent."""
     return {k: v for k, v in os.environ.items() if not k.startswith(ENV_PREFIX)}
 
 
-def _how_it_ended(status: int) -> str:
+def _exit_reason(status: int) -> str:
     if status == -signal.SIGKILL:
         return (
             "the engine's process was killed (signal 9), usually because the machine ran out of "
             "memory; lower engine.options.max_num_seqs or max_num_batched_tokens"
         )
     if status < 0:
-        return f"the engine's process was ended by signal {-status}"
-    return f"the engine's process ended with status {status}; its log may say why"
+        return f"the engine's process was terminated by signal {-status}"
+    return f"the engine's process exited with status {status}; its log may say why"

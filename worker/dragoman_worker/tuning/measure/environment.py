@@ -1,4 +1,4 @@
-"""What do an engine's figures depend on beside its settings? Version, machine and model."""
+"""Facts that results depend on besides the settings: version, machine, GPUs and model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DRIVER: Final = Path("/proc/driver/nvidia/gpus")
 
 
 def environment(engine: EngineSettings) -> dict[str, Any]:
-    """What can be told without starting the engine; what cannot is None or empty."""
+    """Return the facts known without starting the engine; unknown ones are None or empty."""
     return {
         "version": _version("vllm" if engine.kind == "vllm" else "dragoman"),
         "machine": asdict(this_machine()),
@@ -32,19 +32,19 @@ def _version(distribution: str) -> str | None:
 
 
 def _gpu_names() -> Sequence[str]:
-    """By the driver: NVML's memory alone does not tell one kind from another."""
+    """Return the GPU models as the driver names them; NVML's memory size does not identify one."""
     try:
-        told = [place.read_text() for place in sorted(_DRIVER.glob("*/information"))]
+        pages = [path.read_text() for path in sorted(_DRIVER.glob("*/information"))]
     except OSError:
         return []
-    return [line for text in told for line in text.splitlines() if line.startswith("Model:")]
+    return [line for text in pages for line in text.splitlines() if line.startswith("Model:")]
 
 
 def _files(folder: Path) -> Sequence[tuple[str, int, int]]:
-    """Name, bytes and time of writing of each file; reading them all would take minutes."""
+    """Return name, bytes and modification time of each file; reading them would take minutes."""
     try:
-        files = sorted(place for place in folder.iterdir() if place.is_file())
-        found = [(place.name, place.stat()) for place in files]
+        files = sorted(path for path in folder.iterdir() if path.is_file())
+        found = [(path.name, path.stat()) for path in files]
     except OSError:
         return []
     return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in found]

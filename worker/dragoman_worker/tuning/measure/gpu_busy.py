@@ -1,4 +1,4 @@
-"""How busy were the GPUs over a while? Sampled in a thread; nothing where there is none."""
+"""Mean GPU utilisation over a period, sampled in a thread; no samples without NVML."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _EVERY_S: Final = 0.1
 
 
 class GpuBusy:
-    """Says that some kernel ran, not that the GPU was full: tell it beside jobs/s only."""
+    """Share of time in which some kernel ran; it does not show that the GPU was full."""
 
     def __init__(self, devices: int) -> None:
         self._gpus = Gpus(devices)
         self._samples: list[float] = []
 
     def start(self) -> None:
-        """Sample from now on, for as long as the process lives."""
+        """Start sampling; the thread runs until the process exits."""
         threading.Thread(target=self._sample, name="gpu-busy", daemon=True).start()
 
-    def forget(self) -> None:
-        """Let `mean` be of what comes from now on."""
+    def reset(self) -> None:
+        """Discard all samples so far."""
         self._samples = []
 
     def mean(self) -> float | None:
-        """In percent, of all GPUs of the engine; None without samples."""
+        """Return the mean over all GPUs of the engine in percent, None without samples."""
         samples = list(self._samples)
         return round(100 * fmean(samples), 1) if samples else None
 

@@ -1,6 +1,7 @@
-"""How is one point measured? The engine it needs is started, warmed, counted for a while, kept.
+"""Harness: starts the engines of a point, warms them, counts for a while and keeps the row.
 
-What was measured before is taken from its row; what cannot be measured is a row that says why.
+A point that was measured before is read from its row. A point that cannot be measured becomes a
+row with the reason.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from dragoman_worker.tuning.measure.sample import Sample
 from dragoman_worker.tuning.measure.statistics import spread, statistics_of
 from dragoman_worker.tuning.measure.together import least_done, together, until
 
-_LEAST_JOBS: Final = 8
-"""A window with fewer is prolonged, to three times its seconds at most."""
-_MOST: Final = 3
-_ALL_S: Final = 3_600.0
+_MIN_JOBS: Final = 8
+"""A window with fewer jobs is prolonged, up to three times its seconds."""
+_MAX_PROLONGED: Final = 3
+_ALL_AT_ONCE_S: Final = 3_600.0
 _TURNS: Final = 2
 
 
 class OutOfBudget(Exception):
-    """What was asked for might not end in time."""
+    """A measurement might exceed the time budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds of a point: warming until every place was left twice, at least `warm_s`; counting."""
+    """Seconds per point: counting, minimum warm-up, and the budget of the whole run."""
 
     seconds: float
     warm_s: float = 1.0
@@ -45,26 +46,26 @@ class Pace:
 
     @property
     def most_s(self) -> float:
-        """A point takes no longer: warming and counting are each prolonged where jobs are long."""
-        return self.warm_s + 2 * _MOST * self.seconds
+        """Upper bound of one point: warming and counting are each prolonged where jobs are long."""
+        return self.warm_s + 2 * _MAX_PROLONGED * self.seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What to measure: how jobs are handed to so many engines with these options."""
+    """One measurement: how jobs are handed to how many engines with which options."""
 
     stage: str
     drive: Drive
     options: Mapping[str, Any] = field(default_factory=dict)
-    """On top of the settings' own `engine.options`; None takes one away."""
+    """Added to the `engine.options` of the settings; None removes an option."""
     engines: int = 1
     of: int = 1
-    """Engines resident, of which `engines` are driven: the memory is shared among all of them."""
+    """Engines that are started and share the memory; `engines` of them get jobs."""
     round: int = 0
 
 
 class Harness:
-    """Measures points one after another and keeps the engines of the last one."""
+    """Measures points one after another; keeps the engines until a point needs others."""
 
     def __init__(
         self,
@@ -73,24 +74,24 @@ class Harness:
         folder: Path,
         pace: Pace,
         *,
-        say: Callable[[str], None],
-        keep: Callable[[Row], None] = lambda _: None,
+        progress: Callable[[str], None],
+        on_row: Callable[[Row], None] = lambda _: None,
     ) -> None:
-        """`say` is told what is done now, `keep` every row that was not there before."""
-        self._keep = keep
+        """`progress` is called with the current activity, `on_row` with every new row."""
+        self._on_row = on_row
         self._settings = settings
         self._folder = folder
         self._pace = pace
-        self._say = say
+        self._progress = progress
         self._digest = sample.digest
         self._count = len(sample.jobs)
         self._jobs = folder / "sample.jsonl"
         sample.write(self._jobs)
-        self._around = environment(settings.engine)
+        self._environment = environment(settings.engine)
         self.rows = Rows(folder)
         self._before = {row["key"] for row in self.rows}
         self.reused: set[str] = set()
-        """Keys of the points that an earlier run measured."""
+        """Keys of the points that were read from an earlier run's rows."""
         self._began = time.monotonic()
         self._engines: list[EngineProcess] = []
         self._engines_key = ""
@@ -98,100 +99,105 @@ class Harness:
 
     @property
     def left_s(self) -> float:
-        """Seconds of the budget that are left."""
+        """Seconds left of the budget."""
         return self._pace.budget_s - (time.monotonic() - self._began)
 
     @property
     def start_s(self) -> float:
-        """What the last start of an engine took, with all that belongs to it."""
+        """Seconds that the last start of an engine took, warm-up included."""
         return self._start_s
 
     @property
     def reserve_s(self) -> float:
-        """What one more point in an engine of its own may take."""
+        """Upper bound in seconds of one more point in a newly started engine."""
         return self._start_s + self._pace.most_s
 
     async def measure(self, point: Point, *, reserve_s: float = 0.0) -> Row:
-        """The point's row, measured if it was not. Raises OutOfBudget, leaving `reserve_s`."""
+        """Return the row of a point; measure it unless a row exists.
+
+        Raises OutOfBudget if less than `reserve_s` of the budget might remain.
+        """
         key = self._key(point)
         if (known := self.rows.get(key)) is not None:
             if key in self._before:
                 self.reused.add(key)
-                self._say(f"{point.stage}: {_driven(point)}: measured before, at {known['at']}")
+                self._progress(
+                    f"{point.stage}: {_drive_text(point)}: measured before, at {known['at']}"
+                )
             return known
         try:
             row = await self._measure(point, reserve_s)
         except Refused as refused:
-            await self._bury()
+            await self._kill_engines()
             row = _refusal(refused)
-        row = {"key": key, **self._named(point), **row}
+        row = {"key": key, **self._point_fields(point), **row}
         row["at"] = _now()
         self.rows.add(row)
-        self._keep(row)
+        self._on_row(row)
         return row
 
     async def survey(self, point: Point, most: int = 2_000) -> Row:
-        """Lengths of the sample by the engine's own tokenizer; its limits. Raises Refused."""
-        key = key_of({"survey": self._told_to(point), "sample": self._digest})
+        """Return the sample's lengths in tokens, and the engine's limits. Raises Refused."""
+        key = key_of({"survey": self._inputs(point), "sample": self._digest})
         if (known := self.rows.get(key)) is not None and "refused" not in known:
             return known
         try:
             engine = (await self._with_engines(point, 0.0))[0]
         except Refused as refused:
-            why = {**_refusal(refused), "passing": True, "at": _now()}
-            self.rows.add({"key": key, **self._named(point), **why})
+            reason = {**_refusal(refused), "passing": True, "at": _now()}
+            self.rows.add({"key": key, **self._point_fields(point), **reason})
             raise
-        told = await engine.ask("survey", most=most)
+        answer = await engine.ask("survey", most=most)
         row: Row = {
             "key": key,
             "stage": "survey",
             "jobs": self._count,
-            "unplanned": told["unplanned"],
-            "first_error": told["first_error"],
-            "prompt_tokens": spread(told["prompt_tokens"], 0),
-            "output_budget": spread(told["output_budget"], 0),
-            "items_a_job": spread(told["items"], 0),
-            **_said(engine.ready),
+            "unplanned": answer["unplanned"],
+            "first_error": answer["first_error"],
+            "prompt_tokens": spread(answer["prompt_tokens"], 0),
+            "output_budget": spread(answer["output_budget"], 0),
+            "items_per_job": spread(answer["items"], 0),
+            **_engine_facts(engine.ready),
         }
         self.rows.add(row)
         return row
 
     async def release(self) -> None:
-        """End the engines."""
+        """Stop the engines."""
         engines, self._engines, self._engines_key = self._engines, [], ""
         await asyncio.gather(*(engine.close() for engine in engines))
 
     async def abandon(self) -> None:
-        """End the engines at once, and forget the users' texts."""
-        await self._bury()
+        """Kill the engines and delete the sample, which contains users' texts."""
+        await self._kill_engines()
         self._jobs.unlink(missing_ok=True)
 
-    async def _bury(self) -> None:
+    async def _kill_engines(self) -> None:
         engines, self._engines, self._engines_key = self._engines, [], ""
         await asyncio.gather(*(engine.kill() for engine in engines))
 
     # --- engines ----------------------------------------------------------------------------------
 
     async def _with_engines(self, point: Point, reserve_s: float) -> list[EngineProcess]:
-        """The engines that the point needs, started one after another if they are not there."""
+        """Return the engines of a point; start them one after another unless they run already."""
         settings = self._engine_settings(point)
-        key = key_of({"settings": self._told_to(point), "of": point.of})
+        key = key_of({"settings": self._inputs(point), "of": point.of})
         if key == self._engines_key:
             return self._engines
         needed_s = self._start_s * point.of + self._pace.most_s + reserve_s
-        self._in_time(needed_s, "starting the engine and measuring a point")
+        self._check_budget(needed_s, "starting the engine and measuring a point")
         await self.release()
-        begun = time.monotonic()
+        began = time.monotonic()
         try:
             for number in range(point.of):
                 which = f" {number + 1} of {point.of}" if point.of > 1 else ""
-                self._say(f"starting the engine{which}: {_shown(point.options)}")
+                self._progress(f"starting the engine{which}: {_options_text(point.options)}")
                 log = self._folder / "engine.log"
                 self._engines.append(await EngineProcess.start(settings, self._jobs, log))
         except Refused:
-            await self._bury()
+            await self._kill_engines()
             raise
-        self._engines_key, self._start_s = key, (time.monotonic() - begun) / point.of
+        self._engines_key, self._start_s = key, (time.monotonic() - began) / point.of
         return self._engines
 
     def _engine_settings(self, point: Point) -> WorkerSettings:
@@ -200,47 +206,51 @@ class Harness:
         engine = engine.model_copy(update={"options": options, "replicas": 1})
         return self._settings.model_copy(update={"engine": engine})
 
-    def _told_to(self, point: Point) -> Row:
-        """What an engine's figures depend on."""
+    def _inputs(self, point: Point) -> Row:
+        """Return all inputs that results of the point's engine depend on."""
         wanted = {"engine", "limits", "retry"}
         settings = self._engine_settings(point).model_dump(mode="json", include=wanted)
-        return {**without_secrets(settings), "around": self._around}
+        return {**without_secrets(settings), "environment": self._environment}
 
     # --- a point ----------------------------------------------------------------------------------
 
     async def _measure(self, point: Point, reserve_s: float) -> Row:
         engines = (await self._with_engines(point, reserve_s))[: point.engines]
-        self._in_time(self._pace.most_s + reserve_s, "measuring a point")
-        self._say(f"{point.stage}: {_driven(point)}")
+        self._check_budget(self._pace.most_s + reserve_s, "measuring a point")
+        self._progress(f"{point.stage}: {_drive_text(point)}")
         await together(engines, lambda engine: engine.begin(point.drive))
         to_the_last = point.drive.how == "all"
         if to_the_last:
-            await until(engines, point.drive.jobs, _ALL_S)
+            await until(engines, point.drive.jobs, _ALL_AT_ONCE_S)
         else:
             await self._warm(engines, point.drive)
             await together(engines, lambda engine: engine.ask("open"))
             await self._count_for(engines)
-        told = await together(engines, lambda e: e.ask("close", to_the_last=to_the_last))
+        answers = await together(engines, lambda e: e.ask("close", to_the_last=to_the_last))
         await together(engines, lambda engine: engine.ask("end"))
-        figures = statistics_of([answer["window"] for answer in told], self._count)
-        return {**figures, "start_s": engines[0].ready.start_s, **_said(engines[0].ready)}
+        statistics = statistics_of([answer["window"] for answer in answers], self._count)
+        return {
+            **statistics,
+            "start_s": engines[0].ready.start_s,
+            **_engine_facts(engines[0].ready),
+        }
 
     async def _warm(self, engines: Sequence[EngineProcess], drive: Drive) -> None:
-        """Until twice as many jobs were done as are under way.
+        """Wait until twice as many jobs are completed as are in flight.
 
-        Once, and their ends are spread evenly; but an engine compiles kernels for shapes that it
-        meets first, and on an H200 that took a fifth of the seconds counted after one turn.
+        After one turn the completions are spread evenly. But an engine compiles kernels for new
+        shapes: on an H200 that took a fifth of the seconds counted after a single turn.
         """
-        places = drive.items or drive.clients or engines[0].ready.limits["max_num_seqs"]
+        in_flight = drive.items or drive.clients or engines[0].ready.limits["max_num_seqs"]
         await asyncio.sleep(self._pace.warm_s)
-        await until(engines, _TURNS * places, self._pace.seconds * _MOST)
+        await until(engines, _TURNS * in_flight, self._pace.seconds * _MAX_PROLONGED)
 
     async def _count_for(self, engines: Sequence[EngineProcess]) -> None:
         before = await least_done(engines)
         await asyncio.sleep(self._pace.seconds)
-        await until(engines, before + _LEAST_JOBS, self._pace.seconds * (_MOST - 1))
+        await until(engines, before + _MIN_JOBS, self._pace.seconds * (_MAX_PROLONGED - 1))
 
-    def _in_time(self, needed_s: float, what: str) -> None:
+    def _check_budget(self, needed_s: float, what: str) -> None:
         left_s, budget_s = self.left_s, self._pace.budget_s
         if needed_s > left_s:
             raise OutOfBudget(
@@ -253,14 +263,14 @@ class Harness:
     def _key(self, point: Point) -> str:
         return key_of(
             {
-                "settings": self._told_to(point),
+                "settings": self._inputs(point),
                 "point": {**asdict(point), "stage": None},
                 "seconds": (self._pace.seconds, self._pace.warm_s),
                 "sample": self._digest,
             }
         )
 
-    def _named(self, point: Point) -> Row:
+    def _point_fields(self, point: Point) -> Row:
         given = {**self._settings.engine.options, **point.options}
         return {
             "stage": point.stage,
@@ -272,10 +282,10 @@ class Harness:
 
 
 def _refusal(refused: Refused) -> Row:
-    return {"refused": str(refused), "knob": refused.knob, "passing": not refused.lasting}
+    return {"refused": str(refused), "setting": refused.setting, "passing": not refused.lasting}
 
 
-def _said(ready: Ready) -> Row:
+def _engine_facts(ready: Ready) -> Row:
     return {"limits": dict(ready.limits), "engine": dict(ready.engine), "model": ready.model}
 
 
@@ -283,12 +293,12 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _shown(options: Mapping[str, Any]) -> str:
+def _options_text(options: Mapping[str, Any]) -> str:
     given = [f"{name}={value}" for name, value in options.items() if value is not None]
-    return ", ".join(given) or "as the settings say"
+    return ", ".join(given) or "options as in the settings"
 
 
-def _driven(point: Point) -> str:
+def _drive_text(point: Point) -> str:
     drive = point.drive
     if drive.how == "all":
         return f"{drive.jobs} jobs at once"

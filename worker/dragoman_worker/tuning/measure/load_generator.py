@@ -1,6 +1,6 @@
-"""How is one engine fed and watched while a point is measured? As the worker feeds it, in a loop.
+"""Load generator: hands the sample's jobs to one engine in a loop and counts the results.
 
-Planner, permits, admission and retries are the worker's own; Kafka and Redis are not in the way.
+Planner, permits, admission and retries are those of the worker, without Kafka and Redis.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.gpu_busy import GpuBusy
 
-LOOK_EVERY_S: Final = 0.1
+SAMPLE_EVERY_S: Final = 0.1
 _SURPLUS: Final = 1.1
-"""Clients to permits: a job is planned and waiting before a permit comes free."""
-_NO_BOUND: Final = 10**12
+"""Ratio of clients to permits: a planned job waits before a permit becomes free."""
+_UNBOUNDED: Final = 10**12
 
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """How jobs are handed over.
+    """Way of handing jobs to the engine.
 
-    `clients` keep a job each under way (None: enough for what is admitted); `items` may be in the
-    engine at once (None: what the worker's own admission allows). `static` hands over `batch` jobs
-    and waits for the last of them; `all` hands over `jobs` at once, once.
+    `continuous`: each of `clients` always has one job in flight (None: enough clients for all
+    permits), and up to `items` are in the engine (None: as the worker's admission allows).
+    `static`: `batch` jobs at a time, the next batch after the last answer. `all`: `jobs` jobs at
+    once, a single time.
     """
 
     how: Literal["continuous", "static", "all"] = "continuous"
@@ -56,7 +57,7 @@ class Drive:
 
 @dataclass(slots=True)
 class Window:
-    """What happened between the opening and the closing of the count. Latencies in seconds."""
+    """Counts between `open` and `close` of a load generator. Latencies are in seconds."""
 
     seconds: float = 0.0
     jobs: int = 0
@@ -66,7 +67,7 @@ class Window:
     output_tokens: int = 0
     latencies: list[float] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
-    """Tokens of each."""
+    """Tokens per answer."""
     kv_usage_max: float | None = None
     running_max: int = 0
     waiting_max: int = 0
@@ -76,8 +77,8 @@ class Window:
     decode_s: float | None = None
 
 
-class Load:
-    """One engine under load. Event loop only; `begin`, `open`, `close`, `end` in this order."""
+class LoadGenerator:
+    """Load on one engine: `begin`, `open`, `close`, `end` in this order. Event loop only."""
 
     def __init__(
         self, engine: Engine, settings: WorkerSettings, jobs: Sequence[TranslationJob]
@@ -97,15 +98,15 @@ class Load:
         self._decoded = (0.0, 0.0)
         self._preempted = 0
         self.done = 0
-        """Jobs since the load began."""
+        """Jobs completed since `begin`."""
 
     async def prepare(self) -> None:
-        """Load what planning needs."""
+        """Load the language detector and start sampling the GPU."""
         await asyncio.to_thread(self._detector.load)
         self._gpu.start()
 
     def survey(self, most: int) -> dict[str, Any]:
-        """What the first `most` jobs ask of the engine: items, and tokens of every request."""
+        """Return items per job and tokens per request of the first `most` jobs."""
         planner, prompts, budgets, items = self._planner, [], [], []
         unplanned, first_error = 0, None
         for job in self._jobs[:most]:
@@ -117,13 +118,13 @@ class Load:
             items.append(len(plan.items))
             prompts += [len(unit.prompt_ids) for unit in plan.units]
             budgets += [unit.decoding.max_tokens for unit in plan.units]
-        told = {"prompt_tokens": prompts, "output_budget": budgets, "items": items}
-        return {**told, "unplanned": unplanned, "first_error": first_error}
+        lengths = {"prompt_tokens": prompts, "output_budget": budgets, "items": items}
+        return {**lengths, "unplanned": unplanned, "first_error": first_error}
 
     # --- a run ------------------------------------------------------------------------------------
 
     def begin(self, drive: Drive) -> None:
-        """Hand jobs over from now on, those of the sample from its first."""
+        """Start to hand over jobs, from the first of the sample."""
         limits = self._settings.limits.model_copy(
             update={"max_engine_items": drive.items or self._settings.limits.max_engine_items}
         )
@@ -131,7 +132,7 @@ class Load:
         bounds = admission.bounds
         permits = Permits(items=bounds.items, tokens=bounds.tokens)
         if drive.how != "continuous":
-            permits = Permits(items=_NO_BOUND, tokens=_NO_BOUND)
+            permits = Permits(items=_UNBOUNDED, tokens=_UNBOUNDED)
         self._metrics = Metrics(CollectorRegistry())
         self.done, translator = 0, self._translator(permits)
         jobs = itertools.cycle(self._jobs)
@@ -143,21 +144,21 @@ class Load:
             clients = drive.clients or math.ceil(_SURPLUS * bounds.items) + 1
             works = [self._client(translator, jobs) for _ in range(clients)]
             works.append(steering(admission, permits, self._engine))
-        works.append(self._watch())
+        works.append(self._sample())
         self._tasks = [asyncio.create_task(work, name="load") for work in works]
         self.open()
 
     def open(self) -> None:
-        """Count from now on."""
+        """Start a new window of counts."""
         self._window = Window()
         self._opened = self._ended = time.perf_counter()
-        self._gpu.forget()
+        self._gpu.reset()
         self._cpu = _cpu_s()
         self._decoded = self._decode_statistics()
         self._preempted = self._engine.stats().preemptions
 
     def close(self, *, to_the_last: bool = False) -> dict[str, Any]:
-        """What was counted, up to now or up to the last job that was answered."""
+        """Return the window until now, or until the last answer if `to_the_last`."""
         window, now = self._window, time.perf_counter()
         window.seconds = max(1e-9, (self._ended if to_the_last else now) - self._opened)
         window.preemptions = self._engine.stats().preemptions - self._preempted
@@ -171,7 +172,7 @@ class Load:
         return asdict(window)
 
     async def end(self) -> None:
-        """Take back what is under way, and let the next run find no prompt that it knows."""
+        """Cancel the jobs in flight and clear the prefix cache for the next run."""
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -180,7 +181,7 @@ class Load:
             await forget()
 
     def failure(self) -> BaseException | None:
-        """Why a client ended that should not have: the engine is dead."""
+        """Return the exception of a client that failed, None if all run: the engine is dead."""
         ended = (t for t in self._tasks if t.done() and not t.cancelled())
         return next((error for task in ended if (error := task.exception())), None)
 
@@ -193,14 +194,14 @@ class Load:
     async def _batches(
         self, translator: Translator, jobs: Iterator[TranslationJob], size: int
     ) -> None:
-        """Nobody is answered before the last of the batch: that is what it costs."""
+        """Count the latency of the whole batch for each job: answers wait for the last one."""
         while True:
-            begun = time.perf_counter()
+            began = time.perf_counter()
             batch = [next(jobs) for _ in range(size)]
             plans = [plan for job in batch if (plan := self._planned(job))]
             await asyncio.gather(*(translator.run(plan) for plan in plans))
             for plan in plans:
-                self._count(plan, time.perf_counter() - begun)
+                self._count(plan, time.perf_counter() - began)
             await asyncio.sleep(0)
 
     async def _one(self, translator: Translator, job: TranslationJob) -> None:
@@ -237,14 +238,14 @@ class Load:
         window.output_tokens += sum(answers)
         window.latencies.append(seconds)
 
-    async def _watch(self) -> None:
+    async def _sample(self) -> None:
         while True:
-            seen, window = self._engine.stats(), self._window
-            if seen.kv_cache_usage is not None:
-                window.kv_usage_max = max(window.kv_usage_max or 0.0, seen.kv_cache_usage)
-            window.running_max = max(window.running_max, seen.running)
-            window.waiting_max = max(window.waiting_max, seen.waiting)
-            await asyncio.sleep(LOOK_EVERY_S)
+            stats, window = self._engine.stats(), self._window
+            if stats.kv_cache_usage is not None:
+                window.kv_usage_max = max(window.kv_usage_max or 0.0, stats.kv_cache_usage)
+            window.running_max = max(window.running_max, stats.running)
+            window.waiting_max = max(window.waiting_max, stats.waiting)
+            await asyncio.sleep(SAMPLE_EVERY_S)
 
     def _decode_statistics(self) -> tuple[float, float]:
         name, registry = "dragoman_decode_seconds_per_token", self._metrics.registry

@@ -1,4 +1,4 @@
-"""What has been measured already? A line a row, appended at once, and found again by its key."""
+"""File of measured rows: one JSON line per row, appended at once and found by its key."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Row = dict[str, Any]
 NAME: Final = "rows.jsonl"
 
 
-def key_of(what: Mapping[str, Any]) -> str:
-    """Names what is to be measured: the same settings, jobs and seconds give the same key."""
-    text = json.dumps(what, sort_keys=True, ensure_ascii=True, default=str)
+def key_of(measurement: Mapping[str, Any]) -> str:
+    """Return the key of a measurement: equal settings, jobs and seconds give equal keys."""
+    text = json.dumps(measurement, sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 class Rows:
-    """The rows of one folder. One that a kill cut off is dropped; the next starts a new line.
+    """Rows of one folder. A line that a kill cut off is dropped; the next row starts a new line.
 
-    A row with `passing` holds for the run that wrote it: the next one tries again.
+    A row with `passing` is valid only for the run that wrote it: the next run tries again.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.place = folder / NAME
+        self.path = folder / NAME
         self._rows: dict[str, Row] = {}
-        self._ends_well = True
-        if self.place.exists():
+        self._last_line_complete = True
+        if self.path.exists():
             self._read()
 
     def __len__(self) -> int:
@@ -40,23 +40,23 @@ class Rows:
         return iter(self._rows.values())
 
     def get(self, key: str) -> Row | None:
-        """The row of that key, if it was measured."""
+        """Return the row of a key, None if it was not measured."""
         return self._rows.get(key)
 
     def add(self, row: Row) -> None:
-        """Keep it, on the disk first."""
+        """Append a row to the file, then keep it in memory."""
         line = json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
-        with self.place.open("a", encoding="utf-8") as file:
-            file.write(line if self._ends_well else f"\n{line}")
-        self._ends_well = True
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(line if self._last_line_complete else f"\n{line}")
+        self._last_line_complete = True
         self._rows[row["key"]] = row
 
     def _read(self) -> None:
         try:
-            text = self.place.read_text(encoding="utf-8", errors="replace")
+            text = self.path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
-            raise SettingsError(f"--out {self.place}: {error.strerror}") from None
-        self._ends_well = text.endswith("\n") or not text
+            raise SettingsError(f"--out {self.path}: {error.strerror}") from None
+        self._last_line_complete = text.endswith("\n") or not text
         for line in text.split("\n"):
             try:
                 row = json.loads(line)

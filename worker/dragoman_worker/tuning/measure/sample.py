@@ -1,4 +1,4 @@
-"""Which jobs is measured with? The user's own, from a file or from the topic's last records."""
+"""Selection of the jobs to measure with: from a file or from the last records of the topic."""
 
 from __future__ import annotations
 
@@ -32,51 +32,51 @@ _SEED: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Jobs in a shuffled order that is always the same: no stretch of them is all long or short."""
+    """Jobs in a fixed shuffled order, so that no part of them is all long or all short."""
 
     jobs: tuple[TranslationJob, ...]
     origin: str
     arrivals: Arrivals | None = None
     left_out: int = 0
-    """Records that are no valid job."""
+    """Number of records that were no valid job."""
 
     @property
     def digest(self) -> str:
-        """Names these very jobs in this order."""
-        whole = hashlib.sha256()
+        """Hash of these jobs in this order."""
+        digest = hashlib.sha256()
         for job in self.jobs:
-            whole.update(encode_job(job))
-        return whole.hexdigest()[:16]
+            digest.update(encode_job(job))
+        return digest.hexdigest()[:16]
 
-    def write(self, place: Path) -> None:
-        """A job a line, for the processes that hold the engines. They are the users' texts.
+    def write(self, path: Path) -> None:
+        """Write one job per line, readable by the owner alone: they contain users' texts.
 
-        Raises OSError naming the file, and then leaves no part of them.
+        Raises OSError naming the file; then no part of the jobs remains.
         """
-        place.touch(mode=0o600)
+        path.touch(mode=0o600)
         try:
-            place.write_bytes(b"".join(encode_job(job) + b"\n" for job in self.jobs))
+            path.write_bytes(b"".join(encode_job(job) + b"\n" for job in self.jobs))
         except OSError as error:
             with suppress(OSError):
-                place.unlink()
-            raise OSError(error.errno, error.strerror, str(place)) from None
+                path.unlink()
+            raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def from_file(place: Path, count: int) -> Sample:
-    """At most `count` jobs of a JSONL file, drawn from all of it. Raises SettingsError."""
+def from_file(path: Path, count: int) -> Sample:
+    """Draw up to `count` jobs from all of a JSONL file. Raises SettingsError."""
     try:
-        # Not splitlines: it also cuts where a JSON string may go on, as at U+2028.
-        lines = place.read_text(encoding="utf-8-sig").split("\n")
+        # Not splitlines, which also splits at U+2028: a JSON string may contain it.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--jobs {place}: {_reason(error)}") from None
-    jobs = [_job(place, n, line) for n, line in enumerate(lines, 1) if line.strip()]
+        raise SettingsError(f"--jobs {path}: {_reason(error)}") from None
+    jobs = [_job(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
     if not jobs:
-        raise SettingsError(f"--jobs {place}: there is no job in it, one a line is expected")
-    return Sample(_drawn(jobs, count), str(place))
+        raise SettingsError(f"--jobs {path}: it contains no job; give one job per line")
+    return Sample(_drawn(jobs, count), str(path))
 
 
 async def from_topic(settings: WorkerSettings, count: int, within: Deadline) -> Sample:
-    """The last `count` jobs of the topic, without joining the group.
+    """Read the last `count` jobs of the topics without joining the consumer group.
 
     Raises Unreachable, and SettingsError if there is no job.
     """
@@ -86,7 +86,7 @@ async def from_topic(settings: WorkerSettings, count: int, within: Deadline) -> 
 
 
 def from_records(records: Sequence[Recent], topics: str, count: int) -> Sample:
-    """The jobs among the records, and how fast they came. Raises SettingsError of none."""
+    """Return the valid jobs and their arrival rates. Raises SettingsError if there are none."""
     read = [(job, record.timestamp_ms) for record in records if (job := _readable(record))]
     if not read:
         raise SettingsError(
@@ -99,16 +99,16 @@ def from_records(records: Sequence[Recent], topics: str, count: int) -> Sample:
 
 def _drawn(jobs: Iterable[TranslationJob], count: int) -> tuple[TranslationJob, ...]:
     shuffled = list(jobs)
-    random.Random(_SEED).shuffle(shuffled)  # noqa: S311  the same order every time is the point
+    random.Random(_SEED).shuffle(shuffled)  # noqa: S311  always the same order
     return tuple(shuffled[:count])
 
 
-def _job(place: Path, number: int, line: str) -> TranslationJob:
+def _job(path: Path, number: int, line: str) -> TranslationJob:
     try:
         return TranslationJob.model_validate_json(line)
     except ValidationError as error:
         problems = sentence(error.errors(include_url=False))
-        raise SettingsError(f"--jobs {place}, line {number}: {problems}") from None
+        raise SettingsError(f"--jobs {path}, line {number}: {problems}") from None
 
 
 def _readable(record: Recent) -> TranslationJob | None:
@@ -121,4 +121,8 @@ def _readable(record: Recent) -> TranslationJob | None:
 def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "there is no such file"
-    return error.strerror or "cannot be read" if isinstance(error, OSError) else "is no UTF-8 text"
+    return (
+        error.strerror or "it cannot be read"
+        if isinstance(error, OSError)
+        else "it is not UTF-8 text"
+    )

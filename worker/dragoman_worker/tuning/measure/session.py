@@ -1,4 +1,4 @@
-"""What is around a measurement? The sample, the folder, what is shown, and what is left behind."""
+"""One run of `tune` or `bench`: its sample, folder, progress display and cleanup."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from dragoman_worker.tuning.measure.sample import Sample, from_file, from_topic
 
 
 class CannotMeasure(Exception):
-    """Nothing can be measured: why, naming the setting if it is known."""
+    """Nothing can be measured; the message gives the reason and the setting if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What both commands are asked with."""
+    """Parsed options that `tune` and `bench` share."""
 
     settings: WorkerSettings
     jobs: Path | None
@@ -43,7 +43,7 @@ class Request:
 
 
 class Screen:
-    """What a person sees meanwhile, on stderr: a line that changes, or lines in a log."""
+    """Progress on stderr: one changing line in a terminal, otherwise one line per event."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._console = Console(stderr=True, quiet=quiet, highlight=False)
@@ -60,21 +60,21 @@ class Screen:
         if self._status is not None:
             self._status.stop()
 
-    def say(self, text: str) -> None:
-        """What is being done now."""
-        told = f"[{time.monotonic() - self._began:5.0f} s] {text}"
+    def progress(self, text: str) -> None:
+        """Show the current activity."""
+        line = f"[{time.monotonic() - self._began:5.0f} s] {text}"
         if self._status is not None:
-            self._status.update(escape(told))
+            self._status.update(escape(line))
         else:
-            self._console.print(told, markup=False)
+            self._console.print(line, markup=False)
 
     def row(self, row: Row) -> None:
-        """A point that was measured."""
-        self._console.print(f"  {shortly(row)}", markup=False)
+        """Print a measured row."""
+        self._console.print(f"  {summary(row)}", markup=False)
 
 
-def shortly(row: Row) -> str:
-    """A row in a line."""
+def summary(row: Row) -> str:
+    """Return a row as one line of text."""
     drive = row["drive"]
     held = drive["items"] or drive["batch"] or drive["jobs"] or "as admitted"
     what = f"{row['stage']} ({held})"
@@ -88,7 +88,7 @@ def shortly(row: Row) -> str:
 
 
 async def read_sample(request: Request) -> Sample:
-    """The jobs to measure with. Raises SettingsError, Unreachable and Halt."""
+    """Return the jobs to measure with. Raises SettingsError, Unreachable and Halt."""
     if request.jobs is not None:
         return await asyncio.to_thread(from_file, request.jobs, request.sample)
     within = Deadline.after(request.settings.connect_timeout_s)
@@ -97,11 +97,13 @@ async def read_sample(request: Request) -> Sample:
 
 @asynccontextmanager
 async def harness_for(request: Request, sample: Sample, screen: Screen) -> AsyncIterator[Harness]:
-    """A rig whose engines are gone afterwards, however it ends. Raises SettingsError."""
+    """Open a harness; its engines are stopped on every exit. Raises SettingsError."""
     profile_chooser(request.settings.engine)  # an unknown profile is an error before any start
     folder = _folder(request.out)
-    keep = _print_row if request.as_json else screen.row
-    harness = Harness(request.settings, sample, folder, request.pace, say=screen.say, keep=keep)
+    on_row = _print_row if request.as_json else screen.row
+    harness = Harness(
+        request.settings, sample, folder, request.pace, progress=screen.progress, on_row=on_row
+    )
     try:
         yield harness
         await harness.release()
@@ -110,7 +112,7 @@ async def harness_for(request: Request, sample: Sample, screen: Screen) -> Async
 
 
 def run_until_stopped(work: Callable[[], Awaitable[int]]) -> int:
-    """The status of `work`. Ctrl-C and SIGTERM cancel it. Raises KeyboardInterrupt then."""
+    """Run `work` and return its status. Ctrl-C and SIGTERM cancel it: KeyboardInterrupt."""
 
     async def main() -> int:
         task = asyncio.current_task()
@@ -124,28 +126,28 @@ def run_until_stopped(work: Callable[[], Awaitable[int]]) -> int:
         raise KeyboardInterrupt from None
 
 
-def write_json(place: Path, told: Any) -> None:
-    """Replace the file at once. Raises OSError naming it."""
-    made = place.with_suffix(".part")
+def write_json(path: Path, data: Any) -> None:
+    """Replace a JSON file atomically. Raises OSError naming it."""
+    part = path.with_suffix(".part")
     try:
-        made.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        made.replace(place)
+        part.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.replace(path)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(place)) from None
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def _folder(place: Path) -> Path:
+def _folder(path: Path) -> Path:
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        (place / ".write").touch()
-        (place / ".write").unlink()
+        path.mkdir(parents=True, exist_ok=True)
+        (path / ".write").touch()
+        (path / ".write").unlink()
     except OSError as error:
-        raise SettingsError(f"--out {place}: {_no_folder(place, error)}") from None
-    return place
+        raise SettingsError(f"--out {path}: {_folder_problem(path, error)}") from None
+    return path
 
 
-def _no_folder(place: Path, error: OSError) -> str:
-    if place.exists() and not place.is_dir():
+def _folder_problem(path: Path, error: OSError) -> str:
+    if path.exists() and not path.is_dir():
         return "there is a file of that name; give a folder"
     return f"it cannot be written to ({error.strerror}); give another folder"
 

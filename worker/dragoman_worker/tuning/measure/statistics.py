@@ -1,4 +1,4 @@
-"""What do many measurements say together? Percentiles, and how many jobs really come at once."""
+"""Percentiles, arrival rates and the statistics of a measured row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEAST_SPAN_S: Final = 1.0
 
 
 def spread(values: Sequence[float], digits: int = 1) -> dict[str, float] | None:
-    """p50, p95, p99 and max, by nearest rank, in the values' own unit; None of none."""
+    """Return p50, p95, p99 and max by nearest rank, in the unit of the values; None if empty."""
     if not values:
         return None
     ordered = sorted(values)
@@ -24,18 +24,18 @@ def spread(values: Sequence[float], digits: int = 1) -> dict[str, float] | None:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """How fast jobs come: the mean over the sample, and over its busiest ten seconds."""
+    """Arrival rates of jobs: mean over the sample, and over its busiest ten seconds."""
 
     jobs_per_s: float
     busiest_per_s: float
 
     def concurrency(self, service_s: float) -> tuple[float, float]:
-        """Jobs under way at once, mean and busiest: rate times service time (Little's law)."""
+        """Return concurrent jobs, mean and busiest: rate times service time (Little's law)."""
         return self.jobs_per_s * service_s, self.busiest_per_s * service_s
 
 
 def arrivals(timestamps_ms: Sequence[int]) -> Arrivals | None:
-    """The rates of arrival; None if too little time lies between the first and the last."""
+    """Return the arrival rates, None if the timestamps span less than a second."""
     if len(timestamps_ms) < 2:
         return None
     first, last = min(timestamps_ms), max(timestamps_ms)
@@ -49,10 +49,10 @@ def arrivals(timestamps_ms: Sequence[int]) -> Arrivals | None:
 
 
 def statistics_of(windows: Sequence[Mapping[str, Any]], sample: int) -> dict[str, Any]:
-    """A row's figures from the `Window`s of the engines that ran side by side.
+    """Return the statistics of a row from the windows of all engines that ran side by side.
 
-    Rates are the sums of the engines' own: their windows overlap but for milliseconds. `sample` is
-    the number of its jobs.
+    Rates are sums over the engines: their windows overlap up to milliseconds. `sample` is the
+    number of jobs in the sample.
     """
     latencies = [1000 * one for window in windows for one in window["latencies"]]
     decode = [w["decode_s"] for w in windows if w["decode_s"] is not None]

@@ -1,4 +1,4 @@
-"""How are several engines asked as if they were one?"""
+"""Commands to several engine processes at once."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _LOOK_S: Final = 0.05
 
 
 async def together(engines: Sequence[EngineProcess], do: Callable[[EngineProcess], Any]) -> Any:
-    """The answers of all, in their order."""
+    """Run `do` for all engines at once and return the answers in their order."""
     return await asyncio.gather(*(do(engine) for engine in engines))
 
 
 async def least_done(engines: Sequence[EngineProcess]) -> int:
-    """Jobs of the engine that has done the fewest."""
-    told = await together(engines, lambda engine: engine.ask("look"))
-    return min(int(answer["jobs_done"]) for answer in told)
+    """Return the job count of the engine that has completed the fewest."""
+    answers = await together(engines, lambda engine: engine.ask("look"))
+    return min(int(answer["jobs_done"]) for answer in answers)
 
 
 async def until(engines: Sequence[EngineProcess], jobs: int, within_s: float) -> None:
-    """Until each engine has done so many jobs, or the time is up."""
+    """Wait until each engine has completed that many jobs, or for `within_s` seconds."""
     deadline = Deadline.after(within_s)
-    # It is another process that counts: it is asked.
+    # Polled: the jobs are counted in other processes.
     while not deadline.passed and await least_done(engines) < jobs:  # noqa: ASYNC110
         await asyncio.sleep(_LOOK_S)

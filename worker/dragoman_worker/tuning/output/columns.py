@@ -1,4 +1,4 @@
-"""Which columns of a table does this terminal have room for? What matters least goes first."""
+"""Tables fitted to the terminal: the least important columns are left out first."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rich.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading; `goes` is 0 for what is always shown, else the higher, the sooner it is left out.
+    """A heading and its priority: 0 is always shown, a higher `drop` is left out sooner.
 
-    Numbers stand at the right, words at the `left`.
+    Numbers are aligned right, `left` columns left.
     """
 
     heading: str
-    goes: int = 0
+    drop: int = 0
     left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A cell for every column, as plain text."""
+    """One row of plain text cells, one per column."""
 
     cells: Sequence[str]
     style: str | None = None
@@ -34,14 +34,14 @@ class Line:
 def fitted(
     console: Console, columns: Sequence[Column], lines: Sequence[Line], **shape: Any
 ) -> Table:
-    """The table with as many columns as are whole at the console's width. `shape` is for Table."""
+    """Return a table with all columns that fit uncut; `shape` holds further options of Table."""
     left = list(range(len(columns)))
     while True:
         table = _table(columns, lines, left, shape)
-        sacrifice = max(left, key=lambda number: columns[number].goes)
-        if columns[sacrifice].goes == 0 or _width(console, table) <= console.width:
+        dropped = max(left, key=lambda number: columns[number].drop)
+        if columns[dropped].drop == 0 or _width(console, table) <= console.width:
             return table
-        left.remove(sacrifice)
+        left.remove(dropped)
 
 
 def _table(
@@ -57,5 +57,5 @@ def _table(
 
 
 def _width(console: Console, table: Table) -> int:
-    """What it takes with nothing cut off, however narrow the console is."""
+    """Return the table's width with no cell cut, whatever the console's width."""
     return console.measure(table, options=console.options.update(width=10_000)).maximum

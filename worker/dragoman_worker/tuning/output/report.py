@@ -1,4 +1,4 @@
-"""How is what tuning found told: to a person at a terminal, and to a program?"""
+"""Report of `tune`: tables for a terminal, and the data of tune.json."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ NAMES: Final = {
 }
 _BAR: Final = 16
 _PUBLISHED: Final = "Published: VoicePing's 25 in flight, 16 sequences."
-_FIGURES: Final = (
-    Column("tok/s", goes=1),
-    Column("ms/tok", goes=2),
+_RATES: Final = (
+    Column("tok/s", drop=1),
+    Column("ms/tok", drop=2),
     Column("p99 ms"),
-    Column("KV", goes=4),
-    Column("GPU", goes=3),
+    Column("KV", drop=4),
+    Column("GPU", drop=3),
 )
 _SPREADS: Final = (
     Column("", left=True),
-    *(Column(rank, goes=goes) for rank, goes in {"p50": 0, "p95": 2, "p99": 1, "max": 0}.items()),
+    *(Column(rank, drop=drop) for rank, drop in {"p50": 0, "p95": 2, "p99": 1, "max": 0}.items()),
 )
-_SWEEP: Final = (Column("seqs"), Column("jobs/s"), Column("", goes=5, left=True), *_FIGURES)
-_COMPARISON: Final = (Column("", left=True), Column("jobs/s"), Column("ratio"), *_FIGURES)
-_SAMPLE: Final = ("jobs", "unplanned", "prompt_tokens", "output_budget", "items_a_job")
+_SWEEP: Final = (Column("seqs"), Column("jobs/s"), Column("", drop=5, left=True), *_RATES)
+_COMPARISON: Final = (Column("", left=True), Column("jobs/s"), Column("ratio"), *_RATES)
+_SAMPLE: Final = ("jobs", "unplanned", "prompt_tokens", "output_budget", "items_per_job")
 _KEPT: Final = (
     "jobs_per_s",
     "items_per_s",
@@ -56,7 +56,7 @@ _KEPT: Final = (
 
 
 def as_data(found: Findings) -> dict[str, Any]:
-    """All of it, for tune.json."""
+    """Return all findings as the data of tune.json."""
     survey = found.survey
     chosen = None
     if found.choice is not None:
@@ -92,7 +92,7 @@ def as_data(found: Findings) -> dict[str, Any]:
 
 
 def ratios(found: Findings) -> dict[str, float]:
-    """The chosen settings' jobs/s to that of the others."""
+    """Return the ratio of the chosen settings' jobs/s to each other row of the comparison."""
     rates = {name: row["jobs_per_s"] for name, row in found.comparison.items()}
     chosen = rates.pop("chosen", None)
     if chosen is None:
@@ -101,7 +101,7 @@ def ratios(found: Findings) -> dict[str, float]:
 
 
 def show(console: Console, found: Findings) -> None:
-    """Tables, a bar for every point, the point and why."""
+    """Print the tables, a bar per point, and the chosen point with the reason."""
     _show_sample(console, found)
     console.print(_sweep_table(console, found))
     if found.choice is not None:
@@ -124,15 +124,15 @@ def show(console: Console, found: Findings) -> None:
 
 def _show_sample(console: Console, found: Findings) -> None:
     survey = found.survey
-    told = {
-        "tokens of a prompt": survey["prompt_tokens"],
-        "tokens of an answer": found.answer_tokens,
-        "items of a job": survey["items_a_job"],
+    spreads = {
+        "tokens per prompt": survey["prompt_tokens"],
+        "tokens per answer": found.answer_tokens,
+        "items per job": survey["items_per_job"],
     }
     ranks = [column.heading for column in _SPREADS[1:]]
     lines = [
         Line((name, *(f"{(spread or {}).get(rank, 0):,.0f}" for rank in ranks)))
-        for name, spread in told.items()
+        for name, spread in spreads.items()
     ]
     title = f"{survey['jobs']} jobs, {escape(survey['model'])}"
     console.print(fitted(console, _SPREADS, lines, title=title))
@@ -158,10 +158,10 @@ def _sweep_table(console: Console, found: Findings) -> Table:
 def _comparison_table(console: Console, found: Findings) -> Table:
     lines = []
     against = ratios(found)
-    for name, told in NAMES.items():
+    for name, label in NAMES.items():
         if (row := found.comparison.get(name)) is not None:
             ratio = f"{1 / against[name]:.3f}" if name in against else "1"
-            lines.append(Line((told, _number(row["jobs_per_s"]), ratio, *_cells(row))))
+            lines.append(Line((label, _number(row["jobs_per_s"]), ratio, *_cells(row))))
     return fitted(console, _COMPARISON, lines)
 
 

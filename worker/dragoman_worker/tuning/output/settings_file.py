@@ -1,4 +1,4 @@
-"""What does the settings file say that `tune` writes? All that was given, and what was chosen."""
+"""Settings file that `tune` writes: all given settings with the chosen ones in their place."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _Into = TypeVar("_Into", tomlkit.TOMLDocument, Table)
 NAME: Final = "settings.toml"
 
 
-def write(place: Path, settings: WorkerSettings, found: Findings) -> None:
-    """Replace the file at once; it holds no secret."""
-    made = place.with_suffix(".part")
-    made.write_text(text(settings, found), encoding="utf-8")
-    made.replace(place)
+def write(path: Path, settings: WorkerSettings, found: Findings) -> None:
+    """Replace the file atomically; it contains no secret."""
+    part = path.with_suffix(".part")
+    part.write_text(text(settings, found), encoding="utf-8")
+    part.replace(path)
 
 
 def text(settings: WorkerSettings, found: Findings) -> str:
-    """TOML that `--config` takes: the settings given, with the chosen ones in their place."""
+    """Return TOML for `--config`: the given settings with the chosen ones in their place."""
     given = settings.model_dump(exclude_unset=True)
-    given.pop("worker_id", None)  # of this machine, perhaps of this process
-    kept_back: list[str] = []
-    tree = to_jsonable_python(without_secrets(given, kept_back.append))
+    given.pop("worker_id", None)  # it names this machine and process
+    left_out: list[str] = []
+    tree = to_jsonable_python(without_secrets(given, left_out.append))
     engine = tree.setdefault("engine", {})
     options = {**engine.get("options", {}), **found.options}
     engine |= {
@@ -42,17 +42,17 @@ def text(settings: WorkerSettings, found: Findings) -> str:
         "options": options,
     }
     head = [f"# Written by `dragoman-worker tune`; {_sample(found)}"]
-    head += [f"# Left out, a secret: {name}; {_where_from(name)}" for name in kept_back]
+    head += [f"# Left out, a secret: {name}; {_secret_source(name)}" for name in left_out]
     return "\n".join(head) + "\n\n" + document(tree, _reasons(found))
 
 
 def document(tree: Mapping[str, Any], reasons: Mapping[str, str] | None = None) -> str:
-    """TOML of settings, without those that are None; reasons are by dotted name."""
+    """Return settings as TOML without None values, with a comment per dotted name in `reasons`."""
     return tomlkit.dumps(_filled(tomlkit.document(), tree, reasons or {}, ""))
 
 
 def _filled(into: _Into, tree: Mapping[str, Any], reasons: Mapping[str, str], prefix: str) -> _Into:
-    # What is no table first: behind a table's head it would belong to that.
+    # Plain values first: after a table header they would belong to that table.
     for name, value in sorted(tree.items(), key=lambda pair: isinstance(pair[1], Mapping)):
         if value is None:
             continue
@@ -68,12 +68,12 @@ def _filled(into: _Into, tree: Mapping[str, Any], reasons: Mapping[str, str], pr
 
 
 def _replicas(settings: WorkerSettings, found: Findings) -> int | str:
-    """One engine is only what was measured with: without a choice the given number stays."""
+    """Return the number to write: unless a stage chose one, the given number stays."""
     return found.replicas if found.chose_replicas else settings.engine.replicas
 
 
-def _where_from(name: str) -> str:
-    """Where a secret came from, and by which environment variable to give it."""
+def _secret_source(name: str) -> str:
+    """Return where a secret came from and the environment variable that gives it."""
     variable = ENV_PREFIX + name.replace(".", "__").upper()
     if any(variable == given.upper() for given in os.environ):
         return f"it came from the environment, {variable}, which has to be set there too"
@@ -88,17 +88,13 @@ def _sample(found: Findings) -> str:
 def _reasons(found: Findings) -> Mapping[str, str]:
     reasons = {}
     if found.keeps_given:
-        return {
-            "engine.options": "As given: the chosen settings did no better in their own engine."
-        }
+        return {"engine.options": "As given: the chosen options did no better in their own engine."}
     if found.choice is not None:
         reasons["engine.options.max_num_seqs"] = f"Chosen: {found.choice.why}."
     for decision in found.decisions:
-        told = f"{decision.stage}: {decision.why}."
+        reason = f"{decision.stage}: {decision.why}."
         if decision.replicas is not None:
-            reasons["engine.replicas"] = told
+            reasons["engine.replicas"] = reason
         for name in decision.options:
-            reasons[f"engine.options.{name}"] = (
-                "Of each of the engines." if decision.replicas else told
-            )
+            reasons[f"engine.options.{name}"] = "Per engine." if decision.replicas else reason
     return reasons

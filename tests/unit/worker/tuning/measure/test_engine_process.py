@@ -22,7 +22,7 @@ KILLED = -signal.SIGKILL
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_process, "_GIVE_UP_S", 0.05)
+    monkeypatch.setattr(engine_process, "_EXIT_S", 0.05)
 
 
 @asynccontextmanager
@@ -44,7 +44,7 @@ async def deaf_engine() -> AsyncIterator[tuple[EngineProcess, Process]]:
 async def test_an_order_that_is_not_answered_ends_the_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine_process, "ORDER_S", 0.05)
+    monkeypatch.setattr(engine_process, "ANSWER_S", 0.05)
     async with asyncio.timeout(30), deaf_engine() as (engine, process):
         with pytest.raises(Refused, match="gave no answer within 0 s") as refused:
             await engine.ask("look")

@@ -36,7 +36,7 @@ def found(**more: Any) -> Findings:
         "jobs": 200,
         "model": "[/models/x]",
         "prompt_tokens": spread,
-        "items_a_job": spread,
+        "items_per_job": spread,
         "unplanned": 1,
         "first_error": BRACKETS,
     }
