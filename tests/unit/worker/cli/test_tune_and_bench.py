@@ -26,14 +26,14 @@ def jobs(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default folders are created in the working directory."""
+    """Change to an empty working directory, where the default folders are created."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.fixture(autouse=True)
 def _own_log() -> Iterator[None]:
-    """The commands log to the stderr of their call, which does not exist after it."""
+    """Restore the log: the commands set it to the stderr of their call."""
     with own_log():
         yield
 

@@ -1,4 +1,4 @@
-"""Does bench say when it has nothing to tell, and can its table be read at any width?"""
+"""Strategies, notes and table of `bench`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def request(folder: Path, **options: Any) -> Request:
     return Request(settings, place, 10, folder / "out", Pace(0.1, 0.0), as_json=False)
 
 
-async def test_a_strategy_that_needs_more_sequences_than_there_are_is_refused(
+async def test_a_strategy_that_needs_more_sequences_than_the_engine_runs_is_refused(
     tmp_path: Path,
 ) -> None:
     few = request(tmp_path, **{"engine.options.max_num_seqs": 4})
@@ -32,7 +32,7 @@ async def test_a_strategy_that_needs_more_sequences_than_there_are_is_refused(
         await benched(few, frozenset({"published"}), 1)
 
 
-async def test_without_a_single_row_an_earlier_table_stays(
+async def test_a_run_without_rows_keeps_an_earlier_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def nothing(*_: object) -> Results:
@@ -47,19 +47,19 @@ async def test_without_a_single_row_an_earlier_table_stays(
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
-async def test_names_rates_and_p99_are_whole_at_every_width(
+async def test_names_rates_and_p99_are_uncut_at_every_width(
     width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def found(*_: object) -> Results:
         return Results({"static": [row(0, 1_111.0)], "all": [row(0, 22_222.0)]})
 
     monkeypatch.setattr(Bench, "run", found)
-    monkeypatch.setattr(bench_session, "_picture", lambda *_: None)
+    monkeypatch.setattr(bench_session, "_plot", lambda *_: None)
     monkeypatch.setenv("COLUMNS", str(width))
     assert await benched(request(tmp_path), None, 1) == 0
-    told = capsys.readouterr().out
-    assert "…" not in told
-    lines = [line.split() for line in told.splitlines()]
+    printed = capsys.readouterr().out
+    assert "…" not in printed
+    lines = [line.split() for line in printed.splitlines()]
     rows = {tuple(line[:4]): line for line in lines if "98,765" in line}
     assert [name[:-1] for name in rows if name[0] == "static"] == [("static", "batches", "1111")]
     assert [name for name in rows if name[0] == "all"] == [("all", "at", "once", "22222")]

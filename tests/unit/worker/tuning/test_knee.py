@@ -25,7 +25,7 @@ COUNTS = [2**power for power in range(11)]
 
 
 def saturating(ceiling: float, half: float, step_s: float, noise: list[float]) -> list[Measured]:
-    """Throughput that levels off, and the latency that Little's law makes of it."""
+    """Return points of saturating throughput, with latencies by Little's law."""
     points = []
     for count, shake in zip(COUNTS, noise, strict=True):
         rate = ceiling * count / (count + half) * (1 + shake)
@@ -34,7 +34,7 @@ def saturating(ceiling: float, half: float, step_s: float, noise: list[float]) -
 
 
 def swept(points: list[Measured]) -> list[Measured]:
-    """What a sweep over them measures before it stops."""
+    """Return the points that a sweep measures before it stops."""
     for end in range(1, len(points) + 1):
         if has_degraded(points[:end]):
             return points[:end]
@@ -81,7 +81,7 @@ def test_no_smaller_number_would_do_as_well(points: list[float]) -> None:
 
 
 def test_the_measured_curve_of_an_8b_model_ends_at_its_knee() -> None:
-    """docs/explanation/benchmarks.md: jobs/s by jobs in flight on an H200, at 85 tokens a job."""
+    """docs/explanation/benchmarks.md: jobs/s by jobs in flight on an H200, at 85 tokens per job."""
     rates = {16: 37.0, 32: 60.0, 64: 89.1, 128: 128.5, 256: 147.0, 512: 176.9, 1024: 175.4}
     points = [Measured(n, 85 * rate, n / (85 * rate), n / rate) for n, rate in rates.items()]
     choice = choose(points)
@@ -122,7 +122,7 @@ def test_the_choice_does_not_depend_on_the_unit(ceiling: float, factor: float) -
     assert choose(points).sequences == choose(scaled).sequences
 
 
-def test_the_rule_is_told_with_its_numbers_and_nothing_is_chosen_of_nothing() -> None:
+def test_the_rule_quotes_its_numbers_and_no_points_are_an_error() -> None:
     assert "5%" in RULE
     assert "3%" in RULE
     with pytest.raises(ValueError, match="empty"):
@@ -140,7 +140,7 @@ def verified(tokens_per_s: float, p99_ms: float) -> dict[str, Any]:
 
 
 class OneRow:
-    """Measures whatever it is asked as the same row."""
+    """Harness that returns the same row for every point."""
 
     def __init__(self, row: dict[str, Any]) -> None:
         self._row = row
@@ -160,7 +160,7 @@ class OneRow:
         ((140, 10), True),  # much less: that of a few sequences
     ],
 )
-async def test_no_gain_in_an_engine_of_its_own_changes_nothing(
+async def test_chosen_settings_without_a_verified_gain_are_not_kept(
     chosen: tuple[float, float], kept: bool
 ) -> None:
     findings = Findings({"limits": {"max_num_seqs": 64}}, choice=Choice(256, "", degraded=False))

@@ -1,4 +1,4 @@
-"""Is each stage tried where it may help, judged by its rule, and left out with a reason?"""
+"""Stages after the sweep: when they run, what they take, and why they are left out."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Rate = Callable[[Point], dict[str, Any]]
 
 
 def row(rate: float = 1000.0, p99: float = 500.0, **more: Any) -> dict[str, Any]:
-    told = {"output_tokens_per_s": rate, "latency_ms": {"p99": p99}, "limits": LIMITS}
+    fields = {"output_tokens_per_s": rate, "latency_ms": {"p99": p99}, "limits": LIMITS}
     rest = {"kv_usage_max": 0.4, "preemptions": 0, "replicas": 1, "options": {}, "seconds": 5}
-    return {**told, **rest, "drive": {"items": 512}, **more}
+    return {**fields, **rest, "drive": {"items": 512}, **more}
 
 
 class ScriptedHarness:
-    """Answers every point from a function, and remembers what it was asked."""
+    """Harness that answers from a function and records the points."""
 
     def __init__(self, answer: Rate) -> None:
         self.asked: list[Point] = []
@@ -67,7 +67,7 @@ async def test_batched_tokens_are_tried_on_both_sides_and_the_better_one_is_take
     assert "16384 changes tokens/s by +10.0%" in decision.why
 
 
-async def test_a_refused_value_is_told_and_the_other_may_still_be_taken() -> None:
+async def test_a_refused_value_is_reported_and_another_may_be_taken() -> None:
     refusal = "engine.options.gpu_memory_utilization: the device ran out of memory"
 
     def answer(point: Point) -> dict[str, Any]:
@@ -115,7 +115,7 @@ async def test_replicas_share_the_memory_and_the_sequences_and_the_best_number_i
     assert {p.options["gpu_memory_utilization"] for p in harness.asked} == {0.225}
 
 
-async def test_one_engine_is_a_decision_only_where_more_were_measured() -> None:
+async def test_one_engine_is_a_decision_only_if_more_were_measured() -> None:
     both = frozenset({"replicas"})
     slower = ScriptedHarness(lambda _: {"output_tokens_per_s": 900.0})
     decision = await decided("replicas", slower, given(allow=both, named=both))
@@ -123,7 +123,7 @@ async def test_one_engine_is_a_decision_only_where_more_were_measured() -> None:
     assert len(slower.asked) == 3
 
 
-async def test_replicas_are_not_tried_where_the_table_says_that_they_do_not_gain() -> None:
+async def test_replicas_are_not_tried_for_model_sizes_that_do_not_gain() -> None:
     harness = ScriptedHarness(lambda _: {})
     decision = await decided("replicas", harness, given())
     assert not harness.asked
@@ -132,7 +132,7 @@ async def test_replicas_are_not_tried_where_the_table_says_that_they_do_not_gain
 
 
 @pytest.mark.parametrize("name", AFTER_SWEEP)
-async def test_a_stage_without_time_is_left_out_and_says_so(name: str) -> None:
+async def test_a_stage_without_time_is_left_out_with_the_reason(name: str) -> None:
     def no_time(point: Point) -> dict[str, Any]:
         raise OutOfBudget("starting the engine needs 60 s, 10 are left")
 

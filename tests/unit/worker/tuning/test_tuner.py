@@ -1,4 +1,4 @@
-"""Does a whole tune on the echo engine find the knee, keep its rows, and go on from them?"""
+"""Whole runs of `tune` and `bench` on the echo engine: knee, rows, continuation and refusals."""
 
 from __future__ import annotations
 
@@ -81,20 +81,20 @@ async def test_tune_finds_where_the_engine_is_full_and_a_second_run_measures_not
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert await tuned(request(tmp_path), chosen()) == 0
-    told = json.loads((tmp_path / "out" / "tune.json").read_text())
-    assert [row["sequences"] for row in told["sweep"]] == [1, 2, 4]
-    assert told["chosen"]["sequences"] == 4
-    assert told["sample"]["answer_tokens"]["max"] == 7  # "[de] Two, and more of it.", by four
+    data = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert [row["sequences"] for row in data["sweep"]] == [1, 2, 4]
+    assert data["chosen"]["sequences"] == 4
+    assert data["sample"]["answer_tokens"]["max"] == 7  # "[de] Two, and more of it.", by four
     # Each place of the engine does a job in its latency, and no more.
-    for row in told["sweep"]:
+    for row in data["sweep"]:
         assert 0 < row["jobs_per_s"] <= 1.05 * row["sequences"] / LATENCY_S
         assert row["latency_ms"]["p50"] >= 0.95 * LATENCY_S * 1000
-    assert set(told["comparison"]) == {"default", "chosen"}  # 16 sequences are more than it runs
+    assert set(data["comparison"]) == {"default", "chosen"}  # 16 sequences are more than it runs
     settings = load_settings(WorkerSettings, tmp_path / "out" / "settings.toml")
     assert settings.engine.options == {"max_num_seqs": 4}
     assert settings.engine.echo.latency_s == LATENCY_S
     assert (tmp_path / "out" / "tune.svg").read_text().count("chosen: 4") == 1
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["chosen"] == told["chosen"]
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["chosen"] == data["chosen"]
     assert not (tmp_path / "out" / "sample.jsonl").exists()
     assert nothing_left()
 
@@ -105,11 +105,11 @@ async def test_tune_finds_where_the_engine_is_full_and_a_second_run_measures_not
     assert rows(tmp_path) == before
     again = json.loads((tmp_path / "out" / "tune.json").read_text())
     *notes, reused = again.pop("notes")
-    assert (notes, again) == (told.pop("notes"), told)
+    assert (notes, again) == (data.pop("notes"), data)
     assert reused.startswith("4 points were measured by an earlier run")
 
 
-def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_rows_and_prints_the_command_to_continue(tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [sys.executable, "-m", "dragoman_worker", "tune", "--out", str(out)]
     command += ["--jobs", str(jobs(tmp_path)), "--seconds-per-point", "0.2", "--warm-s", "0"]
@@ -117,9 +117,9 @@ def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(tmp_path: Path) ->
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         wait_until(lambda: _measured(out) >= 2, timeout_s=60, what="two rows")
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "to continue, run:\n  dragoman-worker tune --out" in told
+    assert "to continue, run:\n  dragoman-worker tune --out" in stderr
     assert _measured(out) >= 2
     assert not (out / "sample.jsonl").exists()
 
@@ -130,24 +130,24 @@ def _measured(out: Path) -> int:
     return sum('"jobs_per_s"' in line for line in lines)
 
 
-async def test_without_time_and_rows_nothing_is_measured_and_that_is_told(tmp_path: Path) -> None:
+async def test_a_budget_too_small_for_any_point_is_an_error(tmp_path: Path) -> None:
     nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
     # Warming and counting may each be prolonged: 0.05 s and six times 0.3 s.
     with pytest.raises(CannotMeasure, match=r"may take 2 s, 0 are left of --budget-s 0; give more"):
         await tuned(nothing, chosen())
 
 
-async def test_a_stage_that_time_ran_out_for_is_told_by_the_exit_status(tmp_path: Path) -> None:
+async def test_a_stage_left_out_for_lack_of_time_gives_exit_status_3(tmp_path: Path) -> None:
     options = chosen(sequences="1,4", stages="")
     assert await tuned(request(tmp_path), options) == 0
     options = chosen(sequences="1,4", stages="replicas", allow="replicas")
     nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
     assert await tuned(nothing, options) == 3
-    told = json.loads((tmp_path / "out" / "tune.json").read_text())
-    assert "are left of --budget-s 0" in told["stages"][0]["why"]
+    data = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert "are left of --budget-s 0" in data["stages"][0]["why"]
 
 
-async def test_jobs_that_cannot_be_run_are_why_nothing_was_measured(tmp_path: Path) -> None:
+async def test_jobs_that_cannot_run_are_named_as_the_reason(tmp_path: Path) -> None:
     place = tmp_path / "unfit.jsonl"
     job = {"job_id": "j", "text": "One.", "target_lang": "de", "profile": "no-such"}
     place.write_text(json.dumps(job) + "\n")
@@ -159,16 +159,16 @@ async def test_jobs_that_cannot_be_run_are_why_nothing_was_measured(tmp_path: Pa
 async def test_more_sequences_than_the_engine_runs_are_named(tmp_path: Path) -> None:
     options = chosen(sequences="2,5,99999", stages="")
     assert await tuned(request(tmp_path), options) == 0
-    told = json.loads((tmp_path / "out" / "tune.json").read_text())
-    assert [row["sequences"] for row in told["sweep"]] == [2]
-    left_out = [note for note in told["notes"] if note.startswith("--sequences")]
+    data = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert [row["sequences"] for row in data["sweep"]] == [2]
+    left_out = [note for note in data["notes"] if note.startswith("--sequences")]
     assert ["runs 4 at most" in note for note in left_out] == [True, True]
     options = chosen(sequences="99999", stages="")
     with pytest.raises(CannotMeasure, match="--sequences 99999 was left out"):
         await tuned(request(tmp_path), options)
 
 
-async def test_replicas_that_no_stage_decided_stay_and_are_said_to_be_unmeasured(
+async def test_replicas_that_no_stage_decided_stay_and_are_noted_as_unmeasured(
     tmp_path: Path,
 ) -> None:
     options = chosen(sequences="4", stages="")
@@ -185,7 +185,7 @@ async def test_an_engine_that_does_not_start_names_its_setting(tmp_path: Path) -
     assert [row["setting"] for row in rows(tmp_path)] == ["engine.options.max_model_len"]
 
 
-async def test_a_refused_setting_is_a_row_with_its_knob_and_the_next_point_is_measured(
+async def test_a_refused_point_is_a_row_with_its_setting_and_the_next_is_measured(
     tmp_path: Path,
 ) -> None:
     bench = harness(tmp_path, echo())
@@ -201,7 +201,7 @@ async def test_a_refused_setting_is_a_row_with_its_knob_and_the_next_point_is_me
     assert harness(tmp_path, echo()).rows.get(refused["key"]) == refused  # it stays refused
 
 
-async def test_an_engine_that_dies_under_load_is_a_row_and_takes_nobody_along(
+async def test_an_engine_that_dies_under_load_is_a_row_and_the_run_continues(
     tmp_path: Path,
 ) -> None:
     bench = harness(tmp_path, echo(), texts=DEADLY)
@@ -219,7 +219,7 @@ async def test_an_engine_that_dies_under_load_is_a_row_and_takes_nobody_along(
     assert nothing_left()
 
 
-def test_a_point_is_another_one_where_the_machine_or_the_engine_is(
+def test_another_machine_or_engine_makes_another_point(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = harness(tmp_path, echo())._key(POINT)
@@ -230,7 +230,7 @@ def test_a_point_is_another_one_where_the_machine_or_the_engine_is(
     assert harness(tmp_path, echo())._key(POINT) != here
 
 
-async def test_several_engines_add_up_and_a_new_point_keeps_those_that_fit(tmp_path: Path) -> None:
+async def test_rates_of_several_engines_add_up_and_fitting_engines_are_kept(tmp_path: Path) -> None:
     bench = harness(tmp_path, echo())
     try:
         one = await bench.measure(Point("here", Drive(items=4), engines=1, of=2))
@@ -243,7 +243,7 @@ async def test_several_engines_add_up_and_a_new_point_keeps_those_that_fit(tmp_p
         await bench.abandon()
 
 
-async def test_a_batch_is_answered_by_its_last_job_and_all_at_once_by_the_last_of_all(
+async def test_batches_and_all_at_once_are_timed_until_their_last_job(
     tmp_path: Path,
 ) -> None:
     texts = ("#!sleep 0.2\nSlow.", "One.", "Two.", "Three.")
@@ -260,7 +260,7 @@ async def test_a_batch_is_answered_by_its_last_job_and_all_at_once_by_the_last_o
         await bench.abandon()
 
 
-async def test_no_point_is_begun_that_would_not_end_in_time(tmp_path: Path) -> None:
+async def test_no_point_starts_that_might_exceed_the_budget(tmp_path: Path) -> None:
     bench = harness(tmp_path, echo(), Pace(PACE.seconds, PACE.warm_s, budget_s=60))
     try:
         await bench.measure(POINT)
@@ -271,25 +271,25 @@ async def test_no_point_is_begun_that_would_not_end_in_time(tmp_path: Path) -> N
         await bench.abandon()
 
 
-async def test_bench_tells_every_strategy_as_a_ratio_to_all_at_once(
+async def test_bench_reports_every_strategy_as_a_ratio_to_all_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanted = frozenset({"one", "static", "all"})
     assert await benched(request(tmp_path), wanted, 2) == 0
-    told = json.loads((tmp_path / "out" / "bench.json").read_text())["table"]
-    by_name = {line["strategy"]: line for line in told}
+    data = json.loads((tmp_path / "out" / "bench.json").read_text())["table"]
+    by_name = {line["strategy"]: line for line in data}
     assert set(by_name) == {"one", "static", "all", "given"}  # what sizes all at once is shown
     assert by_name["all"]["ratio"] == 1
     assert by_name["one"]["ratio"] < by_name["given"]["ratio"]
-    assert {line["runs"] for line in told} == {2}
+    assert {line["runs"] for line in data} == {2}
     assert (tmp_path / "out" / "bench.svg").exists()
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["strategy"] for line in printed if "ratio" in line] == [
-        line["strategy"] for line in told
+        line["strategy"] for line in data
     ]
 
 
-def test_a_ratio_is_within_a_round_and_told_with_its_spread() -> None:
+def test_ratios_are_within_a_round_and_have_a_range() -> None:
     def row(number: int, rate: float) -> dict[str, Any]:
         rest: dict[str, Any] = {
             "latency_ms": None,

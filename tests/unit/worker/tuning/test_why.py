@@ -1,4 +1,4 @@
-"""Does `why` say in one sentence what the worker's page tells, and what to change?"""
+"""Report of what limits a running worker, and the `why` command."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def page(*loads: Load, **more: float) -> str:
     for number, load in enumerate(loads):
         metrics = Metrics(CollectorRegistry())
         metrics.limited_by(bottleneck(load), {**asdict(load), **more})
-        told = CollectorRegistry()
-        told.register(ReplicaLabel(str(number), [metrics.registry]))
-        pages.append(generate_latest(told).decode())
+        served = CollectorRegistry()
+        served.register(ReplicaLabel(str(number), [metrics.registry]))
+        pages.append(generate_latest(served).decode())
     return "".join(pages)
 
 
 @pytest.mark.parametrize(
-    ("load", "cause", "said", "change"),
+    ("load", "cause", "part", "change"),
     [
         (replace(BUSY, empty=1.0, queued=0, running=0), "queue_empty", "0 jobs wait", "Nothing"),
         (STARVED, "feed", "12 of 512 sequences run", "limits.max_in_flight_jobs"),
@@ -79,7 +79,7 @@ def page(*loads: Load, **more: float) -> str:
         (
             replace(BUSY, running=100, kv_cache_usage=0.97, preemptions_per_s=7.5),
             "kv_cache",
-            "7.5 sequences a second are preempted",
+            "7.5 sequences per second are preempted",
             "gpu_memory_utilization",
         ),
         (
@@ -96,28 +96,28 @@ def page(*loads: Load, **more: float) -> str:
         ),
         (replace(BUSY, gpu_busy=0.42), "engine_cpu", "a kernel runs 42 %", "Raise engine.replicas"),
         (BUSY, "compute", "busy 98 % of the time", "fp8"),
-        (replace(BUSY, gpu_busy=None), "compute", "without NVML", "nvidia-ml-py"),
+        (replace(BUSY, gpu_busy=None), "compute", "Without NVML", "nvidia-ml-py"),
         (replace(BUSY, gpu_busy=None, devices=0), "compute", "two limits are one", "more cores"),
     ],
 )
 def test_each_limit_is_named_with_its_numbers_and_the_setting(
-    load: Load, cause: str, said: str, change: str
+    load: Load, cause: str, part: str, change: str
 ) -> None:
-    told = limit(load)
-    assert told.cause.value == cause
-    assert said in told.sentence
-    assert change in told.change
+    found = limit(load)
+    assert found.cause.value == cause
+    assert part in found.sentence
+    assert change in found.change
 
 
-def test_the_pages_readings_come_back_as_they_were_judged() -> None:
-    told = report(page(BUSY, STARVED))
-    assert told.replicas["0"].numbers == pytest.approx(asdict(BUSY))
-    assert told.replicas["1"].feed is Feed.FETCH
-    assert told.whole.cause is Cause.FEED
-    assert told.whole.numbers["max_num_seqs"] == 1_024
+def test_the_stats_of_the_page_are_those_that_the_worker_judged() -> None:
+    found = report(page(BUSY, STARVED))
+    assert found.replicas["0"].numbers == pytest.approx(asdict(BUSY))
+    assert found.replicas["1"].feed is Feed.FETCH
+    assert found.whole.cause is Cause.FEED
+    assert found.whole.numbers["max_num_seqs"] == 1_024
 
 
-def test_what_a_newer_worker_tells_beside_is_left_out() -> None:
+def test_unknown_stats_of_a_newer_worker_are_ignored() -> None:
     assert report(page(BUSY, of_tomorrow=1.0)).whole.cause is Cause.COMPUTE
 
 
@@ -132,7 +132,7 @@ def test_a_worker_that_takes_no_jobs_yet_has_no_limit() -> None:
 
 @pytest.fixture
 def served() -> Iterator[tuple[list[str], int]]:
-    """A page of metrics to be set, and the port where it is told."""
+    """Serve a page of metrics that the test sets; yield the page and the port."""
     pages: list[str] = [""]
 
     class Page(BaseHTTPRequestHandler):
@@ -158,7 +158,9 @@ def run(*arguments: str, columns: int = 120) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_one_sentence_the_setting_and_the_numbers(served: tuple[list[str], int]) -> None:
+def test_the_report_is_a_sentence_the_setting_and_the_numbers(
+    served: tuple[list[str], int],
+) -> None:
     pages, port = served
     pages[0] = page(SIXTEEN)
     status, out, _ = run("--set", f"http.port={port}")
@@ -186,13 +188,13 @@ def test_json_is_one_object_with_each_replica(served: tuple[list[str], int]) -> 
     pages[0] = page(BUSY, SIXTEEN)
     status, out, _ = run("--json", "--set", f"http.port={port}")
     assert status == 0
-    told = json.loads(out)
-    assert told["numbers"]["queued"] == 24_690
-    assert [each["cause"] for each in told["replicas"]] == ["compute", "sequences"]
-    assert told["sentence"].startswith("The ")
+    data = json.loads(out)
+    assert data["numbers"]["queued"] == 24_690
+    assert [each["cause"] for each in data["replicas"]] == ["compute", "sequences"]
+    assert data["sentence"].startswith("The ")
 
 
-def test_no_worker_is_told_in_one_line() -> None:
+def test_a_missing_worker_is_reported_in_one_line() -> None:
     (port,) = free_ports(1)
     status, out, err = run("--set", f"http.port={port}")
     assert (status, out) == (1, "")
@@ -204,7 +206,7 @@ def test_no_worker_is_told_in_one_line() -> None:
     "url", ["http://127.0.0.1:x", "http://a b", "file:///etc/hosts", "http://"]
 )
 @pytest.mark.parametrize("more", [(), ("--watch",)])
-def test_what_is_no_url_is_wrong_usage(url: str, more: tuple[str, ...]) -> None:
+def test_an_invalid_url_is_a_usage_error(url: str, more: tuple[str, ...]) -> None:
     status, out, err = run("--url", url, *more)
     assert (status, out) == (2, "")
     assert f"{url!r} is no URL of a worker: give --url as http://" in err
@@ -218,7 +220,7 @@ def test_a_url_needs_no_scheme(served: tuple[list[str], int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "content",
     [
         "",
         "<html><body>Welcome</body></html>",
@@ -226,18 +228,18 @@ def test_a_url_needs_no_scheme(served: tuple[list[str], int]) -> None:
         "\udcff",
     ],
 )
-def test_another_programs_page_is_told_from_a_workers(
-    told: str, served: tuple[list[str], int]
+def test_the_page_of_another_program_is_no_worker(
+    content: str, served: tuple[list[str], int]
 ) -> None:
     pages, port = served
-    pages[0] = told
+    pages[0] = content
     status, out, err = run("--url", f"http://127.0.0.1:{port}")
     assert (status, out) == (1, "")
-    assert f"what answers at http://127.0.0.1:{port}/metrics is no dragoman worker" in err
+    assert f"the server at http://127.0.0.1:{port}/metrics is no dragoman worker" in err
     assert err.count("\n") == 1
 
 
-def test_what_speaks_another_protocol_is_no_worker() -> None:
+def test_a_server_of_another_protocol_is_no_worker() -> None:
     def refuse() -> None:
         connection, _ = listening.accept()
         with connection:
@@ -253,7 +255,7 @@ def test_what_speaks_another_protocol_is_no_worker() -> None:
     assert "is no dragoman worker (BadStatusLine)" in err
 
 
-def test_columns_without_room_come_below_and_labels_and_numbers_stay_whole(
+def test_columns_that_do_not_fit_are_printed_below_and_nothing_is_cut(
     served: tuple[list[str], int],
 ) -> None:
     pages, port = served
@@ -267,7 +269,7 @@ def test_columns_without_room_come_below_and_labels_and_numbers_stay_whole(
     assert sum(line[:2] == ["KV", "cache"] and "41%" in line for line in lines) == len(heads)
 
 
-def test_any_free_port_cannot_be_asked() -> None:
+def test_port_0_needs_an_explicit_url() -> None:
     status, _, err = run("--set", "http.port=0")
     assert status == 2
     assert "--url" in err

@@ -1,4 +1,4 @@
-"""Is an engine ended that hangs, or whose end is cut short?"""
+"""Engine processes that hang or whose shutdown is interrupted are killed."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def deaf_engine() -> AsyncIterator[tuple[EngineProcess, Process]]:
-    """One that neither answers nor ends."""
-    ours, theirs = socket.socketpair()
+async def unresponsive_engine() -> AsyncIterator[tuple[EngineProcess, Process]]:
+    """Start a process that neither answers nor exits."""
+    own, child = socket.socketpair()
     process = await asyncio.create_subprocess_exec(
         "sleep", "600", stdin=DEVNULL, start_new_session=True
     )
-    with theirs:
+    with child:
         try:
-            yield EngineProcess(process, *await asyncio.open_connection(sock=ours)), process
+            yield EngineProcess(process, *await asyncio.open_connection(sock=own)), process
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
 
 
-async def test_an_order_that_is_not_answered_ends_the_engine(
+async def test_a_command_without_an_answer_kills_the_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(engine_process, "ANSWER_S", 0.05)
-    async with asyncio.timeout(30), deaf_engine() as (engine, process):
+    async with asyncio.timeout(30), unresponsive_engine() as (engine, process):
         with pytest.raises(Refused, match="gave no answer within 0 s") as refused:
             await engine.ask("look")
         assert process.returncode == KILLED
         assert not refused.value.lasting
 
 
-async def test_a_start_that_never_ends_is_refused(
+async def test_a_start_that_never_finishes_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(engine_process, "START_S", 0.0)
@@ -62,18 +62,18 @@ async def test_a_start_that_never_ends_is_refused(
             await EngineProcess.start(settings, tmp_path / "jobs.jsonl", tmp_path / "log")
 
 
-async def test_ctrl_c_while_an_engine_closes_kills_it_all_the_same() -> None:
-    async with asyncio.timeout(30), deaf_engine() as (engine, process):
+async def test_ctrl_c_while_an_engine_closes_kills_it() -> None:
+    async with asyncio.timeout(30), unresponsive_engine() as (engine, process):
         closing = asyncio.create_task(engine.close())
-        await asyncio.sleep(0)  # it has been told to stop, and is waited for
+        await asyncio.sleep(0)  # `close` has sent "stop" and waits
         closing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await closing
         assert process.returncode == KILLED
 
 
-async def test_a_second_ctrl_c_does_not_spare_it_either() -> None:
-    async with asyncio.timeout(30), deaf_engine() as (engine, process):
+async def test_a_second_ctrl_c_kills_it_too() -> None:
+    async with asyncio.timeout(30), unresponsive_engine() as (engine, process):
         killing = asyncio.create_task(engine.kill())
         await asyncio.sleep(0)
         killing.cancel()

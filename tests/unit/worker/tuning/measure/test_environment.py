@@ -1,4 +1,4 @@
-"""Is a figure known again only on the same machine, with the same engine and model?"""
+"""Environment of a result: the machine, the engine version and the model's files."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ def test_a_file_of_the_model_that_changes_is_another_model(tmp_path: Path) -> No
     assert environment(engine(tmp_path)) != first
 
 
-def test_a_model_that_is_no_folder_has_no_files(tmp_path: Path) -> None:
+def test_a_model_that_is_not_a_folder_has_no_files(tmp_path: Path) -> None:
     assert environment(engine(tmp_path / "none"))["model"] == []
     assert environment(EngineSettings(kind="echo"))["model"] == []
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("_version", lambda _: "9.9.9"), ("_gpu_names", lambda: ["Model: Other"])]
+    ("name", "replacement"),
+    [("_version", lambda _: "9.9.9"), ("_gpu_names", lambda: ["Model: Other"])],
 )
-def test_another_engine_or_gpu_is_told_apart(
-    name: str, told: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_another_engine_version_or_gpu_is_another_environment(
+    name: str, replacement: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = environment(engine(tmp_path))
-    monkeypatch.setattr(module, name, told)
+    monkeypatch.setattr(module, name, replacement)
     assert environment(engine(tmp_path)) != first
 
 

@@ -1,4 +1,4 @@
-"""Is what was measured found again, and only under the same settings?"""
+"""Rows are found again by their key, and only under the same settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from dragoman_worker.tuning.measure.results import Rows, key_of
 
 
-def test_a_row_is_there_for_the_next_run_as_soon_as_it_is_added(tmp_path: Path) -> None:
+def test_an_added_row_is_on_disk_at_once(tmp_path: Path) -> None:
     rows = Rows(tmp_path)
     row = {"key": "a", "jobs_per_s": 1.5, "refused": "a line\u2028of its own"}
     rows.add(row)
@@ -17,7 +17,7 @@ def test_a_row_is_there_for_the_next_run_as_soon_as_it_is_added(tmp_path: Path) 
     assert again.get("b") is None
 
 
-def test_a_line_that_a_kill_cut_off_is_dropped_and_spoils_no_other(tmp_path: Path) -> None:
+def test_a_line_that_a_kill_cut_off_is_dropped_and_no_other(tmp_path: Path) -> None:
     Rows(tmp_path).add({"key": "a", "n": 1})
     with (tmp_path / "rows.jsonl").open("a") as file:
         file.write('{"key": "b", "jobs_per')
@@ -29,7 +29,7 @@ def test_a_line_that_a_kill_cut_off_is_dropped_and_spoils_no_other(tmp_path: Pat
     assert json.loads((tmp_path / "rows.jsonl").read_text().splitlines()[-1])["key"] == "c"
 
 
-def test_a_failure_that_may_pass_is_known_to_this_run_only(tmp_path: Path) -> None:
+def test_a_passing_failure_is_known_to_its_run_only(tmp_path: Path) -> None:
     rows = Rows(tmp_path)
     rows.add({"key": "killed", "refused": "signal 9", "passing": True})
     rows.add({"key": "wrong", "refused": "no such option", "passing": False})

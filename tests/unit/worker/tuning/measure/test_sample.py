@@ -1,4 +1,4 @@
-"""Is it the user's own jobs that are measured, read without any effect on the workers?"""
+"""Samples of jobs from a file or a topic, read without any effect on the workers."""
 
 from __future__ import annotations
 
@@ -51,53 +51,53 @@ def test_a_file_is_sampled_from_all_of_it_always_the_same(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
-        ([""], "there is no job in it"),
+        ([""], "it contains no job"),
         ([job(1), {"job_id": "x", "target_lang": "de"}], r"line 2: .*text"),
         ([job(1), "{"], "line 2: "),
         ([job(1, colour="red")], r"line 1: .*colour"),
     ],
 )
-def test_a_wrong_file_names_the_line_and_what_is_wrong(
-    tmp_path: Path, content: list[object], told: str
+def test_an_invalid_file_names_the_line_and_the_problem(
+    tmp_path: Path, content: list[object], message: str
 ) -> None:
-    with pytest.raises(SettingsError, match=told):
+    with pytest.raises(SettingsError, match=message):
         from_file(lines(tmp_path / "jobs.jsonl", *content), 10)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"--jobs .*none.jsonl: there is no such file"):
         from_file(tmp_path / "none.jsonl", 10)
 
 
 BEYOND_SPLITLINES = "\u2028 \u2029 \u0085"
-"""Line ends for str.splitlines, and for JSON none."""
+"""Line ends for str.splitlines, but not for JSON Lines."""
 
 
 @pytest.mark.parametrize(("start", "end"), [("", "\n"), ("\ufeff", "\n"), ("", "\r\n")])
-def test_lines_end_where_json_lines_says_they_do(tmp_path: Path, start: str, end: str) -> None:
+def test_lines_end_as_in_json_lines(tmp_path: Path, start: str, end: str) -> None:
     texts = [f"One.{BEYOND_SPLITLINES}Still one.", "Two."]
-    told = [json.dumps({**job(n), "text": t}, ensure_ascii=False) for n, t in enumerate(texts)]
+    lines = [json.dumps({**job(n), "text": t}, ensure_ascii=False) for n, t in enumerate(texts)]
     place = tmp_path / "jobs.jsonl"
-    place.write_bytes((start + end.join([*told, "\f", ""])).encode())
+    place.write_bytes((start + end.join([*lines, "\f", ""])).encode())
     assert sorted(str(one.text) for one in from_file(place, 10).jobs) == sorted(texts)
-    place.write_bytes((start + end.join([*told, "", "{", ""])).encode())
+    place.write_bytes((start + end.join([*lines, "", "{", ""])).encode())
     with pytest.raises(SettingsError, match="line 4: "):
         from_file(place, 10)
 
 
-def test_a_full_disk_is_named_and_no_part_of_the_texts_is_left(tmp_path: Path) -> None:
+def test_a_full_disk_is_named_and_no_part_of_the_texts_remains(tmp_path: Path) -> None:
     sample = from_file(lines(tmp_path / "jobs.jsonl", job(1)), 10)
     place = tmp_path / "sample.jsonl"
     place.symlink_to("/dev/full")
-    with pytest.raises(OSError, match="No space left") as told:
+    with pytest.raises(OSError, match="No space left") as caught:
         sample.write(place)
-    assert told.value.filename == str(place)
+    assert caught.value.filename == str(place)
     assert not place.is_symlink()
 
 
-def test_the_engines_get_the_jobs_in_a_file_for_us_alone(tmp_path: Path) -> None:
+def test_the_sample_file_is_readable_by_the_owner_alone(tmp_path: Path) -> None:
     sample = from_file(lines(tmp_path / "jobs.jsonl", job(1), job(2)), 10)
     sample.write(tmp_path / "sample.jsonl")
     assert stat.S_IMODE((tmp_path / "sample.jsonl").stat().st_mode) == 0o600
@@ -108,7 +108,7 @@ def test_the_engines_get_the_jobs_in_a_file_for_us_alone(tmp_path: Path) -> None
     assert ids(from_file(tmp_path / "sample.jsonl", 10)) == {"j1", "j2"}
 
 
-def test_records_that_are_no_jobs_are_counted_and_the_rest_tells_its_rate() -> None:
+def test_invalid_records_are_counted_and_the_rest_has_a_rate() -> None:
     good = [Recent(json.dumps(job(n)).encode(), 1_000 * n) for n in range(20)]
     bad = [Recent(b"nothing", 30_000), Recent(json.dumps({"job_id": "x"}).encode(), 30_000)]
     sample = from_records([*good, *bad], "jobs", 10)
@@ -133,7 +133,7 @@ async def test_the_topics_last_jobs_are_read_without_joining_the_group() -> None
         assert broker.count(Api.FETCH) > 0
 
 
-async def test_an_empty_and_a_missing_topic_are_told_apart() -> None:
+async def test_empty_and_missing_topics_have_different_errors() -> None:
     with MockBroker() as broker:
         broker.create_topic("empty-jobs", partitions=2)
         assert await recent_records(kafka(broker, "empty-jobs"), 10, Deadline.after(20)) == []
@@ -142,15 +142,15 @@ async def test_an_empty_and_a_missing_topic_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "ends", "told"),
+    ("call", "error", "ends", "message"),
     [
         ("beginning_offsets", TopicAuthorizationFailedError("jobs"), Halt, "rights to read"),
         ("end_offsets", KafkaTimeoutError("offsets"), Unreachable, r"kafka.topics: .* --jobs"),
         ("getmany", UnsupportedCodecError("zstd"), Unreachable, r"kafka.topics: .*zstd.* --jobs"),
     ],
 )
-async def test_what_kafka_refuses_while_it_is_read_is_told(
-    call: str, error: KafkaError, ends: type[Halt], told: str, monkeypatch: pytest.MonkeyPatch
+async def test_a_refusal_of_kafka_while_reading_is_reported(
+    call: str, error: KafkaError, ends: type[Halt], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refused(*_: object, **__: object) -> None:
         raise error
@@ -159,7 +159,7 @@ async def test_what_kafka_refuses_while_it_is_read_is_told(
         broker.create_topic("tuned-jobs", partitions=3)
         await produce(broker.bootstrap, [json.dumps(job(1)).encode()])
         monkeypatch.setattr(AIOKafkaConsumer, call, refused)
-        with pytest.raises(ends, match=told):
+        with pytest.raises(ends, match=message):
             await recent_records(kafka(broker, "tuned-jobs"), 10, Deadline.after(20))
 
 
@@ -173,7 +173,7 @@ def worker_settings(bootstrap: str, topic: str) -> WorkerSettings:
 
 
 async def produce(bootstrap: str, values: list[bytes]) -> None:
-    """Round the partitions, a millisecond apart: the newest are known by their time."""
+    """Write records round-robin, one per millisecond, so that time identifies the newest."""
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     await producer.start()
     try:

@@ -1,4 +1,4 @@
-"""Can what tune found be read at any width, and are the engine's own words told as they are?"""
+"""Report of `tune` at any width, with the engine's messages unchanged."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def shown(findings: Findings, width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [40, 50, 60, 69, 80, 120])
-def test_sequences_rate_and_p99_are_whole_at_every_width(width: int) -> None:
-    told = shown(found(), width)
-    assert "…" not in told
-    assert max(map(len, told.splitlines())) <= width
-    lines = [line.split() for line in told.splitlines()]
+def test_sequences_rate_and_p99_are_uncut_at_every_width(width: int) -> None:
+    printed = shown(found(), width)
+    assert "…" not in printed
+    assert max(map(len, printed.splitlines())) <= width
+    lines = [line.split() for line in printed.splitlines()]
     assert [line[:2] for line in lines if line[:1] in (["256"], ["512"])] == [
         ["256", "1,111"],
         ["512", "22,222"],
@@ -66,11 +66,11 @@ def test_sequences_rate_and_p99_are_whole_at_every_width(width: int) -> None:
     assert sum("98,765" in line for line in lines) == 4
 
 
-def test_a_wide_terminal_is_told_all_of_it() -> None:
-    assert all(told in shown(found(), 120) for told in ("87 %", "99 %", "123,456", "█" * 16))
+def test_a_wide_terminal_shows_all_columns() -> None:
+    assert all(text in shown(found(), 120) for text in ("87 %", "99 %", "123,456", "█" * 16))
 
 
-def test_words_in_brackets_are_told_as_they_are() -> None:
+def test_words_in_brackets_are_printed_unchanged() -> None:
     findings = found(
         choice=Choice(256, BRACKETS, degraded=False),
         decisions=[Decision("fp8", BRACKETS)],

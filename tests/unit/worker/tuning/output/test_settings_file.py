@@ -1,4 +1,4 @@
-"""The file that tune writes is one that `--config` takes, whole and without a secret."""
+"""Settings file of `tune`: accepted by `--config`, complete and without secrets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def reloaded(settings: WorkerSettings, findings: Findings, folder: Path) -> Work
     return load_settings(WorkerSettings, place)
 
 
-def test_the_file_holds_what_was_given_and_what_was_chosen(tmp_path: Path) -> None:
+def test_the_file_has_the_given_and_the_chosen_settings(tmp_path: Path) -> None:
     settings = load_settings(WorkerSettings, None, GIVEN)
     batched = Decision("batched_tokens", "16384: +4.0%", {"max_num_batched_tokens": 16_384})
     again = reloaded(settings, found(batched), tmp_path)
@@ -74,7 +74,7 @@ def test_replicas_are_an_explicit_number_and_share_the_memory_by_themselves(tmp_
     assert "gpu_memory_utilization" not in again.engine.options
 
 
-def test_one_engine_is_written_only_if_it_was_measured_to_be_the_best(tmp_path: Path) -> None:
+def test_one_engine_is_written_only_if_it_was_measured_as_the_best(tmp_path: Path) -> None:
     settings = load_settings(WorkerSettings, None, {**GIVEN, "engine.replicas": 4})
     left_out = Decision("replicas", "left out: not allowed")
     assert reloaded(settings, found(left_out), tmp_path).engine.replicas == 4
@@ -85,7 +85,7 @@ def test_one_engine_is_written_only_if_it_was_measured_to_be_the_best(tmp_path: 
     assert "# Chosen: 512 sequences" in text
 
 
-def test_where_the_chosen_settings_did_no_better_the_given_ones_are_kept(tmp_path: Path) -> None:
+def test_given_settings_are_kept_if_the_chosen_ones_did_no_better(tmp_path: Path) -> None:
     settings = load_settings(WorkerSettings, None, GIVEN)
     findings = found(Decision("replicas", "3: +20%", {"max_num_seqs": 256}, replicas=3))
     findings.keeps_given = True
@@ -145,7 +145,7 @@ def test_a_url_without_a_password_stays(tmp_path: Path) -> None:
     assert reloaded(settings, found(), tmp_path).redis.url == url
 
 
-def test_what_the_environment_gave_is_in_the_file_too(
+def test_settings_of_the_environment_are_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DRAGOMAN_ENGINE__PROFILE", "chat")
@@ -171,5 +171,5 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), values, max_size=5))
-def test_every_table_reads_back_as_it_was(tree: dict[str, Any]) -> None:
+def test_every_table_is_read_back_unchanged(tree: dict[str, Any]) -> None:
     assert tomllib.loads(settings_file.document(tree)) == tree
