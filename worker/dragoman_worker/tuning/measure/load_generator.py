@@ -86,9 +86,9 @@ class LoadGenerator:
         self._engine = engine
         self._settings = settings
         self._jobs = jobs
-        self._choose_profile = profile_chooser(settings.engine)
+        choose_profile = profile_chooser(settings.engine)
         self._detector = LanguageDetector()
-        self._planner = build_planner(settings, engine, self._choose_profile, self._detector)
+        self._planner = build_planner(settings, engine, choose_profile, self._detector)
         self._gpu = GpuBusy(engine.limits.devices)
         self._slices = Slices()
         self._tasks: list[asyncio.Task[None]] = []
