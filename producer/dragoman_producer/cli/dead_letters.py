@@ -210,14 +210,14 @@ async def _each_dead_letter(
     limit: int | None,
 ) -> None:
     """Print each selected dead letter once, although a crash may have written it twice."""
-    from contextlib import aclosing
+    from contextlib import aclosing, closing
 
     from dragoman_producer.operations.dead_letters import stream_dead_letters
     from dragoman_producer.operations.digests import DigestTable, digest_of
 
-    seen, count = DigestTable(), 0
+    count = 0
     settings = connection.settings()
-    with meter() as progress:
+    with meter() as progress, closing(DigestTable()) as seen:
         async with aclosing(stream_dead_letters(settings, wanted, progress)) as dead_letters:
             async for dead_letter in dead_letters:
                 if dead_letter.origin is not None and seen.add(digest_of(dead_letter.origin), 1):

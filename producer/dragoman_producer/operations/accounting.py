@@ -67,7 +67,7 @@ class Broken:
 
 
 class DeadLetters:
-    """Dead letters by place and by job, in some 50 bytes each."""
+    """Dead letters by place and by job, in a temporary database."""
 
     def __init__(self) -> None:
         self._places = DigestTable()
@@ -75,6 +75,11 @@ class DeadLetters:
         self.count = 0
         self.complete_since_ms = 0
         """Time before which dead letters may have been deleted by their topic's retention."""
+
+    def close(self) -> None:
+        """Delete the temporary database."""
+        self._places.close()
+        self._jobs.close()
 
     def add(self, origin: str | None, job_id: str | None, *, conflict: bool) -> None:
         """Note a dead letter; idempotent."""
@@ -106,7 +111,7 @@ class Doubt:
 class Ledger:
     """Accounts for every record exactly once: by ``account``, or by ``settle`` of its doubt.
 
-    Memory: 26 to 51 bytes per job; doubts beyond 4 MiB are kept in a temporary file.
+    Memory is bounded: jobs are in a temporary database, doubts beyond 4 MiB in a temporary file.
     """
 
     def __init__(
@@ -126,7 +131,8 @@ class Ledger:
         self.broken = 0
 
     def close(self) -> None:
-        """Remove the temporary file."""
+        """Delete the temporary database and file."""
+        self._jobs.close()
         self._doubts.close()
 
     # --- first pass -------------------------------------------------------------------------------

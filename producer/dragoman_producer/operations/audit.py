@@ -78,8 +78,11 @@ async def audit(
     """
     started = time.monotonic()
     states = await show_topics(settings)
-    dead_letters = DeadLetters()
-    with closing(Ledger(dead_letters, now_ms=time.time_ns() // 1_000_000, broken=broken)) as ledger:
+    now_ms = time.time_ns() // 1_000_000
+    with (
+        closing(DeadLetters()) as dead_letters,
+        closing(Ledger(dead_letters, now_ms=now_ms, broken=broken)) as ledger,
+    ):
         async with topic_reader(settings) as reader:
             audited = _Audit(settings, reader, dead_letters, ledger, meter)
             try:

@@ -110,6 +110,7 @@ class _Replaying:
         self.totals = ReplayTotals()
 
     async def close(self) -> None:
+        self._planner.close()
         await self._publisher.close()
         await self._keys.close()
 

@@ -87,7 +87,7 @@ class Replay:
 
 
 class ReplayPlanner:
-    """Decides for each dead letter; keeps some 50 bytes per dead letter, to find duplicates.
+    """Decides for each dead letter; finds duplicates by a temporary database.
 
     ``topics`` are those of the jobs: a dead letter's headers must not choose another.
     """
@@ -96,6 +96,11 @@ class ReplayPlanner:
         self._topics = topics
         self._places = DigestTable()
         self._jobs = DigestTable()
+
+    def close(self) -> None:
+        """Delete the temporary database."""
+        self._places.close()
+        self._jobs.close()
 
     def examine(self, dead_letter: DeadLetter, *, named: bool) -> Candidate | Skip:
         """Decide by the dead letter alone. ``named``: it was requested by its id or place."""
