@@ -1,1 +1,1 @@
-"""How is the demonstration translation model made, from four archives to served weights?"""
+"""Training of the demo model, from four archives to weights that vLLM serves."""

@@ -1,4 +1,4 @@
-"""How are names, marks, links and careless typing put into a pair, on both sides alike?"""
+"""Augmentation: names, marks, links and careless typing, put into both sides of a pair."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHARE_LOWER, SHARE_BARE, SHARE_CAPITALS = 0.02, 0.02, 0.01
 
 
 def augmented(example: Example, random: Random) -> Example:
-    """`example`, or in about a fifth of the calls a changed one; both sides stay parallel."""
+    """Return `example`, changed on both sides in about a fifth of the calls."""
     draw = random.random()
     for share, change in (
         (SHARE_SWAPPED, _swap_word),
@@ -46,7 +46,7 @@ def augmented(example: Example, random: Random) -> Example:
 
 
 def from_template(random: Random, source_lang: str, target_lang: str) -> Example:
-    """One hand-written sentence, its gaps filled alike on both sides."""
+    """Return one hand-written sentence, with its gaps filled alike on both sides."""
     row = random.choice(templates())
     fillers = {gap: _filler(gap, random) for gap in "XCDTE"}
     source, target = (
@@ -57,7 +57,7 @@ def from_template(random: Random, source_lang: str, target_lang: str) -> Example
 
 
 def link(random: Random) -> str:
-    """A web address or an e-mail address."""
+    """Return a web address or an e-mail address."""
     if random.random() < 0.3:
         return f"{random.choice(WORDS)}@{random.choice(DOMAINS)}"
     steps = "/".join(random.choice(WORDS) for _ in range(random.randrange(3)))
@@ -68,7 +68,7 @@ def link(random: Random) -> str:
 
 
 def code(random: Random) -> str:
-    """A command, a file name or an identifier, mostly between backticks."""
+    """Return a command, a file name or an identifier, mostly between backticks."""
     kind = random.random()
     if kind < 0.4:
         text = random.choice(COMMANDS)
@@ -82,12 +82,12 @@ def code(random: Random) -> str:
 
 
 def number(random: Random) -> str:
-    """A whole number of one to five digits, now and then with decimals or a percent sign."""
+    """Return a number of one to five digits, sometimes with decimals or a percent sign."""
     whole = str(random.randrange(10 ** random.randrange(1, 6)))
     return whole + random.choice(("", "", "", "", f".{random.randrange(100)}", "%"))
 
 
-def _thing(random: Random) -> str:
+def _copied(random: Random) -> str:
     kind = random.random()
     if kind < 0.45:
         return random.choice(NAMES)
@@ -103,7 +103,7 @@ def _filler(gap: str, random: Random) -> str:
         return f"{random.randrange(24)}:{random.randrange(60):02}"
     if gap in "DE":
         return number(random) if random.random() < 0.8 else random.choice(PLACEHOLDERS)
-    return _thing(random)
+    return _copied(random)
 
 
 def _marked(word: str, random: Random) -> str:
@@ -112,7 +112,7 @@ def _marked(word: str, random: Random) -> str:
 
 
 def _shared_word(example: Example, random: Random) -> tuple[str, str] | None:
-    """A word that stands exactly once on each side, as each side spells it."""
+    """Return a word that occurs exactly once on each side, as each side spells it."""
     found: list[tuple[str, str]] = []
     words: list[str] = _CAPITALISED.findall(example.source + " " + example.target)
     for word in set(words):
@@ -121,12 +121,12 @@ def _shared_word(example: Example, random: Random) -> tuple[str, str] | None:
             there = JAPANESE_NAMES.get(word, word)
         elif example.source_lang == "ja":
             here = JAPANESE_NAMES.get(word, word)
-        if _stands_once(here, example.source) and _stands_once(there, example.target):
+        if _occurs_once(here, example.source) and _occurs_once(there, example.target):
             found.append((here, there))
     return random.choice(sorted(found)) if found else None
 
 
-def _stands_once(word: str, text: str) -> bool:
+def _occurs_once(word: str, text: str) -> bool:
     if text.count(word) != 1:
         return False
     if not word.isascii():

@@ -1,4 +1,4 @@
-"""How are weights written: to go on training, and in the form that servers read?"""
+"""Weights on disk, in the form that vLLM and transformers read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WEIGHTS = "model.safetensors"
 
 
 def config_of(shape: Shape, end: int, pad: int) -> dict[str, object]:
-    """config.json of a Qwen3ForCausalLM; the rotary base stands where old and new readers look."""
+    """Return config.json of a Qwen3ForCausalLM, with rotary base for old and new readers."""
     return {
         "architectures": ["Qwen3ForCausalLM"],
         "model_type": "qwen3",
@@ -47,14 +47,14 @@ def config_of(shape: Shape, end: int, pad: int) -> dict[str, object]:
 
 
 def generation_config_of(end: int, pad: int) -> dict[str, object]:
-    """generation_config.json: greedy."""
+    """Return generation_config.json, for greedy decoding."""
     return {"do_sample": False, "eos_token_id": end, "pad_token_id": pad, "max_new_tokens": 256}
 
 
 def write_model(
     state: dict[str, Tensor], shape: Shape, tokenizer_folder: Path, folder: Path
 ) -> None:
-    """Weights in bfloat16, the configuration and the tokenizer: what vLLM serves."""
+    """Write weights in bfloat16, the configuration and the tokenizer, as vLLM serves them."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: one.detach().cpu().bfloat16().contiguous() for name, one in state.items()}
     save_file(weights, str(folder / WEIGHTS), metadata={"format": "pt"})
@@ -67,7 +67,7 @@ def write_model(
 
 
 def read_model(folder: Path, device: torch.device) -> Translator:
-    """The model that `write_model` wrote, in bfloat16, ready to generate."""
+    """Read a model of `write_model`, in bfloat16, ready to generate."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     model = Translator(_shape_of(config))
     model.load_state_dict(load_file(str(folder / WEIGHTS)))
@@ -87,7 +87,7 @@ def _shape_of(config: dict[str, object]) -> Shape:
         "mlp": "intermediate_size",
         "context": "max_position_embeddings",
     }
-    return Shape(**{ours: int(str(config[theirs])) for ours, theirs in names.items()})
+    return Shape(**{field: int(str(config[name])) for field, name in names.items()})
 
 
 def _write_json(path: Path, content: dict[str, object]) -> None:

@@ -1,11 +1,11 @@
-"""Which sentence pairs are there, and which of them may training see?
+"""Sentence pairs, and their split into training, dev and test sets.
 
 The four archives of www.manythings.org/anki (CC-BY 2.0, Tatoeba) hold lines
 ``English<TAB>other language[<TAB>attribution]``. The split works on *keys* of English
 sentences (lower-cased, letters and digits only): for each pair the keys are ordered by a
-hash that depends on nothing but the key, the pair and ``SPLIT_SEED``; the first 1,000 are
-its test set, the next 500 its dev set. All held-out keys leave the training text of all
-four pairs. So the split is a rule, not a list, and needs no stored file.
+hash of the key, the pair and ``SPLIT_SEED`` only; the first 1,000 are
+its test set, the next 500 its dev set. All held-out keys are removed from the training text of all
+four pairs. The split is a rule, not a list, and needs no stored file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ARCHIVES: dict[str, tuple[str, str]] = {
     "es": ("spa-eng.zip", "spa.txt"),
     "ja": ("jpn-eng.zip", "jpn.txt"),
 }
-"""Archive and member (by its last path component) for each language beside English."""
+"""Archive and member (by its last path component) for each language except English."""
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"'})
 _SPACES = re.compile(r"\s+")
@@ -48,7 +48,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One directed translation: what the model reads, and what it should write."""
+    """One directed translation: the input of the model, and its expected output."""
 
     source: str
     target: str
@@ -66,18 +66,18 @@ class Split:
 
 
 def normalise(text: str) -> str:
-    """NFC, straight quotes, single ordinary spaces."""
+    """Return the text in NFC, with straight quotes and single ordinary spaces."""
     straight = unicodedata.normalize("NFC", text).translate(_QUOTES)
     return _SPACES.sub(" ", straight).strip()
 
 
 def key_of(english: str) -> str:
-    """What makes two English sentences the same for the split: letters and digits only."""
+    """Return the letters and digits of an English sentence, by which the split compares."""
     return _NOT_KEY.sub("", english.lower())
 
 
 def read_pairs(folder: Path, language: str) -> list[Pair]:
-    """All distinct pairs of one archive, in its order. Raises KeyError, FileNotFoundError."""
+    """Return all distinct pairs of an archive in order. Raises KeyError, FileNotFoundError."""
     archive, member = ARCHIVES[language]
     with zipfile.ZipFile(folder / archive) as opened:
         names = [name for name in opened.namelist() if Path(name).name == member]
@@ -92,7 +92,7 @@ def read_pairs(folder: Path, language: str) -> list[Pair]:
 
 
 def held_out_keys(pairs: Iterable[Pair], language: str) -> tuple[list[str], list[str]]:
-    """The keys of one pair's test and dev sets, each in hash order."""
+    """Return the keys of one pair's test and dev sets, each in hash order."""
     keys = {key_of(pair.english) for pair in pairs} - {""}
     ordered = sorted(keys, key=lambda key: _rank(f"{language}:{key}"))
     return ordered[:TEST_SENTENCES], ordered[TEST_SENTENCES : TEST_SENTENCES + DEV_SENTENCES]
@@ -120,7 +120,7 @@ def load_split(folder: Path) -> Split:
 
 
 def both_directions(pairs: Iterable[Pair]) -> list[Example]:
-    """Each pair twice: out of English, then into English."""
+    """Return each pair twice: out of English, then into English."""
     examples: list[Example] = []
     for pair in pairs:
         examples.append(Example(pair.english, pair.other, "en", pair.language))
@@ -129,19 +129,19 @@ def both_directions(pairs: Iterable[Pair]) -> list[Example]:
 
 
 def first_per_direction(examples: Iterable[Example], count: int) -> list[Example]:
-    """The first `count` examples of each direction, in the order given."""
-    taken: defaultdict[tuple[str, str], int] = defaultdict(int)
+    """Return the first `count` examples of each direction, in the given order."""
+    counts: defaultdict[tuple[str, str], int] = defaultdict(int)
     chosen: list[Example] = []
     for example in examples:
         direction = (example.source_lang, example.target_lang)
-        if taken[direction] < count:
-            taken[direction] += 1
+        if counts[direction] < count:
+            counts[direction] += 1
             chosen.append(example)
     return chosen
 
 
 def write_examples(examples: Iterable[Example], path: Path) -> None:
-    """One JSON object a line, keys source, target, source_lang, target_lang."""
+    """Write one JSON object per line: source, target, source_lang, target_lang."""
     with path.open("w", encoding="utf-8") as out:
         for example in examples:
             fields = {name: getattr(example, name) for name in Example.__slots__}
@@ -149,7 +149,7 @@ def write_examples(examples: Iterable[Example], path: Path) -> None:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """What `write_examples` wrote."""
+    """Read a file of `write_examples`."""
     with path.open(encoding="utf-8") as lines:
         return [Example(**json.loads(line)) for line in lines]
 
@@ -159,7 +159,7 @@ def _rank(text: str) -> str:
 
 
 def _one_each(pairs: Iterable[Pair], keys: Sequence[str]) -> list[Pair]:
-    """One pair a key, in the order of `keys`: that whose own hash is the smallest."""
+    """Return one pair per key, in the order of `keys`: the pair with the smallest hash."""
     wanted = set(keys)
     by_key: defaultdict[str, list[Pair]] = defaultdict(list)
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""How good is a model that has just been trained? Its scores by the training generator.
+"""Scores of a trained model, translated by the training generator.
 
 python -m demo.training.evaluate --data DIR --model DIR --set test
 """
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--set", choices=("dev", "test"), default="test")
     parser.add_argument("--each", type=int, default=1000, help="examples per direction")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--written", type=Path, help="write sources and translations there")
+    parser.add_argument("--written", type=Path, help="file for sources and translations")
     given = parser.parse_args()
     examples = held_out(given.data, given.set, given.each)
     requests = [Request(example.source, example.target_lang) for example in examples]

@@ -1,4 +1,4 @@
-"""How good is the model as it is served? Its scores by vLLM.
+"""Scores of a model, translated by vLLM.
 
 python -m demo.training.evaluate_vllm --model demo/model --examples demo/training/test.jsonl
 """
@@ -15,13 +15,13 @@ from .corpus import Example, read_examples
 from .scores import held_out, score, table, write_written
 from .tokenizer import CONTEXT, TRANSLATION, language_tag
 
-MOST_NEW_TOKENS = 200
+MAX_NEW_TOKENS = 200
 
 
 def translate(llm: LLM, examples: list[Example], frequency_penalty: float) -> list[str | None]:
-    """Greedy translations; None where the model did not stop by itself."""
+    """Return greedy translations; None if the model did not stop by itself."""
     sampling = SamplingParams(
-        temperature=0.0, max_tokens=MOST_NEW_TOKENS, frequency_penalty=frequency_penalty
+        temperature=0.0, max_tokens=MAX_NEW_TOKENS, frequency_penalty=frequency_penalty
     )
     prompts = [
         f"{language_tag(example.target_lang)}{example.source}{TRANSLATION}" for example in examples
@@ -38,7 +38,7 @@ def main() -> None:
     source.add_argument("--examples", type=Path, help="JSON lines, such as test.jsonl")
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--frequency-penalty", type=float, default=0.0)
-    parser.add_argument("--written", type=Path, help="write sources and translations there")
+    parser.add_argument("--written", type=Path, help="file for sources and translations")
     given = parser.parse_args()
     examples = held_out(given.data, "test", 1000) if given.data else read_examples(given.examples)
     llm = LLM(model=str(given.model), max_model_len=CONTEXT, enforce_eager=True, max_num_seqs=128)

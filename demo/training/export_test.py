@@ -1,4 +1,4 @@
-"""Which held-out pairs can a pipeline submit without the archives? It writes test.jsonl.
+"""Export of held-out pairs to test.jsonl, for pipelines without the archives.
 
 python -m demo.training.export_test --data DIR --out demo/training/test.jsonl
 """
@@ -13,7 +13,7 @@ from .scores import held_out
 
 
 def main() -> None:
-    """Write the first examples of each direction of the test set, one JSON object a line."""
+    """Write the first examples of each direction of the test set, one JSON object per line."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the four archives")
     parser.add_argument("--out", type=Path, required=True)

@@ -1,7 +1,7 @@
-"""How are many sentences translated at once, fast enough to write training text?
+"""Batched translation, fast enough to write training text.
 
-Sentences of equal token length share a batch, so no prompt needs padding. Serving is vLLM's
-work; this is for training only.
+Sentences of equal token length share a batch, so no prompt needs padding. This is for training
+only; vLLM serves the model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .tokenizer import END, PAD, TRANSLATION, id_of, language_tag, load_tokenize
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Text to translate."""
+    """Text to translate, and its target language."""
 
     source: str
     target_lang: str
@@ -30,14 +30,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """How the next token is chosen: temperature 0 is greedy, else sampled from the top 20."""
+    """Choice of the next token: greedy at temperature 0, else sampled from the top 20."""
 
     temperature: float = 0.0
-    most_new: float = 1.8
-    """Tokens allowed: this times the source's, and 16."""
+    max_new_factor: float = 1.8
+    """Limit of new tokens: this factor times the source's tokens, plus 16."""
     batch: int = 8192
-    leave_share: float = 0.0
-    """A batch is left when no more than this share of it still runs: loops, mostly."""
+    abandon_share: float = 0.0
+    """Share of running rows at which a batch is abandoned: the rest are mostly loops."""
 
 
 class Cache:
@@ -49,7 +49,7 @@ class Cache:
         self.used = 0
 
     def attend(self, layer: int, prompt: bool) -> Attend:
-        """Attention of one layer that remembers what it has seen."""
+        """Return the attention function of one layer, which reads and extends the cache."""
 
         def run(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
             end = self.used + key.shape[2]
@@ -75,7 +75,7 @@ class Generator:
         self._translation, self._end, self._pad = ids
 
     def translate(self, requests: Sequence[Request], decoding: Decoding) -> list[str | None]:
-        """One translation a request, in order; None where no end was reached."""
+        """Return one translation per request, in order; None if no end was reached."""
         results: list[str | None] = [None] * len(requests)
         for places, prompts in self._groups(requests, decoding.batch):
             with torch.no_grad():
@@ -109,7 +109,7 @@ class Generator:
     def _decode(self, prompts: Tensor, decoding: Decoding) -> list[list[int]]:
         rows, length = prompts.shape
         shape = self._model.shape
-        most = min(int(length * decoding.most_new) + 16, shape.context - length)
+        most = min(int(length * decoding.max_new_factor) + 16, shape.context - length)
         cache = Cache(shape, rows, length + most, self._device)
         tokens, written = prompts, []
         ended = torch.zeros(rows, dtype=torch.bool, device=self._device)
@@ -118,7 +118,7 @@ class Generator:
             tokens = tokens.masked_fill(ended[:, None], self._pad)
             written.append(tokens)
             ended |= tokens[:, 0] == self._end
-            if step % 4 == 3 and int((~ended).sum()) <= decoding.leave_share * rows:
+            if step % 4 == 3 and int((~ended).sum()) <= decoding.abandon_share * rows:
                 break
         ids: list[list[int]] = torch.cat(written, dim=1).tolist()
         return ids

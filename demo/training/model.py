@@ -1,9 +1,9 @@
-"""What is the network? Qwen3's architecture, written out for packed training.
+"""Network of the demo model: Qwen3's architecture, written for packed training.
 
 Parameter names and arithmetic are those of `Qwen3ForCausalLM`, so the state dict is the
 checkpoint that transformers and vLLM read. Training differs in two ways: attention stays
 inside a document (flex_attention with a block mask), and dropout acts on the embedding and
-on what each block adds.
+on the output of each block.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The sizes of the network; the defaults are the published model's (18.9 M parameters)."""
+    """Sizes of the network; the defaults are those of the published model (18.9 M parameters)."""
 
     vocabulary: int = 16_384
     hidden: int = 384
@@ -38,14 +38,14 @@ class Shape:
 
 
 def rotary(shape: Shape, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Cosines and sines, each [context, head], in float32."""
+    """Return cosines and sines, each [context, head], in float32."""
     steps = torch.arange(0, shape.head, 2, device=device).float() / shape.head
     angles = torch.outer(torch.arange(shape.context, device=device).float(), shape.theta**-steps)
     both = torch.cat((angles, angles), dim=-1)
     return both.cos(), both.sin()
 
 
-def _turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     half = x.shape[-1] // 2
     turned = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
     return (x * cos + turned * sin).to(x.dtype)
@@ -66,19 +66,19 @@ class Attention(nn.Module):  # type: ignore[misc]  # torch is not followed
         self.k_norm = nn.RMSNorm(shape.head, eps=shape.epsilon)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, attend: Attend) -> Tensor:
-        """x [B,T,hidden]; cos and sin [T,head] -> [B,T,hidden]."""
+        """Return [B,T,hidden] for x [B,T,hidden]; cos and sin are [T,head]."""
         shape = self.shape
         weights = torch.cat((self.q_proj.weight, self.k_proj.weight, self.v_proj.weight))
         heads = functional.linear(x, weights).unflatten(-1, (-1, shape.head)).transpose(1, 2)
         query, key, value = heads.split((shape.heads, shape.kv_heads, shape.kv_heads), dim=1)
-        query = _turn(self.q_norm(query), cos, sin)
-        key = _turn(self.k_norm(key), cos, sin)
+        query = _rotate(self.q_norm(query), cos, sin)
+        key = _rotate(self.k_norm(key), cos, sin)
         mixed = attend(query.to(value.dtype), key.to(value.dtype), value)
         return self.o_proj(mixed.transpose(1, 2).flatten(2))
 
 
 class Mlp(nn.Module):  # type: ignore[misc]  # torch is not followed
-    """SwiGLU."""
+    """SwiGLU block."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -87,14 +87,14 @@ class Mlp(nn.Module):  # type: ignore[misc]  # torch is not followed
         self.down_proj = nn.Linear(shape.mlp, shape.hidden, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., hidden] -> [..., hidden]."""
+        """Return [..., hidden] for x [..., hidden]."""
         weights = torch.cat((self.gate_proj.weight, self.up_proj.weight))
         gate, up = functional.linear(x, weights).chunk(2, dim=-1)
         return self.down_proj(functional.silu(gate) * up)
 
 
 class Layer(nn.Module):  # type: ignore[misc]  # torch is not followed
-    """Attention, then MLP, each added to the stream."""
+    """Attention, then MLP, each added to the residual stream."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class Layer(nn.Module):  # type: ignore[misc]  # torch is not followed
     def forward(
         self, x: Tensor, cos: Tensor, sin: Tensor, attend: Attend, dropout: float
     ) -> Tensor:
-        """One layer on [B,T,hidden]."""
+        """Return [B,T,hidden] for x [B,T,hidden]."""
         added = self.self_attn(self.input_layernorm(x), cos, sin, attend)
         x = x + functional.dropout(added, dropout, self.training)
         added = self.mlp(self.post_attention_layernorm(x))
@@ -124,7 +124,7 @@ class Body(nn.Module):  # type: ignore[misc]  # torch is not followed
 
 
 class Translator(nn.Module):  # type: ignore[misc]  # torch is not followed
-    """The language model; its output matrix is its embedding."""
+    """Language model, whose output matrix is its embedding."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ class Translator(nn.Module):  # type: ignore[misc]  # torch is not followed
     def hidden(
         self, tokens: Tensor, cos: Tensor, sin: Tensor, attends: list[Attend], dropout: float = 0.0
     ) -> Tensor:
-        """tokens [B,T] -> [B,T,hidden], bfloat16 while training; `attends`: one a layer."""
+        """Return [B,T,hidden] for tokens [B,T], bfloat16 in training; one `attends` per layer."""
         x = self.model.embed_tokens(tokens)
         x = x.bfloat16() if self.training else x
         x = functional.dropout(x, dropout, self.training)
@@ -147,7 +147,7 @@ class Translator(nn.Module):  # type: ignore[misc]  # torch is not followed
         return self.model.norm(x)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """[..., hidden] -> [..., vocabulary]."""
+        """Return [..., vocabulary] for [..., hidden]."""
         return functional.linear(hidden, self.model.embed_tokens.weight)
 
 
@@ -157,9 +157,9 @@ def _initialise(module: nn.Module) -> None:
 
 
 def document_mask(documents: Tensor) -> BlockMask | Tensor:
-    """Causal attention inside each document of `documents` [B,T].
+    """Return the mask of causal attention inside each document of `documents` [B,T].
 
-    A block mask on a GPU; elsewhere, where flex_attention cannot learn, booleans [B,1,T,T].
+    It is a block mask on a GPU; elsewhere booleans [B,1,T,T], as flex_attention cannot train there.
     """
     if not documents.is_cuda:
         same = documents[:, None, :, None] == documents[:, None, None, :]
@@ -185,7 +185,7 @@ def packed_loss(
     smoothing: float = 0.0,
     dropout: float = 0.0,
 ) -> Tensor:
-    """Mean cross entropy over the targets of a packed batch (see packing.Batch)."""
+    """Return the mean cross entropy over the targets of a packed batch (see packing.Batch)."""
 
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         if isinstance(mask, Tensor):

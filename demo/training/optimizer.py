@@ -1,9 +1,9 @@
-"""How are weights moved? Muon for the matrices inside the layers, AdamW for the rest.
+"""Optimizers: Muon for the matrices inside the layers, AdamW for the rest.
 
 Muon (K. Jordan and others, 2024) orthogonalises the momentum of each matrix with five
 Newton-Schulz steps; the scale 0.2 * sqrt(longer side) makes its steps as large as AdamW's,
 so both share one learning rate (J. Liu and others, 2025, "Muon is scalable for LLM
-training"). Matrices of one shape are stacked, which keeps it to a few kernels a step.
+training"). Matrices of one shape are stacked, which needs only a few kernels per step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _A, _B, _C = 3.4445, -4.7750, 2.0315
 
 
 def orthogonalised(stack: Tensor, steps: int = 5) -> Tensor:
-    """Nearly orthogonal matrices [N,R,C] (singular values near 1), computed in bfloat16."""
+    """Return nearly orthogonal matrices [N,R,C] (singular values near 1), in bfloat16."""
     x = stack.bfloat16()
     flip = x.shape[-2] > x.shape[-1]
     if flip:
@@ -32,7 +32,7 @@ def orthogonalised(stack: Tensor, steps: int = 5) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):  # type: ignore[misc]  # torch is not followed
-    """Nesterov momentum, orthogonalised, with decoupled weight decay. Takes matrices only."""
+    """Nesterov momentum, orthogonalised, with decoupled weight decay, for matrices only."""
 
     def __init__(
         self, weights: Iterable[Tensor], lr: float, weight_decay: float, momentum: float = 0.95
@@ -42,7 +42,7 @@ class Muon(torch.optim.Optimizer):  # type: ignore[misc]  # torch is not followe
         self._orthogonalised = torch.compile(orthogonalised) if on_gpu else orthogonalised
 
     def step(self, closure: Any = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """One step on every weight that has a gradient."""
+        """Update every weight that has a gradient."""
         del closure
         for group in self.param_groups:
             by_shape: defaultdict[torch.Size, list[Tensor]] = defaultdict(list)
@@ -69,7 +69,7 @@ class Muon(torch.optim.Optimizer):  # type: ignore[misc]  # torch is not followe
 def optimizers_for(
     model: nn.Module, kind: str, lr: float, weight_decay: float
 ) -> list[torch.optim.Optimizer]:
-    """`kind` is "muon" or "adamw"; norms never decay."""
+    """Return the optimizers of `kind`, "muon" or "adamw"; norms have no weight decay."""
     matrices, table, norms = [], [], []
     for name, weight in model.named_parameters():
         if weight.ndim < 2:

@@ -1,4 +1,4 @@
-"""How do samples of any length fill rows of one length without reading each other?
+"""Packing of samples of any length into rows of one length, without attention between them.
 
 A row holds whole samples, each ``<|target|>source<|translation|>target<|end|>``. `documents`
 numbers the sample that each token belongs to, so attention can stay inside it; 0 is
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 IGNORED = -100
-"""The label of a place that holds no target (what torch's cross entropy skips)."""
+"""Label of a place without a target, which torch's cross entropy skips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Ids of the control tokens that packing writes itself."""
+    """Ids of the control tokens that packing adds."""
 
     translation: int
     end: int
@@ -40,7 +40,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`rows` x `length` tokens, and where in the flattened batch targets are predicted.
+    """Tokens of `rows` x `length`, and the places in the flattened batch that predict targets.
 
     tokens, documents: int32 [rows, length]; places: int64 [capacity], indices into the
     flattened tokens; labels: int64 [capacity], the token that follows, or IGNORED.
@@ -53,7 +53,7 @@ class Batch:
 
 
 def packed_rows(samples: Iterable[Encoded], length: int, open_rows: int) -> Iterator[list[Encoded]]:
-    """Group samples first-fit into rows of at most `length` tokens; longer ones are dropped."""
+    """Group samples first-fit into rows of at most `length` tokens; drop longer ones."""
     rows: list[list[Encoded]] = []
     sizes: list[int] = []
     for sample in samples:
@@ -77,7 +77,7 @@ def packed_rows(samples: Iterable[Encoded], length: int, open_rows: int) -> Iter
 def batches(
     rows: Iterable[list[Encoded]], rows_each: int, length: int, capacity: int, marks: Marks
 ) -> Iterator[Batch]:
-    """Batches of `rows_each` rows; the last is filled up with padding."""
+    """Yield batches of `rows_each` rows; the last one is padded."""
     waiting: list[list[Encoded]] = []
     for row in rows:
         waiting.append(row)

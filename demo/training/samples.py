@@ -1,4 +1,4 @@
-"""What does the model read next: one pair, several joined, a template, or invented text?"""
+"""Samples to train with: one pair, several joined, a template, or invented text."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ OTHERS = ("de", "fr", "es", "ja")
 SHARE_JOINED, SHARE_NEWLINES, MOST_JOINED = 0.30, 0.25, 8
 SHARE_PIVOT, SHARE_TEMPLATE = 0.05, 0.025
 SHARE_INTO_REAL = 0.70
-"""Of the synthetic pairs drawn, how many have the synthetic side as their source."""
+"""Share of the drawn synthetic pairs whose source is the synthetic side."""
 BALANCE = 0.7
-"""Languages are drawn in proportion to their pairs to this power: 1 is as they are."""
+"""Exponent of the number of pairs by which languages are drawn; 1 is proportional."""
 
 
 @dataclass(frozen=True, slots=True)
 class Synthetic:
-    """A pair one of whose sides was written by an earlier model."""
+    """A pair with one side written by an earlier model."""
 
     pair: Pair
     english_is_synthetic: bool
 
 
 class Pool:
-    """Training pairs grouped so that one can be drawn for any direction."""
+    """Training pairs, grouped so that a pair can be drawn for any direction."""
 
     def __init__(
         self, pairs: Sequence[Pair], synthetic: Sequence[Synthetic] = (), share: float = 0.0
@@ -83,7 +83,7 @@ class Pool:
 
 
 def joined(parts: Sequence[Example], random: Random) -> Example:
-    """Several examples of one direction as one text, in spaces or, a quarter, in lines."""
+    """Join examples of one direction into one text, by spaces or (a quarter) newlines."""
     first = parts[0]
     line = random.choice(("\n", "\n\n")) if random.random() < SHARE_NEWLINES else ""
     languages = (first.source_lang, first.target_lang)
@@ -97,7 +97,7 @@ def joined(parts: Sequence[Example], random: Random) -> Example:
 
 
 def _pivots(pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Groups of pairs of one English sentence, of two languages or more, one a language."""
+    """Return pairs grouped by English sentence, with two languages or more, one pair each."""
     groups: dict[str, dict[str, Pair]] = {}
     for pair in pairs:
         groups.setdefault(pair.english, {})[pair.language] = pair

@@ -1,7 +1,7 @@
-"""How good are translations against one reference each?
+"""Scores of translations against one reference each.
 
-BLEU is sacrebleu's, tokenizer 13a, for Japanese ja-mecab where MeCab is installed and char
-where it is not (the table says which); chrF is chrF2.
+BLEU is sacrebleu's with tokenizer 13a; for Japanese with ja-mecab if MeCab is installed, else
+char (the table names it). chrF is chrF2.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .corpus import Example, both_directions, first_per_direction, load_split
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One direction's scores; `unfinished` counts translations without an end."""
+    """Scores of one direction; `unfinished` counts translations without an end."""
 
     direction: str
     sentences: int
@@ -31,14 +31,14 @@ class Score:
 
 
 def held_out(data: Path, which: str, each: int) -> list[Example]:
-    """Up to `each` examples a direction of the set named `which`: "dev" or "test"."""
+    """Return up to `each` examples per direction of the set `which`: "dev" or "test"."""
     divided = load_split(data)
     pairs = divided.test if which == "test" else divided.dev
     return first_per_direction(both_directions(pairs), each)
 
 
 def score(examples: Sequence[Example], written: Sequence[str | None]) -> list[Score]:
-    """Scores per direction, in the order the directions first occur."""
+    """Return scores per direction, in the order in which directions first occur."""
     groups: defaultdict[tuple[str, str], list[tuple[Example, str | None]]] = defaultdict(list)
     for example, text in zip(examples, written, strict=True):
         groups[example.source_lang, example.target_lang].append((example, text))
@@ -46,7 +46,7 @@ def score(examples: Sequence[Example], written: Sequence[str | None]) -> list[Sc
 
 
 def table(scores: Sequence[Score]) -> str:
-    """Scores as a Markdown table."""
+    """Return scores as a Markdown table."""
     lines = ["| direction | sentences | BLEU | chrF | no end |", "|---|---|---|---|---|"]
     lines += [
         f"| {one.direction} | {one.sentences} | {one.bleu:.1f} ({one.bleu_tokenizer})"
@@ -57,7 +57,7 @@ def table(scores: Sequence[Score]) -> str:
 
 
 def write_written(examples: Sequence[Example], written: Sequence[str | None], path: Path) -> None:
-    """One JSON list a line: source, reference, translation."""
+    """Write one JSON list per line: source, reference, translation."""
     rows = ([one.source, one.target, text] for one, text in zip(examples, written, strict=True))
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     path.write_text("".join(lines), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How do endless training batches and fixed dev batches come out of the pairs?"""
+"""Endless training batches, and fixed dev batches, from the pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .samples import Pool
 from .tokenizer import CONTEXT, END, PAD, TRANSLATION, id_of, language_tag, load_tokenizer
 
 TARGET_SHARE = 0.58
-"""Room for targets in a batch, as a share of its tokens; measured need: about 0.5."""
+"""Capacity for targets in a batch, as a share of its tokens; about 0.5 were needed."""
 OPEN_ROWS = 24
 BPE_DROPOUT, SHARE_DROPOUT = 0.1, 0.5
 
@@ -25,7 +25,7 @@ Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 class Encoder:
-    """Turns examples into token ids; sources now and then with BPE dropout."""
+    """Encoder of examples as token ids, with BPE dropout in half of the sources."""
 
     def __init__(self, folder: Path) -> None:
         self._exact = load_tokenizer(folder)
@@ -42,7 +42,7 @@ class Encoder:
 
 
 class Endless(IterableDataset[Tensors]):  # type: ignore[misc]  # torch is not followed
-    """Batches without end; each loader process draws its own stream from the seed."""
+    """Endless batches; each loader process draws its own stream from the seed."""
 
     def __init__(self, pool: Pool, tokenizer: Path, rows: int, seed: str) -> None:
         self._pool, self._tokenizer, self._rows, self._seed = pool, tokenizer, rows, seed
@@ -62,13 +62,13 @@ class Endless(IterableDataset[Tensors]):  # type: ignore[misc]  # torch is not f
 
 
 def packed_batches(samples: Iterable[Encoded], marks: Marks, rows: int) -> Iterator[Batch]:
-    """Rows of the model's context, `rows` to a batch."""
+    """Yield batches of `rows` rows of the model's context."""
     capacity = int(rows * CONTEXT * TARGET_SHARE) // 128 * 128
     return batches(packed_rows(samples, CONTEXT, OPEN_ROWS), rows, CONTEXT, capacity, marks)
 
 
 def tensors(batch: Batch) -> Tensors:
-    """tokens, documents, places, labels as torch tensors over the same memory."""
+    """Return tokens, documents, places, labels as torch tensors over the same memory."""
     tokens, documents, places, labels = (torch.from_numpy(array) for array in astuple(batch))
     return tokens, documents, places, labels
 
@@ -76,7 +76,7 @@ def tensors(batch: Batch) -> Tensors:
 def training_loader(
     pool: Pool, tokenizer: Path, rows: int, seed: str, workers: int
 ) -> DataLoader[Tensors]:
-    """An endless loader on `workers` processes (0: in this one)."""
+    """Return an endless loader on `workers` processes (0: in this process)."""
     return DataLoader(
         Endless(pool, tokenizer, rows, seed),
         batch_size=None,
@@ -87,7 +87,7 @@ def training_loader(
 
 
 def dev_batches(examples: Iterable[Example], tokenizer: Path, rows: int) -> list[Tensors]:
-    """The examples once, packed, without any randomness."""
+    """Return the examples once, packed, without randomness."""
     encoder = Encoder(tokenizer)
     encoded = [encoder.encode(example) for example in examples]
     return [tensors(batch) for batch in packed_batches(encoded, encoder.marks, rows)]

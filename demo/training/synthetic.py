@@ -1,10 +1,10 @@
-"""What does a first model write, so that a second may learn from it?
+"""Synthetic pairs: translations of a first model, for the training of a second one.
 
     python -m demo.training.synthetic --data DIR --model DIR --out FILE
 
-translates every English training sentence into each language it lacks (greedily), and once
-more what already has a translation, both ways (sampled, so that it differs). Only sentences
-of the training pairs are read, so nothing held out can come in.
+This translates every English training sentence into each language it lacks (greedily). It also
+translates sentences that have a translation, in both directions (sampled, so that they differ).
+Only training pairs are read, so no held-out sentence can enter.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .corpus import Pair, load_split, normalise
 from .generate import Decoding, Generator, Request
 from .samples import OTHERS, Synthetic
 
-GREEDY = Decoding(leave_share=0.004)
-SAMPLED = Decoding(temperature=0.7, leave_share=0.004)
+GREEDY = Decoding(abandon_share=0.004)
+SAMPLED = Decoding(temperature=0.7, abandon_share=0.004)
 LEAST_RATIO, MOST_RATIO = 0.4, 2.5
 
 
 def lacking(pairs: Iterable[Pair]) -> list[Request]:
-    """Each English sentence with each language it has no translation into."""
+    """Return each English sentence with each language that it has no translation into."""
     known: defaultdict[str, set[str]] = defaultdict(set)
     for pair in pairs:
         known[pair.english].add(pair.language)
@@ -41,14 +41,14 @@ def lacking(pairs: Iterable[Pair]) -> list[Request]:
 
 
 def again(pairs: Iterable[Pair]) -> tuple[list[Request], list[tuple[str, str]]]:
-    """What has a translation already: requests out of English, and (text, language) into it."""
+    """Return translated sentences: requests out of English, and (text, language) into it."""
     out = {(pair.english, pair.language): None for pair in pairs}
     into = {(pair.other, pair.language): None for pair in pairs}
     return [Request(english, language) for english, language in out], list(into)
 
 
 def plausible(source: str, written: str, ratios: tuple[float, float]) -> bool:
-    """Whether `written` is neither empty, nor a loop, nor of an odd length for `source`."""
+    """Return whether `written` is not empty, not a loop and of a usual length for `source`."""
     if not written or not ratios[0] <= len(written) / len(source) <= ratios[1]:
         return False
     words = written.split()
@@ -56,7 +56,7 @@ def plausible(source: str, written: str, ratios: tuple[float, float]) -> bool:
 
 
 def ratios_for(source_lang: str, target_lang: str) -> tuple[float, float]:
-    """Lengths in characters, written over read; Japanese needs fewer."""
+    """Return the allowed range of characters written per character read, by language."""
     if target_lang == "ja":
         return LEAST_RATIO * 0.4, MOST_RATIO * 0.5
     if source_lang == "ja":
@@ -67,7 +67,7 @@ def ratios_for(source_lang: str, target_lang: str) -> tuple[float, float]:
 def out_of_english(
     generator: Generator, requests: Sequence[Request], decoding: Decoding, known: set[Pair]
 ) -> list[Synthetic]:
-    """New translations of English text; those already known are left out."""
+    """Return new translations of English text, without the known ones."""
     made: list[Synthetic] = []
     for request, written in zip(requests, generator.translate(requests, decoding), strict=True):
         pair = Pair(request.source, normalise(written or ""), request.target_lang)
@@ -80,7 +80,7 @@ def out_of_english(
 def into_english(
     generator: Generator, texts: Sequence[tuple[str, str]], decoding: Decoding, known: set[Pair]
 ) -> list[Synthetic]:
-    """New translations into English of (text, language)."""
+    """Return new translations into English of (text, language)."""
     made: list[Synthetic] = []
     requests = [Request(text, "en") for text, _ in texts]
     for (text, language), written in zip(
@@ -93,7 +93,7 @@ def into_english(
 
 
 def write_synthetic(made: Iterable[Synthetic], path: Path) -> None:
-    """One JSON list a line: English, other, language, whether the English was written."""
+    """Write one JSON list per line: English, other, language, whether English is synthetic."""
     with path.open("w", encoding="utf-8") as out:
         for one in made:
             row = [one.pair.english, one.pair.other, one.pair.language, one.english_is_synthetic]
@@ -101,7 +101,7 @@ def write_synthetic(made: Iterable[Synthetic], path: Path) -> None:
 
 
 def read_synthetic(path: Path) -> list[Synthetic]:
-    """What `write_synthetic` wrote."""
+    """Read a file of `write_synthetic`."""
     with path.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     return [Synthetic(Pair(*row[:3]), english_is_synthetic=row[3]) for row in rows]

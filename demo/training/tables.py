@@ -1,4 +1,4 @@
-"""Which names, links and marks are put into the training text?"""
+"""Tables of names, links and marks that augmentation puts into the training text."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ NAMES = (
     "GitHub",
     "Wikipedia",
 )
-"""People, places and programs; spelt alike in every language, Japanese included."""
+"""People, places and programs, spelt alike in every language, Japanese included."""
 
 JAPANESE_NAMES = {
     "Tom": "トム",
@@ -260,7 +260,7 @@ WRAPS = (
     ("- [ ] ", ""),
     ("~~", "~~"),
 )
-"""What may stand around a whole sentence, before and after."""
+"""Marks around a whole sentence: before and after."""
 
 MARKS = (
     ("**", "**"),
@@ -274,7 +274,7 @@ MARKS = (
     ("__", "__"),
     ("[", "](https://example.com)"),
 )
-"""What may stand around one word."""
+"""Marks around one word."""
 
 SYMBOLS = ["🙂", "😀", "👍", "🎉", "❤", "✓", "→", "…", "*", "(1)", "(2)", "[1]", "#1", "@home"]
-"""What may stand after a sentence."""
+"""Symbols after a sentence."""

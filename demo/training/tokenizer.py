@@ -1,9 +1,8 @@
-"""How does text become the model's tokens?
+"""Tokenizer of the demo model: byte-level BPE with 16,384 tokens, which encodes any text.
 
-Byte-level BPE of 16,384: no text is outside it. Digits stand alone and kanji, hiragana and
-katakana never share a token, so numbers are copied digit by digit and Japanese words keep
-their seams. The prompt is ``<|target|>source<|translation|>``; the answer ends with
-``<|end|>``.
+Every digit is a token, so numbers are copied digit by digit. Kanji, hiragana and katakana never
+share a token, so the boundaries of Japanese words are kept. The prompt is
+``<|target|>source<|translation|>``; the answer ends with ``<|end|>``.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ SPECIAL = (
     *(f"<|{language}|>" for language in LANGUAGES),
     *(f"<|r{number}|>" for number in range(8)),
 )
-"""Ids 0 to 15, in this order; the last eight are reserved."""
+"""Tokens with ids 0 to 15, in this order; the last eight are reserved."""
 
 CONTEXT = 512
 
@@ -43,12 +42,12 @@ _WORDS = (
 
 
 def language_tag(language: str) -> str:
-    """The control token that asks for `language`."""
+    """Return the control token that requests `language`."""
     return f"<|{language}|>"
 
 
 def id_of(tokenizer: Tokenizer, token: str) -> int:
-    """The id of a control token. Raises KeyError where the tokenizer has none such."""
+    """Return the id of a control token. Raises KeyError if the tokenizer has no such token."""
     number = tokenizer.token_to_id(token)
     if number is None:
         raise KeyError(token)

@@ -1,9 +1,9 @@
-"""How does the model learn? One run on one GPU, its length given in minutes or steps.
+"""Training of the demo model: one run on one GPU, for a number of minutes or steps.
 
     python -m demo.training.train --data DIR --tokenizer DIR --out DIR --minutes 8
 
-writes ``model/`` (averaged weights as vLLM reads them), ``resume.pt`` and ``log.jsonl``
-under --out. A run that was cut off goes on from ``resume.pt``.
+This writes ``model/`` (averaged weights as vLLM reads them), ``resume.pt`` and ``log.jsonl``
+under --out. An interrupted run continues from ``resume.pt``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MaskOf = Callable[[Tensor], BlockMask | Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run's settings; the defaults made the published model."""
+    """Settings of one run; the published model was trained with the defaults."""
 
     minutes: float = 8.0
     steps: int = 0
@@ -54,14 +54,14 @@ class Plan:
 
 
 def rate(progress: float, warmup: float) -> float:
-    """The learning rate's factor at `progress` in 0..1: linear warm-up, then a half cosine."""
+    """Return the learning rate's factor at `progress` in 0..1: warm-up, then half a cosine."""
     if progress < warmup:
         return progress / warmup
     return 0.5 * (1 + math.cos(math.pi * min(1.0, (progress - warmup) / (1 - warmup))))
 
 
 class Run:
-    """The state of one training run."""
+    """State of one training run."""
 
     def __init__(self, plan: Plan, model: Translator, out: Path, tokenizer: Path) -> None:
         self.plan, self.model, self.out, self.tokenizer = plan, model, out, tokenizer
@@ -76,13 +76,13 @@ class Run:
         self._mask = torch.compile(document_mask) if on_gpu else document_mask
 
     def progress(self) -> float:
-        """How much of the run is over, 0..1, by steps if they were given, else by time."""
+        """Return the finished share of the run, 0..1, by steps if given, else by time."""
         if self.plan.steps:
             return self.step / self.plan.steps
         return self.elapsed_s / (60 * self.plan.minutes)
 
     def learn(self, batch: Tensors) -> Tensor:
-        """One step; the loss stays on the device."""
+        """Take one training step; return the loss, which stays on the device."""
         factor = rate(self.progress(), self.plan.warmup)
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
@@ -100,7 +100,7 @@ class Run:
         return loss.detach()
 
     def _loss_of(self, batch: Tensors, mask_of: MaskOf, loss_of: LossOf, plan: Plan) -> Tensor:
-        """Mean loss of one batch in mixed precision."""
+        """Return the mean loss of one batch in mixed precision."""
         tokens, documents, places, labels = (
             part.to(self.device, non_blocking=True) for part in batch
         )
@@ -118,9 +118,9 @@ class Run:
             )
 
     def dev_loss(self, batches: list[Tensors]) -> float:
-        """Loss a target token over the dev batches, with the averaged weights.
+        """Return the loss per target token over the dev batches, with the averaged weights.
 
-        Not compiled: a second graph would cost more than it saves.
+        This is not compiled, because a second graph costs more than it saves.
         """
         plain = replace(self.plan, smoothing=0.0, dropout=0.0)
         self._swap()
@@ -144,7 +144,7 @@ class Run:
             average.copy_(kept)
 
     def save(self) -> None:
-        """Everything needed to go on, and the averaged weights as a model."""
+        """Write the state to resume from, and the averaged weights as a model."""
         names = [name for name, _ in self.model.named_parameters()]
         averaged = dict(zip(names, self.averaged, strict=True))
         write_model(averaged, self.model.shape, self.tokenizer, self.out / "model")
@@ -159,7 +159,7 @@ class Run:
         (self.out / "resume.part").replace(self.out / "resume.pt")
 
     def resume(self) -> None:
-        """Take up what `save` left, if anything."""
+        """Load the state that `save` wrote, if there is any."""
         path = self.out / "resume.pt"
         if not path.exists():
             return
@@ -173,16 +173,16 @@ class Run:
 
 
 def train(run: Run, stream: Iterator[Tensors], dev: list[Tensors]) -> None:
-    """Steps until the plan's end. Compiling (the first two steps) is not on the clock."""
-    unclocked, noted, saved = 2, 0.0, 0.0
+    """Train until the plan's end; the first two steps compile and are not timed."""
+    untimed, noted, saved = 2, 0.0, 0.0
     before = time.monotonic()
     while run.progress() < 1:
         loss = run.learn(next(stream))
-        if unclocked or run.step % 20 == 0:
+        if untimed or run.step % 20 == 0:
             loss.item()
         now = time.monotonic()
-        if unclocked:
-            unclocked -= 1
+        if untimed:
+            untimed -= 1
         else:
             run.elapsed_s += now - before
         before = now
@@ -220,7 +220,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--synthetic", type=Path, help="pairs written by demo.training.synthetic")
     parser.add_argument("--synthetic-share", type=float, default=0.35)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--tiny", action="store_true", help="a small network, to rehearse")
+    parser.add_argument("--tiny", action="store_true", help="a small network, to test the run")
     for field in fields(Plan):
         name = "--" + field.name.replace("_", "-")
         parser.add_argument(name, type=type(field.default), default=field.default)
@@ -228,7 +228,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Train once, as the arguments say."""
+    """Train once by the command-line arguments."""
     given = _arguments()
     plan = Plan(**{field.name: getattr(given, field.name) for field in fields(Plan)})
     torch.manual_seed(int(plan.seed))
