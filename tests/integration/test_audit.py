@@ -1,4 +1,4 @@
-"""Does `dragoman audit` balance, and does it name what was lost? Real worker, Kafka and Redis."""
+"""Integration tests of `dragoman audit` with a real worker, Kafka and Redis."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def installation(
 
 
 def publish_one_of_each(installation: Installation) -> None:
-    """Every way a record can end, but for those that time alone brings."""
+    """Publish a record for every outcome, except those that only time brings."""
     installation("cancel", "cancelled")
     installation.publish(
         *(a_job(f"good-{number}") for number in range(50)),
@@ -58,13 +58,13 @@ EXPECTED = {
 }
 
 
-def test_every_way_to_end_is_accounted_for_before_and_after_a_worker_ran(
+def test_every_outcome_is_accounted_for_before_and_after_a_worker_ran(
     installation: Installation,
 ) -> None:
     publish_one_of_each(installation)
     status, sums, broken = installation.audit()
     assert (status, broken) == (0, [])
-    # Both payloads of good-1 wait, and which is the job is not known before one is taken.
+    # Both payloads of good-1 are waiting; the first one claimed will be the job.
     assert sums == {"live": 61, "cancelled": 1, "duplicate": 2}
     with installation.worker():
         installation.settled()
@@ -75,7 +75,7 @@ def test_every_way_to_end_is_accounted_for_before_and_after_a_worker_ran(
     assert max(map(len, table.stdout.splitlines())) <= 60
 
 
-def test_a_key_that_vanished_a_letter_that_is_missing_and_a_job_left_running_are_named(
+def test_lost_keys_missing_dead_letters_and_stuck_jobs_are_reported(
     installation: Installation,
 ) -> None:
     publish_one_of_each(installation)
@@ -92,12 +92,12 @@ def test_a_key_that_vanished_a_letter_that_is_missing_and_a_job_left_running_are
     assert all(one["place"].startswith(f"{installation.topic}/") for one in broken)
     changed = {"completed": 47, "lost": 1, "no_dead_letter": 1, "stuck": 1}
     assert sums == EXPECTED | changed
-    told = installation("audit", "--show", "1")
-    assert told.returncode == 1
-    assert len([line for line in told.stdout.splitlines() if "\t" in line]) == 1
+    printed = installation("audit", "--show", "1")
+    assert printed.returncode == 1
+    assert len([line for line in printed.stdout.splitlines() if "\t" in line]) == 1
 
 
-def test_unreadable_records_and_conflicts_without_their_letters_are_named_by_place(
+def test_unreadable_records_and_conflicts_without_dead_letters_are_reported_by_place(
     installation: Installation, kafka: KafkaBroker
 ) -> None:
     publish_one_of_each(installation)
@@ -113,13 +113,13 @@ def test_unreadable_records_and_conflicts_without_their_letters_are_named_by_pla
     assert [one["job_id"] for one in broken].count(None) == 3
 
 
-def test_results_past_their_ttl_are_told_apart_from_lost_ones(
+def test_results_past_their_ttl_are_distinguished_from_lost_ones(
     installation: Installation,
 ) -> None:
     installation.publish(a_job("short", ttl_s=60), a_job("long"))
     with installation.worker():
         installation.settled()
-    # A record of two minutes ago: the broker keeps the time that its producer gives.
+    # A record of two minutes ago: the broker keeps the producer's timestamp.
     producer = Producer({"bootstrap.servers": installation.kafka})
     old = int((time.time() - 120) * 1000)
     value = json.dumps(a_job("aged", ttl_s=60)).encode()
@@ -149,14 +149,14 @@ def test_a_replayed_job_is_one_job_while_it_runs_and_after(installation: Install
     assert len(installation.letters()) == 1
 
 
-def test_a_topic_that_is_missing_is_named(installation: Installation) -> None:
+def test_a_missing_topic_is_reported(installation: Installation) -> None:
     installation.env["DRAGOMAN_KAFKA__TOPICS"] = '["no-such-topic"]'
     done = installation("audit")
     assert done.returncode == 1
     assert "no-such-topic" in done.stderr
 
 
-def test_an_audit_beside_workers_at_work_calls_nothing_broken(installation: Installation) -> None:
+def test_an_audit_during_work_reports_nothing_broken(installation: Installation) -> None:
     with installation.worker(engine__echo__latency_s=0.05, limits__max_engine_items=8):
         installation.publish(
             *(a_job(f"good-{number}") for number in range(600)),

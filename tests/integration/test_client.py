@@ -1,4 +1,4 @@
-"""Does the client put on Kafka and in Redis what the contract says? On a real broker and Redis."""
+"""Integration tests of the client's records and keys, with a real Kafka and Redis."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def a_job(job_id: str, text: str = "Hello.", **fields: object) -> TranslationJob
 
 
 def a_job_of(size: int, job_id: str) -> TranslationJob:
-    """A valid job whose record has exactly ``size`` bytes."""
+    """Return a valid job whose record has exactly ``size`` bytes."""
     items: list[dict[str, str]] = [
         {"text": "x", "context": "y" * 8000} for _ in range(size // 8100)
     ]
@@ -132,7 +132,7 @@ async def test_the_stub_is_written_before_the_record(
     assert worker.fields("early")["status"] == "queued"
 
 
-async def test_a_job_of_900_kb_is_published_whole(
+async def test_a_job_of_900_kb_is_published(
     client: TranslationClient, worker: PlayedWorker, kafka: KafkaBroker, jobs_topic: str
 ) -> None:
     job = a_job_of(900_000, "large")
@@ -141,7 +141,7 @@ async def test_a_job_of_900_kb_is_published_whole(
     assert record.value == encode_job(job)
 
 
-async def test_a_job_over_the_records_limit_is_failed_for_every_reader_and_not_published(
+async def test_a_job_over_the_record_limit_is_failed_for_every_reader_and_not_published(
     client: TranslationClient,
     worker: PlayedWorker,
     kafka: KafkaBroker,
@@ -169,7 +169,7 @@ async def test_a_job_over_the_records_limit_is_failed_for_every_reader_and_not_p
     assert record.key == b"next"
 
 
-async def test_a_job_over_the_brokers_own_limit_is_failed_and_harms_no_other(
+async def test_a_job_over_the_brokers_limit_is_failed_and_others_are_not_affected(
     settings: DragomanSettings, worker: PlayedWorker, kafka: KafkaBroker, topic: Topic
 ) -> None:
     small = topic(configs={"max.message.bytes": "100000"})
@@ -187,16 +187,16 @@ async def test_a_job_over_the_brokers_own_limit_is_failed_and_harms_no_other(
 async def test_without_a_dead_letter_topic_a_large_job_is_cancelled_rather_than_left_queued(
     settings: DragomanSettings, worker: PlayedWorker
 ) -> None:
-    none = settings.kafka.model_copy(update={"dead_letter_topic": "no-such-letters"})
+    none = settings.kafka.model_copy(update={"dead_letter_topic": "no-such-topic"})
     quick = settings.model_copy(update={"kafka": none, "connect_timeout_s": 1.5})
     async with TranslationClient(settings=quick) as client:
         with pytest.raises(JobTooLarge) as raised:
             await client.submit(a_job_of(1_100_000, "large"))
-        assert "no topic no-such-letters" in raised.value.__notes__[0]
+        assert "no topic no-such-topic" in raised.value.__notes__[0]
         assert await client.job("large").status() is JobStatus.CANCELLED
 
 
-async def test_a_large_job_leaves_an_id_that_is_in_use_alone(
+async def test_a_large_job_does_not_change_an_id_in_use(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     await client.submit(a_job("mine"))
@@ -226,7 +226,7 @@ async def test_submitting_another_payload_under_a_taken_id_is_refused(
     assert records(kafka.bootstrap, jobs_topic, 0, timeout_s=1) == []
 
 
-async def test_a_handle_says_so_when_another_payload_won_its_id(
+async def test_a_handle_raises_when_another_payload_owns_its_id(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     handle = await client.submit(a_job("race"))
@@ -243,10 +243,10 @@ async def test_a_handle_says_so_when_another_payload_won_its_id(
     assert await client.job("race").text(5) == "Anders."
 
 
-# --- again --------------------------------------------------------------------------------------
+# --- resubmitting -------------------------------------------------------------------------------
 
 
-async def test_again_runs_a_failed_job_with_the_next_replay_header(
+async def test_resubmit_runs_a_failed_job_with_the_next_replay_header(
     client: TranslationClient, worker: PlayedWorker, kafka: KafkaBroker, jobs_topic: str
 ) -> None:
     job = a_job("retry")
@@ -274,7 +274,7 @@ async def test_again_runs_a_failed_job_with_the_next_replay_header(
     assert published[0].value == published[1].value
 
 
-async def test_again_on_a_completed_job_publishes_nothing(
+async def test_resubmitting_a_completed_job_publishes_nothing(
     client: TranslationClient, worker: PlayedWorker, kafka: KafkaBroker, jobs_topic: str
 ) -> None:
     job = a_job("done")
@@ -285,7 +285,7 @@ async def test_again_on_a_completed_job_publishes_nothing(
     assert records(kafka.bootstrap, jobs_topic, 0, timeout_s=1) == []
 
 
-async def test_again_on_an_unknown_job_is_its_first_submission(
+async def test_resubmitting_an_unknown_job_is_its_first_submission(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     handle = await client.submit(a_job("new"), resubmit=True)
@@ -295,7 +295,7 @@ async def test_again_on_an_unknown_job_is_its_first_submission(
 # --- many ---------------------------------------------------------------------------------------
 
 
-async def test_many_jobs_are_published_in_their_order_and_refused_ones_told_at_the_end(
+async def test_many_jobs_are_published_in_order_and_refused_ones_are_reported_at_the_end(
     client: TranslationClient, worker: PlayedWorker, kafka: KafkaBroker, jobs_topic: str
 ) -> None:
     job = a_job("n-7")
@@ -307,7 +307,7 @@ async def test_many_jobs_are_published_in_their_order_and_refused_ones_told_at_t
 
     async def submit_all() -> None:
         async for handle in client.submit_many(jobs, in_flight=50):
-            seen.append(handle.job_id)  # noqa: PERF401 - what came before the error counts too
+            seen.append(handle.job_id)  # noqa: PERF401 - items before the error count too
 
     with pytest.raises(SomeNotSubmitted) as raised:
         await submit_all()
@@ -351,7 +351,7 @@ async def test_stubs_survive_a_redis_that_lost_its_scripts(
 # --- cancelling ---------------------------------------------------------------------------------
 
 
-async def test_cancelling_a_queued_job_ends_it(
+async def test_cancelling_a_queued_job_makes_it_terminal(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     job = a_job("c-1")
@@ -361,7 +361,7 @@ async def test_cancelling_a_queued_job_ends_it(
     assert worker.claim("c-1", fingerprint_of(job)).verdict == "done"
 
 
-async def test_cancelling_a_running_job_tells_the_workers(
+async def test_cancelling_a_running_job_notifies_the_workers(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     job = a_job("c-2")
@@ -374,7 +374,7 @@ async def test_cancelling_a_running_job_tells_the_workers(
     assert (await handle.result(5)).status == "cancelled"
 
 
-async def test_cancelling_an_ended_job_changes_nothing(
+async def test_cancelling_a_terminal_job_changes_nothing(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     worker.finish("c-3", "f" * 64, "Hallo.")
@@ -382,7 +382,7 @@ async def test_cancelling_an_ended_job_changes_nothing(
     assert await client.job("c-3").text(0) == "Hallo."
 
 
-async def test_cancelling_a_document_leaves_its_mark_and_tells_the_workers(
+async def test_cancelling_a_document_writes_its_key_and_notifies_the_workers(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     await client.cancel(document_id="book")

@@ -1,4 +1,4 @@
-"""A Redis key that no Dragoman wrote is an error of its own job; every other job goes on."""
+"""Integration tests of Redis keys that another program wrote, which fail their own job only."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def hold(worker: PlayedWorker, job_id: str, **fields: str | bytes | int) -> None
 
 @pytest.fixture
 def worker(redis_server: RedisServer) -> Iterator[PlayedWorker]:
-    """Redis with one key of every broken kind."""
+    """Provide Redis with one key of every broken kind."""
     played = PlayedWorker(redis_server.url)
     played.redis.flushall()
     for job_id, fields in BROKEN.items():
@@ -85,7 +85,7 @@ async def client(
         yield opened
 
 
-async def test_a_broken_key_ends_its_own_wait_with_its_name_and_no_other(
+async def test_a_broken_key_fails_only_its_own_wait(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     good = [asyncio.create_task(client.job(f"good-{number}").text(30)) for number in range(5)]
@@ -103,7 +103,7 @@ async def test_a_broken_key_ends_its_own_wait_with_its_name_and_no_other(
     assert await asyncio.gather(*good) == ["Gut."] * 5
 
 
-async def test_a_broken_key_keeps_no_other_job_of_a_batch_from_being_submitted(
+async def test_a_broken_key_does_not_keep_other_jobs_of_a_batch_from_being_submitted(
     client: TranslationClient,
 ) -> None:
     submitted: list[str] = []
@@ -138,7 +138,7 @@ async def test_a_completed_job_without_a_stored_text_has_no_texts(
         await client.job("empty").texts(1)
 
 
-async def test_the_largest_replay_number_is_refused_by_name(
+async def test_a_resubmission_beyond_the_largest_replay_number_is_refused(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     job = job_of("often")
@@ -150,7 +150,7 @@ async def test_the_largest_replay_number_is_refused_by_name(
     assert (await client.submit(job, resubmit=True)).replay == LARGEST
 
 
-async def test_ids_that_no_job_or_document_can_have_are_refused(
+async def test_invalid_job_and_document_ids_are_refused(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     for job_id in ("", "a b", "x" * 129, "\udcff", "a\n"):
@@ -177,7 +177,7 @@ async def test_a_cancelled_document_that_is_submitted_again_is_not_cancelled(
     submitting = client.submit_many([page(number) for number in range(1, 9)], in_flight=1)
     assert (await anext(submitting)).job_id == "book.1"
     assert worker.redis.exists("dragoman:document:book:cancel") == 0
-    # A cancellation that comes in the middle of a submission holds.
+    # A cancellation that arrives during a submission stays.
     await client.cancel(document_id="book")
     assert len([handle async for handle in submitting]) == 7
     assert worker.redis.exists("dragoman:document:book:cancel") == 1
@@ -211,7 +211,7 @@ def test_the_commands_print_every_other_job(installation: Installation, name: st
     assert (plain.returncode, len(plain.stdout.splitlines())) == (done.returncode, 2)
 
 
-def test_jobs_that_are_waited_for_are_printed_beside_a_broken_key(
+def test_awaited_jobs_are_printed_beside_a_broken_key(
     installation: Installation, worker: PlayedWorker
 ) -> None:
     job = job_of("waits")
@@ -223,7 +223,7 @@ def test_jobs_that_are_waited_for_are_printed_beside_a_broken_key(
     assert "job another-type: the Redis key" in done.stderr
 
 
-def test_a_command_refuses_an_id_that_no_job_can_have(installation: Installation) -> None:
+def test_a_command_refuses_an_invalid_job_id(installation: Installation) -> None:
     for name in ("status", "result", "cancel"):
         done = installation(name, "good", "a b")
         assert (done.returncode, done.stdout) == (2, "")

@@ -1,6 +1,6 @@
-"""Do the commands print, refuse and end as contract section 7 says? As processes, on real services.
+"""Integration tests of the commands by contract section 7, as processes on real services.
 
-The worker is played: it writes to Redis what the contract says, and nothing is translated.
+A played worker writes to Redis as the contract says; nothing is translated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Topic = Callable[..., str]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """Exit status and output of a command."""
 
     status: int
     out: str
@@ -44,7 +44,7 @@ class Ended:
 
 
 class Shell:
-    """Runs `dragoman` against one topic, one Redis."""
+    """Runs `dragoman` with one topic and one Redis."""
 
     def __init__(self, bootstrap: str, redis_url: str, topic: str, dead_letters: str) -> None:
         self.bootstrap, self.topic = bootstrap, topic
@@ -100,14 +100,14 @@ def test_a_text_becomes_one_job_and_prints_its_id(dragoman: Shell) -> None:
     ]
 
 
-def test_an_id_is_made_up_where_none_is_given(dragoman: Shell) -> None:
+def test_an_id_is_generated_if_none_is_given(dragoman: Shell) -> None:
     first = dragoman("submit", "--to", "de", "Hello.", "--json")
     second = dragoman("submit", "--to", "de", "Hello.", "--json")
     assert first.objects[0]["status"] == "queued"
     assert first.objects[0]["job_id"] != second.objects[0]["job_id"]
 
 
-def test_stdin_is_one_text_without_the_newline_that_ends_it(dragoman: Shell) -> None:
+def test_stdin_is_one_text_without_its_last_newline(dragoman: Shell) -> None:
     ended = dragoman("submit", "--to", "de", "-", stdin="Grüße.\n\nZwei Absätze.\n".encode())
     assert ended.status == 0
     assert dragoman.jobs(1)[0]["text"] == "Grüße.\n\nZwei Absätze."
@@ -123,7 +123,9 @@ def test_lines_of_stdin_are_items_in_jobs_of_512_that_form_a_document(dragoman: 
     assert [*first["text"], *second["text"]] == [f"Line {n}." for n in range(600)]  # type: ignore[misc]
 
 
-def test_a_line_too_long_for_any_job_is_told_and_the_others_go_on(dragoman: Shell) -> None:
+def test_a_line_too_long_for_a_job_is_reported_and_the_others_are_published(
+    dragoman: Shell,
+) -> None:
     text = b"Short.\n" + b"x" * 140_000 + b"\nAlso short.\n"
     ended = dragoman("submit", "--to", "de", "--lines", "-", stdin=text)
     assert ended.status == 3
@@ -131,7 +133,7 @@ def test_a_line_too_long_for_any_job_is_told_and_the_others_go_on(dragoman: Shel
     assert dragoman.jobs(1)[0]["text"] == ["Short.", "Also short."]
 
 
-def test_the_lines_of_a_file_are_jobs_and_bad_ones_are_told_by_line(
+def test_the_lines_of_a_file_are_jobs_and_invalid_ones_are_reported_by_line(
     dragoman: Shell, tmp_path: Path
 ) -> None:
     path = tmp_path / "jobs.jsonl"
@@ -149,15 +151,20 @@ def test_the_lines_of_a_file_are_jobs_and_bad_ones_are_told_by_line(
     assert ended.status == 3
     assert ended.lines[:2] == ["j-1", "j-2"]
     assert len(ended.lines) == 3
-    told = ended.err.splitlines()
-    assert [line.removeprefix(f"{path}:").split(":")[0] for line in told] == ["3", "5", "6", "7"]
-    assert "txet" in told[1]
-    assert "job_id" in told[2]
+    reported = ended.err.splitlines()
+    assert [line.removeprefix(f"{path}:").split(":")[0] for line in reported] == [
+        "3",
+        "5",
+        "6",
+        "7",
+    ]
+    assert "txet" in reported[1]
+    assert "job_id" in reported[2]
     languages = {str(job["text"]): job["target_lang"] for job in dragoman.jobs(3)}
     assert languages == {"One.": "de", "Two.": "fr", "Eight.": "de"}
 
 
-def test_a_file_without_one_good_line_fails(dragoman: Shell, tmp_path: Path) -> None:
+def test_a_file_without_a_valid_line_fails(dragoman: Shell, tmp_path: Path) -> None:
     path = tmp_path / "jobs.jsonl"
     path.write_text('{"text": "No target."}\n')
     ended = dragoman("submit", str(path))
@@ -165,7 +172,7 @@ def test_a_file_without_one_good_line_fails(dragoman: Shell, tmp_path: Path) -> 
     assert "target_lang: is required" in ended.err
 
 
-def test_again_on_a_completed_job_publishes_nothing_and_fails(
+def test_resubmitting_a_completed_job_publishes_nothing_and_fails(
     dragoman: Shell, worker: PlayedWorker
 ) -> None:
     dragoman("submit", "--to", "de", "--id", "done", "Hello.")
@@ -177,7 +184,9 @@ def test_again_on_a_completed_job_publishes_nothing_and_fails(
     assert len(dragoman.records(1)) == 1
 
 
-def test_again_on_a_failed_job_publishes_a_replay(dragoman: Shell, worker: PlayedWorker) -> None:
+def test_resubmitting_a_failed_job_publishes_a_replay(
+    dragoman: Shell, worker: PlayedWorker
+) -> None:
     dragoman("submit", "--to", "de", "--id", "bad", "Hello.")
     (record,) = dragoman.records(1)
     worker.finish("bad", open_record(record.value).fingerprint, None, status="failed")
@@ -186,7 +195,7 @@ def test_again_on_a_failed_job_publishes_a_replay(dragoman: Shell, worker: Playe
     assert dragoman.records(2)[1].headers == {"dragoman-replay": b"1"}
 
 
-def test_a_job_that_was_cancelled_before_is_told_and_left_as_it_is(dragoman: Shell) -> None:
+def test_a_job_cancelled_before_is_reported_and_not_changed(dragoman: Shell) -> None:
     dragoman("cancel", "over")
     job = ["--to", "de", "--id", "over", "Hello.", "--json"]
     ended = dragoman("submit", *job)
@@ -197,7 +206,7 @@ def test_a_job_that_was_cancelled_before_is_told_and_left_as_it_is(dragoman: She
     assert (again.objects, again.err) == ([{"job_id": "over", "status": "queued"}], "")
 
 
-def test_submit_and_wait_prints_the_translations_in_their_order(
+def test_submit_and_wait_prints_the_translations_in_order(
     dragoman: Shell, worker: PlayedWorker, tmp_path: Path
 ) -> None:
     path = tmp_path / "jobs.jsonl"
@@ -212,7 +221,7 @@ def test_submit_and_wait_prints_the_translations_in_their_order(
         assert child.output.splitlines() == [f"Ü{n}." for n in range(5)]
 
 
-def test_interrupting_a_submission_ends_with_130_and_says_how_far_it_came(
+def test_interrupting_a_submission_exits_with_130_and_prints_the_count(
     dragoman: Shell, tmp_path: Path
 ) -> None:
     argv = command("dragoman", "submit", "--to", "de", "--id", "held", "--wait", "Hello.")
@@ -225,7 +234,7 @@ def test_interrupting_a_submission_ends_with_130_and_says_how_far_it_came(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["submit", "Hello."], "--to is missing"),
         (["submit", "--to", "xx-nonsense", "Hello."], "--to: 'xx-nonsense' is not a language"),
@@ -243,14 +252,14 @@ def test_interrupting_a_submission_ends_with_130_and_says_how_far_it_came(
         (["topics", "create", "--partitions", "0"], "--partitions"),
     ],
 )
-def test_wrong_usage_ends_with_2_and_one_line_that_names_the_option(
-    arguments: list[str], says: str
+def test_a_usage_error_exits_with_2_and_one_line_that_names_the_option(
+    arguments: list[str], message: str
 ) -> None:
     done = subprocess.run(
         command("dragoman", *arguments), capture_output=True, text=True, timeout=30, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -265,7 +274,7 @@ def test_result_prints_exactly_the_text_of_a_job_of_one_item(
     assert (ended.status, ended.out) == (0, "Zwei Zeilen,\neine Übersetzung.\n")
 
 
-def test_results_of_many_ids_come_in_their_order_whatever_they_are(
+def test_results_of_many_ids_come_in_the_order_of_the_arguments(
     dragoman: Shell, worker: PlayedWorker
 ) -> None:
     worker.finish("r-2", "f" * 64, "Eins.", "Zwei.")
@@ -284,14 +293,14 @@ def test_results_of_many_ids_come_in_their_order_whatever_they_are(
     assert len(plain.err.splitlines()) == 3
 
 
-def test_a_failed_job_ends_with_1_and_says_why(dragoman: Shell, worker: PlayedWorker) -> None:
+def test_a_failed_job_exits_with_1_and_the_reason(dragoman: Shell, worker: PlayedWorker) -> None:
     worker.finish("r-5", "f" * 64, None, status="failed")
     ended = dragoman("result", "r-5")
     assert (ended.status, ended.out) == (1, "")
     assert "engine_failed" in ended.err
 
 
-def test_result_waits_no_longer_than_it_is_told(dragoman: Shell, worker: PlayedWorker) -> None:
+def test_result_waits_at_most_the_given_time(dragoman: Shell, worker: PlayedWorker) -> None:
     worker.claim("r-6", "f" * 64)
     began = time.monotonic()
     ended = dragoman("result", "--wait", "1", "r-6")
@@ -300,7 +309,7 @@ def test_result_waits_no_longer_than_it_is_told(dragoman: Shell, worker: PlayedW
     assert "running" in ended.err
 
 
-def test_status_tells_of_each_id_in_order(dragoman: Shell, worker: PlayedWorker) -> None:
+def test_status_prints_each_id_in_order(dragoman: Shell, worker: PlayedWorker) -> None:
     dragoman("submit", "--to", "de", "--id", "s-1", "Hello.")
     worker.claim("s-2", "f" * 64)
     ended = dragoman("status", "s-2", "none", "s-1")
@@ -308,7 +317,7 @@ def test_status_tells_of_each_id_in_order(dragoman: Shell, worker: PlayedWorker)
     assert dragoman("status", "--json", "none").objects == [{"job_id": "none", "status": "unknown"}]
 
 
-def test_cancel_ends_queued_jobs_and_says_where_it_came_too_late(
+def test_cancel_cancels_queued_jobs_and_reports_terminal_ones(
     dragoman: Shell, worker: PlayedWorker
 ) -> None:
     dragoman("submit", "--to", "de", "--id", "c-1", "Hello.")
@@ -324,7 +333,7 @@ def test_cancel_ends_queued_jobs_and_says_where_it_came_too_late(
     assert dragoman("result", "c-1").status == 1
 
 
-def test_cancelling_a_document_leaves_its_mark(dragoman: Shell, worker: PlayedWorker) -> None:
+def test_cancelling_a_document_writes_its_key(dragoman: Shell, worker: PlayedWorker) -> None:
     ended = dragoman("cancel", "--document", "book")
     assert (ended.status, ended.out) == (0, "book\tcancelled\n")
     assert worker.redis.exists("dragoman:document:book:cancel") == 1
@@ -333,8 +342,10 @@ def test_cancelling_a_document_leaves_its_mark(dragoman: Shell, worker: PlayedWo
 # --- topics -------------------------------------------------------------------------------------
 
 
-def test_topics_are_made_once_and_too_small_ones_are_told(kafka: KafkaBroker, topic: Topic) -> None:
-    small, new = topic(partitions=2), f"{topic()}-letters"
+def test_topics_are_created_once_and_too_small_ones_are_reported(
+    kafka: KafkaBroker, topic: Topic
+) -> None:
+    small, new = topic(partitions=2), f"{topic()}-dead-letters"
     config = {"DRAGOMAN_KAFKA__TOPICS": json.dumps([small])}
     shell = Shell(kafka.bootstrap, "redis://127.0.0.1:1", small, new)
     shell.env |= config
@@ -350,7 +361,7 @@ def test_topics_are_made_once_and_too_small_ones_are_told(kafka: KafkaBroker, to
     assert (second.status, second.lines) == (0, [f"{small}\texists\t2", f"{new}\texists\t4"])
 
 
-def test_topics_show_tells_offsets_and_lag(dragoman: Shell) -> None:
+def test_topics_show_prints_offsets_and_lag(dragoman: Shell) -> None:
     dragoman("submit", "--to", "de", "Hello.")
     ended = dragoman("topics", "show", "--json")
     assert ended.status == 0
@@ -365,7 +376,9 @@ def test_topics_show_tells_offsets_and_lag(dragoman: Shell) -> None:
 
 
 def test_topics_show_fails_where_there_are_none(kafka: KafkaBroker) -> None:
-    ended = Shell(kafka.bootstrap, "redis://127.0.0.1:1", "no-jobs", "no-letters")("topics", "show")
+    ended = Shell(kafka.bootstrap, "redis://127.0.0.1:1", "no-jobs", "no-dead-letters")(
+        "topics", "show"
+    )
     assert (ended.status, ended.out) == (1, "")
     assert "dragoman topics create" in ended.err
 
@@ -374,11 +387,11 @@ def test_topics_show_fails_where_there_are_none(kafka: KafkaBroker) -> None:
 
 
 @pytest.mark.parametrize("stdin_id", ["u-1"])
-def test_a_broker_that_is_not_there_ends_with_1_in_time_and_one_line(
+def test_a_missing_broker_exits_with_1_in_time_and_one_line(
     redis_server: RedisServer, stdin_id: str
 ) -> None:
     (port,) = free_ports(1)
-    shell = Shell(f"127.0.0.1:{port}", redis_server.url, "jobs", "letters")
+    shell = Shell(f"127.0.0.1:{port}", redis_server.url, "jobs", "dead-letters")
     shell.env["DRAGOMAN_CONNECT_TIMEOUT_S"] = "1"
     began = time.monotonic()
     ended = shell("submit", "--to", "de", "--id", stdin_id, "Hello.")
@@ -388,9 +401,9 @@ def test_a_broker_that_is_not_there_ends_with_1_in_time_and_one_line(
     assert f"Kafka at 127.0.0.1:{port} could not be reached within 1 s" in ended.err
 
 
-def test_a_redis_that_is_not_there_ends_with_1_in_time_and_one_line() -> None:
+def test_a_missing_redis_exits_with_1_in_time_and_one_line() -> None:
     (port,) = free_ports(1)
-    shell = Shell("127.0.0.1:1", f"redis://user:secret@127.0.0.1:{port}/0", "jobs", "letters")
+    shell = Shell("127.0.0.1:1", f"redis://user:secret@127.0.0.1:{port}/0", "jobs", "dead-letters")
     shell.env["DRAGOMAN_CONNECT_TIMEOUT_S"] = "1"
     ended = shell("result", "--wait", "60", "a1")
     assert (ended.status, ended.out) == (1, "")
@@ -401,15 +414,15 @@ def test_a_redis_that_is_not_there_ends_with_1_in_time_and_one_line() -> None:
 
 def test_results_are_read_without_a_broker(redis_server: RedisServer, worker: PlayedWorker) -> None:
     worker.finish("solo", "f" * 64, "Allein.")
-    assert Shell("127.0.0.1:1", redis_server.url, "jobs", "letters")("result", "solo").lines == [
-        "Allein."
-    ]
+    assert Shell("127.0.0.1:1", redis_server.url, "jobs", "dead-letters")(
+        "result", "solo"
+    ).lines == ["Allein."]
 
 
 # --- foreign programs ---------------------------------------------------------------------------
 
 
-def test_a_record_of_kcat_and_a_reader_with_redis_cli_need_nothing_of_ours(
+def test_kcat_can_submit_and_redis_cli_can_read(
     dragoman: Shell, redis_server: RedisServer, worker: PlayedWorker
 ) -> None:
     value = b'{"job_id": "kc-1", "text": "Hello.", "target_lang": "de"}'

@@ -1,6 +1,6 @@
-"""Is the client light, and does it live beside other people's code? In an environment of its own.
+"""Integration tests of the light client beside an application, in its own environment.
 
-The environment holds what requirements/client.lock lists and our wheel: no torch, no vLLM. The
+The environment holds the packages of requirements/client.lock and the wheel: no torch, no vLLM. The
 application in it has a schemas.py of its own.
 """
 
@@ -24,7 +24,7 @@ _UV = Path(sys.executable).with_name("uv")
 
 _SCHEMAS = '''
 class Order:
-    """The application's own idea of a schema."""
+    """A class of the application's own schemas module."""
 '''
 
 _APPLICATION = """
@@ -71,7 +71,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of a fresh environment with the client's lock and our wheel."""
+    """Provide the interpreter of a new environment with the client's lock and the wheel."""
     folder = tmp_path_factory.mktemp("client")
     run(_UV, "build", "--quiet", "--wheel", "--out-dir", folder / "wheel", _ROOT, cwd=folder)
     (wheel,) = (folder / "wheel").glob("dragoman-*.whl")

@@ -1,4 +1,4 @@
-"""What does the client say, and how soon, when Kafka is away? On a real broker that dies."""
+"""Integration tests of the client during outages of a real Kafka broker."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def worker(redis_server: RedisServer) -> Iterator[PlayedWorker]:
     played.close()
 
 
-async def test_a_broker_that_is_not_there_is_told_in_time_and_leaves_nothing(
+async def test_a_missing_broker_is_reported_in_time_and_leaves_nothing(
     redis_server: RedisServer, worker: PlayedWorker
 ) -> None:
     (port,) = free_ports(1)
@@ -55,10 +55,10 @@ async def test_a_broker_that_is_not_there_is_told_in_time_and_leaves_nothing(
             await client.submit(a_job("a"))
     assert time.monotonic() - began < 10
     assert asyncio.all_tasks() == tasks
-    assert worker.fields("a")["status"] == "queued"  # submitting it again is all it takes
+    assert worker.fields("a")["status"] == "queued"  # submitting it again suffices
 
 
-async def test_a_port_that_does_not_speak_kafka_is_told_as_such(
+async def test_a_port_that_does_not_speak_kafka_is_reported_as_such(
     redis_server: RedisServer, worker: PlayedWorker
 ) -> None:
     settings = settings_for(f"127.0.0.1:{redis_server.port}", redis_server.url)
@@ -67,7 +67,7 @@ async def test_a_port_that_does_not_speak_kafka_is_told_as_such(
             await client.submit(a_job("a"))
 
 
-async def test_a_stream_of_jobs_ends_with_the_first_that_cannot_be_published(
+async def test_a_stream_of_jobs_stops_at_the_first_that_cannot_be_published(
     redis_server: RedisServer, worker: PlayedWorker
 ) -> None:
     (port,) = free_ports(1)
@@ -91,7 +91,7 @@ async def test_a_stream_of_jobs_ends_with_the_first_that_cannot_be_published(
     assert drawn <= 101
 
 
-async def test_a_redis_that_is_not_there_keeps_the_record_from_being_published() -> None:
+async def test_without_redis_no_record_is_published() -> None:
     (port,) = free_ports(1)
     settings = settings_for("127.0.0.1:1", f"redis://127.0.0.1:{port}/0", 1.0)
     began = time.monotonic()
@@ -101,7 +101,7 @@ async def test_a_redis_that_is_not_there_keeps_the_record_from_being_published()
     assert time.monotonic() - began < 5
 
 
-async def test_jobs_go_on_when_the_broker_comes_back_and_closing_is_bounded_when_it_does_not(
+async def test_jobs_continue_when_the_broker_returns_and_closing_is_bounded_when_it_does_not(
     own_kafka: KafkaBroker, redis_server: RedisServer, worker: PlayedWorker
 ) -> None:
     own_kafka.create_topic("jobs")

@@ -1,4 +1,4 @@
-"""Is a result ever missed, and what does waiting cost? On a real Redis that dies and comes back."""
+"""Integration tests of waits for results, with a real Redis that dies and returns."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ async def client(redis_server: RedisServer) -> AsyncIterator[TranslationClient]:
         yield opened
 
 
-async def test_an_end_at_any_moment_around_the_wait_is_never_missed(
+async def test_a_result_written_at_any_moment_around_the_wait_is_never_missed(
     client: TranslationClient, worker: PlayedWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """3,000 races of the end against the wait's beginning; no second look repairs a miss."""
+    """Race 3,000 results against the start of their waits, without later reads of the key."""
     monkeypatch.setattr(watch, "_FIRST_LOOK_AGAIN_S", 1000.0)
     chance = random.Random(7)
     for start in range(0, 3000, 30):
@@ -68,7 +68,7 @@ async def test_an_end_at_any_moment_around_the_wait_is_never_missed(
         await ending
 
 
-async def test_a_lost_hint_costs_seconds_and_no_result(
+async def test_a_lost_hint_delays_a_result_by_seconds(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     waiting = [asyncio.create_task(client.job(f"lost-{n}").text(30)) for n in range(20)]
@@ -80,7 +80,7 @@ async def test_a_lost_hint_costs_seconds_and_no_result(
     assert time.monotonic() - began < 6
 
 
-async def test_a_hint_before_the_key_or_about_another_job_ends_no_wait(
+async def test_a_hint_before_the_key_or_about_another_job_finishes_no_wait(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     worker.claim("later", _OWNER)
@@ -95,7 +95,7 @@ async def test_a_hint_before_the_key_or_about_another_job_ends_no_wait(
     assert (await waiting).translations[0].text == "jetzt"
 
 
-async def test_ten_thousand_waits_are_cheap_and_all_end(
+async def test_ten_thousand_waits_are_cheap_and_all_finish(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     job_ids = [f"many-{number}" for number in range(10_000)]
@@ -134,7 +134,7 @@ async def test_a_redis_killed_and_restarted_during_the_wait_loses_no_result(
         assert await asyncio.gather(*waiting) == ["überlebt"] * 50
 
 
-async def test_a_redis_that_stays_away_ends_the_wait_within_the_bound(
+async def test_an_unavailable_redis_fails_the_wait_within_the_bound(
     own_redis: RedisServer,
 ) -> None:
     async with TranslationClient(settings=settings_for(own_redis, 1.5)) as client:
@@ -147,7 +147,7 @@ async def test_a_redis_that_stays_away_ends_the_wait_within_the_bound(
                 await waiting
 
 
-async def test_a_timeout_during_an_outage_is_kept(own_redis: RedisServer) -> None:
+async def test_a_timeout_is_met_during_an_outage(own_redis: RedisServer) -> None:
     async with TranslationClient(settings=settings_for(own_redis, 30)) as client:
         waiting = asyncio.create_task(client.job("a").result(1))
         await asyncio.to_thread(own_redis.stop)
@@ -156,7 +156,7 @@ async def test_a_timeout_during_an_outage_is_kept(own_redis: RedisServer) -> Non
                 await waiting
 
 
-async def test_a_corrupt_key_harms_no_other_wait(
+async def test_a_corrupt_key_does_not_affect_other_waits(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     worker.redis.hset("dragoman:job:torn", mapping={"status": "completed", "result": "{"})
@@ -182,7 +182,7 @@ async def test_timeouts_and_unknown_jobs(client: TranslationClient) -> None:
     assert raised.value.status is None
 
 
-async def test_a_cancelled_wait_leaves_the_others(
+async def test_a_cancelled_wait_does_not_affect_the_others(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     gone = asyncio.create_task(client.job("shared").result())
@@ -196,7 +196,7 @@ async def test_a_cancelled_wait_leaves_the_others(
     assert await client.job("shared").status() is JobStatus.COMPLETED
 
 
-async def test_closing_the_client_ends_its_waits_and_leaves_no_task(
+async def test_closing_the_client_fails_its_waits_and_leaves_no_task(
     redis_server: RedisServer,
 ) -> None:
     tasks = asyncio.all_tasks()

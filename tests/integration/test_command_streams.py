@@ -1,4 +1,4 @@
-"""Without services, and with closed, full or narrow streams, a command says one sentence."""
+"""Integration tests of commands without services, and with closed, full or narrow streams."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOWHERE: Final = {
 
 
 def shell(line: str) -> tuple[int, str, str]:
-    """Status, stdout and stderr of a line of bash without services."""
+    """Run a line of bash without services; return status, stdout and stderr."""
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line],
         env={**os.environ, **NOWHERE},
@@ -51,7 +51,7 @@ def dragoman(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_a_command_without_services_says_one_sentence_and_exits_with_one(
+def test_a_command_without_services_prints_one_line_and_exits_with_one(
     arguments: tuple[str, ...],
 ) -> None:
     status, out, errors = shell(dragoman(*arguments))
@@ -60,21 +60,21 @@ def test_a_command_without_services_says_one_sentence_and_exits_with_one(
     assert "127.0.0.1:1" in errors
 
 
-def test_a_closed_stdin_is_named() -> None:
+def test_a_closed_stdin_is_reported() -> None:
     status, out, errors = shell(f"{dragoman('submit', '--to', 'de', '-')} <&-")
     assert (status, out) == (2, "")
     assert "stdin is closed" in errors
 
 
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-", "< /dev/null >&-"])
-def test_closed_streams_end_a_command_without_a_traceback(redirection: str) -> None:
+def test_closed_streams_stop_a_command_without_a_traceback(redirection: str) -> None:
     status, _, errors = shell(f"{dragoman('status', 'a')} {redirection}")
     assert status == 1
     assert "Traceback" not in errors
     assert "internal error" not in errors
 
 
-def test_a_reader_that_goes_and_a_full_disk_end_a_command_without_a_traceback() -> None:
+def test_a_closed_pipe_and_a_full_disk_stop_a_command_without_a_traceback() -> None:
     _, _, errors = shell(f"{dragoman('--help')} | true")
     assert errors == ""
     status, _, errors = shell(f"{dragoman('--version')} > /dev/full")

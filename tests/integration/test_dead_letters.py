@@ -1,4 +1,4 @@
-"""Can dead letters be looked at and run again? Real worker, Kafka and Redis."""
+"""Integration tests of `dragoman dead-letters` with a real worker, Kafka and Redis."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def installation(
 
 
 def replays(installation: Installation) -> list[tuple[dict[str, Any], dict[str, str]]]:
-    """The records of the jobs' topic that ask for a replay."""
+    """Return the records of the jobs' topic that request a replay."""
     found = installation.read(installation.topic)
     return [
         (json.loads(record.value or b""), record.headers)
@@ -48,7 +48,7 @@ def failed(installation: Installation, *jobs: dict[str, Any] | bytes | None) -> 
         installation.settled()
 
 
-def test_letters_are_listed_by_code_id_and_time_and_shown_with_their_text_on_request(
+def test_dead_letters_are_listed_by_code_id_and_time_and_shown_with_text_on_request(
     installation: Installation,
 ) -> None:
     failed(installation, a_job("bad", "#!fatal\nGood day."), a_job("odd", nonsense=1), b"no job")
@@ -68,36 +68,36 @@ def test_letters_are_listed_by_code_id_and_time_and_shown_with_their_text_on_req
     _, until = installation.objects("dead-letters", "list", "--id", "bad", "--until", at)
     assert (len(since), len(until)) == (1, 0)
     assert len(installation.objects("dead-letters", "list", "--limit", "2")[1]) == 2
-    told = (
+    printed = (
         installation("dead-letters", "list").stdout
         + installation("dead-letters", "show", "bad").stdout
     )
-    assert "engine_failed" in told
-    assert "Good day." not in told
+    assert "engine_failed" in printed
+    assert "Good day." not in printed
     shown = installation("dead-letters", "show", "bad", "--value")
     assert shown.returncode == 0
     assert "Good day." in shown.stdout
     place = next(one["origin"] for one in dead_letters if one["job_id"] is None)
-    _, (nameless,) = installation.objects("dead-letters", "show", place, "--value")
-    assert nameless["value"] == "no job"
-    assert ["x-error-code", "invalid_job"] in nameless["headers"]
+    _, (unreadable,) = installation.objects("dead-letters", "show", place, "--value")
+    assert unreadable["value"] == "no job"
+    assert ["x-error-code", "invalid_job"] in unreadable["headers"]
     assert installation("dead-letters", "show", "bad", "unheard-of").returncode == 3
     assert installation("dead-letters", "show", "unheard-of").returncode == 1
 
 
-def test_what_failed_completes_once_the_fault_has_gone_and_each_failure_runs_again_once(
+def test_failed_jobs_complete_after_the_fault_is_fixed_and_each_failure_is_replayed_once(
     installation: Installation,
 ) -> None:
     jobs = [a_job(f"bad-{number}", "#!fatal\nHello.", metadata={"k": "v"}) for number in range(20)]
     failed(installation, *jobs)
-    status, told = installation.objects("dead-letters", "replay", "--all", "--dry-run")
-    assert (status, {one["action"] for one in told}) == (0, {"would_replay"})
+    status, printed = installation.objects("dead-letters", "replay", "--all", "--dry-run")
+    assert (status, {one["action"] for one in printed}) == (0, {"would_replay"})
     assert replays(installation) == []
-    # Twice before any worker has seen the first: the same number, so one run a failure.
+    # Two replays before a worker claims the first have the same number: one run per failure.
     for _ in range(2):
-        status, told = installation.objects("dead-letters", "replay", "--all")
-        assert (status, len(told)) == (0, 20)
-        assert {(one["action"], one["replay"]) for one in told} == {("replayed", 1)}
+        status, printed = installation.objects("dead-letters", "replay", "--all")
+        assert (status, len(printed)) == (0, 20)
+        assert {(one["action"], one["replay"]) for one in printed} == {("replayed", 1)}
     published = replays(installation)
     assert len(published) == 40
     assert all(headers == {"dragoman-replay": "1"} for _, headers in published)
@@ -111,9 +111,9 @@ def test_what_failed_completes_once_the_fault_has_gone_and_each_failure_runs_aga
         assert (fields["status"], fields["replays"]) == ("completed", "1")
         assert fields["deliveries"] == "2"
     assert len(installation.letters()) == 20
-    # And once all is well there is nothing to replay.
-    status, told = installation.objects("dead-letters", "replay", "--all")
-    assert (status, {one["why"] for one in told}) == (1, {"completed"})
+    # Once all jobs are completed there is nothing to replay.
+    status, printed = installation.objects("dead-letters", "replay", "--all")
+    assert (status, {one["why"] for one in printed}) == (1, {"completed"})
     assert len(replays(installation)) == 40
     assert installation.audit() == (0, {"completed": 20, "duplicate": 40}, [])
 
@@ -121,8 +121,8 @@ def test_what_failed_completes_once_the_fault_has_gone_and_each_failure_runs_aga
 def test_a_job_that_fails_again_is_replayed_by_the_next_number(installation: Installation) -> None:
     failed(installation, a_job("bad", "#!fatal\nHello."))
     for number in (1, 2):
-        status, told = installation.objects("dead-letters", "replay", "bad")
-        assert (status, told[0]["replay"]) == (0, number)
+        status, printed = installation.objects("dead-letters", "replay", "bad")
+        assert (status, printed[0]["replay"]) == (0, number)
         with installation.worker(f"worker-{number}"):
             installation.settled()
         fields = job(installation.redis, "bad")
@@ -131,11 +131,11 @@ def test_a_job_that_fails_again_is_replayed_by_the_next_number(installation: Ins
     assert sorted(
         dead_letter.headers.get("dragoman-replay", "") for dead_letter in dead_letters
     ) == ["", "1", "2"]
-    # Three letters of one job are one replay, and its header is one.
-    status, told = installation.objects("dead-letters", "replay", "--all")
+    # Three dead letters of one job are one replay, with one header.
+    status, printed = installation.objects("dead-letters", "replay", "--all")
     assert status == 0
-    assert sorted(one["action"] for one in told) == ["replayed", "skipped", "skipped"]
-    assert {one["why"] for one in told if one["action"] == "skipped"} == {"same_job"}
+    assert sorted(one["action"] for one in printed) == ["replayed", "skipped", "skipped"]
+    assert {one["why"] for one in printed if one["action"] == "skipped"} == {"same_job"}
     assert sorted(headers["dragoman-replay"] for _, headers in replays(installation)) == [
         "1",
         "2",
@@ -143,7 +143,7 @@ def test_a_job_that_fails_again_is_replayed_by_the_next_number(installation: Ins
     ]
 
 
-def test_a_replay_lifts_the_cancellation_of_its_document_and_a_dry_run_does_not(
+def test_a_replay_removes_the_cancellation_of_its_document_and_a_dry_run_does_not(
     installation: Installation,
 ) -> None:
     page = {"document_id": "book", "index": 0, "total": 1}
@@ -180,8 +180,8 @@ def test_headers_are_kept_and_a_past_deadline_is_dropped(installation: Installat
     )
     assert producer.flush(30) == 0
     name = f"{installation.topic}/{dead_letters[0].headers['x-original-partition']}/99"
-    status, told = installation.objects("dead-letters", "replay", name)
-    assert (status, told[0]["action"]) == (0, "replayed")
+    status, printed = installation.objects("dead-letters", "replay", name)
+    assert (status, printed[0]["action"]) == (0, "replayed")
     ((replayed, kept),) = replays(installation)
     assert replayed == {key: content for key, content in value.items() if key != "deadline"}
     assert kept == {"traceparent": trace[1].decode(), "dragoman-replay": "1"}
@@ -190,7 +190,7 @@ def test_headers_are_kept_and_a_past_deadline_is_dropped(installation: Installat
     assert job(installation.redis, "late")["status"] == "completed"
 
 
-def test_what_is_left_out_is_told_with_its_reason_and_status_three(
+def test_skipped_dead_letters_are_reported_with_reasons_and_status_three(
     installation: Installation,
 ) -> None:
     failed(
@@ -205,21 +205,21 @@ def test_what_is_left_out_is_told_with_its_reason_and_status_three(
     assert "1 (conflict)" in done.stderr
     assert "1 (unreadable)" in done.stderr
     assert "replayed: 1" in done.stderr
-    status, told = installation.objects("dead-letters", "replay", "good", "unheard-of")
-    assert (status, [one["why"] for one in told]) == (1, ["completed"])
+    status, printed = installation.objects("dead-letters", "replay", "good", "unheard-of")
+    assert (status, [one["why"] for one in printed]) == (1, ["completed"])
     installation.redis.delete("dragoman:job:good")
-    status, told = installation.objects("dead-letters", "replay", "good", "--rate", "100/s")
-    assert (status, told[0]["action"], told[0]["code"]) == (0, "replayed", "conflict")
+    status, printed = installation.objects("dead-letters", "replay", "good", "--rate", "100/s")
+    assert (status, printed[0]["action"], printed[0]["code"]) == (0, "replayed", "conflict")
 
 
-def test_a_record_too_large_for_any_topic_has_a_letter_that_cannot_be_replayed(
+def test_the_dead_letter_of_a_record_too_large_for_any_topic_cannot_be_replayed(
     installation: Installation,
 ) -> None:
     installation.publish(b'{"job_id": "huge", "text": "' + b"x" * 1_040_000 + b'"}')
     with installation.worker():
         installation.settled()
-    status, told = installation.objects("dead-letters", "replay", "huge")
-    assert (status, [one["why"] for one in told]) == (1, ["headers_only"])
+    status, printed = installation.objects("dead-letters", "replay", "huge")
+    assert (status, [one["why"] for one in printed]) == (1, ["headers_only"])
 
 
 def test_an_interrupted_replay_reports_its_count_and_the_next_one_runs_no_job_twice(
@@ -236,9 +236,9 @@ def test_an_interrupted_replay_reports_its_count_and_the_next_one_runs_no_job_tw
     wait_until(lambda: len(replays(installation)) >= 3, timeout_s=60, what="replayed jobs")
     slow.interrupt()
     assert slow.wait(timeout_s=30) == 130
-    told = len(slow.output.splitlines())
-    assert f"replayed so far: {told}" in slow.errors
-    assert 3 <= told <= len(replays(installation)) < 12
+    printed = len(slow.output.splitlines())
+    assert f"replayed so far: {printed}" in slow.errors
+    assert 3 <= printed <= len(replays(installation)) < 12
     status, again = installation.objects("dead-letters", "replay", "--all")
     assert (status, {one["replay"] for one in again}) == (0, {1})
     with installation.worker():
@@ -248,7 +248,7 @@ def test_an_interrupted_replay_reports_its_count_and_the_next_one_runs_no_job_tw
 
 
 def dead_letters(installation: Installation, *job_ids: str, **more: str) -> None:
-    """Dead letters of jobs that fit today, as a worker wrote them."""
+    """Publish dead letters of valid jobs, as a worker writes them."""
     producer = Producer({"bootstrap.servers": installation.kafka})
     for number, job_id in enumerate(job_ids):
         headers = {
@@ -277,7 +277,7 @@ def dead_letters(installation: Installation, *job_ids: str, **more: str) -> None
         ("list", "--until", "2030-01-01T00:00:00"),
     ],
 )
-def test_wrong_usage_is_one_line_and_status_two(
+def test_a_usage_error_is_one_line_and_status_two(
     installation: Installation, arguments: tuple[str, ...]
 ) -> None:
     done = installation("dead-letters", *arguments)
@@ -285,7 +285,7 @@ def test_wrong_usage_is_one_line_and_status_two(
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_thousands_of_letters_are_streamed_and_each_is_listed_once(
+def test_thousands_of_dead_letters_are_streamed_and_each_is_listed_once(
     installation: Installation,
 ) -> None:
     producer = Producer({"bootstrap.servers": installation.kafka, "linger.ms": 20})
@@ -309,8 +309,8 @@ def test_thousands_of_letters_are_streamed_and_each_is_listed_once(
     status, dead_letters = installation.objects("dead-letters", "list")
     assert status == 0
     assert len({one["job_id"] for one in dead_letters}) == len(dead_letters) == 6000
-    status, told = installation.objects("dead-letters", "replay", "--all", "--code", "poisoned")
+    status, printed = installation.objects("dead-letters", "replay", "--all", "--code", "poisoned")
     assert status == 0
-    assert sum(one["action"] == "replayed" for one in told) == 2000
-    assert {one["why"] for one in told if one["action"] == "skipped"} == {"duplicate"}
+    assert sum(one["action"] == "replayed" for one in printed) == 2000
+    assert {one["why"] for one in printed if one["action"] == "skipped"} == {"duplicate"}
     assert len(replays(installation)) == 2000

@@ -1,4 +1,4 @@
-"""Does a command end quietly by a signal that comes while Python still imports it?"""
+"""Integration tests of signals that arrive while a command is still importing modules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.processes.child_process import command
 
 COMMANDS = ["dragoman", "dragoman-worker"]
 AS_FROM_A_TERMINAL = (
-    # Whoever runs the tests in the background ignores SIGINT, and what they start does too.
+    # A shell starts background jobs with SIGINT ignored, and their children inherit that.
     "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
     "os.execvp('sh', ['sh', '-c', sys.argv[1]])"
 )
@@ -23,14 +23,14 @@ AS_FROM_A_TERMINAL = (
 
 @pytest.fixture(autouse=True)
 def signal_in_the_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Found instead of typer, the first of what both import from outside the standard library."""
+    """Install a fake typer, the first third-party import of both commands, that sends a signal."""
     lines = "import os; os.kill(os.getpid(), int(os.environ['NUMBER'])); os._exit(77)"
     (tmp_path / "typer.py").write_text(lines)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
 
 
 def end_of(name: str, number: signal.Signals, before: str = "") -> tuple[int, str]:
-    """How a command ended that was sent a signal then, and all it said."""
+    """Run a command that gets a signal during its imports; return status and output."""
     shell = f"{before} exec {shlex.join(command(name, 'run'))}"
     done = subprocess.run(
         [sys.executable, "-S", "-c", AS_FROM_A_TERMINAL, shell],
@@ -45,12 +45,12 @@ def end_of(name: str, number: signal.Signals, before: str = "") -> tuple[int, st
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_signal_during_the_imports_ends_a_command_without_a_word(
+def test_a_signal_during_the_imports_terminates_a_command_without_output(
     name: str, number: signal.Signals
 ) -> None:
-    assert end_of(name, number) == (-number, ""), "which a shell tells as 130 or 143"
+    assert end_of(name, number) == (-number, ""), "a shell reports 130 or 143"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_that_shall_ignore_interrupts_does(name: str) -> None:
+def test_a_command_started_with_interrupts_ignored_ignores_them(name: str) -> None:
     assert end_of(name, signal.SIGINT, "trap '' INT;") == (77, "")

@@ -1,4 +1,4 @@
-"""Are the last records of real topics read beside the group, and only those that are there?"""
+"""Integration tests of the last records of topics, read without a consumer group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def jobs(first: int, count: int) -> list[dict[str, str]]:
     return [{"job_id": f"j{n}", "text": "Hello.", "target_lang": "de"} for n in numbers]
 
 
-async def test_the_last_records_come_oldest_first_and_no_group_is_made(
+async def test_the_last_records_come_oldest_first_and_no_group_is_created(
     kafka: KafkaBroker, topic: MakeTopic
 ) -> None:
     name = topic(partitions=1)
@@ -41,7 +41,7 @@ async def test_the_last_records_come_oldest_first_and_no_group_is_made(
     assert f"{name}-group" not in {group.group_id for group in groups}
 
 
-async def test_all_topics_and_partitions_are_read_and_empty_ones_hold_up_nothing(
+async def test_all_topics_and_partitions_are_read_and_empty_ones_cause_no_delay(
     kafka: KafkaBroker, topic: MakeTopic
 ) -> None:
     one, other = topic(partitions=3), topic(partitions=2)

@@ -1,4 +1,4 @@
-"""Is every record counted exactly once, and as what? The audit's accounting, without services."""
+"""Unit tests of the accounting of an audit, without services."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOUR_MS = 3_600_000
 RECORD = AuditedRecord("jobs/0/7", NOW_MS - HOUR_MS, True, "a", "f1", 0, 86_400)
 WAITING = replace(RECORD, settled=False)
 OLD = replace(RECORD, timestamp_ms=NOW_MS - 25 * HOUR_MS)
-NAMELESS = AuditedRecord("jobs/0/7", NOW_MS - HOUR_MS, True)
+UNREADABLE_RECORD = AuditedRecord("jobs/0/7", NOW_MS - HOUR_MS, True)
 
 
 def key(status: str, fingerprint: str | None = "f1") -> JobKey:
@@ -66,17 +66,17 @@ ONE_RECORD = {
         Account.COMPLETED,
     ),
     "completed after a failure": (RECORD, key("completed"), dead_letters(False), Account.COMPLETED),
-    "failed with its letter": (RECORD, key("failed"), dead_letters(False), Account.FAILED),
-    "failed without": (RECORD, key("failed"), dead_letters(), Account.NO_DEAD_LETTER),
-    "failed, and only another's conflict in the letters": (
+    "failed with its dead letter": (RECORD, key("failed"), dead_letters(False), Account.FAILED),
+    "failed without a dead letter": (RECORD, key("failed"), dead_letters(), Account.NO_DEAD_LETTER),
+    "failed, with only a dead letter of a conflict": (
         replace(RECORD, place="jobs/0/8"),
         key("failed"),
         dead_letters(True),
         Account.NO_DEAD_LETTER,
     ),
-    "failed, its key gone": (RECORD, None, dead_letters(False), Account.FAILED),
+    "failed, without a key": (RECORD, None, dead_letters(False), Account.FAILED),
     "cancelled": (RECORD, key("cancelled"), dead_letters(), Account.CANCELLED),
-    "cancelled before any record was taken": (
+    "cancelled before a record was claimed": (
         RECORD,
         key("cancelled", None),
         dead_letters(),
@@ -85,25 +85,35 @@ ONE_RECORD = {
     "expired": (RECORD, key("expired"), dead_letters(), Account.EXPIRED),
     "queued": (WAITING, key("queued"), dead_letters(), Account.LIVE),
     "running": (WAITING, key("running"), dead_letters(), Account.LIVE),
-    "not taken up": (WAITING, None, dead_letters(), Account.LIVE),
-    "another's id, not taken up": (WAITING, key("running", "f2"), dead_letters(), Account.LIVE),
-    "running, and nobody will": (RECORD, key("running"), dead_letters(), Account.STUCK),
+    "not claimed": (WAITING, None, dead_letters(), Account.LIVE),
+    "id of another payload, not claimed": (
+        WAITING,
+        key("running", "f2"),
+        dead_letters(),
+        Account.LIVE,
+    ),
+    "running, without an unsettled record": (RECORD, key("running"), dead_letters(), Account.STUCK),
     "a conflict": (RECORD, key("completed", "f2"), dead_letters(True), Account.CONFLICT),
-    "a conflict whose letter is missing": (
+    "a conflict without its dead letter": (
         RECORD,
         key("completed", "f2"),
         dead_letters(),
         Account.NO_DEAD_LETTER,
     ),
-    "its key gone in time": (OLD, None, dead_letters(), Account.AGED_OUT),
-    "its id used again since": (OLD, key("completed", "f2"), dead_letters(), Account.AGED_OUT),
-    "announced again since": (OLD, key("queued", None), dead_letters(), Account.AGED_OUT),
-    "its key gone too early": (RECORD, None, dead_letters(), Account.LOST),
-    "only announced again": (RECORD, key("queued", None), dead_letters(), Account.LOST),
-    "unreadable": (NAMELESS, None, dead_letters(False, job_id=None), Account.UNREADABLE),
-    "unreadable without letter": (NAMELESS, None, dead_letters(), Account.NO_DEAD_LETTER),
-    "unreadable, not looked at": (
-        replace(NAMELESS, settled=False),
+    "key expired in time": (OLD, None, dead_letters(), Account.AGED_OUT),
+    "id used again since": (OLD, key("completed", "f2"), dead_letters(), Account.AGED_OUT),
+    "submitted again since": (OLD, key("queued", None), dead_letters(), Account.AGED_OUT),
+    "key gone too early": (RECORD, None, dead_letters(), Account.LOST),
+    "only submitted again": (RECORD, key("queued", None), dead_letters(), Account.LOST),
+    "unreadable": (UNREADABLE_RECORD, None, dead_letters(False, job_id=None), Account.UNREADABLE),
+    "unreadable without a dead letter": (
+        UNREADABLE_RECORD,
+        None,
+        dead_letters(),
+        Account.NO_DEAD_LETTER,
+    ),
+    "unreadable, not settled": (
+        replace(UNREADABLE_RECORD, settled=False),
         None,
         dead_letters(),
         Account.LIVE,
@@ -112,7 +122,7 @@ ONE_RECORD = {
 
 
 @pytest.mark.parametrize("case", ONE_RECORD)
-def test_a_record_is_accounted_for_by_its_key_its_place_and_its_letters(case: str) -> None:
+def test_a_record_is_accounted_for_by_its_key_its_place_and_its_dead_letters(case: str) -> None:
     record, state, found, expected = ONE_RECORD[case]
     counts, broken = judged([(record, state)], found)
     assert counts == {expected: 1}
@@ -126,7 +136,7 @@ def test_every_further_record_of_a_job_is_a_duplicate() -> None:
     assert counts == {Account.COMPLETED: 1, Account.DUPLICATE: 3}
 
 
-def test_a_late_duplicate_of_a_job_that_aged_out_is_not_lost_whatever_the_order() -> None:
+def test_a_late_duplicate_of_an_aged_out_job_is_not_lost_in_any_order() -> None:
     late = replace(RECORD, place="jobs/0/9")
     for pair in ([(OLD, None), (late, None)], [(late, None), (OLD, None)]):
         counts, broken = judged(pair, dead_letters())
@@ -134,13 +144,13 @@ def test_a_late_duplicate_of_a_job_that_aged_out_is_not_lost_whatever_the_order(
         assert broken == []
 
 
-def test_a_replay_whose_end_is_gone_is_lost_though_its_failure_is_known() -> None:
+def test_a_replay_without_a_key_is_lost_although_its_failure_is_known() -> None:
     again = replace(RECORD, place="jobs/0/9", replay=1)
     counts, _ = judged([(RECORD, None), (again, None)], dead_letters(False))
     assert counts == {Account.FAILED: 1, Account.LOST: 1}
 
 
-def test_a_running_job_with_a_record_still_to_be_worked_on_is_live() -> None:
+def test_a_running_job_with_an_unsettled_record_is_live() -> None:
     replayed = replace(WAITING, place="jobs/0/9", replay=1)
     counts, _ = judged([(RECORD, key("running")), (replayed, key("running"))], dead_letters())
     assert counts == {Account.LIVE: 1, Account.DUPLICATE: 1}
@@ -154,7 +164,7 @@ def doubtful(record: AuditedRecord, state: JobKey | None, found: DeadLetters) ->
         yield ledger
 
 
-def test_a_letter_that_comes_while_the_audit_reads_settles_the_doubt() -> None:
+def test_a_dead_letter_that_arrives_during_the_audit_settles_the_doubt() -> None:
     found = dead_letters()
     with doubtful(RECORD, key("failed"), found) as ledger:
         found.add("jobs/0/7", "a", conflict=False)
@@ -162,7 +172,7 @@ def test_a_letter_that_comes_while_the_audit_reads_settles_the_doubt() -> None:
         assert ledger.counts == {Account.FAILED: 1}
 
 
-def test_a_record_or_an_end_that_comes_while_the_audit_reads_settles_the_doubt() -> None:
+def test_a_record_or_a_result_that_arrives_during_the_audit_settles_the_doubt() -> None:
     with doubtful(RECORD, key("running"), dead_letters()) as ledger:
         ledger.note_newer("a", "f1")
         ledger.settle(next(ledger.doubts()), key("running"))
@@ -172,11 +182,11 @@ def test_a_record_or_an_end_that_comes_while_the_audit_reads_settles_the_doubt()
         assert ledger.counts == {Account.COMPLETED: 1}
 
 
-def test_letters_past_their_own_retention_are_not_missed() -> None:
+def test_dead_letters_past_their_retention_are_not_missed() -> None:
     for record, state, expected in (
         (RECORD, key("failed"), Account.FAILED),
         (RECORD, key("completed", "f2"), Account.CONFLICT),
-        (NAMELESS, None, Account.UNREADABLE),
+        (UNREADABLE_RECORD, None, Account.UNREADABLE),
     ):
         found = dead_letters()
         found.complete_since_ms = int(datetime(2030, 3, 18, tzinfo=UTC).timestamp() * 1000)
@@ -206,7 +216,7 @@ LETTERS = st.lists(
 
 
 @given(st.lists(st.tuples(RECORDS, KEYS), max_size=40), LETTERS)
-def test_every_record_is_counted_exactly_once_and_every_break_is_named(
+def test_every_record_is_counted_once_and_every_broken_one_is_reported(
     records: list[tuple[AuditedRecord, JobKey | None]],
     written: list[tuple[int, str | None, bool]],
 ) -> None:
@@ -217,14 +227,14 @@ def test_every_record_is_counted_exactly_once_and_every_break_is_named(
     assert len(broken) == sum(counts[account] for account in BREAKS)
     places = Counter(record.place for record, _ in records)
     assert Counter(one.place for one in broken) <= places
-    # What waits is never called broken.
+    # Waiting records are never reported as broken.
     waiting = Counter(record.place for record, _ in records if not record.settled)
     failed = {one.place for one in broken if one.account is not Account.NO_DEAD_LETTER}
     assert all(places[place] > waiting[place] for place in failed)
 
 
 @given(st.lists(st.tuples(st.text(max_size=5), st.integers(1, 7)), max_size=200))
-def test_a_digest_table_answers_like_a_dict(entries: list[tuple[str, int]]) -> None:
+def test_a_digest_table_behaves_like_a_dict(entries: list[tuple[str, int]]) -> None:
     table, expected = DigestTable(), dict[str, int]()
     for name, flags in entries:
         before = expected.get(name, 0)
@@ -233,7 +243,7 @@ def test_a_digest_table_answers_like_a_dict(entries: list[tuple[str, int]]) -> N
     assert {name: table.flags(digest_of(name)) for name in expected} == expected
 
 
-def test_a_digest_table_keeps_all_its_entries_while_it_grows() -> None:
+def test_a_digest_table_keeps_entries_beyond_its_memory() -> None:
     table = DigestTable()
     for number in range(20_000):
         assert table.add(digest_of(str(number)), 1 + number % 5) == 0

@@ -1,4 +1,4 @@
-"""Do the settings of a secured broker reach aiokafka?"""
+"""Unit tests of the connection to Kafka."""
 
 from __future__ import annotations
 

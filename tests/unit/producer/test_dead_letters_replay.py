@@ -1,4 +1,4 @@
-"""Which dead letters are run again, by which record? The decisions, without services."""
+"""Unit tests of the decisions of a replay, without services."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def decided(found: DeadLetter, state: JobKey | None, *, named: bool = False) -> 
     return planner.decide(candidate, state, NOW)
 
 
-def test_the_copy_has_the_bytes_the_key_and_the_headers_and_one_number_above_the_keys() -> None:
+def test_a_replay_copies_bytes_key_and_headers_with_the_next_replay_number() -> None:
     own = (("traceparent", b"00-1"), ("x-mine", b"1"), ("dragoman-replay", b"2"))
     value = b' {"target_lang": "de", "job_id": "a", "text": "Gr\\u00fc\\u00dfe \xf0\x9f\x99\x82"}'
     replay = decided(dead_letter(value, *own), key(replays=2))
@@ -91,12 +91,12 @@ SKIPS = {
 
 
 @pytest.mark.parametrize("case", SKIPS)
-def test_what_cannot_or_need_not_be_replayed_is_skipped_with_its_reason(case: str) -> None:
+def test_a_skipped_dead_letter_has_its_reason(case: str) -> None:
     found, state, expected = SKIPS[case]
     assert decided(found, state) is expected
 
 
-def test_a_conflict_that_is_named_is_replayed_once_its_id_is_free() -> None:
+def test_a_named_conflict_is_replayed_once_its_id_is_free() -> None:
     conflict = dead_letter(error_code="conflict")
     assert decided(conflict, key("failed", "f2"), named=True) is Skip.ID_TAKEN
     assert decided(conflict, key("completed", "f2"), named=True) is Skip.COMPLETED
@@ -109,7 +109,7 @@ def test_a_job_whose_key_is_past_its_ttl_runs_as_replay_one() -> None:
     assert replay.number == 1
 
 
-def test_a_record_is_replayed_once_however_many_letters_it_and_its_job_have() -> None:
+def test_a_job_is_replayed_once_although_it_has_several_dead_letters() -> None:
     planner = ReplayPlanner({"jobs"})
     first = planner.examine(dead_letter(), named=False)
     assert planner.examine(dead_letter(), named=False) is Skip.DUPLICATE
@@ -129,7 +129,7 @@ def test_a_past_deadline_is_dropped_and_the_job_stays_the_same(past: str) -> Non
 
 
 @pytest.mark.parametrize("other", ["2030-01-31T12:00:01Z", "soon", "2020-01-01T00:00:00", 5, None])
-def test_what_is_no_past_deadline_leaves_the_very_bytes(other: object) -> None:
+def test_without_a_past_deadline_the_bytes_do_not_change(other: object) -> None:
     value = json.dumps({**JOB, "deadline": other}, indent=3).encode()
     assert without_past_deadline(value, NOW) is value
 
@@ -156,11 +156,11 @@ def test_dropping_the_deadline_never_changes_the_fingerprint(fields: dict[str, A
     try:
         expected = open_record(value).fingerprint
     except ValueError:
-        return  # such as a whole float beyond 2^53
+        return  # for example a whole float beyond 2^53
     assert open_record(without_past_deadline(value, NOW)).fingerprint == expected
 
 
-def test_the_filter_knows_codes_names_and_a_half_open_time() -> None:
+def test_the_filter_selects_by_code_name_and_half_open_time() -> None:
     found = dead_letter()
     assert DeadLetterFilter().wants(found)
     assert DeadLetterFilter(codes=frozenset({"engine_failed"})).wants(found)
@@ -190,7 +190,7 @@ def test_a_replay_names_the_document_that_it_reopens(document: object, expected:
     assert replay.document_id == expected
 
 
-def test_the_largest_number_is_reached_and_not_passed() -> None:
+def test_the_largest_replay_number_is_used_and_not_exceeded() -> None:
     replay = decided(dead_letter(), key(replays=2**53 - 2))
     assert isinstance(replay, Replay)
     assert replay_of(replay.headers) == replay.number == 2**53 - 1

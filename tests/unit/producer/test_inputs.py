@@ -1,4 +1,4 @@
-"""Which jobs are made of texts, lines and files?"""
+"""Unit tests of jobs from texts, lines and files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def no_refusal(line: int, why: str) -> None:
     raise AssertionError(f"{line}: {why}")
 
 
-def test_what_a_line_says_wins_over_the_options(tmp_path: Path) -> None:
+def test_fields_of_a_line_win_over_the_options(tmp_path: Path) -> None:
     path = tmp_path / "jobs.jsonl"
     path.write_text('{"job_id": "a", "text": "x", "target_lang": "fr", "source_lang": null}')
     (job,) = jobs_of_file(path, Wanted("de", "en"), no_refusal)
@@ -42,7 +42,7 @@ def test_what_a_line_says_wins_over_the_options(tmp_path: Path) -> None:
         (b'{"text": 5}', "text"),
     ],
 )
-def test_a_bad_line_is_told_with_its_number_and_the_next_goes_on(
+def test_an_invalid_line_is_reported_by_number_and_the_next_is_read(
     tmp_path: Path, line: bytes, why: str
 ) -> None:
     path = tmp_path / "jobs.jsonl"
@@ -55,7 +55,7 @@ def test_a_bad_line_is_told_with_its_number_and_the_next_goes_on(
     assert why in text
 
 
-def test_lines_are_packed_by_number_and_by_bytes() -> None:
+def test_lines_are_packed_into_jobs_by_count_and_bytes() -> None:
     lines = ["x" * 1000] * 600
     jobs = jobs_of_lines(lines, _DE, no_refusal)
     assert [len(job.items) for job in jobs] == [131, 131, 131, 131, 76]

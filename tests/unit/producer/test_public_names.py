@@ -1,4 +1,4 @@
-"""Is what a program imports from the client what is promised, and light?"""
+"""Unit tests of the public names of the client, and of its light start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reader that takes its time is no stalled broker, and a broker that sends nothing is."""
+"""Unit tests of the topic reader with slow callers and stalled brokers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dragoman_connections.settings import DragomanSettings
 from dragoman_producer import BrokerUnreachable
 from dragoman_producer.operations.reading import Span, TopicReader
 
-PLACE = TopicPartition("letters", 0)
-SPAN = Span("letters", 0, 0, 4)
+PLACE = TopicPartition("dead-letters", 0)
+SPAN = Span("dead-letters", 0, 0, 4)
 
 
 class Consumer:
-    """Two batches of two records, or nothing at all."""
+    """Consumer of two batches of two records, or of nothing."""
 
     def __init__(self, *offsets: tuple[int, ...]) -> None:
         self.batches = list(offsets)
@@ -57,7 +57,7 @@ SETTINGS = {"connect_timeout_s": 0.01, "kafka": {"bootstrap_servers": "127.0.0.1
 PATIENCE_S = 0.03
 
 
-async def test_a_caller_that_takes_longer_over_a_batch_than_the_brokers_patience_reads_on() -> None:
+async def test_a_slow_caller_is_not_mistaken_for_a_stalled_broker() -> None:
     read = 0
     async for records in reader(Consumer((0, 1), (2, 3))).read([SPAN]):
         read += len(records)

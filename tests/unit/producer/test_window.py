@@ -1,4 +1,4 @@
-"""Is work done many at a time, in order, bounded, and ended cleanly?"""
+"""Unit tests of concurrent work in the order of its source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from dragoman_producer.window import in_order
 
 
-async def test_results_come_in_the_order_of_the_source_whatever_ends_first() -> None:
+async def test_results_come_in_the_order_of_the_source() -> None:
     async def work(number: int) -> int:
         for _ in range(20 - number):
             await asyncio.sleep(0)
@@ -19,7 +19,7 @@ async def test_results_come_in_the_order_of_the_source_whatever_ends_first() -> 
     assert [result async for result in in_order(range(20), work, in_flight=7)] == list(range(20))
 
 
-async def test_no_more_than_in_flight_are_drawn_ahead() -> None:
+async def test_at_most_in_flight_items_are_drawn_ahead() -> None:
     drawn = yielded = 0
 
     async def source() -> AsyncIterator[int]:
@@ -41,7 +41,7 @@ async def test_no_more_than_in_flight_are_drawn_ahead() -> None:
     await results.aclose()  # type: ignore[attr-defined]
 
 
-async def test_a_failure_is_raised_in_its_place_and_ends_the_rest() -> None:
+async def test_an_error_is_raised_in_its_place_and_cancels_the_rest() -> None:
     tasks = asyncio.all_tasks()
 
     async def work(number: int) -> int:
@@ -55,7 +55,7 @@ async def test_a_failure_is_raised_in_its_place_and_ends_the_rest() -> None:
 
     async def consume() -> None:
         async for result in in_order(range(10), work, in_flight=10):
-            seen.append(result)  # noqa: PERF401 - what came before the error counts too
+            seen.append(result)  # noqa: PERF401 - items before the error count too
 
     with pytest.raises(ValueError, match="three"):
         await consume()
@@ -63,7 +63,7 @@ async def test_a_failure_is_raised_in_its_place_and_ends_the_rest() -> None:
     assert asyncio.all_tasks() == tasks
 
 
-async def test_what_the_source_raises_comes_after_what_it_gave() -> None:
+async def test_an_error_of_the_source_comes_after_its_items() -> None:
     async def source() -> AsyncIterator[int]:
         yield 1
         raise OSError("disk")
@@ -75,7 +75,7 @@ async def test_what_the_source_raises_comes_after_what_it_gave() -> None:
 
     async def consume() -> None:
         async for result in in_order(source(), work, in_flight=2):
-            seen.append(result)  # noqa: PERF401 - what came before the error counts too
+            seen.append(result)  # noqa: PERF401 - items before the error count too
 
     with pytest.raises(OSError, match="disk"):
         await consume()

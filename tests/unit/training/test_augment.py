@@ -1,4 +1,4 @@
-"""Do changed samples stay parallel?"""
+"""Unit tests of augmentation, which keeps both sides parallel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_about_a_fifth_of_the_samples_is_changed() -> None:
     assert 300 < changed < 500
 
 
-def test_a_placeholder_put_into_the_source_stands_in_the_target() -> None:
+def test_a_placeholder_added_to_the_source_is_in_the_target() -> None:
     random = Random(2)
     changed = [augmented(PLAIN, random) for _ in range(3000)]
     with_gap = [one for one in changed if "{name}" in one.source]

@@ -1,4 +1,4 @@
-"""Does the split keep every held-out sentence out of training, the same way each time?"""
+"""Unit tests of the split, which keeps held-out sentences out of the training text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def small_sets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_sets")
-def test_held_out_sentences_leave_the_training_text_of_all_pairs() -> None:
+def test_held_out_sentences_are_not_in_the_training_text_of_any_pair() -> None:
     divided = corpus.split({"de": some_pairs("de"), "fr": some_pairs("fr")})
     held = {corpus.key_of(pair.english) for pair in divided.test + divided.dev}
     assert len(divided.test) == 10
@@ -70,7 +70,7 @@ def test_examples_survive_a_file(tmp_path: Path) -> None:
     assert examples[1] == Example("こんにちは。", "Hello.", "ja", "en")
 
 
-def test_the_published_test_file_has_250_examples_a_direction() -> None:
+def test_the_published_test_file_has_250_examples_per_direction() -> None:
     examples = corpus.read_examples(Path(corpus.__file__).with_name("test.jsonl"))
     assert len(examples) == 2000
     assert corpus.first_per_direction(examples, 250) == examples

@@ -1,4 +1,4 @@
-"""Do packed rows hold whole samples, and does the loss look at the right places?"""
+"""Unit tests of packed rows and the places of their targets."""
 
 from __future__ import annotations
 

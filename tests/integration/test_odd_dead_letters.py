@@ -1,4 +1,4 @@
-"""The commands print dead letters that no worker wrote, and go on; on a real broker."""
+"""Integration tests of the commands with dead letters that no worker wrote."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def installation(
     made.redis.close()
 
 
-def letter_headers(topic: str, job_id: str, **changed: bytes | None) -> list[Header]:
+def dead_letter_headers(topic: str, job_id: str, **changed: bytes | None) -> list[Header]:
     headers: dict[bytes, bytes | None] = {
         b"x-original-topic": topic.encode(),
         b"x-original-partition": b"0",
@@ -42,11 +42,11 @@ def letter_headers(topic: str, job_id: str, **changed: bytes | None) -> list[Hea
     return list(headers.items())
 
 
-def odd_letters(topic: str) -> dict[str, dict[str, Any]]:
-    """By name, what is odd about each; a key and a value are the job's unless they are given."""
+def odd_dead_letters(topic: str) -> dict[str, dict[str, Any]]:
+    """Return odd dead letters by name; key and value are the job's unless they are given."""
 
     def of(name: str, **changed: bytes | None) -> list[Header]:
-        return letter_headers(topic, name, **changed)
+        return dead_letter_headers(topic, name, **changed)
 
     return {
         "plain": {"headers": of("plain")},
@@ -67,7 +67,7 @@ def odd_letters(topic: str) -> dict[str, dict[str, Any]]:
 
 
 async def publish_all(installation: Installation, topic: str) -> list[str]:
-    dead_letters = odd_letters(installation.topic)
+    dead_letters = odd_dead_letters(installation.topic)
     for name, odd in dead_letters.items():
         fields = {"key": name.encode(), "value": json.dumps(a_job(name)).encode(), **odd}
         at = fields.pop("timestamp", 1_700_000_000_000)
@@ -78,7 +78,7 @@ async def publish_all(installation: Installation, topic: str) -> list[str]:
     return list(dead_letters)
 
 
-async def test_odd_letters_are_listed_shown_and_replayed_beside_plain_ones(
+async def test_odd_dead_letters_are_listed_shown_and_replayed_beside_plain_ones(
     installation: Installation,
 ) -> None:
     names = await publish_all(installation, f"{installation.topic}-dead")
@@ -110,7 +110,7 @@ async def test_odd_letters_are_listed_shown_and_replayed_beside_plain_ones(
     assert installation.redis.hget("dragoman:job:name-no-text", "status") == b"completed"
 
 
-async def test_odd_records_and_letters_are_audited(installation: Installation) -> None:
+async def test_odd_records_and_dead_letters_are_audited(installation: Installation) -> None:
     names = await publish_all(installation, installation.topic)
     await publish_all(installation, f"{installation.topic}-dead")
     with installation.worker():
