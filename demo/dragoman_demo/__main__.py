@@ -24,9 +24,9 @@ from dragoman_demo.translating import translate
 from dragoman_demo.worker_child import EngineKind
 from dragoman_producer import DragomanError
 
-FAILED = 1
-WRONG_USAGE = 2
-PARTLY = 3
+FAILURE = 1
+USAGE_ERROR = 2
+PARTIAL = 3
 INTERRUPTED = 128 + signal.SIGINT
 
 app = typer.Typer(
@@ -80,7 +80,7 @@ def _show_samples(*, as_json: bool) -> Act:
         screen.summary(report)
         if not report.failures:
             return 0
-        return PARTLY if report.completed else FAILED
+        return PARTIAL if report.completed else FAILURE
 
     return act
 
@@ -101,13 +101,13 @@ def _run(engine: EngineKind, act: Act, *, interrupted: int) -> int:
         check_installed(engine)
     except NotInstalled as error:
         screen.error(str(error))
-        return WRONG_USAGE
+        return USAGE_ERROR
     # The demo is the same for everybody: settings of a real deployment must not reach it.
     for name in [name for name in os.environ if name.startswith("DRAGOMAN_")]:
         del os.environ[name]
     # A short path: vLLM puts sockets there, whose paths may have at most 104 characters.
     folder = Path(tempfile.mkdtemp(prefix="dragoman-"))
-    status = FAILED
+    status = FAILURE
     try:
         status = asyncio.run(_until_signal(engine, folder, screen, act))
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -115,7 +115,7 @@ def _run(engine: EngineKind, act: Act, *, interrupted: int) -> int:
     except (ChildFailed, DragomanError) as error:
         screen.error(str(error))
     finally:
-        _clean_up(folder, screen, failed=status in {FAILED, PARTLY})
+        _clean_up(folder, screen, failed=status in {FAILURE, PARTIAL})
     return status
 
 
