@@ -1,10 +1,10 @@
-"""Does a million jobs stay accounted for, and what do the worker and the audit take for it?
+"""Audit of a million jobs: whether the accounts balance, the pace, and the memory.
 
 usage: audit_million.py [--jobs 1000000] [--partitions 8] [--out row.json]
 
 Publishes through the client to a real Kafka and a real Redis (AOF), runs one worker with the echo
 engine at latency 0 and no gates, stops it, and runs `dragoman audit`. Worker memory is the sum of
-the resident pages of the command and what it started, at 0, 25, 50, 75 and 100 % of the jobs; the
+the resident pages of the command and its children, at 0, 25, 50, 75 and 100 % of the jobs; the
 audit's is its high-water mark. Prints one JSON object; the exit status is the audit's.
 """
 
@@ -40,14 +40,14 @@ MIB = 1024 * 1024
 
 
 def jobs(count: int) -> Iterator[TranslationJob]:
-    """Short texts, no two alike."""
+    """Return jobs of short texts, no two alike."""
     for number in range(count):
         text = f"This is sentence number {number} of many that wait."
         yield TranslationJob(job_id=f"m-{number}", text=text, target_lang="de")
 
 
 async def publish(settings: DragomanSettings, count: int) -> dict[str, Any]:
-    """All jobs, acknowledged; how fast."""
+    """Publish all jobs until acknowledged; return jobs per second."""
     started, published = time.monotonic(), 0
     async with TranslationClient(settings=settings) as client:
         async for _ in client.submit_many(jobs(count)):
@@ -57,7 +57,7 @@ async def publish(settings: DragomanSettings, count: int) -> dict[str, Any]:
 
 
 def work(worker: WorkerProcess, count: int, timeout_s: float) -> dict[str, Any]:
-    """Wait until the worker has ended every job; its pace, and its memory on the way."""
+    """Wait until the worker has settled every job; return its pace and its memory over time."""
     worker.ready(timeout_s=60)
     started = time.monotonic()
     marks, memory = [0, 25, 50, 75, 100], {}
@@ -80,7 +80,7 @@ def work(worker: WorkerProcess, count: int, timeout_s: float) -> dict[str, Any]:
 
 
 def resident(pid: int) -> int:
-    """Bytes of the process and of those it started."""
+    """Return the resident bytes of a process and its children."""
     process = psutil.Process(pid)
     total = 0
     for one in (process, *process.children(recursive=True)):
@@ -90,16 +90,16 @@ def resident(pid: int) -> int:
 
 
 def audit(config: Path) -> dict[str, Any]:
-    """`dragoman audit`: its accounts, seconds and peak memory."""
+    """Run `dragoman audit`; return its accounts, seconds and peak memory."""
     argv = command("dragoman", "audit", "--json", "--config", str(config))
     started, peak = time.monotonic(), 0
-    with config.with_name("audit.jsonl").open("w+") as told:
-        process = subprocess.Popen(argv, stdout=told, stderr=subprocess.DEVNULL)
+    with config.with_name("audit.jsonl").open("w+") as output:
+        process = subprocess.Popen(argv, stdout=output, stderr=subprocess.DEVNULL)
         while process.poll() is None:
             peak = max(peak, _high_water(process.pid))
             time.sleep(0.05)
-        told.seek(0)
-        lines = told.read().splitlines()
+        output.seek(0)
+        lines = output.read().splitlines()
     return {
         "exit_status": process.returncode,
         "wall_s": time.monotonic() - started,

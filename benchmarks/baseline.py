@@ -1,9 +1,9 @@
-"""How fast is `LLM.generate` on the same jobs? The ceiling the pipeline is compared with.
+"""Throughput of `LLM.generate` on the same jobs: the base that the pipeline is compared with.
 
 usage: baseline.py MODEL PROFILE JOBS.jsonl OPTIONS_JSON [--exact-lengths] > result.json
 
-Renders the very prompts the worker would send and decodes them with the same parameters; reading
-and tokenising are not counted, loading is not, one warm-up generation is not.
+Renders the same prompts as the worker and decodes them with the same parameters. Reading,
+tokenising, loading and one warm-up generation are not counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dragoman_worker.quality.language import LanguageDetector
 
 
 class _Tokens:
-    """The part of an engine that planning needs."""
+    """Part of an engine that planning needs."""
 
     def __init__(self, tokenizer: Any, max_model_len: int) -> None:
         self._tokenizer = tokenizer
@@ -41,7 +41,7 @@ class _Tokens:
 
 
 def planner_for(tokenizer: Any, max_model_len: int, profile: str, *, exact: bool) -> Planner:
-    """The worker's planner without a worker."""
+    """Return the worker's planner without a worker."""
     engine: Any = _Tokens(tokenizer, max_model_len)
     return Planner(
         engine=engine,
@@ -53,14 +53,14 @@ def planner_for(tokenizer: Any, max_model_len: int, profile: str, *, exact: bool
 
 
 def planned(llm: Any, profile: str, jobs: list[TranslationJob], *, exact: bool) -> list[Unit]:
-    """Every request of every job, as the worker plans them."""
+    """Return every request of every job, as the worker plans them."""
     max_model_len = llm.llm_engine.model_config.max_model_len
     planner = planner_for(llm.get_tokenizer(), max_model_len, profile, exact=exact)
     return [unit for job in jobs for unit in planner.plan(job).units]
 
 
 def parameters(decoding: Decoding) -> Any:
-    """The worker's sampling parameters, by the worker's own code."""
+    """Return the worker's sampling parameters, made by the worker's own code."""
     from vllm import sampling_params as module  # noqa: PLC0415
 
     return sampling_params(module, decoding)

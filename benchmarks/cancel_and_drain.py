@@ -1,4 +1,4 @@
-"""How soon does a cancel reach the engine, and what does a drain leave behind?
+"""Latency of a cancel in the engine, and what a drain leaves behind.
 
 usage: cancel_and_drain.py [--in-flight 32] [--tokens 400] [--grace-s 5]
        [--engine vllm|echo] [--model DIR --profile demo] [--options '{"enforce_eager": true}']
@@ -10,7 +10,7 @@ is from that call to the first look that finds `cancelled` in Redis (one every 1
 from the call to the `claim` of the waiting job that enters, in order. Drain: `in-flight`
 generations of mixed lengths inside the engine and half as many waiting, then SIGTERM to the
 command; a second worker takes over. A duplicate is a job that had ended before the first worker
-did, and whose stored bytes differ afterwards or whom the second worker completed too.
+did, and whose stored bytes differ afterwards or which the second worker completed too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ WORDS = 20
 async def measure_cancels(
     given: argparse.Namespace, client: TranslationClient, store: Store, worker: Worker
 ) -> dict[str, Any]:
-    """Cancel all that run, one by one; then the rest by their document."""
+    """Cancel all running jobs one by one, then the rest by their document."""
     draw = random.Random(given.seed)
     jobs = made("to-cancel", [given.tokens] * (2 * given.in_flight), WORDS, draw)
     ids = await publish(client, jobs)
@@ -85,7 +85,7 @@ async def measure_cancels(
 async def cancelled_after(
     client: TranslationClient, store: Store, job_id: str
 ) -> tuple[float, str]:
-    """Seconds from the call to a terminal state, and which."""
+    """Return the seconds from the call to a terminal state, and that state."""
     called = time.perf_counter()
     await client.job(job_id).cancel()
     while (status := await store.status(job_id)) not in ENDED:
@@ -105,13 +105,13 @@ async def measure_drain(
     first: Worker,
     second: Worker,
 ) -> dict[str, Any]:
-    """SIGTERM to a full engine; what has ended then, and what a second worker makes of the rest."""
+    """Send SIGTERM to a full engine; count the finished jobs and those of a second worker."""
     draw = random.Random(given.seed + 1)
     shortest, count = given.tokens // 8, given.in_flight * 3 // 2
     lengths = [draw.randint(shortest, given.tokens) for _ in range(count)]
     jobs = made("to-drain", lengths, WORDS, draw)
     ids = await publish(client, jobs)
-    # By the jobs themselves: a gauge may still tell of those that were cancelled.
+    # By the jobs themselves: a gauge may still count cancelled jobs.
     await until(lambda: full_by_jobs(store, ids, given.in_flight), 120, "a full engine")
     asked = await store.read(ids)
     stopped = time.monotonic()
@@ -124,7 +124,7 @@ async def measure_drain(
         "exit_status": exit_status,
         "seconds": drain_s,
         "after_the_drain": dict(Counter(one["status"] for one in left.values())),
-        "takes_left_behind": await store.claims(ids),
+        "claims_left_behind": await store.claims(ids),
     }
     async with working(second, given.start_s):
         row["taken_over_s"] = await store.all_ended(ids, given.start_s)
@@ -164,7 +164,7 @@ async def engine_full(worker: Worker, count: int) -> bool:
 
 
 def spread(values: Sequence[float]) -> dict[str, float] | None:
-    """Median, 99th percentile (nearest rank) and largest."""
+    """Return median, 99th percentile (nearest rank) and largest value."""
     if not values:
         return None
     ranked = sorted(values)
@@ -228,13 +228,13 @@ async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 
 def table(row: dict[str, Any]) -> str:
-    """The figures that docs/explanation/benchmarks.md has."""
+    """Return the rows for docs/explanation/benchmarks.md."""
     cancel, drain = row["cancel"], row["drain"]
-    left, behind = drain["after_the_drain"], drain["takes_left_behind"]
+    left, behind = drain["after_the_drain"], drain["claims_left_behind"]
     return f"""\
 cancels with {cancel["in_flight"]} in flight: {cancel["ends"]}
   call to `cancelled`, s:   {cancel["latency_s"]}
-  call to the next take, s: {cancel["slot_reused_s"]}
+  call to the next claim, s: {cancel["slot_reused_s"]}
 drain of {drain["in_flight"]} in flight: {drain["seconds"]:.1f} s, exit {drain["exit_status"]}
   left: {left}, {behind} takes left behind
   then: {drain["in_the_end"]}, {drain["completed_by_the_second"]} by the second worker

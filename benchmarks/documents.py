@@ -1,4 +1,4 @@
-"""How does a document of jobs fare: what is in it, and what do its jobs' keys in Redis say?"""
+"""Documents of jobs, and the state of their jobs as read from Redis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIELDS = ("status", "result", "deliveries", "started_at")
 def made(
     document: str, lengths: Sequence[int], words: int, draw: random.Random
 ) -> list[TranslationJob]:
-    """A document of jobs that generate so many tokens each, of so many source words."""
+    """Return the jobs of one document, each with the given source words and output tokens."""
     return [
         TranslationJob(
             job_id=f"{document}-{number}",
@@ -36,7 +36,7 @@ def made(
 
 
 class Store:
-    """What the jobs' keys say."""
+    """Reader of the jobs' keys."""
 
     def __init__(self, url: str) -> None:
         self._redis = redis.asyncio.Redis.from_url(url)
@@ -46,7 +46,7 @@ class Store:
         return _text(await self._redis.hget(self._keys.job(job_id), "status"))
 
     async def read(self, job_ids: Sequence[str]) -> dict[str, dict[str, str]]:
-        """The fields of each key."""
+        """Return the fields of each key."""
         async with self._redis.pipeline(transaction=False) as pipe:
             for job_id in job_ids:
                 pipe.hmget(self._keys.job(job_id), FIELDS)
@@ -57,18 +57,18 @@ class Store:
         }
 
     async def claims(self, job_ids: Sequence[str]) -> int:
-        """Takes that a stopped worker has left behind."""
+        """Count the claims that a stopped worker has left behind."""
         async with self._redis.pipeline(transaction=False) as pipe:
             for job_id in job_ids:
                 pipe.hkeys(self._keys.job(job_id))
             return sum(name.startswith(b"claim:") for row in await pipe.execute() for name in row)
 
     async def running(self, job_ids: Sequence[str]) -> int:
-        """How many of them run."""
+        """Count the running jobs."""
         return sum(row["status"] == "running" for row in (await self.read(job_ids)).values())
 
     async def all_ended(self, job_ids: Sequence[str], timeout_s: float) -> float:
-        """Seconds until every one of them has ended."""
+        """Return the seconds until every job has a terminal state."""
         statuses: Counter[str] = Counter()
 
         async def ended() -> bool:
@@ -86,7 +86,7 @@ class Store:
 async def until(
     holds: Callable[[], Awaitable[bool]], timeout_s: float, what: str | Callable[[], str]
 ) -> float:
-    """Seconds until it holds; SystemExit if it does not in time."""
+    """Return the seconds until a condition holds; exit if it does not in time."""
     started = time.monotonic()
     while not await holds():
         if time.monotonic() - started > timeout_s:

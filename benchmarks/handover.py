@@ -1,4 +1,4 @@
-"""Measures how soon the jobs in flight on a killed worker are done by another one.
+"""Time until the jobs in flight on a killed worker are done by another worker.
 
 usage: handover.py [--kill replica|tree] [--runs 5] [--jobs 64] [--latency-s 1] [--replicas 1]
        [--busy 0] [--settings '{"kafka.session_timeout_s": 12}']
@@ -43,7 +43,7 @@ LIMIT_S = 180.0
 
 
 async def measure(given: argparse.Namespace, broker: KafkaBroker, server: RedisServer) -> float:
-    """Kill one of two workers once; the seconds until its jobs in flight are done."""
+    """Kill one of two workers; return the seconds until its jobs in flight are done."""
     topic = f"handover-{uuid4().hex[:8]}"
     broker.create_topic(topic, PARTITIONS)
     async with AsyncExitStack() as stack:
@@ -90,7 +90,7 @@ async def measure(given: argparse.Namespace, broker: KafkaBroker, server: RedisS
 
 
 def warm_up(broker: KafkaBroker, client: Any, topic: str, count: int) -> None:
-    """Let both workers take jobs once, so that no first assignment is under way."""
+    """Let both workers run jobs once, so that no first assignment is under way."""
     names = [f"{topic}-warm-{number}" for number in range(count)]
     publish(broker.bootstrap, topic, jobs(names))
     deadline = time.monotonic() + LIMIT_S
@@ -101,12 +101,12 @@ def warm_up(broker: KafkaBroker, client: Any, topic: str, count: int) -> None:
 
 
 def jobs(names: list[str]) -> list[dict[str, Any]]:
-    """Jobs of one short text each."""
+    """Return jobs of one short text each."""
     return [{"job_id": name, "text": f"Hello {name}.", "target_lang": "de"} for name in names]
 
 
 def kill(worker: Worker, what: str) -> None:
-    """SIGKILL to the replica processes' first, or to all of the worker."""
+    """Send SIGKILL to the first replica process, or to all processes of the worker."""
     if worker.process is None:
         raise RuntimeError("not started")
     if what == "tree":
@@ -117,17 +117,17 @@ def kill(worker: Worker, what: str) -> None:
 
 
 def running(client: Any, names: list[str]) -> int:
-    """How many jobs are in an engine now or have been."""
+    """Count the jobs that are in an engine now or have been."""
     return sum(status is not None for status in statuses(client, names))
 
 
 def completed(client: Any, names: list[str]) -> int:
-    """How many jobs are done."""
+    """Count the finished jobs."""
     return sum(status == "completed" for status in statuses(client, names))
 
 
 def statuses(client: Any, names: list[str]) -> list[str | None]:
-    """The status of each job, None for one that no worker has claimed."""
+    """Return the status of each job, None for one that no worker has claimed."""
     pipe = client.pipeline(transaction=False)
     for name in names:
         pipe.hget(key(name), "status")
@@ -135,12 +135,12 @@ def statuses(client: Any, names: list[str]) -> list[str | None]:
 
 
 def key(name: str) -> str:
-    """Where a job lives in Redis."""
+    """Return a job's key in Redis."""
     return f"dragoman:job:{name}"
 
 
 async def until(condition: Any) -> None:
-    """Wait for it, 180 s at most."""
+    """Wait until a condition holds, at most 180 s."""
     async with asyncio.timeout(LIMIT_S):
         while not await asyncio.to_thread(condition):  # noqa: ASYNC110  Redis is asked
             await asyncio.sleep(0.02)
@@ -165,7 +165,7 @@ def _spin() -> None:
 
 
 async def main() -> None:
-    """Measure as often as asked."""
+    """Measure the given number of runs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kill", choices=("replica", "tree"), default="replica")
     parser.add_argument("--runs", type=int, default=5)

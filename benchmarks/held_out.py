@@ -1,4 +1,4 @@
-"""How well and how fast are held-out sentences translated by the whole pipeline, as users run it?
+"""Quality and pace of held-out sentences through the whole pipeline, by the public commands.
 
 usage: held_out.py [--rounds 1] [--out DIR]
 
@@ -33,7 +33,7 @@ OPTIONS = {
 
 
 def command(*arguments: str) -> str:
-    """One `dragoman` command's stdout; its failure ends us."""
+    """Return one `dragoman` command's stdout; exit if it fails."""
     argv = [str(Path(sys.executable).with_name("dragoman")), *arguments]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode not in {0, 1, 3}:
@@ -42,7 +42,7 @@ def command(*arguments: str) -> str:
 
 
 def jobs(pairs: list[dict[str, str]], place: Path) -> Path:
-    """The pairs as TranslationJobs, a line each."""
+    """Return the pairs as TranslationJobs, one per line."""
     with place.open("w", encoding="utf-8") as file:
         for number, pair in enumerate(pairs):
             job = {
@@ -56,16 +56,18 @@ def jobs(pairs: list[dict[str, str]], place: Path) -> Path:
 
 
 async def through_the_pipeline(given: argparse.Namespace, gpu: GpuBusy) -> tuple[Any, list[Any]]:
-    """The row of figures and the results, in the order of the pairs."""
+    """Return the row of figures and the results, in the order of the pairs."""
     async with services("real") as (kafka, redis, pids):
         at = ("--kafka", kafka, "--redis", redis)
         published = command("submit", str(given.jobs), "--to", "en", "--json", *at)
         ids = [json.loads(line)["job_id"] for line in published.splitlines()]
         with worker(given, kafka, redis, given.out) as pid:
             before = await work_begins(pids, pid, given.out)
-            told = await asyncio.to_thread(command, "result", *ids, "--wait", "900", "--json", *at)
+            printed = await asyncio.to_thread(
+                command, "result", *ids, "--wait", "900", "--json", *at
+            )
             after = cpu_seconds(pids, pid)
-    results = [json.loads(line) for line in told.splitlines()]
+    results = [json.loads(line) for line in printed.splitlines()]
     row = row_of([result.get("result", result) for result in results], gpu)
     row["cpu_share"] = {
         name: round((after[name] - before.get(name, 0.0)) / row["seconds"], 3) for name in after
@@ -74,7 +76,7 @@ async def through_the_pipeline(given: argparse.Namespace, gpu: GpuBusy) -> tuple
 
 
 def scores(pairs: list[dict[str, str]], results: list[Any]) -> dict[str, dict[str, Any]]:
-    """BLEU and chrF by direction; a failed job counts as an empty translation."""
+    """Return BLEU and chrF by direction; a failed job counts as an empty translation."""
     by_direction: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for pair, result in zip(pairs, results, strict=True):
         text = (result["translations"] or [{"text": ""}])[0]["text"] or ""

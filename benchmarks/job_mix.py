@@ -1,9 +1,9 @@
-"""Which jobs is throughput measured with? Lengths as in service, and uniform ones that mislead.
+"""Jobs to measure throughput with: lengths as in service, and uniform ones that mislead.
 
 usage: job_mix.py COUNT [SEED] [--uniform] > jobs.jsonl
 
-Sources are log-normal around 60 words, 10 to 200; the forced output has 0.9 to 1.4 tokens a source
-word, 8 to 240, given as `sampling.max_tokens`, which `engine.exact_lengths` makes exact. With
+Sources are log-normal around 60 words, 10 to 200; the forced output has 0.9 to 1.4 tokens per
+source word, 8 to 240, given as `sampling.max_tokens`, which `engine.exact_lengths` makes exact. With
 `--uniform` every source has 74 words and every output 85 tokens, about the mean of the others. For
 models with random weights, whose text has no meaning and no end.
 """
@@ -27,7 +27,7 @@ WORDS = (  # noqa: SIM905  four lines instead of eighty
 
 
 def source(words: int, draw: random.Random) -> str:
-    """Sentences of common words, `words` in all."""
+    """Return sentences of common words, `words` in all."""
     text = [draw.choice(WORDS) for _ in range(words)]
     for end in range(11, words, 12):
         text[end] += "."
@@ -37,7 +37,10 @@ def source(words: int, draw: random.Random) -> str:
 def mix(
     count: int, seed: int = 7, *, uniform: bool = False, words_seed: int | None = None
 ) -> list[dict[str, Any]]:
-    """`count` jobs. Another `words_seed` gives other words of the same lengths: no cache helps."""
+    """Return `count` jobs.
+
+    Another `words_seed` gives other words of the same lengths, so that no cache helps.
+    """
     draw = random.Random(seed)
     wording = draw if words_seed is None else random.Random(words_seed)
     return [_job(number, uniform, draw, wording) for number in range(count)]

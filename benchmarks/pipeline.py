@@ -1,4 +1,4 @@
-"""How much of the engine's speed does the whole pipeline keep? Kafka in, Redis out, one machine.
+"""Throughput of the whole pipeline on one machine, Kafka in and Redis out, beside the engine's.
 
 usage: pipeline.py --model DIR --profile demo --jobs jobs.jsonl --options '{"max_num_seqs": 64}'
                    [--services real|embedded] [--exact-lengths] [--rounds 1] [--out rows.json]
@@ -6,7 +6,7 @@ usage: pipeline.py --model DIR --profile demo --jobs jobs.jsonl --options '{"max
 A round is `LLM.generate` on the jobs (baseline.py, a process of its own), then the pipeline on the
 same jobs: all are published before the worker starts, and time counts from the first job's start to
 the last one's end, by the times in the results. CPU seconds are those of each process in that time,
-GPU busy is NVML's, sampled ten times a second. Prints a table and, last, one JSON line.
+GPU busy is NVML's, sampled ten times per second. Prints a table and, last, one JSON line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PARTITIONS = 8
 
 
 class GpuBusy:
-    """NVML's utilisation over time; empty where there is no NVIDIA GPU."""
+    """NVML's utilisation over time; empty without an NVIDIA GPU."""
 
     def __init__(self) -> None:
         self.samples: list[tuple[float, float]] = []
@@ -51,7 +51,7 @@ class GpuBusy:
         self._end.set()
 
     def between(self, start: float, end: float) -> float | None:
-        """The mean in percent, None without samples."""
+        """Return the mean in percent, None without samples."""
         inside = [busy for at, busy in self.samples if start <= at <= end]
         return sum(inside) / len(inside) if inside else None
 
@@ -69,7 +69,7 @@ class GpuBusy:
 
 
 def baseline(given: argparse.Namespace, gpu: GpuBusy) -> dict[str, Any]:
-    """One `LLM.generate` over the jobs, in a process of its own."""
+    """Run one `LLM.generate` over the jobs, in a process of its own."""
     argv = [
         sys.executable,
         str(HERE / "baseline.py"),
@@ -92,7 +92,7 @@ def baseline(given: argparse.Namespace, gpu: GpuBusy) -> dict[str, Any]:
 async def services(
     kind: str, topics: Sequence[str] = (TOPIC,)
 ) -> AsyncIterator[tuple[str, str, dict[str, int]]]:
-    """Bootstrap servers, Redis URL, and the processes to watch by name."""
+    """Start services; yield bootstrap servers, Redis URL, and the processes to watch by name."""
     if kind == "real":
         sys.path.insert(0, str(HERE.parent / "tests"))
         from support.services.kafka_broker import KafkaBroker  # noqa: PLC0415
@@ -125,7 +125,7 @@ def _children(*wanted: tuple[str, str]) -> dict[str, int]:
 
 @contextmanager
 def worker(given: argparse.Namespace, kafka: str, redis: str, folder: Path) -> Iterator[int]:
-    """A worker process on the jobs' topic, ready or not; its pid."""
+    """Start a worker process on the jobs' topic; yield its pid without waiting for readiness."""
     settings = {
         "kafka.bootstrap_servers": kafka,
         "redis.url": redis,
@@ -150,7 +150,7 @@ def worker(given: argparse.Namespace, kafka: str, redis: str, folder: Path) -> I
 
 
 def worker_command(settings: dict[str, Any]) -> list[str]:
-    """The command line that runs a worker with these settings."""
+    """Return the command line that runs a worker with these settings."""
     pairs = [
         part
         for name, value in settings.items()
@@ -160,7 +160,7 @@ def worker_command(settings: dict[str, Any]) -> list[str]:
 
 
 def cpu_seconds(pids: dict[str, int], worker_pid: int) -> dict[str, float]:
-    """CPU seconds so far of the services, the worker and the engine's processes."""
+    """Return the CPU seconds so far of services, worker and engine processes."""
     spent = {name: _cpu(pid) for name, pid in pids.items()}
     spent["worker"] = _cpu(worker_pid)
     children = psutil.Process(worker_pid).children(recursive=True)
@@ -177,7 +177,7 @@ def _cpu(pid: int) -> float:
 
 
 async def pipeline(given: argparse.Namespace, gpu: GpuBusy) -> dict[str, Any]:
-    """Publish, start a worker, wait for every job's end."""
+    """Publish, start a worker, wait until every job is settled."""
     jobs = [
         TranslationJob.model_validate_json(line) for line in given.jobs.read_text().splitlines()
     ]
@@ -202,7 +202,7 @@ async def pipeline(given: argparse.Namespace, gpu: GpuBusy) -> dict[str, Any]:
 
 
 async def work_begins(pids: dict[str, int], worker_pid: int, folder: Path) -> dict[str, float]:
-    """CPU seconds spent when the worker, its engine warm, begins to take jobs."""
+    """Return the CPU seconds spent until the worker, its engine warm, polls its first job."""
     log = folder / "worker.log"
     while b'"working"' not in log.read_bytes():
         if psutil.Process(worker_pid).status() == psutil.STATUS_ZOMBIE:
@@ -212,7 +212,7 @@ async def work_begins(pids: dict[str, int], worker_pid: int, folder: Path) -> di
 
 
 def row_of(results: list[dict[str, Any]], gpu: GpuBusy) -> dict[str, Any]:
-    """The figures that the results themselves tell."""
+    """Return the figures in the results themselves."""
     start = min(_seconds(result["timing"]["started_at"]) for result in results)
     end = max(_seconds(result["timing"]["finished_at"]) for result in results)
     written = sum(result["usage"]["completion_tokens"] for result in results)

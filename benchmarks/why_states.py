@@ -1,4 +1,4 @@
-"""Does `dragoman-worker why` name each limit, with the real engine held in that state?
+"""Check that `dragoman-worker why` names each limit, with the real engine held in that state.
 
 usage: why_states.py --model DIR [--small-model DIR] [--profile chat] [--services real|embedded]
        [--options '{"load_format": "dummy"}'] [--batch 512] [--out rows.json]
@@ -11,9 +11,9 @@ Three workers, of which the second starts while the first is measured:
     that need ten times as much `kv_cache`;
   `--batch` sequences: `queue_empty` before there are jobs, `compute` with a backlog, `feed` when
     Redis then stalls (CLIENT PAUSE WRITE);
-  the small model, one engine, 1,024 sequences: `engine_cpu`. Only where NVML tells of a GPU.
+  the small model, one engine, 1,024 sequences: `engine_cpu`. Only where NVML finds a GPU.
 Lengths are exact, so random weights do. Each state is given time to fill the window by which a
-worker judges, and is asked for once. Exit status 1 if any is named otherwise.
+worker judges, and `why` runs once. Exit status 1 if any is named otherwise.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ CACHE_GIB = {"few": 4, "many": 32, "small": 48}
 
 @dataclass
 class Bench:
-    """Where jobs go, and what was named."""
+    """Topic of the jobs, and the causes that were named."""
 
     kafka: str
     redis: str
@@ -66,7 +66,7 @@ class Bench:
     draw: random.Random = field(default_factory=lambda: random.Random(7))
 
     async def publish(self, topic: str, document: str, count: int, tokens: int) -> None:
-        """Jobs of so many tokens each, as one document, so that they can be cancelled."""
+        """Publish jobs of the given tokens as one document, so that they can be cancelled."""
         async with TranslationClient(self.kafka, self.redis, topic) as client:
             async for _ in client.submit_many(made(document, [tokens] * count, WORDS, self.draw)):
                 pass
@@ -76,7 +76,7 @@ class Bench:
             await client.cancel(document_id=document)
 
     async def state(self, expected: str, worker: Worker, how: str) -> None:
-        """Let it settle, ask once, and take down what is named."""
+        """Wait until the state is steady, run `why` once, and record the named cause."""
         await asyncio.sleep(SETTLE_S)
         try:
             report: Report = await asyncio.to_thread(ask, f"http://127.0.0.1:{worker.port}")
@@ -92,7 +92,7 @@ class Bench:
 
 
 async def few_sequences(given: argparse.Namespace, bench: Bench, worker: Worker) -> None:
-    """Short texts, then long ones in the same engine."""
+    """Run short texts, then long ones in the same engine."""
     topic = worker.settings["kafka.topics"][0]
     await bench.publish(topic, "short", given.jobs, given.tokens)
     how = f"16 sequences, texts of {given.tokens} tokens"
@@ -104,7 +104,7 @@ async def few_sequences(given: argparse.Namespace, bench: Bench, worker: Worker)
 
 
 async def many_sequences(given: argparse.Namespace, bench: Bench, worker: Worker) -> None:
-    """Nothing, a backlog, and a backlog behind a Redis that stalls."""
+    """Run no jobs, a backlog, and a backlog behind a Redis that stalls."""
     topic = worker.settings["kafka.topics"][0]
     await bench.state("queue_empty", worker, "no jobs")
     await bench.publish(topic, "backlog", 5 * given.jobs, given.tokens)
@@ -184,7 +184,7 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _small_cache(given: argparse.Namespace) -> int:
-    """Tokens: twice what 16 short texts take, and no less than the longest context."""
+    """Return twice the tokens of 16 short texts, and at least the longest context."""
     wanted: int = max(
         2 * 16 * (given.prompt_tokens + given.tokens), given.options.get("max_model_len", 0) + BLOCK
     )
@@ -200,7 +200,7 @@ def _gpu() -> bool:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """A line a state, for docs/explanation/benchmarks.md."""
+    """Return one line per state, for docs/explanation/benchmarks.md."""
     lines = ["| held in | named | by these numbers | to change |", "|---|---|---|---|"]
     for row in rows:
         sentence, change = row["sentence"], row.get("change", "")
@@ -227,9 +227,9 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         rows = asyncio.run(measure(given, Path(folder)))
     print(table(rows))
-    told = {"model": Path(given.model).name, "options": given.options, "states": rows}
+    report = {"model": Path(given.model).name, "options": given.options, "states": rows}
     if given.out:
-        given.out.write_text(json.dumps(told, indent=1) + "\n")
+        given.out.write_text(json.dumps(report, indent=1) + "\n")
     print(f"# {time.monotonic() - began:.0f} s")
     sys.exit(0 if all(row["right"] for row in rows) else 1)
 

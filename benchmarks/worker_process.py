@@ -1,4 +1,4 @@
-"""How does a benchmark run `dragoman-worker run`, and make sure that nothing of it is left?
+"""Process of `dragoman-worker run` for benchmarks, which leaves nothing behind.
 
 Needs nothing of tests/, so that it runs where only the packages and benchmarks/ are.
 """
@@ -25,7 +25,7 @@ from pipeline import worker_command
 
 @dataclass
 class Worker:
-    """A process on a port of its own. Dotted names to values; what it writes is in `folder`."""
+    """Worker process on a port of its own; settings by dotted name, output in `folder`."""
 
     name: str
     settings: dict[str, Any]
@@ -35,7 +35,7 @@ class Worker:
     began: float = 0.0
 
     def start(self) -> None:
-        """Begin to load; returns at once."""
+        """Start to load, without waiting."""
         self.port = free_port()
         settings = {**self.settings, "http.port": self.port, "worker_id": self.name}
         self.began = time.monotonic()
@@ -45,7 +45,7 @@ class Worker:
             )
 
     async def ready(self, timeout_s: float) -> float:
-        """Seconds until it took jobs; SystemExit with its last words if it does not."""
+        """Return the seconds until it was ready; exit with its last output if it is not."""
         while (await asyncio.to_thread(self.page, "/readyz"))[0] != 200:
             late = time.monotonic() - self.began > timeout_s
             if late or self._started.poll() is not None:
@@ -54,7 +54,7 @@ class Worker:
         return time.monotonic() - self.began
 
     def page(self, path: str) -> tuple[int, str]:
-        """Status and body; status 0 while nobody listens."""
+        """Return status and body of a page; status 0 while nothing listens."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as page:
                 return page.status, page.read().decode()
@@ -64,18 +64,18 @@ class Worker:
             return 0, ""
 
     def metric(self, name: str) -> float:
-        """The sum over its labels."""
+        """Return the sum of a metric over its labels."""
         lines = self.page("/metrics")[1].splitlines()
         rows = (line.rsplit(" ", 1) for line in lines if line.startswith((name + "{", name + " ")))
         return sum(float(value) for _, value in rows)
 
     async def drained(self, timeout_s: float) -> int:
-        """SIGTERM to the command alone; its exit status."""
+        """Send SIGTERM to the command alone; return its exit status."""
         self._started.send_signal(signal.SIGTERM)
         return await asyncio.to_thread(self._started.wait, timeout_s)
 
     def end(self) -> None:
-        """Nothing of it is left."""
+        """Kill all remaining processes."""
         if self.process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)  # a session of its own, so a group too
@@ -94,7 +94,7 @@ class Worker:
 
 @asynccontextmanager
 async def working(worker: Worker, timeout_s: float) -> AsyncIterator[float]:
-    """While it takes jobs: the seconds from its start till then. One that loads is waited for."""
+    """Yield the seconds from its start until it is ready, while it accepts jobs."""
     if worker.process is None:
         worker.start()
     try:
@@ -104,7 +104,7 @@ async def working(worker: Worker, timeout_s: float) -> AsyncIterator[float]:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nothing listens on."""
+    """Return a port of 127.0.0.1 that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

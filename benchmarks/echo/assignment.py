@@ -1,10 +1,10 @@
-"""How long does a group's leader need to share out the partitions, by the size of the group?
+"""CPU that a group's leader needs to assign the partitions, by the size of the group.
 
 usage: assignment.py [--members 4,16,100,400] [--out rows.jsonl]
 
-aiokafka's sticky assignor, which the workers use; nothing else. `begins` is a group that is new,
-`joins` the rebalance when one more member has come: the others keep what they had. CPU seconds of
-one process; the leader of a group is a worker, whose event loop stands still for as long.
+aiokafka's sticky assignor, which the workers use; nothing else. `begins` is a new group,
+`joins` the rebalance after one more member has joined: the others keep their partitions. CPU
+seconds of one process; the leader of a group is a worker, whose event loop is blocked for as long.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOPIC = "jobs"
 
 
 class Topic:
-    """As much of aiokafka's cluster metadata as the assignor asks for: one topic."""
+    """Part of aiokafka's cluster metadata that the assignor reads: one topic."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = set(range(partitions))
@@ -42,22 +42,22 @@ def shared_out(members: Mapping[str, Any], partitions: int) -> tuple[dict[str, A
     return assignment, time.process_time() - began
 
 
-def told(partitions: list[TopicPartition]) -> Any:
-    """What a member tells of the partitions it has."""
+def member_metadata(partitions: list[TopicPartition]) -> Any:
+    """Return the metadata that a member sends about its partitions."""
     return StickyPartitionAssignor._metadata({TOPIC}, partitions, 1)  # noqa: SLF001
 
 
 def still_assigned(each: Any) -> list[TopicPartition]:
-    """The partitions that an assignment gives to a member."""
+    """Return the partitions that an assignment gives to a member."""
     return [TopicPartition(topic, number) for topic, own in each.assignment for number in own]
 
 
 def measure(members: int, partitions: int) -> dict[str, Any]:
-    """A group of so many that begins, and one more that joins it."""
-    new = {f"member-{number}": told([]) for number in range(members)}
+    """Measure a new group of the given size, and one more member that joins it."""
+    new = {f"member-{number}": member_metadata([]) for number in range(members)}
     assignment, begins = shared_out(new, partitions)
-    again = {name: told(still_assigned(each)) for name, each in assignment.items()}
-    again["member-new"] = told([])
+    again = {name: member_metadata(still_assigned(each)) for name, each in assignment.items()}
+    again["member-new"] = member_metadata([])
     after, joins = shared_out(again, partitions)
     kept = sum(
         len({*still_assigned(assignment[name])} & {*still_assigned(after[name])})

@@ -1,7 +1,7 @@
-"""How fast is a plain loop? aiokafka, two pipelines a batch, and offsets committed behind them.
+"""Plain aiokafka loop: two pipelines per batch, offsets committed behind them.
 
-At least once: a batch is committed after its ends are written, twice a second at most. It does one
-batch after the other, so a slow job would hold up the 499 beside it; at latency 0 none is slow.
+At least once: a batch is committed after its results are written, at most twice per second. Batches
+run one after another, so a slow job would delay the 499 beside it; at latency 0 none is slow.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How fast is the same on FastStream? One subscriber of batches, acknowledged when they are done.
+"""The same work on FastStream: one subscriber of batches, acknowledged when they are done.
 
 AckPolicy.NACK_ON_ERROR commits a batch after the handler has returned, and seeks back if it fails:
-at least once, a commit a batch.
+at least once, one commit per batch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ store = work.Store()
 
 
 async def as_it_is(message: Any) -> Any:
-    """The record's bytes: work.py decodes them, as it does for the bare loop."""
+    """Return the record's bytes: work.py decodes them, as it does for the bare loop."""
     return [record.value for record in message.raw_message]
 
 

@@ -1,10 +1,10 @@
-"""How long does the first job take once the engine is warm? After a clean stop, in a group of one.
+"""Time of the first job once the engine is warm, after a clean stop, in a group of one.
 
 usage: first_job.py [--times 10] [--out rows.jsonl]
 
-Each time: a job is published, the worker is started, and stopped by SIGTERM once the job has ended.
-`warm_s` is from the log's `engine_ready` to the job's own finish, `start_s` from the start of the
-command. The broker lets a group begin at once (group.initial.rebalance.delay.ms = 0).
+Each time: a job is published, the worker is started, and stopped by SIGTERM once the job has a
+terminal state. `warm_s` is from the log's `engine_ready` to the job's own finish, `start_s` from
+the start of the command. The broker starts a group at once (group.initial.rebalance.delay.ms = 0).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from support.services.plain_clients import ended
 
 
 def measure(number: int, harness: Harness, topic: str) -> dict[str, Any]:
-    """One start for one job."""
+    """Measure one start for one job."""
     harness.publish(topic, 1, first=number)
     where = {"kafka": harness.broker.bootstrap, "redis": harness.server.url, "topic": topic}
     settings = {"quality.level": "off", "engine.echo.faults": False}
@@ -51,8 +51,8 @@ def measure(number: int, harness: Harness, topic: str) -> dict[str, Any]:
     }
 
 
-def _seconds(told: str) -> float:
-    return datetime.fromisoformat(told).timestamp()
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def main() -> None:

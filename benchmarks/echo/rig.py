@@ -1,6 +1,6 @@
-"""What do the echo benchmarks stand on? Broker, Redis with its log, jobs, and what each is charged.
+"""Harness of the echo benchmarks: broker, Redis with its log, jobs, and their costs.
 
-Progress is counted where all programs meet: two scripts a job in Redis, `claim` and `finish`. CPU
+Progress is counted where all programs meet: two scripts per job in Redis, `claim` and `finish`. CPU
 is user and system time of a process and all below it.
 """
 
@@ -30,7 +30,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Harness:
-    """The services of one benchmark."""
+    """Services of one benchmark."""
 
     broker: KafkaBroker
     server: RedisServer
@@ -38,7 +38,7 @@ class Harness:
     kafka_pids: tuple[int, ...]
 
     def fresh_topic(self, partitions: int) -> str:
-        """A new topic and its dead-letter topic, and a Redis without the runs before."""
+        """Create a topic and its dead-letter topic, and clear Redis."""
         self.client.flushall()
         topic = f"echo-{time.time_ns()}"
         self.broker.create_topic(topic, partitions)
@@ -46,18 +46,18 @@ class Harness:
         return topic
 
     def publish(self, topic: str, count: int, first: int = 0) -> None:
-        """Short jobs, no two alike, quality off; acknowledged."""
+        """Publish short jobs, no two alike, with quality off, until acknowledged."""
         publish(self.broker.bootstrap, topic, jobs(count, first))
 
     def scripts(self) -> int:
-        """Scripts that Redis has run since its statistics were reset."""
+        """Return the scripts that Redis has run since its statistics were reset."""
         stats: Any = self.client.info("commandstats")
         return int(stats.get("cmdstat_evalsha", {}).get("calls", 0))
 
 
 @contextmanager
 def services() -> Iterator[Harness]:
-    """A real Kafka whose groups wait for nobody, and a real Redis that appends every write."""
+    """Start a real Kafka without rebalance delay, and a real Redis that appends every write."""
     with RedisServer(appendonly="yes") as server:
         before = _java()
         with KafkaBroker() as broker:
@@ -84,7 +84,7 @@ def jobs(count: int, first: int = 0) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """All that is counted, at one moment."""
+    """Counters at one moment."""
 
     at: float
     scripts: int
@@ -98,7 +98,7 @@ class Look:
 
 
 def look(harness: Harness, pid: int) -> Look:
-    """Count now; `pid` is the program's root."""
+    """Return the counters now; `pid` is the program's root process."""
     info: Any = harness.client.info()
     return Look(
         at=time.monotonic(),
@@ -114,7 +114,7 @@ def look(harness: Harness, pid: int) -> Look:
 
 
 def store(harness: Harness, count: int) -> dict[str, float]:
-    """What so many ended jobs take of Redis' memory, and its time in a script and an event."""
+    """Return Redis' memory for the finished jobs, and its time per script and event."""
     stats: Any = harness.client.info("commandstats")
     memory: Any = harness.client.info("memory")
     commands = {"script_us": "evalsha", "event_us": "xadd"}
@@ -128,7 +128,7 @@ def store(harness: Harness, count: int) -> dict[str, float]:
 
 
 def between(harness: Harness, pid: int, low: int, high: int, timeout_s: float) -> tuple[Look, Look]:
-    """Two looks: when `low` scripts have run, and when `high` have. Raises SystemExit in vain."""
+    """Return the counters after `low` and `high` scripts; exit if they are not reached in time."""
     deadline, first = time.monotonic() + timeout_s, None
     while True:
         done = harness.scripts()
@@ -142,7 +142,7 @@ def between(harness: Harness, pid: int, low: int, high: int, timeout_s: float) -
 
 
 def charges(first: Look, last: Look, scripts_a_job: int = 2) -> dict[str, float]:
-    """What a job cost between two looks."""
+    """Return the costs per job between two samples of the counters."""
     count, seconds = (last.scripts - first.scripts) / scripts_a_job, last.at - first.at
     return {
         "jobs_per_s": count / seconds,
@@ -176,7 +176,7 @@ def _tree(pid: int) -> Iterator[psutil.Process]:
 
 
 def append(path: Path | None, row: Mapping[str, Any]) -> None:
-    """Print a row, and add it to the file of rows."""
+    """Print a row and append it to the file of rows."""
     line = json.dumps({name: _short(value) for name, value in row.items()})
     print(line, flush=True)
     if path is not None:
@@ -190,7 +190,7 @@ def _short(value: Any) -> Any:
 
 
 def table(rows: Sequence[Mapping[str, Any]], by: str, columns: Iterable[str]) -> str:
-    """Medians by the value of `by`, in the order of first appearance, as Markdown."""
+    """Return medians by the value of `by`, in the order of first appearance, as Markdown."""
     columns = list(columns)
     lines = [f"| {by} | runs | " + " | ".join(columns) + " |", "|---" * (len(columns) + 2) + "|"]
     for value in dict.fromkeys(row[by] for row in rows):

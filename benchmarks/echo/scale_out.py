@@ -1,13 +1,13 @@
-"""What do more workers bring, and what stops them? Echo replicas whose engine only waits.
+"""Throughput of 1 to 16 echo replicas whose engine only waits, and their limit.
 
 usage: scale_out.py [--workers 1,2,4,8,16] [--latency-s 2] [--in-flight 256] [--seconds 20]
        [--rounds 1] [--out rows.jsonl]
        scale_out.py --workers 1,2 --latency-s 0.2 --rounds 3     # two workers against one
 
-N replicas under one supervisor, in one group, each on its share of the partitions. They join first,
-then as many jobs are published as N of them do in `seconds`; the pace is that of the middle half.
+N replicas under one supervisor, in one group, each on its share of the partitions. They join first.
+Then as many jobs are published as N replicas do in `seconds`; the pace is that of the middle half.
 `of ideal` is that pace to N * in_flight / latency, which an engine that only waits would reach;
-`of one` to N times the pace of one, in the same round. CPU of workers, broker and Redis a job.
+`of one` to N times the pace of one, in the same round. CPU of workers, broker and Redis per job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLUMNS = (
 
 
 def measure(workers: int, harness: Harness, given: argparse.Namespace) -> dict[str, Any]:
-    """One run of so many workers."""
+    """Measure one run with the given number of workers."""
     topic = harness.fresh_topic(given.partitions_a_worker * workers)
     ideal = workers * given.in_flight / given.latency_s
     count = round(given.seconds * ideal)

@@ -1,14 +1,14 @@
-"""How many jobs a second does one worker pass from Kafka to Redis, and at what price?
+"""Jobs per second of one worker from Kafka to Redis, and their costs.
 
 usage: speed.py [--jobs 40000] [--skip 0] [--rounds 3] [--python VENV/bin/python] [--out rows.jsonl]
 
 The echo engine at latency 0, quality off, all jobs published before the program starts. Beside it a
 bare aiokafka loop and a FastStream program (if VENV with requirements.txt is given) do the same two
-scripts and the same event a job, and the loop a second time with one script alone, which is the
-program that the goal was set beside; in turns, the order turning round after each round. All commit
+scripts and the same event per job. The loop also runs with one script alone, which is the program
+that the goal was set beside. Programs take turns, and each round reverses their order. All commit
 behind the writes (at least once). The time is from the first script that Redis runs, or the first
 after --skip jobs, to the last.
-CPU is the program's alone; reads are Redis' reads of its sockets. A row a run, then a table.
+CPU is the program's alone; reads are Redis' reads of its sockets. One row per run, then a table.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COLUMNS = (
 def program(
     system: str, harness: Harness, topic: str, folder: Path, python: str
 ) -> Iterator[ChildProcess]:
-    """One of the compared programs, running."""
+    """Start one of the compared programs."""
     where = {"kafka": harness.broker.bootstrap, "redis": harness.server.url, "topic": topic}
     log = folder / f"{system.split(maxsplit=1)[0]}.log"
     if system == OURS:
@@ -60,7 +60,7 @@ def program(
 
 
 def measure(system: str, harness: Harness, given: argparse.Namespace) -> dict[str, Any]:
-    """One run of one program."""
+    """Measure one run of one program."""
     topic = harness.fresh_topic(given.partitions)
     harness.publish(topic, given.jobs)
     harness.client.config_resetstat()
@@ -116,7 +116,7 @@ def main() -> None:
 
 
 def ratios(rows: list[dict[str, Any]]) -> str:
-    """Ours to the others, round by round: the machine's noise is in both."""
+    """Return the ratios of Dragoman to the others per round: the machine's noise is in both."""
     lines = []
     for other in dict.fromkeys(row["system"] for row in rows if row["system"] != OURS):
         for name in ("jobs_per_s", "worker_cpu_ms"):

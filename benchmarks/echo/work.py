@@ -1,9 +1,9 @@
-"""What does a job cost whoever does it? The same two scripts and the same event in Redis.
+"""Work that every compared program does per job: two scripts and one event in Redis.
 
 Shared by the programs that the worker is measured beside. A batch is claimed in one pipeline and
-ended in another, which is as few round trips as there can be. Left out, of what the worker does:
-validation, sentence and token counts, retries, cancels, duplicates in hand, dead letters; the
-fingerprint is that of the record's bytes.
+finished in another, the least number of round trips. Left out of the worker's duties: validation,
+sentence and token counts, retries, cancels, duplicates in flight, dead letters. The fingerprint is
+that of the record's bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REDIS: Final = os.environ["ECHO_REDIS"]
 TOPIC: Final = os.environ["ECHO_TOPIC"]
 GROUP: Final = f"{TOPIC}-group"
 ONE_WRITE: Final = "ECHO_ONE_WRITE" in os.environ
-"""Whether jobs are ended alone: nothing is claimed, so twins and crashes are not told apart."""
+"""Whether jobs are only finished: without a claim, duplicates and crashes go unnoticed."""
 BATCH: Final = 500
 """As many records as the worker polls at once."""
 
@@ -34,7 +34,7 @@ _UNCLAIMED: Final = (b"run", 1, 0, b"", b"")
 
 
 class Store:
-    """Claims and ends batches of jobs."""
+    """Store that claims and finishes batches of jobs."""
 
     def __init__(self) -> None:
         self._redis = Redis.from_url(REDIS)
@@ -46,7 +46,7 @@ class Store:
         self._finish = await self._redis.script_load((_SCRIPTS / "finish.lua").read_text())
 
     async def run(self, values: Sequence[bytes], places: Sequence[str]) -> None:
-        """Claim, translate and end every job; what has ended before is left alone."""
+        """Claim, translate and finish every job; skip finished jobs."""
         jobs = [json.loads(value) for value in values]
         prints = [hashlib.sha256(value).hexdigest() for value in values]
         now = _now()

@@ -1,4 +1,4 @@
-"""How does a plain loop do the work? aiokafka with its defaults, which commit by a timer."""
+"""Plain aiokafka loop with its defaults, which commit by a timer."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What do other programs lose under the timeline that Dragoman is tested with?
+"""Losses of other programs under the timeline that Dragoman is tested with.
 
 usage: compare.py --python VENV/bin/python [--seeds 1,2] [--jobs 6000] [--rate 100]
        [--systems dragoman,faststream-partitions,...] [--out rows.jsonl]
 
-Every system gets the same load, the same blows at the same times, the same number of workers, and
-three real brokers and a Redis of its own; the ledger of tests/support/chaos judges all alike.
+Every system gets the same load, the same disturbances at the same times, as many workers, and
+three real brokers and a Redis of its own; the ledger of tests/support/chaos judges all of them.
 VENV has requirements.txt. Nothing here runs in CI: a loss is a figure, not a failure.
 """
 
@@ -26,11 +26,11 @@ from support.chaos.system import TERMINAL, Dragoman, End, Place, System
 
 HERE = Path(__file__).parent
 WIDTH = 256
-"""Jobs in hand of one worker at most: what our echo engine admits."""
+"""Most jobs in flight per worker: what the echo engine admits."""
 
 
 class Ours(Dragoman):
-    """`dragoman-worker` on the load that all of them understand."""
+    """`dragoman-worker` on the load that all programs understand."""
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -41,9 +41,9 @@ class Program(Foreign):
     """One of the programs beside this file; it counts how often a job was computed."""
 
     def worker(self, place: Place, name: str) -> ForeignWorker:
-        """A worker whose SIGKILL takes all its processes, as that of `dragoman-worker run` does.
+        """Return a worker whose SIGKILL reaches all its processes, as with `dragoman-worker run`.
 
-        taskiq works in children of its command, which would live on.
+        taskiq runs tasks in children of its command, which would survive.
         """
         made = super().worker(place, name)
         kill = made.kill
@@ -60,12 +60,12 @@ class Program(Foreign):
 def _end(status: bytes | None, text: bytes | None, runs: bytes | None) -> End | None:
     if status is None or status.decode() not in TERMINAL:
         return None
-    told = None if text is None else text.decode()
-    return End(status.decode(), told, None, seen=(status, text), deliveries=int(runs or 1))
+    stored = None if text is None else text.decode()
+    return End(status.decode(), stored, None, seen=(status, text), deliveries=int(runs or 1))
 
 
 def systems(python: str, workers: int) -> dict[str, Callable[[], System]]:
-    """Each by its name; a program is run by the interpreter that has its packages."""
+    """Return each system by its name; `python` is the interpreter with the packages."""
 
     def faststream(mode: str) -> Callable[[], System]:
         def argv(place: Place) -> list[str]:
@@ -120,7 +120,7 @@ class Account:
 
 
 def table(accounts: dict[str, Account]) -> str:
-    """Markdown."""
+    """Return the table in Markdown."""
     names = Account.__slots__
     heads = [name.replace("_", " ") for name in names]
     lines = [f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(heads)}"]

@@ -1,8 +1,8 @@
-"""How does FastStream do the work? `faststream_program.py partitions N` or `batches N`.
+"""The work on FastStream: `faststream_program.py partitions N` or `batches N`.
 
-`partitions`: N consumers in the process, each a message at a time, which is what its documentation
-calls reliable at-least-once processing. `batches`: one consumer, N messages at once, all of which
-are acknowledged together. Both with AckPolicy.NACK_ON_ERROR, "if you want to retry on error".
+`partitions`: N consumers in the process, each with one message at a time, which is what its
+documentation calls reliable at-least-once processing. `batches`: one consumer, N messages at once,
+all acknowledged together. Both with AckPolicy.NACK_ON_ERROR, "if you want to retry on error".
 """
 
 from __future__ import annotations

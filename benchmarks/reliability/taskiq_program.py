@@ -1,9 +1,9 @@
-"""How does taskiq do the work? `taskiq worker taskiq_program:broker --ack-type when_saved ...`.
+"""The work on taskiq: `taskiq worker taskiq_program:broker --ack-type when_saved ...`.
 
 The broker is taskiq-aio-kafka, which has no acknowledgements of its own: offsets are committed by
 the consumer's timer. A formatter, which taskiq lets users write, reads our jobs as calls of the one
-task, so that every program reads the same records. A task that raises is sent again, ten times at
-most, with growing delays.
+task, so that every program reads the same records. A task that raises is sent again, at most ten
+times, with growing delays.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from taskiq_redis import RedisAsyncResultBackend
 
 
 class JobFormatter(TaskiqFormatter):
-    """A record is a job, or a call that the retries have sent."""
+    """Formatter of records: a record is a job, or a call that the retries have sent."""
 
     def dumps(self, message: TaskiqMessage) -> BrokerMessage:
         return BrokerMessage(

@@ -1,4 +1,4 @@
-"""What do the compared programs have in common? Where they work, and what a job is."""
+"""Parts that the compared programs share: addresses, store and the work per job."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _DAY_S = 86_400
 
 
 def open_store() -> Redis:
-    """A client whose callers wait for one of 64 connections; the default refuses the 101st."""
+    """Return a client that waits for one of 64 connections; the default refuses the 101st."""
     return Redis(connection_pool=BlockingConnectionPool.from_url(REDIS, max_connections=64))
 
 
 async def translate(store: Redis, job: dict[str, Any]) -> None:
-    """Take as long as our echo engine takes for this text, and write the end, which is idempotent.
+    """Wait for the echo engine's latency of this text, then write the result idempotently.
 
-    A job that has ended is left alone: the cheap half of what makes redelivery harmless.
+    A finished job is skipped: the cheap half of what makes redelivery harmless.
     """
     key = f"dragoman:job:{job['job_id']}"
     if await store.hget(key, "status") == b"completed":
@@ -43,5 +43,5 @@ async def translate(store: Redis, job: dict[str, Any]) -> None:
 
 
 def ready() -> None:
-    """The storm waits for this line."""
+    """Print the line that the storm waits for."""
     print("ready", flush=True)

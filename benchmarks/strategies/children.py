@@ -1,4 +1,4 @@
-"""How does each kind of engine process run requests? A child that keeps its engine and obeys.
+"""Child processes that keep an engine loaded and run requests in one of several ways.
 
 A child answers `("load", path)` and `("run", how, arguments)` over a pipe with `("ok", row)` or
 `("error", text)`; `("stop",)` ends it. A row has the wall-clock start and end, each job's latency
@@ -27,12 +27,12 @@ Row = dict[str, Any]
 
 
 def row(start: float, latencies: Sequence[float], tokens: int) -> Row:
-    """What every run answers; it ends when this is called."""
+    """Return the row of a run that ends now."""
     return {"start": start, "end": time.time(), "latencies": list(latencies), "tokens": tokens}
 
 
 def _serve(pipe: Connection, run: Callable[[list[Request], str, Row], Row]) -> None:
-    """Obey until told to stop; the pipe's end, when the parent is gone, is a stop too."""
+    """Serve commands until `stop`, or until the pipe closes because the parent has exited."""
     pipe.send(("ok", {}))
     requests: list[Request] = []
     while True:
@@ -48,7 +48,7 @@ def _serve(pipe: Connection, run: Callable[[list[Request], str, Row], Row]) -> N
                 pipe.send(("ok", {}))
             else:
                 pipe.send(("ok", run(requests, command[1], command[2])))
-        except Exception:  # noqa: BLE001  the parent tells it
+        except Exception:  # noqa: BLE001  the parent reports it
             pipe.send(("error", traceback.format_exc()))
 
 
@@ -60,7 +60,7 @@ def _token_prompt(request: Request) -> Any:
 
 
 def llm_child(pipe: Connection, tasks: Any, answers: Any, model: str, options: Row) -> None:
-    """`LLM` in this process; its engine in a child of it, as vLLM does by default."""
+    """Run `LLM` in this process; its engine is a child process, as vLLM does by default."""
     from vllm import LLM  # noqa: PLC0415
 
     llm: Any = LLM(model=model, **options)
@@ -74,7 +74,7 @@ def llm_child(pipe: Connection, tasks: Any, answers: Any, model: str, options: R
 
 
 def _generate(llm: Any, requests: list[Request]) -> Row:
-    """All at once. Every job is answered when the last one is: that is this interface."""
+    """Generate all at once. The interface answers every job when the last one is done."""
     prompts = [_token_prompt(request) for request in requests]
     sampling = [parameters(request.decoding) for request in requests]
     start = time.time()
@@ -85,7 +85,7 @@ def _generate(llm: Any, requests: list[Request]) -> Row:
 
 
 def _from_queue(llm: Any, requests: list[Request], tasks: Any, answers: Any, given: Row) -> Row:
-    """Static batching: up to `batch` requests or `wait_s`; one at a time is a batch of one."""
+    """Run static batches: up to `batch` requests or `wait_s`; one at a time is a batch of one."""
     sampling = [parameters(request.decoding) for request in requests[: given["jobs"]]]
     start, written, last = time.time(), 0, False
     while not last:
@@ -101,7 +101,7 @@ def _from_queue(llm: Any, requests: list[Request], tasks: Any, answers: Any, giv
 
 
 def _gather(tasks: Any, most: int, wait_s: float) -> tuple[list[int], bool]:
-    """The next batch, and whether it is the last."""
+    """Return the next batch, and whether it is the last."""
     numbers: list[int] = []
     deadline = float("inf")
     while len(numbers) < most:
@@ -121,7 +121,7 @@ def _gather(tasks: Any, most: int, wait_s: float) -> tuple[list[int], bool]:
 
 
 def async_child(pipe: Connection, tasks: Any, answers: Any, model: str, options: Row) -> None:
-    """AsyncLLM, bare, with a scheduler whose `max_num_seqs` can be lowered between runs."""
+    """Run a bare AsyncLLM whose `max_num_seqs` can be lowered between runs."""
     here = str(Path(__file__).parent)
     os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
     limit = Path(os.environ[VARIABLE])
@@ -155,7 +155,7 @@ async def _ask(engine: Any, request: Request, sampling: Any, name: str) -> Any:
 
 
 async def _in_flight(engine: Any, requests: list[Request], clients: int) -> Row:
-    """So many clients, each with one request under way."""
+    """Run the given number of clients, each with one request under way."""
     sampling = [parameters(request.decoding) for request in requests]
     numbers = iter(range(len(requests)))
     latencies: list[float] = []
@@ -175,7 +175,7 @@ async def _in_flight(engine: Any, requests: list[Request], clients: int) -> Row:
 
 
 async def _one_at_a_time(engine: Any, requests: list[Request], tasks: Any, answers: Any) -> Row:
-    """The second of two workers behind one queue."""
+    """Run the second of two workers behind one queue."""
     start, written = time.time(), 0
     while (number := await asyncio.to_thread(tasks.get)) is not None:
         sampling = parameters(requests[number].decoding)
@@ -189,7 +189,7 @@ async def _one_at_a_time(engine: Any, requests: list[Request], tasks: Any, answe
 
 
 def http_child(pipe: Connection, url: str, model: str) -> None:
-    """The consumer people write today: aiohttp, so many requests in flight."""
+    """Run the usual consumer: aiohttp with a bound on requests in flight."""
 
     def run(requests: list[Request], how: str, given: Row) -> Row:
         bodies = [body(request, model) for request in requests[: given["jobs"]]]
@@ -209,7 +209,7 @@ def _fast_loop(work: Any) -> Row:
 
 
 def decoding_fields(request: Request) -> Row:
-    """The request's decoding in the names of vLLM's HTTP interface."""
+    """Return the request's decoding in the names of vLLM's HTTP interface."""
     decoding = request.decoding
     exact = decoding.exact_length
     return {
@@ -227,7 +227,7 @@ def decoding_fields(request: Request) -> Row:
 
 
 def body(request: Request, model: str) -> bytes:
-    """A completion of the very token ids."""
+    """Return the body of a completion of the same token ids."""
     asked = {"model": model, "prompt": request.prompt_ids, **decoding_fields(request)}
     return json.dumps(asked).encode()
 
@@ -246,9 +246,9 @@ async def _consume(url: str, bodies: list[bytes], clients: int) -> Row:
             handed_over = time.perf_counter()
             async with session.post(url, data=bodies[number]) as answer:
                 answer.raise_for_status()
-                told = await answer.json()
+                reply = await answer.json()
             latencies.append(time.perf_counter() - handed_over)
-            written += told["usage"]["completion_tokens"]
+            written += reply["usage"]["completion_tokens"]
 
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),

@@ -1,4 +1,4 @@
-"""How is each strategy handed its jobs, and when is a job handed over and answered?"""
+"""Drivers that hand jobs to each strategy, and time when a job is handed over and answered."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from dragoman_schemas.results import TranslationResult
 Row = dict[str, Any]
 
 
-def told_by_child(child: Child, how: str, batch: Batch, given: Row) -> Row:
-    """A run that the child times itself."""
+def timed_by_child(child: Child, how: str, batch: Batch, given: Row) -> Row:
+    """Return a run that the child times itself."""
     loaded(child, batch)
     child.send("run", how, given)
     return child.answer()
@@ -42,7 +42,7 @@ def loaded(child: Child, batch: Batch) -> None:
 
 
 def behind_a_queue(workers: Sequence[Child], batch: Batch, given: Row) -> Row:
-    """`clients` of them keep one job each under way; the workers take from one queue."""
+    """Keep one job per client under way; the workers read one queue."""
     tasks, answers = workers[0].setting.tasks, workers[0].setting.answers
     jobs, clients = given["jobs"], given["clients"]
     for worker in workers:
@@ -73,7 +73,7 @@ def behind_a_queue(workers: Sequence[Child], batch: Batch, given: Row) -> Row:
 
 
 async def through_dragoman(resident: Dragoman, batch: Batch, given: Row, tag: str) -> Row:
-    """Kafka in, Redis out. All published at once, or by `clients` who wait for their result."""
+    """Publish to Kafka all at once, or by `clients` that wait for their result in Redis."""
     jobs = [_as(job, f"{tag}-{job.job_id}") for job in batch.jobs[: given["jobs"]]]
     setting = resident.setting
     async with AsyncExitStack() as stack:
@@ -129,7 +129,7 @@ def _told(results: Sequence[TranslationResult], start: float) -> Row:
         "tokens": sum(result.usage.completion_tokens for result in results),
         "statuses": dict(Counter(result.status for result in results)),
         "by_worker": sorted(Counter(result.worker_id for result in results).values()),
-        "jobs_per_s_from_first_take": round(len(ends) / (max(ends) - min(begins)), 3),
+        "jobs_per_s_from_first_claim": round(len(ends) / (max(ends) - min(begins)), 3),
     }
 
 
@@ -145,26 +145,26 @@ def _seconds(text: str | None) -> float:
 
 
 def over_http(resident: Serve, batch: Batch, given: Row) -> Row:
-    """Completions with token ids, so many requests in flight."""
-    return told_by_child(resident.client, "http", batch, given)
+    """Request completions with token ids, with a bound on requests in flight."""
+    return timed_by_child(resident.client, "http", batch, given)
 
 
 def run_batch(work: Work, batch: Batch, given: Row, model: str, folder: Path) -> tuple[Row, float]:
-    """File in, file out, and its start in seconds. Time counts from when all are submitted.
+    """Run a file through `vllm run-batch`; time counts from when all requests are submitted.
 
     `vllm run-batch` loads the engine itself; its progress bar begins after that, and ends with the
     last request. Chat completions are all it takes, of the same prompts.
     """
-    asked, told = folder / "run-batch-in.jsonl", folder / "run-batch-out.jsonl"
+    asked, output = folder / "run-batch-in.jsonl", folder / "run-batch-out.jsonl"
     asked.write_text(_batch_file(work, batch, given["jobs"], model), encoding="utf-8")
-    files = ("-i", str(asked), "-o", str(told))
+    files = ("-i", str(asked), "-o", str(output))
     argv = [*run_batch_command(model), *files, *as_flags(given["options"])]
     launched = time.time()
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     start, end = _progress(process, folder / "run-batch.log")
     if process.wait() != 0 or not end:
         raise RuntimeError(f"run-batch ended with {process.returncode}; see its log")
-    usages = [_usage(line) for line in told.read_text(encoding="utf-8").splitlines()]
+    usages = [_usage(line) for line in output.read_text(encoding="utf-8").splitlines()]
     row: Row = {
         "start": start,
         "end": end,
@@ -186,7 +186,7 @@ def _batch_file(work: Work, batch: Batch, count: int, model: str) -> str:
 
 
 def _progress(process: subprocess.Popen[bytes], log: Path) -> tuple[float, float]:
-    """When the bar began and when it ended, by the clock at which its lines arrive."""
+    """Return when the bar began and ended, by the clock at which its lines arrive."""
     start = end = 0.0
     with log.open("wb") as file:
         for line in process.stderr or ():
@@ -200,13 +200,13 @@ def _progress(process: subprocess.Popen[bytes], log: Path) -> tuple[float, float
 
 
 def _usage(line: str) -> dict[str, int]:
-    told = json.loads(line)
-    if told.get("error"):
-        raise RuntimeError(f"run-batch: {told['error']}")
-    usage: dict[str, int] = told["response"]["body"]["usage"]
+    answer = json.loads(line)
+    if answer.get("error"):
+        raise RuntimeError(f"run-batch: {answer['error']}")
+    usage: dict[str, int] = answer["response"]["body"]["usage"]
     return usage
 
 
 def children_of(residents: Sequence[Resident]) -> list[Child]:
-    """Those of them that take from a queue."""
+    """Return the children that read a queue."""
     return [resident for resident in residents if isinstance(resident, Child)]

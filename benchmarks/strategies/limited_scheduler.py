@@ -1,7 +1,7 @@
-"""How can one resident engine act as one with fewer sequences? By a limit read at every step.
+"""Scheduler that makes a resident engine act as one with fewer sequences.
 
 Starting an 8B engine takes most of a minute of the GPU; `max_num_seqs` is fixed at its start. This
-scheduler is vLLM's own, with the number of running requests taken from four shared bytes. Batches
+scheduler is vLLM's own, but reads the bound on running requests from four shared bytes. Batches
 of 16 run the same captured graphs that an engine started with 16 would run.
 """
 
@@ -27,7 +27,7 @@ class LimitedScheduler(AsyncScheduler):  # type: ignore[misc]
         self._most = self.max_num_running_reqs
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
-        """One step, with the limit of this moment; 0 means the engine's own."""
+        """Run one step with the current limit; 0 means the engine's own."""
         limit = struct.unpack("<I", self._limit[:4])[0] or self._most
         self.max_num_running_reqs = min(limit, self._most)
         if hasattr(self, "max_num_active_reqs"):  # since 0.3x, admission has a limit of its own

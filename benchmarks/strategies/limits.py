@@ -1,4 +1,4 @@
-"""Where does the process that lowers an engine's limit meet the one that obeys it?"""
+"""Name of the memory shared by the process that lowers an engine's limit and the engine."""
 
 from __future__ import annotations
 

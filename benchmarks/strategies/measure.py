@@ -1,4 +1,4 @@
-"""What is read beside the answers: the GPU ten times a second, and every process's CPU seconds."""
+"""Measurements beside the answers: the GPU ten times per second, and CPU seconds per process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["GpuBusy", "cpu_cores", "cpu_now", "percentiles", "series", "tree"]
 
 
 def tree(pid: int) -> list[psutil.Process]:
-    """A process and all below it; none if it is gone."""
+    """Return a process and its descendants; nothing if it has exited."""
     try:
         top = psutil.Process(pid)
         return [top, *top.children(recursive=True)]
@@ -22,7 +22,7 @@ def tree(pid: int) -> list[psutil.Process]:
 
 
 def cpu_now(pids: Mapping[str, Sequence[int]]) -> dict[str, float]:
-    """CPU seconds so far by name: `<name>` is the processes, `<name>.engine` vLLM below them."""
+    """Return CPU seconds so far: `<name>` is the processes, `<name>.engine` vLLM below them."""
     spent: dict[str, float] = {}
     for name, tops in pids.items():
         for top in tops:
@@ -35,13 +35,13 @@ def cpu_now(pids: Mapping[str, Sequence[int]]) -> dict[str, float]:
 def cpu_cores(
     before: Mapping[str, float], after: Mapping[str, float], seconds: float
 ) -> dict[str, float]:
-    """Cores kept busy in between, of those that did anything."""
+    """Return the cores kept busy in between, by name, without idle ones."""
     cores = {name: (after[name] - before.get(name, 0.0)) / seconds for name in after}
     return {name: round(used, 3) for name, used in cores.items() if used >= 0.001}
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float] | None:
-    """p50, p95 and p99 in ms, by nearest rank."""
+    """Return p50, p95 and p99 in ms, by nearest rank."""
     if not seconds:
         return None
     ordered = sorted(seconds)
@@ -50,7 +50,7 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float] | None:
 
 
 def series(gpu: GpuBusy, start: float, end: float) -> list[list[float]]:
-    """Seconds since the start, and the GPU's utilisation in percent, ten a second."""
+    """Return seconds since the start and GPU utilisation in percent, ten samples per second."""
     return [[round(at - start, 1), busy] for at, busy in gpu.samples if start <= at <= end]
 
 
@@ -58,7 +58,7 @@ _SHARES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 
 
 def _is_ours(process: psutil.Process) -> bool:
-    """A replica below its supervisor is no engine."""
+    """Return whether a process is ours: a replica below its supervisor is not an engine."""
     try:
         return "dragoman_worker" in process.cmdline()
     except psutil.NoSuchProcess:
@@ -73,15 +73,15 @@ def _cpu(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def row_figures(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Rates and latencies of a run, from what a child or driver told."""
-    seconds = told["end"] - told["start"]
-    jobs = told["jobs"]
+def row_figures(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return rates and latencies of a run, from the report of a child or driver."""
+    seconds = report["end"] - report["start"]
+    jobs = report["jobs"]
     return {
         "jobs": jobs,
         "seconds": round(seconds, 3),
         "jobs_per_s": round(jobs / seconds, 3),
-        "output_tokens_per_s": round(told["tokens"] / seconds, 1),
-        "prompt_tokens_per_s": round(told["prompt_tokens"] / seconds, 1),
-        "latency_ms": percentiles(told["latencies"]),
+        "output_tokens_per_s": round(report["tokens"] / seconds, 1),
+        "prompt_tokens_per_s": round(report["prompt_tokens"] / seconds, 1),
+        "latency_ms": percentiles(report["latencies"]),
     }

@@ -1,4 +1,4 @@
-"""What is one run of a strategy: which jobs, through which driver, and what is measured of it?"""
+"""One run of a strategy: its jobs, its driver and its measurements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WARM_UP = 99  # a round that no plan has
 
 
 class Runner:
-    """Does a plan's runs; `pids` are the processes to watch beside the residents, by name."""
+    """Runner of a plan's runs; `pids` are the processes to watch beside the residents, by name."""
 
     def __init__(
         self, given: argparse.Namespace, plan: Spec, setting: Setting, pids: Mapping[str, int]
@@ -56,7 +56,7 @@ class Runner:
         return max(1, round(jobs))
 
     def _batch(self, lengths: str, number: int, jobs: int) -> Batch:
-        """A prefix of the round's jobs: the longest one is made once."""
+        """Return a prefix of the round's jobs: the longest one is made once."""
         specs = [spec for phase in self._plan["phases"] for spec in phase["runs"]]
         same = [spec["jobs"] for spec in specs if spec["lengths"] == lengths]
         most = jobs if number == WARM_UP else max(jobs, round(max(same) * self._given.scale))
@@ -65,17 +65,17 @@ class Runner:
     # --- runs -------------------------------------------------------------------------------------
 
     async def warm(self, resident: Resident) -> None:
-        """A few jobs that no round has, so that nothing is paid for at the first one."""
+        """Run a few jobs of no round, so that the first round carries no start-up cost."""
         count = self._plan.get("warm_up_jobs", 64)
         for how in ("http", "dragoman", "generate", "in-flight"):
             if _takes(resident, how):
                 spec = {"how": how, "jobs": count, "in_flight": count, "lengths": "variable"}
-                await self._told(
+                await self._report(
                     spec, [resident], self._batch("variable", WARM_UP, count), "warm-up"
                 )
 
     async def row(self, spec: Spec, residents: list[Resident], number: int) -> Spec:
-        """Round `number` of a strategy, done and measured."""
+        """Run and measure round `number` of a strategy."""
         jobs = self._count(spec)
         batch = self._batch(spec["lengths"], number, jobs)
         for resident in residents:
@@ -93,11 +93,11 @@ class Runner:
             "driver": [],
         }
         before, own = measure.cpu_now(pids), time.process_time()
-        told = await self._told(spec, residents, batch, f"{self._given.run_id}-{number}")
+        report = await self._report(spec, residents, batch, f"{self._given.run_id}-{number}")
         after, own = measure.cpu_now(pids), time.process_time() - own
-        start, end = told.pop("start"), told.pop("end")
-        told |= {"prompt_tokens": batch.prompt_tokens(spec["jobs"]), "jobs": spec["jobs"]}
-        figures = measure.row_figures({**told, "start": start, "end": end})
+        start, end = report.pop("start"), report.pop("end")
+        report |= {"prompt_tokens": batch.prompt_tokens(spec["jobs"]), "jobs": spec["jobs"]}
+        figures = measure.row_figures({**report, "start": start, "end": end})
         spare = {"latencies", "tokens", "prompt_tokens", "jobs"}
         return {
             "strategy": spec["strategy"],
@@ -112,7 +112,7 @@ class Runner:
                 "driver": round(own / (end - start), 3),
             },
             "settings": self._settings(spec, residents),
-            **{name: value for name, value in told.items() if name not in spare},
+            **{name: value for name, value in report.items() if name not in spare},
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "gpu_series": measure.series(self._gpu, start, end),
         }
@@ -126,10 +126,10 @@ class Runner:
         }
         return {**asked, "engines": named}
 
-    async def _told(
+    async def _report(
         self, spec: Spec, residents: list[Resident], batch: Batch, tag: str
     ) -> dict[str, Any]:
-        """What the strategy's driver says."""
+        """Return the report of the strategy's driver."""
         how = spec["how"]
         first = residents[0] if residents else None
         if how == "dragoman" and isinstance(first, Dragoman):
@@ -141,18 +141,18 @@ class Runner:
         if how == "run-batch":
             given = {**spec, "options": {**self._plan["options"], **spec.get("options", {})}}
             place = (self._setting.model, self._setting.folder)
-            told, load_s = await asyncio.to_thread(
+            report, load_s = await asyncio.to_thread(
                 drivers.run_batch, self._work, batch, given, *place
             )
-            return {**told, "load_s": load_s}
+            return {**report, "load_s": load_s}
         workers = drivers.children_of(residents)
         if how == "queue":
             return await asyncio.to_thread(drivers.behind_a_queue, workers, batch, spec)
-        return await asyncio.to_thread(drivers.told_by_child, workers[0], how, batch, spec)
+        return await asyncio.to_thread(drivers.timed_by_child, workers[0], how, batch, spec)
 
 
 def rounds_of(phase: Spec, spec: Spec) -> range:
-    """The numbers of a run's rounds."""
+    """Return the numbers of a run's rounds."""
     rounds: int = {**phase, **spec}.get("rounds", 1)
     return range(rounds)
 
@@ -172,5 +172,5 @@ def _replicas(resident: Resident) -> Spec:
 
 
 def _as_id(words: str) -> str:
-    """A strategy's name as a job's id may hold it."""
+    """Return a strategy's name in the characters of a job id."""
     return re.sub(r"[^A-Za-z0-9._:-]+", "-", words)

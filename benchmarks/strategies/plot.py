@@ -1,9 +1,9 @@
-"""How do the strategies look side by side: throughput, latency, and the GPU over time?
+"""Plots of the strategies side by side: throughput, latency, and the GPU over time.
 
 usage: plot.py OUT_DIR ROWS.jsonl ... [--model 8B] [--png]
 
 Writes throughput.svg, latency.svg and gpu.svg (the last only if there was a GPU to sample).
-Needs matplotlib, which nothing else of the project does.
+Needs matplotlib (extra `plots`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def colour(strategy: str) -> str:
 
 
 def throughput(rows: list[Row], title: str) -> Any:
-    """A bar of median jobs/s each, its spread as a line; uniform lengths as a mark beside it."""
+    """Plot median jobs/s as bars with their spread, and uniform lengths as marks beside them."""
     by_lengths: dict[str, dict[str, list[float]]] = {"variable": {}, "uniform": {}}
     for (_, lengths, strategy), own in grouped(rows).items():
         by_lengths[lengths][strategy] = [row["jobs_per_s"] for row in own]
@@ -72,14 +72,14 @@ def throughput(rows: list[Row], title: str) -> Any:
 
 
 def latency(rows: list[Row], title: str) -> Any:
-    """p50 and p99 of a job, from the moment it was handed over, on a logarithmic axis."""
-    told = {
+    """Plot p50 and p99 per job, from its hand-over, on a logarithmic axis."""
+    latencies = {
         strategy: [row["latency_ms"] for row in own if row["latency_ms"]]
         for (_, lengths, strategy), own in grouped(rows).items()
         if lengths == "variable"
     }
-    half = {name: median(one["p50"] for one in own) for name, own in told.items() if own}
-    most = {name: median(one["p99"] for one in told[name]) for name in half}
+    half = {name: median(one["p50"] for one in own) for name, own in latencies.items() if own}
+    most = {name: median(one["p99"] for one in latencies[name]) for name in half}
     names = sorted(half, key=lambda name: -half[name])
     figure, axes = pyplot.subplots(figsize=(8.6, 0.42 * len(names) + 1.3), layout="constrained")
     for place, name in enumerate(names):
@@ -99,7 +99,7 @@ def latency(rows: list[Row], title: str) -> Any:
 
 
 def gpu(rows: list[Row], title: str) -> Any:
-    """The GPU's utilisation over each strategy's last run; None without a GPU."""
+    """Plot GPU utilisation over each strategy's last run; return None without a GPU."""
     last = {
         strategy: own[-1]
         for (_, lengths, strategy), own in grouped(rows).items()

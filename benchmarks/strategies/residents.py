@@ -1,4 +1,4 @@
-"""Which engine processes stay loaded while strategies take turns, and how are they ended?"""
+"""Engine processes that stay loaded while strategies take turns."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SPAWN: Final = multiprocessing.get_context("spawn")
 
 
 class StartFailed(RuntimeError):
-    """A resident ended before it was ready, or refused a command."""
+    """Raised when a resident exited before it was ready, or refused a command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What every resident is started with."""
+    """Settings that every resident is started with."""
 
     model: str
     profile: str
@@ -49,7 +49,7 @@ class Setting:
 
 
 class Resident(ABC):
-    """An engine that stays loaded. `options` are vLLM's."""
+    """Engine that stays loaded. `options` are vLLM's."""
 
     def __init__(self, name: str, setting: Setting, options: dict[str, Any]) -> None:
         self.name = name
@@ -59,19 +59,19 @@ class Resident(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Begin to load; returns at once."""
+        """Start to load, without waiting."""
 
     @abstractmethod
     def ready(self) -> bool:
-        """Whether it can work. Raises StartFailed."""
+        """Return whether it is ready. Raises StartFailed."""
 
     @property
     @abstractmethod
     def pids(self) -> list[int]:
-        """Its processes, without those below them."""
+        """Return its root processes."""
 
     def stop(self) -> None:
-        """End it and all below it, without waiting for anything in flight."""
+        """Terminate it and its descendants, without waiting for requests in flight."""
         processes = [process for pid in self.pids for process in tree(pid)]
         for process in processes:
             try:
@@ -82,7 +82,7 @@ class Resident(ABC):
 
 
 class Child(Resident):
-    """A process of children.py: `LLM`, or AsyncLLM."""
+    """Process of children.py: `LLM`, or AsyncLLM."""
 
     target: Any = None
 
@@ -101,7 +101,7 @@ class Child(Resident):
     def ready(self) -> bool:
         if not self.pipe.poll():
             if not self.process.is_alive():
-                raise StartFailed(f"{self.name}: ended with {self.process.exitcode}")
+                raise StartFailed(f"{self.name}: exited with {self.process.exitcode}")
             return False
         self.answer()
         return True
@@ -110,14 +110,14 @@ class Child(Resident):
         self.pipe.send(command)
 
     def answer(self) -> dict[str, Any]:
-        """What the child told. Raises StartFailed with its traceback."""
+        """Return the child's answer. Raises StartFailed with its traceback."""
         try:
-            verdict, told = self.pipe.recv()
+            verdict, reply = self.pipe.recv()
         except EOFError:
             raise StartFailed(f"{self.name}: gone") from None
         if verdict != "ok":
-            raise StartFailed(f"{self.name}: {told}")
-        answer: dict[str, Any] = told
+            raise StartFailed(f"{self.name}: {reply}")
+        answer: dict[str, Any] = reply
         return answer
 
     @property
@@ -155,7 +155,7 @@ class Serve(Resident):
 
     def ready(self) -> bool:
         if self.process.poll() is not None:
-            raise StartFailed(f"{self.name}: ended with {self.process.returncode}; see its log")
+            raise StartFailed(f"{self.name}: exited with {self.process.returncode}; see its log")
         try:
             with urllib.request.urlopen(self.url + "/health", timeout=1) as answer:  # noqa: S310
                 if answer.status != 200:
@@ -222,8 +222,8 @@ class Dragoman(Resident):
     def ready(self) -> bool:
         for process, log in zip(self.processes, self.logs, strict=True):
             if process.poll() is not None:
-                told = log.read_text(encoding="utf-8", errors="replace")[-2000:]
-                raise StartFailed(f"{self.name}: ended with {process.returncode}\n{told}")
+                output = log.read_text(encoding="utf-8", errors="replace")[-2000:]
+                raise StartFailed(f"{self.name}: exited with {process.returncode}\n{output}")
         working = sum(log.read_bytes().count(b'"working"') for log in self.logs)
         return working >= self.replicas
 
@@ -241,26 +241,26 @@ KINDS: Final[dict[str, type[Resident]]] = {
 
 
 def topics_of(name: str, count: int) -> list[str]:
-    """The topics of a resident's jobs, one a process."""
+    """Return the topics of a resident's jobs, one per process."""
     return [f"dragoman.jobs.{name}.{number}" for number in range(count)]
 
 
 def serve_command(model: str) -> list[str]:
-    """`vllm serve MODEL` of this very Python, installed as a command or not."""
+    """Return `vllm serve MODEL` of this Python, installed as a command or not."""
     if _has_command():
         return [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", model]
     return [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", model]
 
 
 def run_batch_command(model: str) -> list[str]:
-    """`vllm run-batch --model MODEL`, likewise."""
+    """Return `vllm run-batch --model MODEL` of this Python."""
     if _has_command():
         return [sys.executable, "-m", "vllm.entrypoints.cli.main", "run-batch", "--model", model]
     return [sys.executable, "-m", "vllm.entrypoints.openai.run_batch", "--model", model]
 
 
 def _has_command() -> bool:
-    """vLLM for CPUs is a package of another name, and `vllm` fails on that."""
+    """Return whether the command `vllm` works: it fails on the package for CPUs."""
     try:
         importlib.metadata.version("vllm")
     except importlib.metadata.PackageNotFoundError:
@@ -269,7 +269,7 @@ def _has_command() -> bool:
 
 
 def as_flags(options: dict[str, Any]) -> list[str]:
-    """`{"max_num_seqs": 16}` as `--max-num-seqs 16`."""
+    """Return options such as `{"max_num_seqs": 16}` as `--max-num-seqs 16`."""
     flags: list[str] = []
     for name, value in options.items():
         flag = name.replace("_", "-")

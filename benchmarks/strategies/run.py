@@ -1,4 +1,4 @@
-"""How do the ways of feeding one engine compare: same jobs, same GPU, taking turns?
+"""Comparison of the ways of feeding one engine: same jobs, same GPU, in turns.
 
 usage: run.py PLAN.json --model DIR --out DIR [--jobs jobs.jsonl] [--seconds 500]
               [--services embedded|real] [--only NAME ...] [--phases NAME ...] [--scale 1.0]
@@ -35,11 +35,11 @@ KEY = ("strategy", "model", "lengths", "run")
 
 
 class OutOfTime(Exception):
-    """The next run would not end in time."""
+    """Raised when the next run would not finish in time."""
 
 
 class Bench:
-    """The residents, the rows and the clock of one call."""
+    """Residents, rows and clock of one call."""
 
     def __init__(self, given: argparse.Namespace, plan: Spec, setting: Setting, pids: Any) -> None:
         self._given, self._plan, self._setting = given, plan, setting
@@ -53,7 +53,7 @@ class Bench:
     # --- phases -----------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Every phase in turn, until the time is up."""
+        """Run every phase in turn, until the time is up."""
         try:
             for phase in self._plan["phases"]:
                 if not self._given.phases or phase["name"] in self._given.phases:
@@ -84,7 +84,7 @@ class Bench:
     # --- residents --------------------------------------------------------------------------------
 
     async def _start(self, names: set[str], phase: Spec) -> None:
-        """Load what is not loaded yet: together, or the first alone so that it fills the caches.
+        """Load missing residents: together, or the first alone so that it fills the caches.
 
         A phase's `load` names what later phases need too. What fails to start fails its own runs.
         """
@@ -149,7 +149,7 @@ class Bench:
     # --- one run ----------------------------------------------------------------------------------
 
     async def _tried(self, spec: Spec, number: int) -> None:
-        """One run; its failure is told, and the others go on."""
+        """Run once; report a failure and let the others go on."""
         if gone := {*spec.get("on", [])} - {*self._residents}:
             _say(f"left out: {spec['strategy']} needs {', '.join(sorted(gone))}")
             return
@@ -215,7 +215,7 @@ def _prepare_environment() -> None:
 
 async def _main(given: argparse.Namespace, plan: Spec) -> None:
     main_task = asyncio.current_task()
-    if main_task is not None:  # told to stop, it ends what it started
+    if main_task is not None:  # a stop request terminates the residents too
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, main_task.cancel)
     topics = [
         topic
@@ -257,7 +257,7 @@ def main() -> None:
     try:
         asyncio.run(_main(given, json.loads(given.plan.read_text(encoding="utf-8"))))
     except asyncio.CancelledError:
-        raise SystemExit("told to stop") from None
+        raise SystemExit("stopped by a signal") from None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What do the rows say: medians, and their ratio to the base (`LLM.generate`) with its spread?
+"""Summary of rows: medians, and their ratio to the base (`LLM.generate`) with its spread.
 
 usage: summary.py ROWS.jsonl ...
 """
@@ -23,7 +23,7 @@ HEAD = (
 
 
 def grouped(rows: Iterable[Row]) -> dict[tuple[str, str, str], list[Row]]:
-    """Rows by model, lengths and strategy, in the order of their first."""
+    """Return rows by model, lengths and strategy, in the order of their first."""
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in rows:
         groups[row["model"], row["lengths"], row["strategy"]].append(row)
@@ -31,7 +31,7 @@ def grouped(rows: Iterable[Row]) -> dict[tuple[str, str, str], list[Row]]:
 
 
 def ratio(rows: list[Row], base: list[Row]) -> tuple[float, float, float] | None:
-    """Ratio of the medians, and the least and greatest ratio within one round."""
+    """Return the ratio of the medians, and the least and greatest ratio within one round."""
     if not base:
         return None
     of_medians = median(r["jobs_per_s"] for r in rows) / median(r["jobs_per_s"] for r in base)
@@ -42,7 +42,7 @@ def ratio(rows: list[Row], base: list[Row]) -> tuple[float, float, float] | None
 
 
 def summary(rows: Iterable[Row]) -> str:
-    """A Markdown table, a line for each strategy."""
+    """Return a Markdown table, one line per strategy."""
     groups = grouped(rows)
     lines = [HEAD, "|" + "---|" * (HEAD.count("|") - 1)]
     for (model, lengths, strategy), own in groups.items():
@@ -63,10 +63,7 @@ def _line(names: list[str], rows: list[Row], ratios: tuple[float, float, float] 
         f"{ratios[1]:.3f}-{ratios[2]:.3f}" if ratios else "",
         str(rows[-1].get("base", BASE)) if ratios else "",
         f"{median(row['output_tokens_per_s'] for row in rows):,.0f}",
-        *(
-            _median([told.get(rank) for told in latencies], ",.0f")
-            for rank in ("p50", "p95", "p99")
-        ),
+        *(_median([one.get(rank) for one in latencies], ",.0f") for rank in ("p50", "p95", "p99")),
         _median([row["gpu_busy"] for row in rows], ".1f"),
         f"{median(sum(row['cpu_cores'].values()) for row in rows):.2f}",
     ]
@@ -74,8 +71,8 @@ def _line(names: list[str], rows: list[Row], ratios: tuple[float, float, float] 
 
 
 def _median(values: list[float | None], form: str) -> str:
-    told = [value for value in values if value is not None]
-    return format(median(told), form) if told else ""
+    present = [value for value in values if value is not None]
+    return format(median(present), form) if present else ""
 
 
 def main() -> None:

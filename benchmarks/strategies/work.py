@@ -1,4 +1,4 @@
-"""What exactly is every strategy given? The same requests: token ids and decoding parameters."""
+"""Requests that every strategy gets: the same token ids and decoding parameters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Batch:
 
 
 class Work:
-    """Makes each round's jobs once: other words in every round, so that no prefix cache helps."""
+    """Maker of each round's jobs: other words in every round, so that no prefix cache helps."""
 
     def __init__(
         self, model: str, profile: str, *, exact: bool, jobs: Path | None, folder: Path
@@ -52,7 +52,7 @@ class Work:
         self._made: dict[tuple[str, int], Batch] = {}
 
     def batch(self, lengths: str, number: int, count: int) -> Batch:
-        """At least `count` jobs of round `number`."""
+        """Return at least `count` jobs of round `number`."""
         made = self._made.get((lengths, number))
         if made is None or len(made.requests) < count:
             made = self._make(lengths, number, count)
@@ -60,7 +60,7 @@ class Work:
         return made
 
     def messages(self, job: TranslationJob) -> list[dict[str, Any]]:
-        """The job's prompt as chat messages, for what takes nothing else."""
+        """Return the job's prompt as chat messages, for interfaces that accept nothing else."""
         segment = Segment(
             text=job.items[0].text, target_lang=job.target_lang, source_lang=job.source_lang
         )
@@ -99,6 +99,6 @@ class Work:
 
 
 def load(path: str) -> list[Request]:
-    """The requests in a file that `Work` wrote."""
+    """Return the requests in a file that `Work` wrote."""
     requests: list[Request] = pickle.loads(Path(path).read_bytes())  # noqa: S301  our own file
     return requests
