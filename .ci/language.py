@@ -33,10 +33,10 @@ BANNED: Final = {
     r"nurser(?:y|ies)|keepers?|tethers?": '"child process", "restart policy" or "parent link"',
     r"stumbl(?:es?|ed|ing)": '"transient error"',
     r"whoever|whosoever": "the name of the reader or the component",
-    r"of its(?=[.,;:)]|$)": "the noun itself",
+    r"of its(?=[.,;:)])": "the noun itself",
     r"not so many|so many(?! )": '"at most" or "up to"',
     r"(?:is|are|was|were|be) away": '"unavailable"',
-    r"(?:outstanding|a|the|its|each|next|first) takes?(?=[.,;:)]|$| is| was| of| as| names?)": (
+    r"(?:outstanding|a|the|its|each|next|first) takes?(?=[.,;:)]| is| was| of| as| names?)": (
         '"claim"'
     ),
     r"surroundings": '"environment"',

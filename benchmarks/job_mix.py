@@ -3,9 +3,9 @@
 usage: job_mix.py COUNT [SEED] [--uniform] > jobs.jsonl
 
 Sources are log-normal around 60 words, 10 to 200; the forced output has 0.9 to 1.4 tokens per
-source word, 8 to 240, given as `sampling.max_tokens`, which `engine.exact_lengths` makes exact. With
-`--uniform` every source has 74 words and every output 85 tokens, about the mean of the others. For
-models with random weights, whose text has no meaning and no end.
+source word, 8 to 240, given as `sampling.max_tokens`, which `engine.exact_lengths` makes exact.
+With `--uniform` every source has 74 words and every output 85 tokens, about the mean of the others.
+For models with random weights, whose text has no meaning and no end.
 """
 
 from __future__ import annotations

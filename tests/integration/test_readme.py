@@ -78,7 +78,7 @@ def test_every_command_of_the_readme_is_run_or_says_where_it_is() -> None:
 def shell(
     request: pytest.FixtureRequest, light: Path, kafka: KafkaBroker, redis_server: RedisServer
 ) -> Iterator[ReadmeShell]:
-    """A terminal, and a worker that is up."""
+    """Yield a terminal, with a worker that is ready."""
     with tempfile.TemporaryDirectory(prefix="readme-") as name:
         folder = Path(name)
         start = _services if request.param == "services" else _serve
