@@ -88,7 +88,7 @@ def _is_url_with_credentials(value: str) -> bool:
         parts = urlsplit(value)
     except ValueError:
         return True  # not parseable, so it may hold a password
-    # A password with an unescaped `/` ends the host early, so `@` counts wherever it stands.
+    # A password with an unescaped `/` ends the host early, so `@` counts anywhere.
     return "@" in value.partition("?")[0] or any(
         is_secret(name, given) for name, given in parse_qsl(parts.query)
     )

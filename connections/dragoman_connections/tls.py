@@ -76,7 +76,7 @@ class ReloadingContext(ssl.SSLContext):
 
 @dataclass(frozen=True, slots=True)
 class _Kafka:
-    """What of `kafka.*` makes a context."""
+    """The settings of `kafka.*` that determine a context."""
 
     cafile: Path | None
     certfile: Path | None
@@ -88,7 +88,7 @@ class _Kafka:
 def kafka_context(settings: KafkaSettings) -> ssl.SSLContext:
     """Return the one context for all clients with these settings.
 
-    Raises SettingsError, naming the setting and the file, only where there is no earlier context.
+    Raises SettingsError, naming the setting and the file, only if there is no earlier context.
     """
     return _shared(
         _Kafka(

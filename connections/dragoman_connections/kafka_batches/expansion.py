@@ -64,7 +64,7 @@ def _gzip_member(member: Any, data: bytes, buffer: _Buffer, size: int) -> int:
         buffer[size : size + len(piece)] = piece
         size += len(piece)
         if not piece and not member.eof:
-            raise zlib.error("it ends too soon")
+            raise zlib.error("the stream is truncated")
         data = member.unconsumed_tail
     return size
 
@@ -77,7 +77,7 @@ def _snappy(payload: memoryview, buffer: _Buffer) -> int:
         (length,) = _BLOCK.unpack_from(payload, at)
         at += _BLOCK.size
         if not 0 < length <= len(payload) - at:
-            raise ValueError("a block does not end where it says")
+            raise ValueError("a block exceeds its payload")
         size = _snappy_block(payload[at : at + length], buffer, size)
         at += length
     return size

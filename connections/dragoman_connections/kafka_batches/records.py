@@ -9,11 +9,11 @@ from typing import Any, Final
 from dragoman_connections.kafka_batches.batches import Malformed, encoded_varint, varint
 from dragoman_connections.kafka_batches.unreadable import MARK
 
-BAD_HEADERS: Final = "it has header names that are not UTF-8, which are left out"
+BAD_HEADERS: Final = "it has header names that are not UTF-8, which are omitted"
 MAX_HEADERS: Final = 500
 """A header may take 2 bytes of a batch and takes 70 once parsed, in C code that never yields:
 without a bound, 6 KB of zstd block a process for a minute and take 2.4 GB of its memory."""
-MANY_HEADERS: Final = f"it has more than {MAX_HEADERS} headers, which are left out"
+MANY_HEADERS: Final = f"it has more than {MAX_HEADERS} headers, which are omitted"
 _Header = tuple[bytes, bytes | None]
 
 
@@ -110,7 +110,7 @@ def _end(data: memoryview, start: int) -> tuple[int, int]:
     """Return where the fields of a record begin and end."""
     length, at = varint(data, start)
     if length <= 0 or at + length > len(data):
-        raise Malformed("a record does not end where it says")
+        raise Malformed("a record exceeds its batch")
     return at, at + length
 
 

@@ -209,7 +209,7 @@ def _places(head: BatchHeader, first: int, why: str) -> list[Record]:
     places = range(first, last + 1)
     if len(places) > MAX_PLACES:
         until = head.base_offset + last
-        why = f"{why}; this dead letter stands for all records up to offset {until}"
+        why = f"{why}; this dead letter represents all records up to offset {until}"
         places = places[:1]
     return [placeholder(offset, why) for offset in places]
 

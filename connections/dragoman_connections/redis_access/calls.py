@@ -120,11 +120,11 @@ class OneServer:
     ) -> list[Answer]:
         """See Servers."""
         commands = [command for call in calls for command in call.commands]
-        asked = confirmation is not None and any(call.confirmed for call in calls)
-        if asked and confirmation is not None:
+        confirms = confirmation is not None and any(call.confirmed for call in calls)
+        if confirms and confirmation is not None:
             commands.append(confirmation)
         replies = await self._send(commands)
-        confirmed = replies.pop() if asked else None
+        confirmed = replies.pop() if confirms else None
         answers, start = [], 0
         for call in calls:
             end = start + len(call.commands)

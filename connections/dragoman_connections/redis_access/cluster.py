@@ -188,7 +188,7 @@ class ClusterServers:
                     (reply,) = await self._at(host).send([("CLUSTER", "SLOTS")])
                     if isinstance(reply, errors.refused):
                         raise reply
-                    self._slots.read(reply, asked=host)
+                    self._slots.read(reply, source=host)
                 except skipped as error:
                     problems.append(f"{host[0]}:{host[1]} {str(error)[:60]}")
                     lasts = lasts and lasting(error, errors)

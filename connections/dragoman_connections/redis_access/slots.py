@@ -76,22 +76,22 @@ class SlotTable:
         self._reads += 1
         return hosts[first:] + hosts[:first]
 
-    def read(self, reply: Any, *, asked: Host) -> None:
+    def read(self, reply: Any, *, source: Host) -> None:
         """Replace the table by a reply to CLUSTER SLOTS. Raises NoSlots for an unusable reply."""
         if isinstance(reply, Exception):
             raise NoSlots(str(reply)) from None
         owners: list[Host | None] = [None] * SLOTS
         replicas: dict[Host, None] = {}
         for start, end, primary, *others in reply:
-            owners[start : end + 1] = [_host(primary, asked)] * (end - start + 1)
-            replicas.update(dict.fromkeys(_host(other, asked) for other in others))
+            owners[start : end + 1] = [_host(primary, source)] * (end - start + 1)
+            replicas.update(dict.fromkeys(_host(other, source) for other in others))
         if not any(owners):
             raise NoSlots("it knows no owner of any slot")
         self._owners = owners
         self._replicas = tuple(replicas)
 
 
-def _host(node: Sequence[Any], asked: Host) -> Host:
-    """Return a node's address; a node that reports none has the address it was asked at."""
+def _host(node: Sequence[Any], source: Host) -> Host:
+    """Return a node's address; a node that reports none has the address of the reply's source."""
     name = node[0].decode() if isinstance(node[0], bytes) else node[0] or ""
-    return (asked[0] if name in _UNKNOWN_HOST else name), int(node[1])
+    return (source[0] if name in _UNKNOWN_HOST else name), int(node[1])

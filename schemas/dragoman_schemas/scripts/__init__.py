@@ -79,7 +79,7 @@ class CancelEffect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StubAnswer:
-    """``written``: there was no key. ``status``: the present status."""
+    """Reply of STUB. ``written``: there was no key. ``status``: the present status."""
 
     written: bool
     status: str
@@ -87,11 +87,11 @@ class StubAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ClaimAnswer:
-    """The verdict, and what the key holds after it; ``finish`` must be given ``replays``.
+    """Reply of CLAIM: the verdict and the key's fields after it; FINISH must be given ``replays``.
 
-    Times are None where the key holds none. ``result`` is set with ``done``, if it was wanted.
+    Times are None if the key holds none. ``result`` is set with ``done``, if it was wanted.
     ``suspicions``, with ``suspect`` and ``poisoned``: the other outstanding claims of the record.
-    ``document_cancelled`` is no part of the script's reply: a second command asks for it.
+    ``document_cancelled`` is not part of the script's reply: a second command reads it.
     """
 
     verdict: Verdict
@@ -107,7 +107,7 @@ class ClaimAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseAnswer:
-    """``removed``: the claim was outstanding. ``status``: the present one, None without a key."""
+    """Reply of RELEASE. ``removed``: the claim was outstanding. ``status``: None without a key."""
 
     removed: bool
     status: str | None
@@ -115,7 +115,7 @@ class ReleaseAnswer:
 
 @dataclass(frozen=True, slots=True)
 class FinishAnswer:
-    """``written``: this terminal state was stored; otherwise ``status`` is the stored one.
+    """Reply of FINISH. ``written``: this state was stored; otherwise ``status`` is the stored one.
 
     ``owned`` is false if the key belongs to another payload. Not written, owned and not terminal:
     a replay took over. ``result`` is the stored result of an owned terminal key.
@@ -130,7 +130,7 @@ class FinishAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmAnswer:
-    """``written``: the key has a status, which was written again. ``status``: the present one."""
+    """Reply of CONFIRM. ``written``: the key has a status, which was written again."""
 
     written: bool
     status: str | None
@@ -138,7 +138,7 @@ class ConfirmAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CancelAnswer:
-    """Effect of the cancel, and the present status."""
+    """Reply of CANCEL: its effect, and the present status."""
 
     effect: CancelEffect
     status: str

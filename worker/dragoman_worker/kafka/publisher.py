@@ -137,7 +137,7 @@ class KafkaDeadLetters:
     async def publish(self, dead_letter: DeadLetter) -> None:
         """See the port. Publish only the headers of a record that is too large."""
         delivery = dead_letter.delivery
-        ours = {
+        added = {
             names.HEADER_ORIGINAL_TOPIC: delivery.topic,
             names.HEADER_ORIGINAL_PARTITION: str(delivery.partition),
             names.HEADER_ORIGINAL_OFFSET: str(delivery.offset),
@@ -151,15 +151,15 @@ class KafkaDeadLetters:
             names.HEADER_WORKER: self._worker_id,
         }
         if dead_letter.job_id is not None:
-            ours[names.HEADER_JOB_ID] = dead_letter.job_id
+            added[names.HEADER_JOB_ID] = dead_letter.job_id
         value = delivery.value or b""
         stub = {
-            **ours,
+            **added,
             names.HEADER_ORIGINAL_SHA256: hashlib.sha256(value).hexdigest(),
             names.HEADER_ORIGINAL_SIZE: str(len(value)),
         }
         await self._first_sendable(
-            (delivery.key, delivery.value, _merged(delivery.headers, ours)),
+            (delivery.key, delivery.value, _merged(delivery.headers, added)),
             (delivery.key, None, _merged(delivery.headers, stub)),
             (None, None, _merged((), stub)),
         )
@@ -209,10 +209,10 @@ def _size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
     return len(key or b"") + len(value or b"") + overhead
 
 
-def _merged(original: Headers, ours: dict[str, str]) -> list[tuple[str, bytes | None]]:
-    """Return the original headers without those of an earlier dead letter, then ours."""
-    merged = [(_encodable(name), value) for name, value in original if name not in ours]
-    merged += [(name, _at_most(value, MAX_MESSAGE_BYTES)) for name, value in ours.items()]
+def _merged(original: Headers, added: dict[str, str]) -> list[tuple[str, bytes | None]]:
+    """Return the original headers without those of an earlier dead letter, then the added ones."""
+    merged = [(_encodable(name), value) for name, value in original if name not in added]
+    merged += [(name, _at_most(value, MAX_MESSAGE_BYTES)) for name, value in added.items()]
     return merged
 
 
