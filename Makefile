@@ -57,7 +57,7 @@ check: install ## Format, lint, language, types, import contracts: what a commit
 
 docs: install ## Build the site into build/site; a dead link is a failure. Uses no network
 	$(BIN)/python .ci/reference.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 unit: install ## Run the unit tests alone (no services, two minutes)
 	$(BIN)/pytest -q tests/unit $(ARGS)

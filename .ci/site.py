@@ -20,9 +20,10 @@ COPIED: Final = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "LICENSE",
-    "benchmarks/reliability/README.md",
+    "benchmarks/reliability/*",
     "demo/model/README.md",
     "deploy/**/*",
+    "tests/support/chaos/ledger.py",
 )
 _LINK: Final = re.compile(r"(\]\()(?![a-z]+:|#)([^)#\s]+)")
 
