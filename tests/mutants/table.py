@@ -983,32 +983,11 @@ MUTANTS = (
         JOURNAL,
     ),
     Mutant(
-        "a crash is counted again by the next one",
-        f"{CORE}/process/crashes.py",
-        "            file.unlink()  # a successor",
-        "            # a successor",
-        JOURNAL,
-    ),
-    Mutant(
-        "a replica that was ready has recovered",
-        f"{CORE}/process/restarts.py",
-        "        return replica.settled.is_set() or time",
-        "        return replica.ready.is_set() or time",
-        RESTARTS,
-    ),
-    Mutant(
         "readiness shortens the wait",
         f"{CORE}/process/backoff.py",
         "        self.failures = 0\n\n    def recovered",
         "        self.failures = self.setbacks = 0\n\n    def recovered",
         "unit/worker/process/test_backoff.py",
-    ),
-    Mutant(
-        "a replica that answers 503 is killed like a silent one",
-        f"{CORE}/process/restarts.py",
-        "FAILING_S if answer.status else self._stuck_after_s",
-        "self._stuck_after_s",
-        RESTARTS,
     ),
     Mutant(
         "a start that hangs is never killed",
@@ -1095,12 +1074,5 @@ MUTANTS = (
         "_ROUND_S: Final = 0.01\n",
         "_ROUND_S: Final = 3600.0\n",
         "unit/worker/job/test_odd_records.py",
-    ),
-    Mutant(
-        "the membership of a dead replica stays",
-        f"{CORE}/process/children.py",
-        "            self._leave_group.request(self._membership)\n",
-        "            pass\n",
-        SUPERVISOR,
     ),
 )

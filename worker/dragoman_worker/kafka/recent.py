@@ -36,7 +36,7 @@ async def recent_records(settings: KafkaSettings, count: int, within: Deadline) 
     The partitions are assigned, not subscribed: no worker loses a partition and no offset moves.
     Raises Unreachable, also if the records do not arrive in time, and Halt without the right.
     """
-    places = await _partitions(settings, within)
+    partitions = await _partitions(settings, within)
     consumer = await connected(
         lambda: AIOKafkaConsumer(
             **client_options(settings),
@@ -49,7 +49,7 @@ async def recent_records(settings: KafkaSettings, count: int, within: Deadline) 
         within,
     )
     try:
-        found = await _read(consumer, await _spans(consumer, places, count), within)
+        found = await _read(consumer, await _spans(consumer, partitions, count), within)
     except (KafkaError, OSError) as error:
         raise _unreadable(settings, error) from None
     finally:
@@ -91,20 +91,20 @@ def _unreadable(settings: KafkaSettings, error: Exception) -> Halt:
 
 
 async def _spans(
-    consumer: Any, places: Sequence[TopicPartition], count: int
+    consumer: Any, partitions: Sequence[TopicPartition], count: int
 ) -> dict[TopicPartition, tuple[int, int]]:
     """Return the first offset to read and the end offset of every partition that has records.
 
     From each partition twice its even share is read, and the newest of all are kept. Records may be
     large and partitions many, and a sample need not be complete.
     """
-    count = min(count, max(_LEAST_PER_PARTITION, math.ceil(2 * count / max(1, len(places)))))
-    firsts = await consumer.beginning_offsets(places)
-    ends = await consumer.end_offsets(places)
+    count = min(count, max(_LEAST_PER_PARTITION, math.ceil(2 * count / max(1, len(partitions)))))
+    beginnings = await consumer.beginning_offsets(partitions)
+    ends = await consumer.end_offsets(partitions)
     return {
-        place: (max(firsts[place], ends[place] - count), ends[place])
-        for place in places
-        if ends[place] > firsts[place]
+        partition: (max(beginnings[partition], ends[partition] - count), ends[partition])
+        for partition in partitions
+        if ends[partition] > beginnings[partition]
     }
 
 
@@ -112,16 +112,16 @@ async def _read(
     consumer: Any, spans: Mapping[TopicPartition, tuple[int, int]], within: Deadline
 ) -> list[Recent]:
     consumer.assign(list(spans))
-    for place, (first, _) in spans.items():
-        consumer.seek(place, first)
-    left = {place: end for place, (_, end) in spans.items()}
+    for partition, (first, _) in spans.items():
+        consumer.seek(partition, first)
+    left = {partition: end for partition, (_, end) in spans.items()}
     found: list[Recent] = []
     try:
         async with asyncio.timeout(max(0.1, within.left_s)):
             while left:
                 batches = await consumer.getmany(*left, timeout_ms=_POLL_MS)
-                for place, records in batches.items():
-                    wanted = (r for r in records if r.offset < spans[place][1] and r.value)
+                for partition, records in batches.items():
+                    wanted = (r for r in records if r.offset < spans[partition][1] and r.value)
                     found += [Recent(r.value, r.timestamp) for r in wanted]
                 # By position: the last offsets may hold no record (transactions, compaction).
                 left = {p: end for p, end in left.items() if await consumer.position(p) < end}

@@ -27,14 +27,18 @@ def full_disk_message(file: str | None = None) -> str:
     """Return one sentence that names `file`, or without it the directories that look full."""
     if file is not None:
         return f"the disk is full at {file} ({_role(Path(file))}): {_ADVICE}"
-    full = [f"{place} ({role})" for place, role in _places() if _free(place) < _LEAST_FREE]
+    full = [
+        f"{directory} ({role})"
+        for directory, role in _directories()
+        if _free(directory) < _LEAST_FREE
+    ]
     return f"the disk is full at {' and '.join(full) or 'an unknown directory'}: {_ADVICE}"
 
 
 _ADVICE: Final = "free some space there or use another directory, then start again"
 
 
-def _places() -> Iterator[tuple[Path, str]]:
+def _directories() -> Iterator[tuple[Path, str]]:
     """Yield the directories that a start writes to, with the variable that moves each."""
     named = os.environ.get
     cache = Path(named("XDG_CACHE_HOME") or _home() / ".cache")
@@ -61,15 +65,15 @@ def _temporary() -> str:
 
 
 def _role(file: Path) -> str:
-    roles = (role for place, role in _places() if file.is_relative_to(place))
+    roles = (role for directory, role in _directories() if file.is_relative_to(directory))
     return next(roles, "not a directory of the worker's")
 
 
-def _free(place: Path) -> float:
-    while not place.exists() and place != place.parent:
-        place = place.parent
+def _free(directory: Path) -> float:
+    while not directory.exists() and directory != directory.parent:
+        directory = directory.parent
     try:
-        found = os.statvfs(place)
+        found = os.statvfs(directory)
     except OSError:
         return float("inf")
     return float(found.f_bavail * found.f_frsize)

@@ -25,8 +25,8 @@ _LAST_PAGES_S: Final = 0.2
 class HttpServer:
     """Server on one port or one Unix socket; it answers long before the engine is warm."""
 
-    def __init__(self, place: HttpSettings | Path, pages: Mapping[str, Handler]) -> None:
-        self._place = place
+    def __init__(self, address: HttpSettings | Path, pages: Mapping[str, Handler]) -> None:
+        self._address = address
         app = web.Application()
         for path, page in pages.items():
             app.router.add_get(path, page)
@@ -35,10 +35,10 @@ class HttpServer:
     async def start(self) -> int:
         """Listen and return the port, 0 for a Unix socket. Raises SettingsError if it cannot."""
         await self._runner.setup()
-        if isinstance(self._place, Path):
-            await web.UnixSite(self._runner, self._place).start()
+        if isinstance(self._address, Path):
+            await web.UnixSite(self._runner, self._address).start()
             return 0
-        host, port = self._place.host, self._place.port
+        host, port = self._address.host, self._address.port
         try:
             await web.TCPSite(self._runner, host, port).start()
         except OSError as error:
@@ -46,8 +46,8 @@ class HttpServer:
                 f"http.port: cannot listen on {host}:{port} ({error.strerror}); "
                 "set another port, or 0 for any free one"
             ) from None
-        address: tuple[str, int] = self._runner.addresses[0]
-        return address[1]
+        bound: tuple[str, int] = self._runner.addresses[0]
+        return bound[1]
 
     async def close(self) -> None:
         """Stop listening."""

@@ -47,12 +47,12 @@ def runtime_directory() -> Iterator[Path]:
 
 @contextmanager
 def _created() -> Iterator[Path]:
-    usual = tempfile.gettempdir()
-    place = Path(usual if len(usual) <= _LONGEST else "/tmp")  # noqa: S108  the name is random
-    for each in place.glob(f"{_PREFIX}*"):
+    default = tempfile.gettempdir()
+    parent = Path(default if len(default) <= _LONGEST else "/tmp")  # noqa: S108  the name is random
+    for each in parent.glob(f"{_PREFIX}*"):
         with suppress(OSError):  # of another user, in use, or just removed
             _remove_if_stale(each)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=place) as name, _open(Path(name)) as lock:
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as name, _open(Path(name)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield Path(name)
 
