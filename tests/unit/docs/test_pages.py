@@ -102,6 +102,20 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
             assert anchor[1:] in {_anchor(heading) for heading in headings}, path + anchor
 
 
+def test_the_list_of_decisions_has_the_title_of_each() -> None:
+    records = sorted((_DOCS / "adr").glob("0*.md"))
+    lines = [
+        re.sub(r"^# (\d+\.) (.*)$", rf"\1 [\2]({record.name})", _first_line(record))
+        for record in records
+    ]
+    index = (_DOCS / "adr" / "index.md").read_text(encoding="utf-8")
+    assert index.split("\n\n")[-1].splitlines() == lines
+
+
+def _first_line(page: Path) -> str:
+    return page.read_text(encoding="utf-8").partition("\n")[0]
+
+
 def test_the_dark_figure_is_the_light_one_in_other_colours() -> None:
     light, dark = (
         re.sub(r"#[0-9a-f]{6}", "#", (_DOCS / "img" / name).read_text(encoding="utf-8"))
