@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Literal
 
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
-
-from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
-from dragoman_worker.errors import Halt, JobError
-from dragoman_worker.kafka.connection import connected, quietly
-from dragoman_worker.kafka.rights import TopicRights, may_read_group, topic_rights
-from dragoman_worker.kafka.topics import needed_topics, problem_of
+from dragoman_worker.errors import Halt, JobError, Unavailable
+from dragoman_worker.kafka.inspection import inspection
+from dragoman_worker.kafka.rights import TopicRights
+from dragoman_worker.kafka.topics import problem_of
 from dragoman_worker.prompts import get_profile
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
 
 CONNECT_TIMEOUT_S = 10.0
-KAFKA_TIMEOUT_S = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +59,15 @@ async def _redis(settings: WorkerSettings) -> Finding:
 
 
 async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:
-    servers = settings.kafka.bootstrap_servers
+    within = Deadline.after(_timeout_s(settings))
     try:
-        admin = await connected(
-            lambda: AIOKafkaAdminClient(**client_options(settings.kafka)),
-            settings.kafka,
-            Deadline.after(_timeout_s(settings)),
-        )
-    except (Halt, SettingsError) as error:
-        yield Finding("kafka", "bad", str(error))
-        return
-    try:
-        async with asyncio.timeout(KAFKA_TIMEOUT_S):
-            yield Finding("kafka", "ok", servers)
-            for rights in await topic_rights(admin, needed_topics(settings.kafka)):
+        async with inspection(settings.kafka, within) as broker:
+            yield Finding("kafka", "ok", settings.kafka.bootstrap_servers)
+            for rights in await broker.topics():
                 yield _topic(rights, settings)
-            yield await _group(admin, settings)
-    except (KafkaError, OSError) as error:  # OSError includes TimeoutError
-        yield Finding("kafka", "bad", f"{servers} does not list its topics: {type(error).__name__}")
-    finally:
-        await quietly(admin.close)
+            yield _group(settings, may_join=await broker.may_join_group())
+    except (Halt, SettingsError, Unavailable) as error:
+        yield Finding("kafka", "bad", str(error))
 
 
 def _topic(rights: TopicRights, settings: WorkerSettings) -> Finding:
@@ -96,9 +79,9 @@ def _topic(rights: TopicRights, settings: WorkerSettings) -> Finding:
     return Finding(name, "ok", f"{rights.partitions} partitions")
 
 
-async def _group(admin: AIOKafkaAdminClient, settings: WorkerSettings) -> Finding:
+def _group(settings: WorkerSettings, *, may_join: bool) -> Finding:
     name = f"group {settings.kafka.group_id}"
-    if await may_read_group(admin, settings.kafka.group_id):
+    if may_join:
         return Finding(name, "ok", "may be joined")
     return Finding(name, "bad", "this user may not join it; grant READ on the group")
 

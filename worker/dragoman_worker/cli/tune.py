@@ -10,39 +10,42 @@ from dragoman_connections.settings import SettingsError
 from dragoman_worker.cli.measuring import MeasureOptions, run_measurement, with_measure_options
 from dragoman_worker.cli.options import fail
 
+Stages = Annotated[
+    str | None,
+    typer.Option(
+        "--stages",
+        metavar="LIST",
+        help="Stages after the sweep, some of batched_tokens, memory, fp8, replicas, verify. "
+        "All by default.",
+    ),
+]
+Allow = Annotated[
+    str | None,
+    typer.Option(
+        "--allow",
+        metavar="LIST",
+        help="Changes to try, some of replicas, fp8. By default replicas alone, where they may "
+        "gain.",
+    ),
+]
+Sequences = Annotated[
+    str | None,
+    typer.Option("--sequences", metavar="LIST", help="Sweep only these numbers, as in 8,16,32."),
+]
+MaxSequences = Annotated[
+    int | None,
+    typer.Option("--max-sequences", metavar="N", min=1, help="Sweep up to this number."),
+]
+
 
 @with_measure_options(out="tuned")
 def tune(
     options: MeasureOptions,
     *,
-    stages: Annotated[
-        str | None,
-        typer.Option(
-            "--stages",
-            metavar="LIST",
-            help="Stages after the sweep, some of batched_tokens, memory, fp8, replicas, verify. "
-            "All by default.",
-        ),
-    ] = None,
-    allow: Annotated[
-        str | None,
-        typer.Option(
-            "--allow",
-            metavar="LIST",
-            help="Changes to try, some of replicas, fp8. By default replicas alone, where they "
-            "may gain.",
-        ),
-    ] = None,
-    sequences: Annotated[
-        str | None,
-        typer.Option(
-            "--sequences", metavar="LIST", help="Sweep only these numbers, as in 8,16,32."
-        ),
-    ] = None,
-    max_sequences: Annotated[
-        int | None,
-        typer.Option("--max-sequences", metavar="N", min=1, help="Sweep up to this number."),
-    ] = None,
+    stages: Stages = None,
+    allow: Allow = None,
+    sequences: Sequences = None,
+    max_sequences: MaxSequences = None,
 ) -> None:
     """Measure this model with your own jobs and write the settings that fit.
 

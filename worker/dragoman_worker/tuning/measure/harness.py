@@ -17,13 +17,13 @@ from typing import Any, Final
 
 from dragoman_connections.secrets import without_secrets
 from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning.measure.engine_pool import EnginePool, least_done, together, until
 from dragoman_worker.tuning.measure.engine_process import EngineProcess, Ready, Refused
 from dragoman_worker.tuning.measure.environment import environment
 from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.results import Row, Rows, key_of
 from dragoman_worker.tuning.measure.sample import Sample
 from dragoman_worker.tuning.measure.statistics import spread, statistics_of
-from dragoman_worker.tuning.measure.together import least_done, together, until
 
 _MIN_JOBS: Final = 8
 """A window with fewer jobs is prolonged, up to three times its seconds."""
@@ -80,7 +80,6 @@ class Harness:
         """`progress` is called with the current activity, `on_row` with every new row."""
         self._on_row = on_row
         self._settings = settings
-        self._folder = folder
         self._pace = pace
         self._progress = progress
         self._digest = sample.digest
@@ -93,9 +92,7 @@ class Harness:
         self.reused: set[str] = set()
         """Keys of the points that were read from an earlier run's rows."""
         self._began = time.monotonic()
-        self._engines: list[EngineProcess] = []
-        self._engines_key = ""
-        self._start_s = 0.0
+        self._pool = EnginePool(self._jobs, folder / "engine.log", progress)
 
     @property
     def left_s(self) -> float:
@@ -105,12 +102,12 @@ class Harness:
     @property
     def start_s(self) -> float:
         """Seconds that the last start of an engine took, warm-up included."""
-        return self._start_s
+        return self._pool.start_s
 
     @property
     def reserve_s(self) -> float:
         """Upper bound in seconds of one more point in a newly started engine."""
-        return self._start_s + self._pace.most_s
+        return self._pool.start_s + self._pace.most_s
 
     async def measure(self, point: Point, *, reserve_s: float = 0.0) -> Row:
         """Return the row of a point; measure it unless a row exists.
@@ -128,7 +125,7 @@ class Harness:
         try:
             row = await self._measure(point, reserve_s)
         except Refused as refused:
-            await self._kill_engines()
+            await self._pool.kill()
             row = _refusal(refused)
         row = {"key": key, **self._point_fields(point), **row}
         row["at"] = _now()
@@ -164,41 +161,25 @@ class Harness:
 
     async def release(self) -> None:
         """Stop the engines."""
-        engines, self._engines, self._engines_key = self._engines, [], ""
-        await asyncio.gather(*(engine.close() for engine in engines))
+        await self._pool.stop()
 
     async def abandon(self) -> None:
         """Kill the engines and delete the sample, which contains users' texts."""
-        await self._kill_engines()
+        await self._pool.kill()
         self._jobs.unlink(missing_ok=True)
-
-    async def _kill_engines(self) -> None:
-        engines, self._engines, self._engines_key = self._engines, [], ""
-        await asyncio.gather(*(engine.kill() for engine in engines))
 
     # --- engines ----------------------------------------------------------------------------------
 
     async def _with_engines(self, point: Point, reserve_s: float) -> list[EngineProcess]:
-        """Return the engines of a point; start them one after another unless they run already."""
-        settings = self._engine_settings(point)
+        """Return the engines of a point; start them unless they run already."""
         key = key_of({"settings": self._inputs(point), "of": point.of})
-        if key == self._engines_key:
-            return self._engines
-        needed_s = self._start_s * point.of + self._pace.most_s + reserve_s
+        if self._pool.holds(key):
+            return self._pool.engines
+        needed_s = self._pool.start_s * point.of + self._pace.most_s + reserve_s
         self._check_budget(needed_s, "starting the engine and measuring a point")
-        await self.release()
-        began = time.monotonic()
-        try:
-            for number in range(point.of):
-                which = f" {number + 1} of {point.of}" if point.of > 1 else ""
-                self._progress(f"starting the engine{which}: {_options_text(point.options)}")
-                log = self._folder / "engine.log"
-                self._engines.append(await EngineProcess.start(settings, self._jobs, log))
-        except Refused:
-            await self._kill_engines()
-            raise
-        self._engines_key, self._start_s = key, (time.monotonic() - began) / point.of
-        return self._engines
+        settings = self._engine_settings(point)
+        await self._pool.replace(key, settings, point.of, _options_text(point.options))
+        return self._pool.engines
 
     def _engine_settings(self, point: Point) -> WorkerSettings:
         engine = self._settings.engine

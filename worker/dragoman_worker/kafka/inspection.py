@@ -1,0 +1,57 @@
+"""Inspection of the topics and the group with the rights of the worker's user, for `check`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from dragoman_connections.kafka_client import client_options
+from dragoman_connections.settings import KafkaSettings
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.errors import Unavailable
+from dragoman_worker.kafka.connection import connected, quietly
+from dragoman_worker.kafka.rights import TopicRights, may_read_group, topic_rights
+from dragoman_worker.kafka.topics import needed_topics
+
+INSPECT_WITHIN_S: Final = 8.0
+
+
+class Inspection:
+    """Questions to a connected broker. They change nothing."""
+
+    def __init__(self, admin: Any, settings: KafkaSettings) -> None:
+        self._admin = admin
+        self._settings = settings
+
+    async def topics(self) -> Sequence[TopicRights]:
+        """Return the rights on each topic that a worker needs."""
+        return await topic_rights(self._admin, needed_topics(self._settings))
+
+    async def may_join_group(self) -> bool:
+        """Return whether the user may join the consumer group."""
+        return await may_read_group(self._admin, self._settings.group_id)
+
+
+@asynccontextmanager
+async def inspection(settings: KafkaSettings, within: Deadline) -> AsyncIterator[Inspection]:
+    """Connect for an inspection of up to 8 s.
+
+    Raises Unreachable, Halt and SettingsError if no connection is made, and Unavailable if the
+    broker does not answer a question.
+    """
+    admin = await connected(
+        lambda: AIOKafkaAdminClient(**client_options(settings)), settings, within
+    )
+    try:
+        async with asyncio.timeout(INSPECT_WITHIN_S):
+            yield Inspection(admin, settings)
+    except (KafkaError, OSError) as error:  # OSError includes TimeoutError
+        servers, kind = settings.bootstrap_servers, type(error).__name__
+        raise Unavailable(f"{servers} does not list its topics: {kind}") from None
+    finally:
+        await quietly(admin.close)

@@ -1,0 +1,80 @@
+"""Engine processes of one point: started and stopped together, and commanded at once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman_worker.deadline import Deadline
+from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.tuning.measure.engine_process import EngineProcess, Refused
+
+_POLL_EVERY_S: Final = 0.05
+
+
+class EnginePool:
+    """Equal engines that are kept until a point needs others. `key` identifies their inputs."""
+
+    def __init__(self, jobs: Path, log: Path, progress: Callable[[str], None]) -> None:
+        self._jobs = jobs
+        self._log = log
+        self._progress = progress
+        self._key = ""
+        self.engines: list[EngineProcess] = []
+        self.start_s = 0.0
+        """Seconds that the last start of one engine took, warm-up included."""
+
+    def holds(self, key: str) -> bool:
+        """Return whether the engines of `key` run."""
+        return self._key == key
+
+    async def replace(self, key: str, settings: WorkerSettings, count: int, options: str) -> None:
+        """Stop the present engines and start `count` others one after another.
+
+        `options` is shown as progress. Raises Refused; then no engine runs.
+        """
+        await self.stop()
+        began = time.monotonic()
+        try:
+            for number in range(count):
+                which = f" {number + 1} of {count}" if count > 1 else ""
+                self._progress(f"starting the engine{which}: {options}")
+                self.engines.append(await EngineProcess.start(settings, self._jobs, self._log))
+        except Refused:
+            await self.kill()
+            raise
+        self._key, self.start_s = key, (time.monotonic() - began) / count
+
+    async def stop(self) -> None:
+        """Let the engines exit by themselves, within a bound."""
+        await asyncio.gather(*(engine.close() for engine in self._emptied()))
+
+    async def kill(self) -> None:
+        """Kill the engines at once."""
+        await asyncio.gather(*(engine.kill() for engine in self._emptied()))
+
+    def _emptied(self) -> list[EngineProcess]:
+        engines, self.engines, self._key = self.engines, [], ""
+        return engines
+
+
+async def together(engines: Sequence[EngineProcess], do: Callable[[EngineProcess], Any]) -> Any:
+    """Run `do` for all engines at once and return the answers in their order."""
+    return await asyncio.gather(*(do(engine) for engine in engines))
+
+
+async def least_done(engines: Sequence[EngineProcess]) -> int:
+    """Return the job count of the engine that has completed the fewest."""
+    answers = await together(engines, lambda engine: engine.ask("look"))
+    return min(int(answer["jobs_done"]) for answer in answers)
+
+
+async def until(engines: Sequence[EngineProcess], jobs: int, within_s: float) -> None:
+    """Wait until each engine has completed that many jobs, or for `within_s` seconds."""
+    deadline = Deadline.after(within_s)
+    # Polled: the jobs are counted in other processes.
+    while not deadline.passed and await least_done(engines) < jobs:  # noqa: ASYNC110
+        await asyncio.sleep(_POLL_EVERY_S)
