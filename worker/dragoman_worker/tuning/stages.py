@@ -109,7 +109,7 @@ async def _batched_tokens(harness: Harness, base: Baseline) -> Decision:
 def _memory_obstacle(base: Baseline) -> str | None:
     """Return why more memory is not tried, None if it is."""
     if not base.on_gpu:
-        return "the engine has no GPU of its own"
+        return "the engine uses no GPU"
     if base.engine.options.get(KV_BYTES):
         return f"engine.options.{KV_BYTES} sets the size"
     if base.engine.replicas != 1:
@@ -121,7 +121,7 @@ def _memory_obstacle(base: Baseline) -> str | None:
             "not help"
         )
     share = _share(base)
-    return f"{share:g} of the GPU is the most that is safe" if share >= _UTILISATION else None
+    return f"{share:g} of the GPU is the safe maximum" if share >= _UTILISATION else None
 
 
 def _share(base: Baseline) -> float:
@@ -150,7 +150,7 @@ async def _replicas(harness: Harness, base: Baseline) -> Decision:
         share = share_out(auto, this_machine)
         most, why = share.count, share.reason.partition("because ")[2]
     if most == 1:
-        why = f"left out: {why} (--allow replicas tries it all the same)"
+        why = f"left out: {why} (--allow replicas tries it anyway)"
         return Decision("replicas", why)
     options = dict(base.options)
     if base.on_gpu and MEMORY not in base.engine.options:
@@ -175,7 +175,7 @@ async def _fp8(harness: Harness, base: Baseline) -> Decision:
     if "fp8" not in base.allow:
         return Decision("fp8", "left out: it changes translations slightly (--allow fp8)")
     if not base.on_gpu:
-        return Decision("fp8", "left out: the engine has no GPU of its own")
+        return Decision("fp8", "left out: the engine uses no GPU")
     if base.engine.options.get("quantization"):
         return Decision("fp8", "left out: the settings give a quantization")
     fp8 = {"quantization": "fp8"}

@@ -121,13 +121,15 @@ class Tuner:
                 row = await self._harness.measure(point)
             except OutOfBudget as error:
                 found.complete = False
-                found.notes.append(f"The sweep ended before {sequences} sequences: {error}.")
+                found.notes.append(f"The sweep stopped before {sequences} sequences: {error}.")
                 return
             if "refused" in row:
                 found.notes.append(f"{sequences} sequences: {row['refused']}")
                 return
             if not row["jobs"]:
-                found.notes.append(f"{sequences} sequences: no job ended; try --seconds-per-point")
+                found.notes.append(
+                    f"{sequences} sequences: no job finished; raise --seconds-per-point"
+                )
                 continue
             found.sweep.append(row)
             if knee.has_degraded([knee.measured(row) for row in found.sweep]):
@@ -138,7 +140,7 @@ class Tuner:
         if self._options.sequences:
             found.notes += [
                 f"--sequences {count} was left out: the engine runs {most} at most; "
-                f"--max-sequences {count} starts one for more."
+                f"--max-sequences {count} starts an engine for that many."
                 for count in self._options.sequences
                 if count > most
             ]
@@ -198,7 +200,9 @@ class Tuner:
         texts, given = [], self._settings.engine.replicas
         if given != 1:
             kept = "" if found.chose_replicas else ", and the file keeps that number unmeasured"
-            texts.append(f"As given is one engine here: engine.replicas is {given}{kept}.")
+            texts.append(
+                f"`as given` was measured with one engine: engine.replicas is {given}{kept}."
+            )
         if self._harness.reused:
             texts.append(
                 f"{len(self._harness.reused)} points were measured by an earlier run and read from "
@@ -237,8 +241,8 @@ def notes(found: Findings, base: Mapping[str, Any]) -> list[str]:
     if choice is not None and not choice.degraded and choice.sequences == _last(found):
         more = 2 * choice.sequences
         texts.append(
-            f"Throughput was still growing at {choice.sequences} sequences, the most that was "
-            f"tried: try more by --max-sequences {more}."
+            f"Throughput was still growing at {choice.sequences} sequences, the highest tried: "
+            f"give --max-sequences {more}."
         )
     if found.arrivals is not None and choice is not None:
         texts.append(_concurrency(found, found.arrivals))
@@ -249,7 +253,7 @@ def notes(found: Findings, base: Mapping[str, Any]) -> list[str]:
         )
     failed = sum(row["failed"] for row in found.sweep)
     if failed:
-        texts.append(f"{failed} jobs of the sweep ended without a translation.")
+        texts.append(f"{failed} jobs of the sweep failed.")
     if base.get("max_num_seqs") and choice is not None:
         texts.append(f"The sweep's engine was started for {base['max_num_seqs']} sequences.")
     return texts
@@ -260,15 +264,15 @@ def _concurrency(found: Findings, rates: Arrivals) -> str:
     if not fits:
         return (
             f"Jobs arrive at {rates.jobs_per_s:.3g}/s (busiest {rates.busiest_per_s:.3g}/s), more "
-            "than this engine does at any number of sequences: the queue grows."
+            "than this engine completes at any number of sequences: the queue grows."
         )
     row = fits[0]
     mean, busiest = rates.concurrency((row["latency_ms"] or {"p50": 0.0})["p50"] / 1000)
     return (
         f"Real concurrency: jobs arrive at {rates.jobs_per_s:.3g}/s (busiest "
         f"{rates.busiest_per_s:.3g}/s), which keeps about {mean:.3g} (busiest {busiest:.3g}) in "
-        f"the engine; {row['drive']['items']} sequences carry that, with a p99 of "
-        f"{(row['latency_ms'] or {}).get('p99', 0.0):,.0f} ms. More serve a backlog."
+        f"the engine; {row['drive']['items']} sequences suffice, with a p99 of "
+        f"{(row['latency_ms'] or {}).get('p99', 0.0):,.0f} ms. More sequences help with a backlog."
     )
 
 
