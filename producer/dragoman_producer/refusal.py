@@ -1,7 +1,7 @@
 """Failure of a job whose record is too large to publish, as if a worker had rejected it.
 
 Pollers in other processes must find a terminal state. So the job is ``failed`` with
-``invalid_job`` in Redis, and its dead letter has headers only (contract, sections 5 and 6).
+``invalid_job`` in Redis, and its dead letter has headers only (docs/explanation/internals.md).
 """
 
 from __future__ import annotations

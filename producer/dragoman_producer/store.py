@@ -1,4 +1,4 @@
-"""Job states in Redis: the client's reads, scripts and events (contract, section 3)."""
+"""Job states in Redis: the client's reads, scripts and events (docs/reference/scripts.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failure codes: the closed vocabulary that clients match on (contract, section 4)."""
+"""Failure codes: the closed vocabulary that clients match on (docs/reference/jobs.md)."""
 
 from __future__ import annotations
 

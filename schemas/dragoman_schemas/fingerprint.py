@@ -1,4 +1,4 @@
-"""Fingerprint of a record: equal fingerprints mean the same job (contract, section 2)."""
+"""Fingerprint of a record: equal fingerprints mean the same job (docs/reference/jobs.md)."""
 
 from __future__ import annotations
 

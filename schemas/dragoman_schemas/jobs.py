@@ -1,4 +1,4 @@
-"""Schema of a translation job (contract, section 2)."""
+"""Schema of a translation job (docs/reference/jobs.md)."""
 
 from __future__ import annotations
 

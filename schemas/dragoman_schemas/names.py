@@ -1,4 +1,4 @@
-"""Names of topics, headers, Redis keys and their fields (contract, sections 1, 3, 6)."""
+"""Names of topics, headers, Redis keys and their fields (docs/reference/jobs.md and scripts.md)."""
 
 from __future__ import annotations
 

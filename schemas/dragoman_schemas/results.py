@@ -1,4 +1,4 @@
-"""Schema of a job's result (contract, section 4)."""
+"""Schema of a job's result (docs/reference/jobs.md)."""
 
 from __future__ import annotations
 

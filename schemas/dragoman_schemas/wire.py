@@ -1,4 +1,4 @@
-"""Encoding and decoding of jobs and results (contract, sections 1, 2, 4)."""
+"""Encoding and decoding of jobs and results (docs/reference/jobs.md)."""
 
 from __future__ import annotations
 

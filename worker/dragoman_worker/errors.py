@@ -1,7 +1,7 @@
 """Failures of the worker, each with its error code and disposition.
 
-Every class carries its `code` (published in results) and its `disposition` (what the worker does),
-so that adding a failure touches this file alone::
+Every class carries its `code` (published in results) and its `disposition` (what the worker does).
+A new code also needs its name in `dragoman_schemas.failures`; CONTRIBUTING.md has the steps::
 
     WorkerError
     ├── JobError                 reject   this job, or one item of it, cannot be translated
@@ -178,7 +178,7 @@ class Cancelled(JobError):
 
 
 class Internal(JobError):
-    """A defect of the worker; the log has the traceback."""
+    """A defect of the worker; the log names its place in the code, but no text of a job."""
 
     code = FailureCode.INTERNAL
 

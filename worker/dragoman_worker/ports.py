@@ -67,7 +67,7 @@ class Consumer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A record that could not be translated, and why (contract, section 6)."""
+    """A record that could not be translated, and why (docs/explanation/internals.md)."""
 
     delivery: Delivery
     code: str
@@ -112,7 +112,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """A claim to make outstanding, and what the `claim` script needs to judge it (contract, 3)."""
+    """A claim to make, and what the `claim` script needs beside it (docs/reference/scripts.md)."""
 
     claim: Claim
     place: str

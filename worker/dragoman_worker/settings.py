@@ -18,7 +18,7 @@ MOST_REPLICAS: Final = 64
 
 
 class EchoSettings(Group):
-    """The echo engine, which needs no model (contract, section 8)."""
+    """The echo engine, which needs no model (docs/reference/settings.md)."""
 
     mode: Literal["tag", "identity"] = "tag"
     latency_s: Annotated[float, Field(ge=0)] = 0.0

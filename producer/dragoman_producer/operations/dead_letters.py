@@ -1,4 +1,4 @@
-"""Dead letters: their fields, filters and a stream of them (contract, section 6)."""
+"""Dead letters: their fields, filters and a stream of them (docs/explanation/internals.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions of a replay: which dead letters run again, as which record (contract, section 3)."""
+"""Decisions of a replay: which dead letters run again, as which record (docs/how-to/replay.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts that change a job's key in Redis: text, arguments and replies (contract, 3).
+"""Scripts that change a job's key in Redis, with arguments and replies: docs/reference/scripts.md.
 
 Call them as ``evalsha(script.sha1, 1, key, *args)``, and with ``eval(script.text, ...)`` when the
 server replies NOSCRIPT. Every call may be repeated: a repetition changes nothing.

@@ -94,6 +94,7 @@ class ForkedWorker(WorkerProcess):
     def start(self) -> Self:
         """Fork the replica."""
         assert not self.env, "a forked replica shares the environment of the fork server"
+        self.log.touch()  # the child opens it later than a test may read it
         self._process = _Forked(start_replica(self.settings, None, self.log))
         return self
 

@@ -45,7 +45,7 @@ def latency(mean_s: float, spread: float, text: str) -> float:
 
 
 class EchoEngine:
-    """An engine of the product for load tests and users' own tests (contract, section 8).
+    """An engine of the product for load tests and users' own tests (docs/reference/settings.md).
 
     It runs up to ``max_num_seqs`` requests at once, queues the others in order, and simulates a
     KV cache, so its stats mean the same as vLLM's. From ``engine.options`` it reads

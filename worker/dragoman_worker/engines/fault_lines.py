@@ -1,4 +1,4 @@
-"""Parser of the echo engine's fault lines, such as ``#!sleep 2.5`` (contract, section 8)."""
+"""Parser of the echo engine's fault lines, such as ``#!sleep 2.5`` (docs/reference/settings.md)."""
 
 from __future__ import annotations
 

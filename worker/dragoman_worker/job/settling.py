@@ -15,7 +15,10 @@ from dragoman_worker.ports import Claim, DeadLetter, DeadLetters, Delivery, Resu
 
 
 class Settler:
-    """Writes what an outcome needs (contract, section 5); the caller completes the offset."""
+    """Writes what an outcome needs, in the order of docs/explanation/internals.md.
+
+    The caller completes the offset afterwards.
+    """
 
     def __init__(
         self,

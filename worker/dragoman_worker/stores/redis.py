@@ -38,7 +38,7 @@ _WRONG_TYPE: Final = "WRONGTYPE"
 
 
 class RedisStore:
-    """The jobs' keys (contract, section 3). Concurrent calls are coalesced into pipelines."""
+    """The jobs' keys (docs/reference/scripts.md). Concurrent calls are coalesced into pipelines."""
 
     def __init__(self, settings: RedisSettings, *, poison_after: int, want_results: bool) -> None:
         self._settings = settings
