@@ -1,7 +1,7 @@
 """Writer of the reference tables in docs/reference that follow from the code.
 
-`python .ci/reference.py` rewrites the generated columns of settings.md, metrics.md, log-events.md
-and error-codes.md in the order of the code. The last columns are written by hand and are kept by
+`python .ci/reference.py` rewrites the generated columns of the pages in `PAGES`, in the order of
+the code. The last columns are written by hand and are kept by
 name; `tests/unit/docs/test_pages.py` fails while a page is not current or such a cell is empty.
 """
 
@@ -21,6 +21,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from dragoman_schemas.failures import RETRYABLE, FailureCode
+from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.results import TranslationResult
 from dragoman_worker.metrics import Metrics, TimesFamily
 from dragoman_worker.process.supervisor import ReplicaMetrics
 from dragoman_worker.settings import WorkerSettings
@@ -122,7 +124,58 @@ def error_codes() -> Rows:
     return {code.value: ("yes" if code in RETRYABLE else "no",) for code in FailureCode}
 
 
+def job_fields() -> Rows:
+    """Return type and bounds of every field of a job, from its JSON Schema."""
+    return _fields(TranslationJob)
+
+
+def result_fields() -> Rows:
+    """Return the type of every field of a result, from its JSON Schema."""
+    return _fields(TranslationResult)
+
+
+def _fields(model: type[BaseModel]) -> Rows:
+    schema = model.model_json_schema(by_alias=True)
+    required = schema.get("required", ())
+    return {
+        name: (_type(field), "yes" if name in required else "")
+        for name, field in schema["properties"].items()
+    }
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    """Return a short type of a field: names of its kinds, values and bounds."""
+    if "$ref" in field:
+        return str(field["$ref"]).rpartition("/")[2]
+    kinds = [kind for key in ("oneOf", "anyOf") for kind in field.get(key, ())]
+    if kinds:
+        return " or ".join(_type(kind) for kind in kinds if kind.get("type") != "null")
+    if "enum" in field:
+        return " ".join(f"`{value}`" for value in field["enum"])
+    if field["type"] == "array":
+        return f"list of {_bound(field, 'Items')}{_type(field['items'])}"
+    if field["type"] == "object":
+        return f"map of {_bound(field, 'Properties')}{_type(field['additionalProperties'])}"
+    pattern = f" `{field['pattern']}`" if "pattern" in field else ""
+    value = f"`{field['const']}`" if "const" in field else field.get("format", field["type"])
+    return value + pattern + _bound(field, "Length") + _range(field)
+
+
+def _bound(field: Mapping[str, Any], what: str) -> str:
+    most = field.get(f"max{what}")
+    if most is None:
+        return ""
+    return f", up to {most} characters" if what == "Length" else f"up to {most} × "
+
+
+def _range(field: Mapping[str, Any]) -> str:
+    least, most = field.get("minimum"), field.get("maximum")
+    return "" if least is None or most is None else f" {_number(least)} to {_number(most)}"
+
+
 PAGES: Final = {
+    "jobs.md": job_fields,
+    "results.md": result_fields,
     "settings.md": settings,
     "metrics.md": metrics,
     "log-events.md": log_events,
