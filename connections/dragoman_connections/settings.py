@@ -216,6 +216,10 @@ def load_settings(
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
+    """Return the file's settings. Raises SettingsError that names the file.
+
+    pydantic-settings' TomlConfigSettingsSource silently ignores a missing file and a pipe.
+    """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
