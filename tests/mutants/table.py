@@ -634,6 +634,20 @@ MUTANTS = (
         "unit/worker/health/test_liveness.py",
     ),
     Mutant(
+        "records outlive the sender task that would send them",
+        f"{CONNECTIONS}/kafka_producer.py",
+        "    producer._sender.sender_task.add_done_callback(fail_all)",
+        "    producer._sender.sender_task.add_done_callback(print)",
+        "unit/connections/test_kafka_producer.py",
+    ),
+    Mutant(
+        "a call whose caller was cancelled is sent",
+        f"{CONNECTIONS}/batching.py",
+        "            if not reply.done():",
+        "            if reply is not None:",
+        "unit/worker/stores/test_pipeline.py",
+    ),
+    Mutant(
         "a break that only uvloop reports is a defect",
         f"{CONNECTIONS}/redis_access/redis_py.py",
         '        if "handler is closed" not in str(error):\n            raise\n',
