@@ -84,6 +84,7 @@ class Executor:
             return await self._fail(job, as_defect(error, job_id=job.envelope.job_id)), job
         finally:
             self._dismiss(job)
+            job.drop_work()
 
     async def _read(self, delivery: Delivery) -> JobInFlight | Outcome:
         try:

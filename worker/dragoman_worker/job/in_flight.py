@@ -9,8 +9,9 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -26,6 +27,8 @@ from dragoman_worker.ports import CancelNotice, Claim, Delivery
 
 JobKey = tuple[str, str, int]
 """Job id, fingerprint, replay: records that agree in all three are exact duplicates."""
+_NOT_PLANNED: Final = Internal("the job was not planned")
+_RUN_IS_OVER: Final = Internal("the run of the job is over")
 
 
 class Step(Enum):
@@ -36,10 +39,6 @@ class Step(Enum):
     CLAIM = "claim"
     ENGINE = "engine"
     SETTLE = "settle"
-
-
-def _not_planned() -> Plan | JobError:
-    return Internal("the job was not planned")
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +53,7 @@ class JobInFlight:
     key: JobKey = field(init=False)
     decoded: TranslationJob | None = None
     """The job as its record describes it; None if the record is no valid job."""
-    prepared: Plan | JobError = field(default_factory=_not_planned)
+    prepared: Plan | JobError = _NOT_PLANNED
     """The plan, or why the job fails or expires without one."""
     permit: Permit | None = None
     """The permit of the first request, between admission and the run."""
@@ -68,7 +67,7 @@ class JobInFlight:
     worker, which does the same job now."""
     cancelled: bool = False
     step: Step = Step.PERMIT
-    since: float = field(default_factory=time.perf_counter)
+    since: float = 0.0
     """When the step began, by `time.perf_counter`."""
     _scope: asyncio.Timeout | None = field(default=None, repr=False)
     _settled: asyncio.Future[TranslationResult | None] | None = field(default=None, repr=False)
@@ -102,6 +101,11 @@ class JobInFlight:
         if self._settled is None:
             self._settled = asyncio.get_running_loop().create_future()
         return self._settled
+
+    def drop_work(self) -> None:
+        """Free the job and its plan: an outage may delay the settlement for long."""
+        self.envelope = replace(self.envelope, fields={})
+        self.decoded, self.answer, self.prepared = None, None, _RUN_IS_OVER
 
     def leave(self, result: TranslationResult | None) -> None:
         """Wake the duplicates that wait for the job."""
@@ -152,7 +156,8 @@ class JobsInFlight:
         return self._by_key.get(key)
 
     def enter(self, job: JobInFlight) -> None:
-        """Add a job; its key must not be present."""
+        """Add a job; its key must not be present. Its first step begins now."""
+        job.since = time.perf_counter()
         self._by_key[job.key] = job
 
     def leave(self, job: JobInFlight, result: TranslationResult | None) -> None:

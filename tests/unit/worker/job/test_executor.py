@@ -492,6 +492,15 @@ async def test_a_late_copy_of_an_older_run_finishes_as_the_replay_that_is_under_
     await settled(core, outcome)
 
 
+async def test_a_job_that_waits_for_its_settlement_holds_no_texts_but_its_result() -> None:
+    core = Core()
+    _, executor, _ = core.build()
+    _, job = await executor.execute(await deliver(core, record(text=["one", "two"])))
+    assert job is not None
+    assert (job.plan, job.decoded, job.answer, job.envelope.fields) == (None, None, None, {})
+    assert job.claim is not None
+
+
 # --- duplicates in flight -------------------------------------------------------------------------
 
 
