@@ -96,7 +96,7 @@ def _show(
     console.print(_HOW, style="dim", markup=False)
     for note in results.notes:
         console.print(f"- {note}", markup=False)
-    console.print(missing or f"{out / 'bench.svg'}: plot", markup=False)
+    console.print(missing or f"Plot: {out / 'bench.svg'}", markup=False)
 
 
 def _cells(line: Mapping[str, Any]) -> Sequence[str]:

@@ -60,5 +60,6 @@ def write(request: Request, found: Findings) -> str | None:
 def _show(out: Path, found: Findings, missing: str | None) -> None:
     console = Console(highlight=False)
     report.show(console, found)
-    console.print(f"\n{out / settings_file.NAME}: for dragoman-worker run --config", markup=False)
-    console.print(missing or f"{out / 'tune.svg'}: plot", markup=False)
+    config = out / settings_file.NAME
+    console.print(f"\nUse these settings: dragoman-worker run --config {config}", markup=False)
+    console.print(missing or f"Plot: {out / 'tune.svg'}", markup=False)
