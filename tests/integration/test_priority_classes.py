@@ -1,4 +1,4 @@
-"""Does an urgent job pass a backlog of bulk that stands in Kafka, and does bulk go on meanwhile?"""
+"""An urgent job overtakes a backlog of bulk jobs in Kafka, and bulk jobs continue meanwhile."""
 
 from __future__ import annotations
 
@@ -37,25 +37,27 @@ def test_an_urgent_job_waits_for_the_engine_and_not_for_the_backlog(
     )
     with worker:
         worker.ready()
-        wait_until(lambda: _done(worker) > 100, timeout_s=30, what="bulk is under way")
+        wait_until(lambda: _done(worker) > 100, timeout_s=30, what="bulk jobs run")
         waits = []
         for number in range(5):
             before, began = _done(worker), time.monotonic()
             publish(kafka.bootstrap, urgent, [_job(f"urgent-{number}")])
             assert ended(server, f"urgent-{number}")["status"] == "completed"
             waits.append(time.monotonic() - began)
-            wait_until(partial(_has_done, worker, before + 2), timeout_s=10, what="bulk goes on")
-        assert _done(worker) < BACKLOG / 2, "the backlog was to stand there all the time"
-        assert min(waits) < 3 * LATENCY_S
-        assert max(waits) < 3 * LATENCY_S + 2, "a turn of the engine, its own, and a slow machine"
+            wait_until(
+                partial(_has_done, worker, before + 2), timeout_s=30, what="bulk jobs continue"
+            )
+        assert _done(worker) < BACKLOG / 2, "the backlog must outlast the urgent jobs"
+        assert min(waits) < 3 * LATENCY_S, "a turn of the engine and its own"
+        assert max(waits) < BACKLOG / 32 * LATENCY_S / 2, "far less than the backlog takes"
         assert job(server, f"bulk-{BACKLOG - 1}") == {}
         assert _of_class(worker, "lag_jobs", bulk) > BACKLOG / 2
         assert 0 < _of_class(worker, "jobs_in_flight", bulk) < 96
-        # The other way round: what is urgent leaves to bulk its share.
-        publish(kafka.bootstrap, urgent, [_job(f"flood-{number}") for number in range(600)])
-        wait_until(lambda: _ended(server, "flood", 600) > 200, timeout_s=30, what="a flood")
+        # Conversely, a burst of urgent jobs leaves bulk jobs their share.
+        publish(kafka.bootstrap, urgent, [_job(f"burst-{number}") for number in range(600)])
+        wait_until(lambda: _ended(server, "burst", 600) > 200, timeout_s=30, what="a burst")
         before = _ended(server, "bulk", BACKLOG)
-        wait_until(lambda: _ended(server, "flood", 600) > 400, timeout_s=30, what="half of it")
+        wait_until(lambda: _ended(server, "burst", 600) > 400, timeout_s=30, what="half of it")
         assert 10 <= _ended(server, "bulk", BACKLOG) - before <= 60, "a ninth, in turns of 32"
     server.close()
 

@@ -192,7 +192,7 @@ async def test_a_killed_engine_fails_all_in_flight_and_calls_back_once(
     killed_at = time.monotonic()
     kill_core(own_engine)
     results = await ended(tasks)
-    assert time.monotonic() - killed_at < 5
+    assert time.monotonic() - killed_at < 60, "not after a time-out of minutes"
     assert [type(result) for result in results] == [EngineDead] * 4
     with pytest.raises(EngineDead):
         await own_engine.generate(a_request(own_engine))

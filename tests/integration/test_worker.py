@@ -1,10 +1,14 @@
-"""Does a worker keep the contract, seen from outside? Real Kafka, real Redis, echo engine."""
+"""A worker keeps the contract, seen from outside: real Kafka, real Redis, echo engine.
+
+Tests of signals and deaths run the command with its supervisor, the others a forked replica.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,7 @@ import pytest
 import redis
 
 from support.processes.waiting import wait_until
-from support.processes.worker_process import WorkerProcess
+from support.processes.worker_process import ForkedWorker, WorkerProcess
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import (
     committed,
@@ -28,9 +32,17 @@ MakeTopic = Callable[..., str]
 
 
 class Bench:
-    """One worker on a topic of its own, and the views a foreign program has."""
+    """One worker on its own topic, and what a program without our packages sees."""
 
-    def __init__(self, kafka: KafkaBroker, server: RedisServer, topic: str, folder: Path) -> None:
+    def __init__(
+        self,
+        kafka: KafkaBroker,
+        server: RedisServer,
+        topic: str,
+        folder: Path,
+        kind: type[WorkerProcess] = ForkedWorker,
+    ) -> None:
+        self._kind = kind
         self.kafka = kafka.bootstrap
         self.url = server.url
         self.redis = redis.Redis.from_url(server.url)
@@ -39,7 +51,7 @@ class Bench:
         self.worker = self.new_worker()
 
     def new_worker(self, name: str = "worker", **settings: Any) -> WorkerProcess:
-        return WorkerProcess(
+        return self._kind(
             self.folder,
             kafka=self.kafka,
             redis=self.url,
@@ -54,7 +66,7 @@ class Bench:
     def ended(self, job_id: str) -> dict[str, Any]:
         return ended(self.redis, job_id)
 
-    def letters(self, count: int) -> list[Any]:
+    def dead_letters(self, count: int) -> list[Any]:
         def all_there() -> bool:
             return len(read_all(self.kafka, self.worker.dead_letter_topic)) >= count
 
@@ -71,9 +83,30 @@ class Bench:
 def bench(
     kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
 ) -> Iterator[Bench]:
+    with started(kafka, redis_server, topic, tmp_path, ForkedWorker) as made:
+        yield made
+
+
+@pytest.fixture
+def supervised(
+    kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
+) -> Iterator[Bench]:
+    """The same with the whole command."""
+    with started(kafka, redis_server, topic, tmp_path, WorkerProcess) as made:
+        yield made
+
+
+@contextmanager
+def started(
+    kafka: KafkaBroker,
+    server: RedisServer,
+    topic: MakeTopic,
+    folder: Path,
+    kind: type[WorkerProcess],
+) -> Iterator[Bench]:
     name = topic(partitions=2)
     kafka.create_topic(f"{name}-dead", 1)
-    made = Bench(kafka, redis_server, name, tmp_path)
+    made = Bench(kafka, server, name, folder, kind)
     with made.worker:
         made.worker.ready()
         yield made
@@ -84,11 +117,22 @@ def a_job(job_id: str, text: Any = "Hello.", **more: Any) -> dict[str, Any]:
     return {"job_id": job_id, "text": text, "target_lang": "de", "source_lang": "en", **more}
 
 
-def test_a_record_of_a_foreign_client_is_translated_and_read_by_redis_cli(bench: Bench) -> None:
-    bench.publish(b'{"job_id": "a1", "text": "Hello.", "target_lang": "zh_CN"}')
-    bench.ended("a1")
+def test_a_record_of_a_foreign_client_is_translated_and_read_by_redis_cli(
+    supervised: Bench,
+) -> None:
+    supervised.publish(b'{"job_id": "a1", "text": "Hello.", "target_lang": "zh_CN"}')
+    supervised.ended("a1")
     answer = subprocess.run(
-        ["redis-cli", "-u", bench.url, "HMGET", "dragoman:job:a1", "status", "result", "replays"],
+        [
+            "redis-cli",
+            "-u",
+            supervised.url,
+            "HMGET",
+            "dragoman:job:a1",
+            "status",
+            "result",
+            "replays",
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -126,16 +170,18 @@ UNREADABLE = {
 }
 
 
-def test_records_without_a_readable_id_end_as_dead_letters_and_harm_nobody(bench: Bench) -> None:
+def test_records_without_a_readable_id_become_dead_letters_and_affect_no_other(
+    bench: Bench,
+) -> None:
     bench.publish(*UNREADABLE.values(), a_job("after"))
     assert bench.ended("after")["status"] == "completed"
-    letters = bench.letters(len(UNREADABLE))
+    letters = bench.dead_letters(len(UNREADABLE))
     assert {letter.code for letter in letters} == {"invalid_job"}
     assert sorted(letter.value or b"" for letter in letters) == sorted(
         value or b"" for value in UNREADABLE.values()
     )
     assert bench.redis.keys("dragoman:job:*") == [b"dragoman:job:after"]
-    wait_until(bench.all_committed, timeout_s=10, what="everything is committed")
+    wait_until(bench.all_committed, timeout_s=20, what="everything is committed")
 
 
 INVALID: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -167,11 +213,13 @@ def test_invalid_jobs_fail_visibly_with_the_field_and_the_limit(
             assert fields["result"]["error"]["code"] == code, job_id
             assert fragment in fields["result"]["error"]["message"], job_id
             assert len(fields["result"]["error"]["message"]) < 500
-        letters = {letter.headers["x-job-id"]: letter for letter in bench.letters(len(INVALID))}
+        letters = {
+            letter.headers["x-job-id"]: letter for letter in bench.dead_letters(len(INVALID))
+        }
     assert {job_id: letter.code for job_id, letter in letters.items()} == {
         job_id: code for job_id, (_, code, _) in INVALID.items()
     }
-    stub = letters["record"]  # larger than the dead-letter topic takes: its headers stand for it
+    stub = letters["record"]  # larger than the dead-letter topic accepts: only its headers remain
     assert stub.value is None
     assert int(stub.headers["x-original-size"]) > 1_000_000
 
@@ -180,12 +228,12 @@ def test_the_same_job_twice_runs_once_and_another_payload_is_a_conflict(bench: B
     bench.publish(*[a_job("same", "#!sleep 0.3\nOne")] * 20)
     first = bench.ended("same")
     bench.publish(a_job("same", "#!sleep 0.3\nOne"), a_job("same", "Other"))
-    (letter,) = bench.letters(1)
+    (letter,) = bench.dead_letters(1)
     assert letter.code == "conflict"
     assert letter.headers["x-job-id"] == "same"
     assert job(bench.redis, "same") == first
     assert first["deliveries"] == "1"
-    wait_until(bench.all_committed, timeout_s=10, what="everything is committed")
+    wait_until(bench.all_committed, timeout_s=20, what="everything is committed")
     assert bench.worker.metric("dragoman_tokens_total") == sum(
         first["result"]["usage"][kind] for kind in ("prompt_tokens", "completion_tokens")
     )
@@ -224,7 +272,7 @@ def test_a_replay_runs_a_failed_job_again_and_never_a_completed_one(bench: Bench
         lambda: job(bench.redis, "fails").get("replays") == "1", timeout_s=10, what="the replay"
     )
     assert bench.ended("fails")["deliveries"] == "2"
-    wait_until(bench.all_committed, timeout_s=10, what="everything is committed")
+    wait_until(bench.all_committed, timeout_s=20, what="everything is committed")
     assert job(bench.redis, "works") == before
 
 
@@ -325,50 +373,54 @@ def test_bitmaps_events_and_the_results_topic_follow_a_finish(
     }
 
 
-def test_a_drain_finishes_what_runs_and_a_second_signal_ends_at_once(bench: Bench) -> None:
-    bench.publish(*(a_job(f"j{number}", "#!sleep 1\nx") for number in range(50)))
+def test_a_drain_finishes_running_jobs_and_a_second_signal_aborts_them(supervised: Bench) -> None:
+    supervised.publish(*(a_job(f"j{number}", "#!sleep 1\nx") for number in range(50)))
     wait_until(
-        lambda: bench.worker.metric("dragoman_jobs_in_flight") >= 50, timeout_s=10, what="in flight"
+        lambda: supervised.worker.metric("dragoman_jobs_in_flight") >= 50,
+        timeout_s=10,
+        what="in flight",
     )
-    bench.worker.terminate()
-    assert bench.worker.wait(timeout_s=15) == 0
+    supervised.worker.terminate()
+    assert supervised.worker.wait(timeout_s=15) == 0
     for number in range(50):
-        fields = job(bench.redis, f"j{number}")
+        fields = job(supervised.redis, f"j{number}")
         assert (fields["status"], fields["deliveries"]) == ("completed", "1")
-    assert bench.all_committed()
-    bench.publish(a_job("hangs", "#!hang\nx"))
-    with bench.new_worker("second") as worker:
+    assert supervised.all_committed()
+    supervised.publish(a_job("hangs", "#!hang\nx"))
+    with supervised.new_worker("second") as worker:
         worker.ready()
         wait_until(
-            lambda: job(bench.redis, "hangs").get("status") == "running",
+            lambda: job(supervised.redis, "hangs").get("status") == "running",
             timeout_s=10,
             what="the job runs",
         )
         worker.terminate()
-        worker.wait_for(lambda: "draining" in worker.output, timeout_s=5, what="draining")
+        worker.wait_for(lambda: "draining" in worker.output, timeout_s=20, what="draining")
         worker.terminate()
         assert worker.wait(timeout_s=4) == 0
-    fields = job(bench.redis, "hangs")
-    assert fields["status"] == "queued", "an abort gives its claims back"
+    fields = job(supervised.redis, "hangs")
+    assert fields["status"] == "queued", "an abort releases its claims"
     assert not [name for name in fields if name.startswith("claim:")]
 
 
-def test_a_killed_worker_loses_nothing_and_changes_no_result(bench: Bench) -> None:
+def test_a_killed_worker_loses_nothing_and_changes_no_result(supervised: Bench) -> None:
     ids = [f"k{number}" for number in range(400)]
-    bench.publish(
+    supervised.publish(
         *(a_job(name, f"#!sleep {1 if int(name[1:]) % 2 else 0.01}\n{name}") for name in ids)
     )
     wait_until(
-        lambda: bench.worker.metric("dragoman_items_in_flight") >= 200,
+        lambda: supervised.worker.metric("dragoman_items_in_flight") >= 200,
         timeout_s=20,
         what="200 in flight",
     )
-    done_before = {name: fields for name in ids if (fields := job(bench.redis, name)).get("result")}
-    bench.worker.kill(everything=True)
-    with bench.new_worker("second") as second:
+    done_before = {
+        name: fields for name in ids if (fields := job(supervised.redis, name)).get("result")
+    }
+    supervised.worker.kill(everything=True)
+    with supervised.new_worker("second") as second:
         second.ready()
         for name in ids:
-            assert bench.ended(name)["result"]["translations"][0]["text"] == f"[de] {name}"
-        assert {name: job(bench.redis, name) for name in done_before} == done_before
-        wait_until(bench.all_committed, timeout_s=15, what="everything is committed")
-    assert read_all(bench.kafka, bench.worker.dead_letter_topic) == []
+            assert supervised.ended(name)["result"]["translations"][0]["text"] == f"[de] {name}"
+        assert {name: job(supervised.redis, name) for name in done_before} == done_before
+        wait_until(supervised.all_committed, timeout_s=15, what="everything is committed")
+    assert read_all(supervised.kafka, supervised.worker.dead_letter_topic) == []
