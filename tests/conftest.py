@@ -1,4 +1,4 @@
-"""What do tests of every folder share? The real services, one of each a session."""
+"""Fixtures for tests of every folder: the real services, one of each per session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def kafka_installed() -> Path:
-    """The folder of Kafka's jars; skips where this machine cannot run a broker."""
+    """Return the folder of Kafka's jars; skip where this machine cannot run a broker."""
     try:
         return kafka_jars()
     except KafkaUnavailable as missing:
@@ -38,21 +38,24 @@ def kafka_installed() -> Path:
 
 @pytest.fixture(scope="session")
 def kafka(kafka_installed: Path) -> Iterator[KafkaBroker]:
-    """One real Apache Kafka for the session; use `topic` for a topic of your own."""
+    """Start one real Apache Kafka for the session; use `topic` to create a topic."""
     with KafkaBroker() as broker:
         yield broker
 
 
 @pytest.fixture
 def own_kafka(kafka_installed: Path) -> Iterator[KafkaBroker]:
-    """A real Apache Kafka for one test, which may kill and pause it."""
+    """Start a real Apache Kafka for one test, which may kill and stop it."""
     with KafkaBroker() as broker:
         yield broker
 
 
 @pytest.fixture
 def topic(kafka: KafkaBroker) -> Callable[..., str]:
-    """Makes topics with names that no other test has: `topic(partitions=3, configs={...})`."""
+    """Return a function that creates topics: `topic(partitions=3, configs={...})`.
+
+    No other test has their names.
+    """
     numbers = itertools.count()
     test = uuid.uuid4().hex[:8]
 
@@ -64,7 +67,7 @@ def topic(kafka: KafkaBroker) -> Callable[..., str]:
 
 @pytest.fixture(scope="session")
 def redis_installed() -> str:
-    """The path of redis-server; skips where it is missing."""
+    """Return the path of redis-server; skip where it is missing."""
     found = shutil.which("redis-server")
     if found is None:
         pytest.skip("a real Redis needs redis-server (Debian: redis-server)")
@@ -73,27 +76,27 @@ def redis_installed() -> str:
 
 @pytest.fixture(scope="session")
 def redis_server(redis_installed: str) -> Iterator[RedisServer]:
-    """One real Redis for the session, empty at the start of each test that uses it."""
+    """Start one real Redis for the session, empty at the start of each test that uses it."""
     with RedisServer(binary=redis_installed, appendonly="yes") as server:
         yield server
 
 
 @pytest.fixture
 def own_redis(redis_installed: str) -> Iterator[RedisServer]:
-    """A real Redis for one test, which may stop, kill and restart it."""
+    """Start a real Redis for one test, which may stop, kill and restart it."""
     with RedisServer(binary=redis_installed, appendonly="yes") as server:
         yield server
 
 
 @pytest.fixture(autouse=True)
 def _redis_keys_expire(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Empties the shared Redis before a test; after it, only streams may live for ever.
+    """Empty the shared Redis before a test; after it, only streams may have no TTL.
 
-    A key without a TTL that slips in is a leak that no user would notice for months.
+    Any other key without a TTL is a leak that users would notice only after months.
     """
     used = "redis_server" in request.fixturenames
     server = request.getfixturevalue("redis_server") if used else None
-    # A folder may have a fixture of this name for servers of its own.
+    # A folder may override the fixture with servers of other kinds.
     if not isinstance(server, RedisServer):
         yield
         return
@@ -113,17 +116,17 @@ def _immortal(client: redis.Redis) -> list[str]:
 
 @pytest.fixture(scope="session")
 def light(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bin folder of the client's own environment: our wheel and client.lock, no torch."""
+    """Install the wheel and client.lock, without torch, and return the environment's bin folder."""
     return make_light_client(tmp_path_factory.mktemp("light"))
 
 
 @pytest.fixture(scope="session")
 def demo_model() -> Path:
-    """The folder of the demonstration model, for tests of the real vLLM."""
+    """Return the folder of the demonstration model, for tests of the real vLLM."""
     folder = _ROOT / "demo" / "model"
     if not (folder / "config.json").is_file():
         pytest.skip(f"no demonstration model in {folder.relative_to(_ROOT)}")
-    # Looked up, not imported: that takes many seconds, and the engine runs in a child.
+    # Not imported: an import takes many seconds, and the engine runs in a child process.
     if importlib.util.find_spec("vllm") is None:
         pytest.skip("vLLM is not installed")
     return folder

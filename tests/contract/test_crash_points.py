@@ -19,7 +19,7 @@ import pytest
 import redis
 
 from support.processes.crash_points import Point, start_replica
-from support.processes.waiting import wait_until
+from support.processes.waiting import patient, wait_until
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import (
     DeadLetter,
@@ -265,12 +265,12 @@ class Stage:
             if point.when == "reply lost":
                 self._wait(self.all_committed, "committed in spite of lost replies")
                 process.terminate()
-            process.join(30)
+            process.join(patient(30))
             expected = 0 if point.when == "reply lost" else -9
             assert process.exitcode == expected, self._log_text()
         finally:
             process.kill()
-            process.join(10)
+            process.join(patient(10))
 
     def _finish(self) -> None:
         # One more record: the partition must continue even where nothing is left to do.
@@ -279,11 +279,11 @@ class Stage:
         try:
             self._wait(self.all_committed, "committed")
             process.terminate()
-            process.join(30)
+            process.join(patient(30))
             assert process.exitcode == 0, self._log_text()
         finally:
             process.kill()
-            process.join(10)
+            process.join(patient(10))
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Which tokenizers do prompts meet? Small real ones, as the model families have them."""
+"""Small real tokenizers of the kinds that model families use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONTROL: Final = ("<|begin|>", "<|end|>", "<|user|>", "<|system|>", "<|assistant
 
 
 def byte_level(*, bos: bool) -> PreTrainedTokenizerFast:
-    """Byte-level BPE with a chat template, as Qwen (no BOS) or Llama 3 (BOS) have it.
+    """Return byte-level BPE with a chat template, as Qwen (no BOS) or Llama 3 (BOS) use it.
 
     ``<think>`` is an added token that is not special, as in Qwen3; ``<table>`` is an added token
     that is text, as in Gemma.
@@ -50,7 +50,7 @@ def byte_level(*, bos: bool) -> PreTrainedTokenizerFast:
 
 
 def sentencepiece_like(*, bos: bool) -> PreTrainedTokenizerFast:
-    """BPE over words with a mark for each space and one before the text, as Llama 2 and Mistral."""
+    """Return BPE with a mark per space and one before the text, as Llama 2 and Mistral use it."""
     from tokenizers import Tokenizer, decoders, models, normalizers, trainers
 
     tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))  # noqa: S106 - a token of text
@@ -74,7 +74,7 @@ def sentencepiece_like(*, bos: bool) -> PreTrainedTokenizerFast:
 
 
 def _with_plain_bytes(tokenizer: object, bytes_: list[str]) -> object:
-    """Byte tokens belong to the vocabulary, they are no control tokens."""
+    """Keep byte tokens in the vocabulary, but not as control tokens."""
     import json
 
     from tokenizers import Tokenizer

@@ -1,4 +1,4 @@
-"""What do tests of the engines share? One vLLM a session on the tiny model, and requests for it."""
+"""Settings and requests for tests of the engines, with vLLM on the tiny model."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ OPTIONS = {"max_num_seqs": MAX_NUM_SEQS, "max_num_batched_tokens": 512}
 
 
 ONE_PROCESS = "vllm.v1.executor.uniproc_executor.UniProcExecutor"
-"""The executor inside the engine's process, as on one GPU. For CPUs vLLM takes one of a process of
-its own, to bind threads, and that imports everything once more: twenty seconds a start."""
+"""The executor inside the engine's process, as on one GPU. On CPUs vLLM uses one in a separate
+process, to bind threads, which imports everything once more: 20 seconds per start."""
 
 
 def vllm_settings(model: Path, **options: Any) -> EngineSettings:
-    """Settings for vLLM on `model`, small enough for two cores."""
-    ours = {**OPTIONS, "distributed_executor_backend": ONE_PROCESS}
-    return EngineSettings(kind="vllm", model=str(model), options={**ours, **options})
+    """Return settings for vLLM on `model`, small enough for two cores."""
+    small = {**OPTIONS, "distributed_executor_backend": ONE_PROCESS}
+    return EngineSettings(kind="vllm", model=str(model), options={**small, **options})
 
 
 def a_request(
@@ -37,7 +37,7 @@ def a_request(
     request_id: str = "test",
     attempt: int = 1,
 ) -> GenerationRequest:
-    """A request to write `source` on; 8 tokens unless `decoding` says otherwise."""
+    """Return a request that continues `source` by 8 tokens unless `decoding` is given."""
     prompt = Prompt(completion=f"<|en|>{source}<|de|>", user_texts=(source,))
     return GenerationRequest(
         request_id=request_id,
@@ -50,7 +50,7 @@ def a_request(
 
 
 def a_long_request(engine: Engine) -> GenerationRequest:
-    """A request that is not over before the test has acted: 10 s and more on either engine."""
+    """Return a request that takes at least 10 s on either engine."""
     return a_request(
         engine,
         "#!sleep 20\nHello, how are you?",
@@ -59,41 +59,41 @@ def a_long_request(engine: Engine) -> GenerationRequest:
 
 
 def begin(engine: Engine, *requests: GenerationRequest) -> list[asyncio.Task[Generation]]:
-    """A task for each request."""
+    """Start one task per request."""
     return [asyncio.create_task(engine.generate(request)) for request in requests]
 
 
 async def begin_long(engine: Engine, count: int) -> list[asyncio.Task[Generation]]:
-    """As many long requests, all of them running inside the engine by its own count."""
+    """Start `count` long requests and wait until the engine counts all as running."""
     tasks = begin(engine, *(a_long_request(engine) for _ in range(count)))
 
     def all_running() -> bool:
         for place, task in enumerate(tasks):
-            if task.done():  # the engine's gauges are read now and then: keep it busy until then
+            if task.done():  # the engine reads its gauges at intervals: keep it busy until then
                 (tasks[place],) = begin(engine, a_long_request(engine))
         return engine.stats().running == count
 
-    await eventually(all_running, timeout_s=60, what=f"{count} running")
+    await eventually(all_running, timeout_s=60, what=f"{count} running", longest_pause_s=0.02)
     return tasks
 
 
 async def ended(tasks: Iterable[asyncio.Task[Generation]]) -> list[Generation | BaseException]:
-    """How each of `tasks` ended, within a minute."""
-    async with asyncio.timeout(60):
+    """Return the outcome of each task; raises TimeoutError after three minutes."""
+    async with asyncio.timeout(180):
         return await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def gone(processes: list[psutil.Process]) -> None:
-    """Wait until none of `processes` runs; NotInTime after 20 s."""
+    """Wait until none of `processes` runs; raises NotInTime otherwise."""
     wait_until(
         lambda: not any(map(_runs, processes)),
         timeout_s=20,
-        what="the engine's end",
+        what="no engine process",
     )
 
 
 def engine_processes() -> list[psutil.Process]:
-    """Processes below this one that are vLLM's; Python's resource tracker is not."""
+    """Return vLLM's processes below this one, without Python's resource tracker."""
     return [child for child in psutil.Process().children(recursive=True) if _is_vllm(child)]
 
 

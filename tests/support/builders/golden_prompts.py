@@ -81,7 +81,7 @@ SEGMENTS: Final[dict[str, dict[str, Any]]] = {
 
 
 def segment_of(fields: dict[str, Any]) -> Segment:
-    """A segment from its JSON."""
+    """Return a segment from its JSON."""
     given: dict[str, Any] = dict(fields)
     for key in ("do_not_translate", "instructions"):
         given[key] = tuple(fields.get(key, ()))
@@ -89,7 +89,7 @@ def segment_of(fields: dict[str, Any]) -> Segment:
 
 
 def outcome(profile: Profile, segment: Segment) -> dict[str, Any]:
-    """What rendering gives, as JSON: the prompt and warnings, or the error."""
+    """Render a segment; return prompt and warnings, or the error, as JSON."""
     try:
         rendering = profile.render(segment)
     except UnsupportedLanguage as error:
@@ -98,7 +98,7 @@ def outcome(profile: Profile, segment: Segment) -> dict[str, Any]:
 
 
 def golden(profile: Profile) -> dict[str, Any]:
-    """The content of the profile's file."""
+    """Return the content of the profile's file."""
     cases = [
         {"name": name, "segment": fields, **outcome(profile, segment_of(fields))}
         for name, fields in SEGMENTS.items()

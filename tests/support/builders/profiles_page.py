@@ -15,7 +15,7 @@ END: Final = "<!-- end of the table -->"
 
 
 def table() -> str:
-    """The table in Markdown, from the registry."""
+    """Return the table in Markdown, from the registry."""
     head = (
         "| profile | models | licence of the models | languages | has a place for "
         "| names the source | decoding | longest source |\n|---|---|---|---|---|---|---|---|"
@@ -24,7 +24,7 @@ def table() -> str:
 
 
 def written(page: str) -> str:
-    """The page with the table of the registry."""
+    """Return the page with the table of the registry."""
     before, rest = page.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n{table()}\n{END}{after}"

@@ -1,4 +1,4 @@
-"""Record batches as no decent producer makes them, and a way to publish them."""
+"""Record batches that no regular producer sends, and a way to publish them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CODECS: dict[str, tuple[int, Any]] = {
 
 
 def number(value: int) -> bytes:
-    """A zigzag varint."""
+    """Encode a zigzag varint."""
     zigzag = (value << 1) if value >= 0 else (-value << 1) - 1
     encoded = bytearray()
     while zigzag > 0x7F:
@@ -42,14 +42,14 @@ def record(
     headers: Sequence[Header] = (),
     timestamp: int = 0,
 ) -> bytes:
-    """One record of a batch; `delta` and `timestamp` count from the batch's."""
+    """Encode one record of a batch; `delta` and `timestamp` are relative to the batch's."""
     body = b"\0" + number(timestamp) + number(delta) + _field(key) + _field(value)
     body += number(len(headers)) + b"".join(_field(part) for pair in headers for part in pair)
     return number(len(body)) + body
 
 
 def crowded_record(value: bytes, *, delta: int, many: int) -> bytes:
-    """A record of that many headers without a name or a value: two bytes each."""
+    """Encode a record with `many` headers without name and value, two bytes each."""
     body = b"\0" + number(0) + number(delta) + _field(None) + _field(value)
     body += number(many) + (number(0) + number(-1)) * many
     return number(len(body)) + body
@@ -66,7 +66,7 @@ def batch(
     payload: bytes | None = None,
     attributes: int = 0,
 ) -> bytes:
-    """A batch of format 2; `count`, `last_delta` and `payload` (compressed) may lie."""
+    """Encode a batch of format 2; `count`, `last_delta` and `payload` (compressed) may be false."""
     kind, compress = CODECS[codec]
     body = bytes(compress(b"".join(records))) if payload is None else payload
     many = len(records) if count is None else count
@@ -85,7 +85,7 @@ def _field(content: bytes | None) -> bytes:
 
 
 async def publish_raw(bootstrap: str, topic: str, raw: bytes, partition: int = 0) -> int:
-    """Publish the bytes as they are; returns the first offset, raises what the broker answers."""
+    """Publish the bytes as they are and return the first offset; raises the broker's error."""
     async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
         await producer.partitions_for(topic)
         node = next(iter(producer.client.cluster.brokers())).nodeId

@@ -1,4 +1,4 @@
-"""What does a worker ask of its store? Everyday calls, for tests of every store."""
+"""A worker's usual calls of its store, for tests of every store."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PLACE = "dragoman.jobs/0/7"
 TTL_S = 600
 _NONCES = itertools.count()
 _CLAIM_FIELDS = {field.name for field in fields(Claim)}
-_PATIENCE_S = 30.0
+_PATIENCE_S = 90.0
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ T = TypeVar("T")
 async def redis_store(
     url: str, *, durability: str = "none", **options: Any
 ) -> AsyncIterator[RedisStore]:
-    """A started store; `options` are its arguments beside the settings."""
+    """Open a started store; `options` are its arguments beside the settings."""
     settings = RedisSettings(url=url, live_ttl_s=TTL_S, durability=durability)
     store = RedisStore(settings, **{"poison_after": 4, "want_results": True, **options})
     try:
@@ -56,13 +56,13 @@ async def redis_store(
         await store.close()
 
 
-async def is_a_wrong_setting(url: str, told: str) -> str:
-    """Worker and client both say so at once, not after a minute; what they say."""
+async def is_a_wrong_setting(url: str, reported: str) -> str:
+    """Check that worker and client refuse a URL at once; return both messages."""
     settings, patience_s = RedisSettings(url=url), 60.0
     store = RedisStore(settings, poison_after=4, want_results=False)
     client = JobStore(settings, connect_timeout_s=patience_s)
     started = time.monotonic()
-    with pytest.raises(SettingsError, match=r"^redis\.url: .*" + told) as worker_s:
+    with pytest.raises(SettingsError, match=r"^redis\.url: .*" + reported) as worker_s:
         await store.start(Deadline.after(patience_s))
     with pytest.raises(WrongStore, match=r"check redis\.url") as client_s:
         await client.stub("a1")
@@ -73,7 +73,7 @@ async def is_a_wrong_setting(url: str, told: str) -> str:
 
 
 def request(job_id: str = "a1", **changes: Any) -> ClaimRequest:
-    """A take of a job, with a nonce that no other has."""
+    """Return a request to claim a job, with a unique nonce."""
     claim = Claim(job_id, FINGERPRINT, f"n{next(_NONCES)}", ttl_s=60)
     of_claim = {name: changes.pop(name) for name in _CLAIM_FIELDS & changes.keys()}
     wanted: dict[str, Any] = {"place": PLACE, "queued_at": RECORDED_AT}
@@ -88,7 +88,7 @@ def claim_of(wanted: ClaimRequest, answer: ClaimAnswer | None = None) -> Claim:
 def result(
     status: TerminalStatus = "completed", text: str = "Hallo.", **changes: Any
 ) -> TranslationResult:
-    """A terminal result of the job that `request` asks for."""
+    """Return a terminal result of the job that `request` claims."""
     error = None if status == "completed" else ErrorInfo(code="engine_failed", message="never")
     return TranslationResult(
         **{
@@ -121,7 +121,7 @@ async def taken(store: Store, **changes: Any) -> Claim:
 
 
 async def until_served(call: Callable[[], Awaitable[T]], pause_s: float = 0.02) -> T:
-    """The worker's retry, without its back-off."""
+    """Repeat a call until the store is available, like the worker but without back-off."""
     async with asyncio.timeout(_PATIENCE_S):
         while True:
             try:
@@ -131,7 +131,7 @@ async def until_served(call: Callable[[], Awaitable[T]], pause_s: float = 0.02) 
 
 
 async def settle(store: Store, job_id: str) -> bool:
-    """One whole job: taken, finished with a text that only it has, and announced."""
+    """Claim a job, finish it with a unique text and announce it."""
     wanted = request(job_id)
     reply = await until_served(lambda: store.claim(wanted))
     assert (reply.verdict, reply.deliveries) == ("run", 1)
@@ -142,7 +142,7 @@ async def settle(store: Store, job_id: str) -> bool:
 
 
 async def settle_all(store: Store, jobs: list[str], at_once: int = 32) -> None:
-    """Many, so many at once."""
+    """Settle many jobs, `at_once` at a time."""
     slots = asyncio.Semaphore(at_once)
 
     async def one(job_id: str) -> None:
@@ -153,7 +153,7 @@ async def settle_all(store: Store, jobs: list[str], at_once: int = 32) -> None:
 
 
 async def all_stand(store: Store, jobs: list[str]) -> None:
-    """Every job has its own text, and was taken once."""
+    """Check that every job has its own text and was delivered once."""
 
     async def look(job_id: str) -> tuple[Any, ...]:
         reply = await until_served(lambda: store.claim(request(job_id)))

@@ -1,4 +1,4 @@
-"""What is the smallest model vLLM serves? A Qwen3 of random weights, with the demo's tokens."""
+"""The smallest model that vLLM serves: a Qwen3 of random weights with the demo's tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a test get a worker's core without any infrastructure? Put together in memory."""
+"""A worker's core in memory, without infrastructure."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ TIMEOUT_S = 10.0
 
 
 def record(job_id: str = "a1", text: Any = "one two", **fields: Any) -> bytes:
-    """The value of a small job's record."""
+    """Return the record value of a small job; `...` leaves a field out."""
     job = {"job_id": job_id, "text": text, "source_lang": "en", "target_lang": "de", **fields}
     return json.dumps({name: value for name, value in job.items() if value is not ...}).encode()
 
 
 @dataclass
 class Core:
-    """A worker's parts, each of which a test may replace before `build` or look into after it."""
+    """The parts of a worker; a test may replace each before `build` and inspect it afterwards."""
 
     engine: ScriptedEngine = field(default_factory=ScriptedEngine)
     store: MemoryStore = field(default_factory=MemoryStore)
@@ -72,7 +72,7 @@ class Core:
     _running: asyncio.Task[None] | None = None
 
     def build(self) -> tuple[Translator, Executor, Worker]:
-        """The core's three rooms, on these parts."""
+        """Build translator, executor and worker on these parts."""
         slices, planned = Slices(), PlannedTokens(self.max_planned_tokens)
         planner = Planner(
             engine=self.engine,
@@ -134,7 +134,7 @@ class Core:
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[Worker]:
-        """A worker that works inside and has drained outside; what it raises is raised here."""
+        """Run the worker inside the context and drain it at the end; its errors are raised here."""
         _, _, worker = self.build()
         task = self._running = asyncio.create_task(worker.run(), name="worker")
         try:
@@ -146,13 +146,13 @@ class Core:
             await asyncio.gather(task, return_exceptions=True)
 
     def restart(self) -> None:
-        """What a new process finds: the store and the log, from its committed offset."""
+        """Reset all but the store and the log, which is read from its committed offset."""
         self.in_flight = JobsInFlight()
         self.permits = Permits(items=8, tokens=100_000)
         self.consumer.assign()
 
     async def ended(self) -> None:
-        """Wait for the end of the worker's run, and raise what it raises."""
+        """Wait until the worker has returned; raises what it raised."""
         if self._running is not None:
             await asyncio.wait_for(self._running, TIMEOUT_S)
 
@@ -181,13 +181,13 @@ class Core:
         )
 
     def state(self, job_id: str = "a1") -> JobState:
-        """The job's key, which must be there."""
+        """Return the state of a job, which must exist."""
         state = self.store.state(job_id)
         assert state is not None
         return state
 
     def texts(self, job_id: str = "a1") -> list[str | None]:
-        """The translations of a terminal job."""
+        """Return the translations of a terminal job."""
         result = self.state(job_id).result
         assert result is not None
         return [item.text for item in result.translations]

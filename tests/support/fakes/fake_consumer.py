@@ -1,4 +1,4 @@
-"""How does a test drive KafkaSource through what a broker rarely does? By a scripted consumer."""
+"""A scripted stand-in for AIOKafkaConsumer, for rare behaviour of brokers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ TOPIC = "dragoman.jobs"
 
 
 def partition(number: int | TopicPartition) -> TopicPartition:
-    """A partition of the one topic, or the one that is named."""
+    """Return a partition of the default topic, or the given one."""
     return number if isinstance(number, TopicPartition) else TopicPartition(TOPIC, number)
 
 
 class FakeConsumer:
-    """As much of AIOKafkaConsumer as KafkaSource uses: a log, positions, commits, assignments."""
+    """The part of AIOKafkaConsumer that KafkaConsumer uses: log, positions, commits, assignment."""
 
     def __init__(self, **options: Any) -> None:
         self.options = options
@@ -51,7 +51,7 @@ class FakeConsumer:
     # --- for tests --------------------------------------------------------------------------------
 
     def publish_assignment(self, numbers: Iterable[int | TopicPartition]) -> None:
-        """A new assignment as the fetcher sees it: before the callback has run."""
+        """Assign partitions as the fetcher sees it: before the callback has run."""
         self._assigned = {partition(number) for number in numbers}
         self._paused.clear()
         for tp in self._assigned:
@@ -64,10 +64,10 @@ class FakeConsumer:
         await self.listener.on_partitions_assigned(set(self._assigned))
 
     def fill(self, number: int | TopicPartition, count: int, start: int = 0) -> None:
-        """Records with consecutive offsets."""
+        """Append records with consecutive offsets."""
         self.log.setdefault(partition(number), []).extend(range(start, start + count))
 
-    # --- what KafkaSource calls -------------------------------------------------------------------
+    # --- what KafkaConsumer calls -----------------------------------------------------------------
 
     def subscribe(self, topics: list[str], listener: Any) -> None:
         self.topics, self.listener = topics, listener
@@ -104,7 +104,7 @@ class FakeConsumer:
         self, *partitions: TopicPartition, timeout_ms: int, max_records: int
     ) -> dict[TopicPartition, Any]:
         self.asked += 1
-        if self.held_back is not None:  # as in a rebalance: for as long as that takes
+        if self.held_back is not None:  # as during a rebalance
             await self.held_back.wait()
         drained: dict[TopicPartition, Any] = {}
         for tp in sorted(self._assigned - self._paused):
@@ -117,7 +117,7 @@ class FakeConsumer:
                 max_records -= len(batch)
             if max_records == 0:
                 break
-        if self.polls:  # as aiokafka does: positions have moved, what was drained is thrown away
+        if self.polls:  # as aiokafka does: positions have moved and the drained records are lost
             raise self.polls.popleft()
         return drained
 
@@ -127,7 +127,7 @@ class FakeConsumer:
         assert set(marks) <= self._assigned
         self.commits.append(dict(marks))
         self.stored |= marks
-        if self.commit_gate is not None:  # done, and the reply is on its way
+        if self.commit_gate is not None:  # committed, and the reply is still to come
             await self.commit_gate.wait()
 
     async def committed(self, tp: TopicPartition) -> int | None:
@@ -140,7 +140,7 @@ class FakeConsumer:
             raise self.beginnings_failures.popleft()
         return {tp: self.beginnings.get(tp, 0) for tp in partitions}
 
-    # --- what the adapter of aiokafka's private parts looks at ------------------------------------
+    # --- private parts of aiokafka that the adapter reads -----------------------------------------
 
     @property
     def _fetcher(self) -> Any:

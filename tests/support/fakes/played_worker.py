@@ -1,6 +1,6 @@
-"""What does a worker do to Redis and what does a topic hold? For tests of clients without workers.
+"""A stand-in for a worker, for tests of clients: its effects on Redis, and records of a topic.
 
-It follows contract section 3 by the shipped scripts and translates nothing: the texts are given.
+It follows contract section 3 by the shipped scripts and writes given texts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LIVE_TTL_MS = 60_000
 
 
 class PlayedWorker:
-    """Takes and finishes jobs in one Redis, as often and in whichever order a test says."""
+    """Claims and finishes jobs in one Redis, in any number and order."""
 
     def __init__(self, url: str) -> None:
         self.redis = redis.Redis.from_url(url)
@@ -34,26 +34,26 @@ class PlayedWorker:
         self.redis.close()
 
     def key(self, job_id: str) -> str:
-        """The key of a job."""
+        """Return the key of a job."""
         return self._keys.job(job_id)
 
     def fields(self, job_id: str) -> dict[str, str]:
-        """All that a job's key holds."""
+        """Return all fields of a job's key."""
         held: dict[Any, Any] = self.redis.hgetall(self.key(job_id))
         return {name.decode(): value.decode() for name, value in held.items()}
 
     def ttl_s(self, job_id: str) -> int:
-        """How long a job's key still lives; -1 for ever."""
+        """Return the TTL of a job's key in seconds, -1 without one."""
         ttl: Any = self.redis.ttl(self.key(job_id))
         return int(ttl)
 
     def cancels(self) -> list[dict[bytes, bytes]]:
-        """What the stream of cancels tells the workers."""
+        """Return the entries of the stream of cancellations."""
         entries: Any = self.redis.xrange(self._keys.cancels)
         return [fields for _, fields in entries]
 
     def claim(self, job_id: str, fingerprint: str, *, replay: int = 0) -> ClaimAnswer:
-        """Take a job up."""
+        """Claim a job."""
         arguments = scripts.claim_args(
             nonce=uuid.uuid4().hex,
             fingerprint=fingerprint,
@@ -74,7 +74,7 @@ class PlayedWorker:
         replays: int = 0,
         hint: bool = True,
     ) -> bool:
-        """Write the terminal state, then the event, unless the hint is to be lost."""
+        """Write the terminal state and, with `hint`, the event; return whether it was written."""
         translations = [_item(text) for text in texts]
         error = None if status == "completed" else {"code": "engine_failed", "message": "played"}
         result = TranslationResult.model_validate(
@@ -122,9 +122,9 @@ class Record:
 
 
 def records(bootstrap: str, topic: str, count: int, *, timeout_s: float = 20.0) -> list[Record]:
-    """The first ``count`` records of a topic of one partition; fewer if there are no more in time.
+    """Return the first `count` records of a topic with one partition, fewer after `timeout_s`.
 
-    Waits a moment longer than the last one, so that one too many is seen.
+    Polls once more after the last one, so that a surplus record is seen.
     """
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": uuid.uuid4().hex})
     try:

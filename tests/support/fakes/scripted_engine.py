@@ -1,4 +1,4 @@
-"""How does a test decide what the engine answers, and when? By a script for each text."""
+"""An engine whose answers and times follow a script per text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dragoman_worker.ports import (
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """An answer: the text, and why the engine stopped."""
+    """An answer: the text and the finish reason."""
 
     text: str
     finish_reason: FinishReason = "stop"
@@ -29,11 +29,11 @@ class Says:
 
 
 Step = Says | BaseException | asyncio.Event
-"""Answer this; raise this; or wait for this before the next step."""
+"""An answer to give, an error to raise, or an event to wait for before the next step."""
 
 
 class ScriptedEngine:
-    """Answers `<text>` with `<TEXT>` unless a script says otherwise. A token is a word."""
+    """Answers `<text>` with `<TEXT>` unless a script sets another step. A token is a word."""
 
     def __init__(self, *, max_model_len: int = 10_000) -> None:
         self.info = EngineInfo(name="scripted", version="1")
@@ -54,7 +54,7 @@ class ScriptedEngine:
     # --- for tests --------------------------------------------------------------------------------
 
     def script(self, source: str, *steps: Step) -> None:
-        """What happens to the text `source`, request after request; then the usual answer."""
+        """Set the steps for the text `source`, one per request; then comes the usual answer."""
         self._scripts[source] = deque(steps)
 
     def hold(self, *sources: str) -> asyncio.Event:
@@ -65,25 +65,25 @@ class ScriptedEngine:
         return released
 
     def die(self, death: EngineDead) -> None:
-        """Tell whoever wanted to know."""
+        """Call back everything registered by `on_death`."""
         for callback in self._callbacks:
             callback(death)
 
     def asked(self, source: str) -> int:
-        """How many requests there were for a text."""
+        """Return the number of requests for a text."""
         return sum(request.source == source for request in self.requests)
 
     # --- the port ---------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Nothing needs to be built."""
+        """Do nothing: there is no engine to build."""
 
     def encode(self, prompt: Prompt) -> Sequence[int]:
-        """A token a word."""
+        """Count one token per word."""
         return range(self.count_tokens(prompt.completion))
 
     def count_tokens(self, text: str) -> int:
-        """A token a word."""
+        """Count one token per word."""
         return len(text.split())
 
     async def generate(self, request: GenerationRequest) -> Generation:
@@ -122,12 +122,12 @@ class ScriptedEngine:
         )
 
     def stats(self) -> EngineStats:
-        """Its own counts now."""
+        """Return the current counts."""
         return EngineStats(len(self.inside), 0, 0.0, 0)
 
     def on_death(self, callback: Callable[[EngineDead], None]) -> None:
-        """Call back from `die`."""
+        """Register a callback for `die`."""
         self._callbacks.append(callback)
 
     async def close(self) -> None:
-        """Nothing to stop."""
+        """Do nothing: there is no engine to stop."""

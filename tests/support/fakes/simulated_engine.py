@@ -1,8 +1,8 @@
-"""How does an engine with paged KV cache behave under admission? A small model of vLLM's scheduler.
+"""A small model of vLLM's scheduler with a paged KV cache, for tests of admission.
 
-Running sequences take a block when a token needs one; with none left the last to come is preempted,
-gives up its blocks, and is read again from its first token. A preemption is told when its sequence
-writes again, as vLLM tells it.
+Running sequences allocate a block when a token needs one. With none left the latest sequence is
+preempted, frees its blocks, and is prefilled again from its first token. A preemption is counted
+when its sequence generates again, as in vLLM.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dragoman_worker.ports import EngineLimits, EngineStats
 BLOCK = 16
 STEP_S = 0.01
 TOKEN_S = 0.00005
-"""What a step costs, and each token that is read or written in it."""
+"""Cost of a step, and of each token that is prefilled or generated in it."""
 
 
 @dataclass(slots=True, eq=False)
 class Sequence:
-    """One item: what its permit reserves, and what it will really take."""
+    """One item: the tokens that its permit reserves, and those it really needs."""
 
     prompt: int
     output: int
@@ -36,7 +36,7 @@ class Sequence:
 
 @dataclass(slots=True)
 class Engine:
-    """`blocks` of 16 tokens, `seqs` at once, `batched` tokens a step."""
+    """An engine of `blocks` of 16 tokens, `seqs` sequences and `batched` tokens per step."""
 
     seqs: int
     blocks: int
@@ -63,7 +63,7 @@ class Engine:
         self.queue.append(sequence)
 
     def step(self) -> tuple[float, list[Sequence]]:
-        """Seconds it took, and who ended."""
+        """Run one step; return its seconds and the finished sequences."""
         budget, preempted = self.batched, False
         for sequence in list(self.running):
             if sequence not in self.running:
@@ -125,7 +125,7 @@ class Engine:
 
 @dataclass(slots=True)
 class Run:
-    """A backlog without end through an engine; what came out, and what was seen at every tick."""
+    """An endless backlog on an engine, with its output and the state at every tick."""
 
     engine: Engine
     work: Iterator[Sequence]
@@ -186,10 +186,10 @@ class Run:
 def texts(
     seed: int, *, shortest: int = 10, longest: int = 200, long_share: float = 0.0
 ) -> Iterator[Sequence]:
-    """Translations: a prompt of 40 tokens around the source, an answer of about its length.
+    """Yield translations: a prompt of 40 tokens plus the source, an answer of about its length.
 
-    A permit reserves what the planner gives: twice the source and 64. `long_share` of them are five
-    times as long.
+    A permit reserves the planner's estimate, twice the source plus 64. A share of `long_share` is
+    five times as long.
     """
     draw = random.Random(seed)
     while True:

@@ -1,4 +1,4 @@
-"""In what order does a worker settle, and what if a step fails? Ports that write a diary."""
+"""Ports that record the order of settling and can fail at each step."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from support.fakes.core import Core
 
 @dataclass
 class Diary:
-    """Steps as they are done, and errors that steps are to fail with, once each."""
+    """Finished steps, and errors that steps raise, once each."""
 
     steps: list[str] = field(default_factory=list)
     failures: dict[str, deque[BaseException]] = field(default_factory=dict)
 
     def fail(self, step: str, *errors: BaseException) -> None:
-        """Let the next calls of `step` fail, before they have done anything."""
+        """Let the next calls of `step` raise these errors before they take effect."""
         self.failures[step] = deque(errors)
 
     def begin(self, step: str) -> None:
-        """Called before a step does its work."""
+        """Raise the next error of a step, if there is one, before it takes effect."""
         if waiting := self.failures.get(step):
             raise waiting.popleft()
 
     def done(self, step: str) -> None:
-        """Called after a step has done its work; `after-STEP` may fail here."""
+        """Record a step that has taken effect; raises the next error of `after-STEP`."""
         self.steps.append(step)
         self.begin(f"after-{step}")
 
@@ -72,7 +72,7 @@ class TracedStore(MemoryStore):
 
 
 class TracedSource(MemoryConsumer):
-    """MemorySource with a diary."""
+    """MemoryConsumer with a diary."""
 
     def __init__(self, diary: Diary, **options: Any) -> None:
         super().__init__(poll_s=0.01, **options)
@@ -111,7 +111,7 @@ class TracedResults(MemoryResults):
 
 
 def traced(**options: Any) -> tuple[Core, Diary]:
-    """A core all of whose ports write one diary."""
+    """Return a core whose ports all write to the same diary, and the diary."""
     diary = Diary()
     core = Core(
         store=TracedStore(diary),

@@ -1,4 +1,4 @@
-"""Which engines may every test use? A real vLLM on the tiny model, one a session, and an echo."""
+"""Fixtures of engines: one real vLLM on the tiny model per session, and an echo engine."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from support.builders.tiny_model import CONTEXT_TOKENS, make_tiny_model
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a Qwen3 with random weights, made once a session."""
+    """Make a Qwen3 with random weights once per session and return its folder."""
     pytest.importorskip("vllm", reason="vLLM is not installed")
     return make_tiny_model(tmp_path_factory.mktemp("tiny-model"))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def vllm_engine(tiny_model: Path) -> AsyncIterator[VllmEngine]:
-    """A started vLLM, for tests in the session's loop; do not close or kill it."""
+    """Start a vLLM for tests in the session's loop; do not close or kill it."""
     engine = VllmEngine(vllm_settings(tiny_model))
     await engine.start()
     yield engine
@@ -33,7 +33,7 @@ async def vllm_engine(tiny_model: Path) -> AsyncIterator[VllmEngine]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def echo_engine() -> AsyncIterator[EchoEngine]:
-    """An echo with the limits of `vllm_engine` that takes its time."""
+    """Start an echo engine with the limits of `vllm_engine` and 20 ms of latency."""
     engine = EchoEngine(
         EngineSettings(
             kind="echo",

@@ -1,4 +1,4 @@
-"""How does a test let the log be configured, and leave no trace of that to the next?"""
+"""Isolation for tests that configure the log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import structlog
 
 @contextmanager
 def own_log() -> Iterator[None]:
-    """Puts the loggers back as pytest had them."""
+    """Restore the loggers as pytest had them."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:

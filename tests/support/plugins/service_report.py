@@ -1,8 +1,8 @@
-"""Which tests ran against a real Kafka, Redis and vLLM, and was any of them skipped?
+"""Markers and counts of tests that ran against a real Kafka, Redis and vLLM.
 
 A pytest plugin, registered by conftest.py. Using a service's fixture marks the test, so that
-`-m kafka` selects it and the summary counts it. With DRAGOMAN_NO_SKIPS=1 a skip is a failure:
-`make test` and CI never call a test passed that did not run.
+`-m kafka` selects it and the summary counts it. With DRAGOMAN_NO_SKIPS=1 a skip is a failure, so
+that `make test` and CI never report success for a test that did not run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-# fixture -> the marker of what it stands for
+# fixture -> the marker of its service
 _MARKER_OF = {
     "kafka": "kafka",
     "own_kafka": "kafka",
@@ -28,7 +28,7 @@ _SERVICES = {"kafka": "Kafka", "redis": "Redis", "vllm": "vLLM"}
 
 
 class ServiceReport:
-    """Counts outcomes a service over one run."""
+    """Counts outcomes per service over one run."""
 
     def __init__(self) -> None:
         self._passed: Counter[str] = Counter()
@@ -45,7 +45,7 @@ class ServiceReport:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
-        # An expected failure is reported as skipped too; it did run.
+        # An expected failure is reported as skipped too, but it did run.
         if report.skipped and not hasattr(report, "wasxfail") and self._skips_forbidden:
             _fail(report)
         return report
@@ -59,7 +59,7 @@ class ServiceReport:
             _fail(report)
         return report
 
-    # Those who ran it may have been several processes: all their reports come by here.
+    # With several processes, all of their reports arrive here.
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.skipped and not hasattr(report, "wasxfail"):

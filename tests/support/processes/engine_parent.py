@@ -1,9 +1,9 @@
-"""How does a process behave that holds a vLLM? A script, so that tests can signal and kill it.
+"""A process that holds a vLLM, as a script that tests can signal and kill.
 
-Usage: `python engine_parent.py MODEL`. Start it in a session of its own. It prints one
-JSON line after each step: `{"started": [pids]}`, then, told to go on by a line on stdin, generates,
-sends SIGINT to its whole group in the middle, and prints `{"finished": [reasons]}`; then it closes
-the engine with requests in flight and prints `{"closed": [reasons], "left": [pids]}`.
+Usage: `python engine_parent.py MODEL`, in its own session. It prints one JSON line after each step.
+First `{"started": [pids]}`. After a line on stdin it generates, sends SIGINT to its whole process
+group meanwhile, and prints `{"finished": [reasons]}`. Then it closes the engine with requests in
+flight and prints `{"closed": [reasons], "left": [pids]}`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from support.builders.engine_requests import (
 from support.processes.waiting import eventually
 
 
-def say(**what: object) -> None:
+def report(**what: object) -> None:
     sys.stdout.write(f"{json.dumps(what)}\n")
     sys.stdout.flush()
 
@@ -40,20 +40,20 @@ def reasons(results: list[Generation | BaseException]) -> list[str]:
 async def main(model: Path) -> None:
     interrupts: list[int] = []
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: interrupts.append(1))
-    # With a worker process beside the engine's own, as users of several GPUs and of CPUs have it.
+    # With a worker process beside the engine's, as with several GPUs or on CPUs.
     engine = VllmEngine(vllm_settings(model, distributed_executor_backend="mp"))
     await engine.start()
-    say(started=[process.pid for process in engine_processes()])
+    report(started=[process.pid for process in engine_processes()])
     await asyncio.to_thread(sys.stdin.readline)
     medium = Decoding(max_tokens=1_500, exact_length=True)
     tasks = begin(engine, *(a_request(engine, decoding=medium) for _ in range(4)))
     await eventually(lambda: engine.stats().running == 4, timeout_s=60, what="4 running")
     os.killpg(os.getpgrp(), signal.SIGINT)
     await eventually(lambda: interrupts, timeout_s=10, what="SIGINT")
-    say(finished=reasons(await ended(tasks)))
+    report(finished=reasons(await ended(tasks)))
     tasks = await begin_long(engine, 4)
     await engine.close()
-    say(
+    report(
         closed=reasons(await ended(tasks)),
         left=[process.pid for process in engine_processes()],
     )

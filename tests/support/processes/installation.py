@@ -1,4 +1,4 @@
-"""How do tests run `dragoman` and a real worker over one topic of two partitions and one Redis?"""
+"""The `dragoman` commands and real workers on one topic with two partitions and one Redis."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ALL_ACCOUNTS: Final = (
 
 
 class Installation:
-    """A topic, a dead-letter topic, one Redis, and the commands over them."""
+    """A topic, a dead-letter topic, one Redis, and the commands on them."""
 
     def __init__(self, kafka: KafkaBroker, server: RedisServer, topic: str, folder: Path) -> None:
         self.kafka, self.url, self.topic, self.folder = kafka.bootstrap, server.url, topic, folder
@@ -65,12 +65,12 @@ class Installation:
         return done
 
     def objects(self, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
-        """The status of a command and the objects it prints with --json."""
+        """Return the exit status of a command and the objects it prints with --json."""
         done = self(*arguments, "--json")
         return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
     def audit(self) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
-        """Its status, its sums other than 0, and what it calls broken."""
+        """Run the audit and return its status, its sums other than 0, and its broken records."""
         status, (*broken, summary) = self.objects("audit")
         assert summary["records"] == sum(summary[account] for account in ALL_ACCOUNTS)
         sums = {name: summary[name] for name in ALL_ACCOUNTS if summary[name]}
@@ -78,7 +78,7 @@ class Installation:
 
     @contextmanager
     def worker(self, name: str = "worker", **settings: Any) -> Iterator[WorkerProcess]:
-        """A real worker on the echo engine, ready; it drains at the end."""
+        """Run a replica on the echo engine, ready inside the context and drained at its end."""
         with ForkedWorker(
             self.folder,
             kafka=self.kafka,
@@ -90,11 +90,11 @@ class Installation:
             yield process.ready()
 
     def publish(self, *values: bytes | dict[str, Any] | None) -> None:
-        """Records of a foreign client."""
+        """Publish records as a foreign client does."""
         publish(self.kafka, self.topic, values)
 
     def read(self, topic: str) -> list[DeadLetter]:
-        """Every record of one of its topics, once the broker has told the topic's partitions."""
+        """Return every record of a topic, once the broker knows the topic's partitions."""
 
         found: list[list[DeadLetter]] = []
 
@@ -109,16 +109,16 @@ class Installation:
         return found[0]
 
     def letters(self) -> list[DeadLetter]:
-        """Every dead letter."""
+        """Return every dead letter."""
         return self.read(f"{self.topic}-dead")
 
     def settled(self) -> None:
-        """Wait until the group has committed all that is there."""
+        """Wait until the group has committed every record."""
 
         def all_committed() -> bool:
             try:
                 offsets, end = committed(self.kafka, f"{self.topic}-group", self.topic, 2)
-            except KafkaException:  # a young broker is still looking for its coordinator
+            except KafkaException:  # a new broker has no coordinator for the group yet
                 return False
             return offsets == end
 
@@ -126,5 +126,5 @@ class Installation:
 
 
 def a_job(job_id: str, text: Any = "Hello.", **more: Any) -> dict[str, Any]:
-    """A valid job; its text may be a fault line of the echo engine."""
+    """Return a valid job; its text may be a fault line of the echo engine."""
     return {"job_id": job_id, "text": text, "target_lang": "de", "source_lang": "en", **more}

@@ -1,4 +1,4 @@
-"""The client's environment as README step 1 makes it: our wheel and requirements/client.lock."""
+"""The client's environment of README step 1: the wheel and requirements/client.lock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UV = Path(sys.executable).with_name("uv")
 
 
 def run_light(*argv: str | Path, cwd: Path) -> str:
-    """stdout of a command that must succeed; nothing of the tests' environment is importable."""
+    """Return stdout of a command that must succeed, without the tests' environment."""
     done = subprocess.run(
         [str(part) for part in argv],
         cwd=cwd,
@@ -26,9 +26,9 @@ def run_light(*argv: str | Path, cwd: Path) -> str:
 
 
 def make_light_client(folder: Path) -> Path:
-    """The bin folder of a clean environment in `folder`.
+    """Make a clean environment in `folder` and return its bin folder.
 
-    Offline: `make install` has put every one of those packages into uv's cache.
+    Offline: `make install` has put each of those packages into uv's cache.
     """
     run_light(UV, "build", "--offline", "--quiet", "--wheel", "-o", folder, _ROOT, cwd=folder)
     venv = folder / "venv"

@@ -1,4 +1,4 @@
-"""Runs the README's commands as they are printed, with the addresses of the test's services."""
+"""A shell that runs the README's commands as printed, on the test's services."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def text() -> str:
 
 
 def blocks(language: str) -> list[str]:
-    """The fenced blocks of one language."""
+    """Return the fenced blocks of one language."""
     return re.findall(rf"```{language}\n(.*?)```", text(), re.DOTALL)
 
 
 def console_commands() -> list[str]:
-    """Every command behind a `$`, its continued lines joined and its remark taken off."""
+    """Return every command behind a `$`, with continued lines joined and without its remark."""
     shown = "\n".join(blocks("console")).replace("\\\n", " ")
     found = re.findall(r"^\$ (.*)$", shown, re.MULTILINE)
     return [re.sub(r"\s+", " ", command.partition("   #")[0]).strip() for command in found]
 
 
 def inline_commands() -> list[str]:
-    """Every command in running text and tables: code that begins with a program of the README."""
+    """Return every command in text and tables: code that begins with a program of the README."""
     prose = re.sub(r"```.*?```", "", text(), flags=re.DOTALL)
     code = re.findall(r"`([^`\n]+)`", prose)
     program = re.compile(r"(\.venv/bin/)?(dragoman(-\w+)? \w|dragoman-demo|make |pip |curl )")
@@ -59,7 +59,7 @@ def inline_commands() -> list[str]:
 
 
 class ReadmeShell:
-    """A terminal whose `dragoman` is the client's own and whose addresses are the test's."""
+    """A shell with the client environment's `dragoman` and the test's addresses."""
 
     def __init__(self, folder: Path, light: Path, *, kafka: str, redis: str, worker: str) -> None:
         tools = folder / "tools"
@@ -73,17 +73,19 @@ class ReadmeShell:
             "127.0.0.1:9092": kafka,
             "127.0.0.1:9464": worker.removeprefix("http://"),
         }
-        ours = Path(sys.executable).parent
+        tests_bin = Path(sys.executable).parent
         self.env = {
             "PATH": f"{tools}:{light}:/usr/bin:/bin",
             "HOME": os.environ.get("HOME", "/"),
             "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS": kafka,
             "DRAGOMAN_REDIS__URL": redis,
-            "WORKER": str(ours / "dragoman-worker"),  # that of the light client lacks its extra
+            "WORKER": str(
+                tests_bin / "dragoman-worker"
+            ),  # the client's environment lacks its extra
         }
 
     def __call__(self, command: str, **more: str) -> str:
-        """stdout of a command that must succeed."""
+        """Return stdout of a command that must succeed."""
         done = self.attempt(command, more)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout
@@ -91,7 +93,7 @@ class ReadmeShell:
     def attempt(
         self, command: str, more: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """How a command ends."""
+        """Run a command and return its outcome."""
         for printed, actual in self._addresses.items():
             command = command.replace(printed, actual)
         return subprocess.run(

@@ -1,4 +1,4 @@
-"""How does a test run one replica cheaply? Forked, with the worker already imported: 0.3 s."""
+"""One forked replica without pages, which starts in 0.3 s and may die at a chosen point."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Self
 
 from support.processes.crash_points import Point, start_replica
 
-_END_S = 30.0
+_EXIT_S = 90.0
 
 
 class ReplicaProcess:
-    """One replica with the echo engine on `topic`; `point` makes it die or lose replies there.
+    """One replica with the echo engine on `topic`; at `point` it dies or loses replies.
 
-    Dead letters go to `<topic>-dead`, the group is `<topic>-group`: those of `WorkerProcess`.
+    Dead letters go to `<topic>-dead`, the group is `<topic>-group`, as with `WorkerProcess`.
     """
 
     def __init__(
@@ -59,22 +59,22 @@ class ReplicaProcess:
         return self._started.is_alive()
 
     def terminate(self) -> None:
-        """SIGTERM. Only once it has shown a sign of work: earlier it has no handler."""
+        """Send SIGTERM. Earlier than its first sign of work it has no handler."""
         self._started.terminate()
 
     def kill(self) -> None:
-        """SIGKILL, and wait for the end."""
+        """Send SIGKILL and wait until it has exited."""
         self._started.kill()
-        self._started.join(_END_S)
+        self._started.join(_EXIT_S)
 
     def wait(self) -> int | None:
-        """Its exit status, negative for a signal; None if it does not end in 30 s."""
-        self._started.join(_END_S)
+        """Return its exit status, negative for a signal; None if it is still running after 90 s."""
+        self._started.join(_EXIT_S)
         return self._started.exitcode
 
     @property
     def output(self) -> str:
-        """All it has logged so far, its predecessors of this name included."""
+        """Everything it and earlier replicas of this name have logged."""
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     @property

@@ -1,12 +1,12 @@
-"""How does a replica behave that does as it is told? Stands in for a worker under a supervisor.
+"""A scripted replica: a stand-in for a worker under a supervisor.
 
-Usage: `python scripted_replica.py NUMBER SOCKET TETHER FOLDER`. FOLDER/plan.json maps numbers to a
-list of steps, one a start (the last one repeats); FOLDER/events.jsonl tells what happened. A step:
-`say` [kind, message], `ready` (default true), `exit` (status, at once), `leave` (a grandchild in a
-session of its own), `term` ("exit", "ignore" or seconds to take), `livez`, `startupz` (a status),
-`deaf_once_ready`, `load_s` (before it is ready), `joined` (member ids it reports, one by one). Once
-ready: `settles`, `opened` (a record that it says it opened well), `opens` (records that it is
-opening when it kills itself).
+Usage: `python scripted_replica.py NUMBER SOCKET PARENT_LINK FOLDER`. FOLDER/plan.json maps numbers
+to a list of steps, one per start (the last one repeats). Events are appended to
+FOLDER/events.jsonl. A step may hold: `say` [kind, message], `ready` (default true), `exit` (status,
+at once), `leave` (a grandchild in its own session), `term` ("exit", "ignore" or seconds to take),
+`livez`, `startupz` (a status), `deaf_once_ready`, `load_s` (before it is ready), `joined` (member
+ids it reports, one by one). Once ready: `settles`, `opened` (a record that it reports as opened),
+`opens` (records that it is opening when it kills itself).
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ class Scripted:
         starts = len([row for row in own if row["event"] == "start"])
         return steps[min(starts, len(steps) - 1)]
 
-    def tell(self, event: str, **more: Any) -> None:
+    def log(self, event: str, **more: Any) -> None:
         row = {"number": self._number, "event": event, "pid": os.getpid(), "at": time.monotonic()}
         with (self._folder / "events.jsonl").open("a") as file:
             file.write(json.dumps(row | more) + "\n")
 
     async def live(self, place: str) -> int:
         step, loop = self._step, asyncio.get_running_loop()
-        self.tell("start")
+        self.log("start")
         loop.add_signal_handler(signal.SIGTERM, self._on_term)
         loop.add_signal_handler(ABORT_SIGNAL, self._on_abort)
         if step.get("leave"):
             child = subprocess.Popen(["sleep", "300"], start_new_session=True)  # noqa: ASYNC220
-            self.tell("left", child=child.pid)
+            self.log("left", child=child.pid)
         for member in step.get("joined", ()):
             self._parent_link.joined(GroupMember("the-group", member))
         if "say" in step:
@@ -66,11 +66,11 @@ class Scripted:
         async with await asyncio.start_unix_server(self._answer, place):
             await asyncio.sleep(step.get("load_s", 0))
             if step.get("ready", True):
-                self.tell("ready")
+                self.log("ready")
                 self._parent_link.ready()
             self._work(Path(place))
             if step.get("deaf_once_ready"):
-                time.sleep(300)  # noqa: ASYNC251  a loop that is stuck is what is wanted
+                time.sleep(300)  # noqa: ASYNC251  the test needs a blocked loop
             await self._over.wait()
         return 0
 
@@ -81,15 +81,15 @@ class Scripted:
         if "opened" in step:
             self._parent_link.opened(step["opened"])
         if "opens" in step:
-            told = Slots.open(table_file(place.parent)).entries()
-            self.tell("table", crashes={entry.name: entry.crashes for entry in told})
+            table = Slots.open(table_file(place.parent)).entries()
+            self.log("table", crashes={entry.name: entry.crashes for entry in table})
             journal = Slots.create(journal_file(place.parent, int(self._number)), 8)
             for slot, name in enumerate(step["opens"]):
                 journal.put(slot, Entry(name, Stage.PLANNING))
             os.kill(os.getpid(), signal.SIGKILL)
 
     def _on_term(self) -> None:
-        self.tell("term")
+        self.log("term")
         how = self._step.get("term", "exit")
         if how == "exit":
             self._over.set()
@@ -97,7 +97,7 @@ class Scripted:
             asyncio.get_running_loop().call_later(how, self._over.set)
 
     def _on_abort(self) -> None:
-        self.tell("abort")
+        self.log("abort")
         if self._step.get("term") != "ignore":
             self._over.set()
 

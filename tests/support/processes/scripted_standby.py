@@ -1,7 +1,7 @@
-"""Stands in for the process that ends memberships: records the requests it gets.
+"""A stand-in for the process that ends memberships: it records its requests.
 
-Usage: `python scripted_standby.py FOLDER`. FOLDER/requests.jsonl holds its process id at its start
-and then each request; FOLDER/refuse makes it exit after the first request of each start.
+Usage: `python scripted_standby.py FOLDER`. It appends its process id at its start, and then each
+request, to FOLDER/requests.jsonl. If FOLDER/refuse exists, it exits after its first request.
 """
 
 from __future__ import annotations

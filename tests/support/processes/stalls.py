@@ -1,6 +1,6 @@
-"""How long the event loop was held is measured by the CPU time of its thread between two ticks.
+"""Stalls of the event loop, measured by the CPU time of its thread between two ticks.
 
-CPU time and not the clock's: on a busy machine a loop that does nothing is late as well.
+Not by the clock: on a busy machine an idle loop is late as well.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ _TICK_S: Final = 0.002
 
 @dataclass
 class Stalls:
-    """The longest of each kind so far, in seconds."""
+    """The longest stall of each kind so far, in seconds."""
 
     cpu_s: float = 0.0
-    """What the loop's own thread worked without a break."""
+    """CPU time of the loop's thread between two ticks."""
     wall_s: float = 0.0
-    """What the loop was late; other threads and the machine count as well."""
+    """Delay of a tick, which other threads and other processes cause as well."""
 
 
 @asynccontextmanager
 async def longest_stall() -> AsyncIterator[Stalls]:
-    """Watch the running loop while inside."""
+    """Measure the running loop inside the context."""
     stalls = Stalls()
     ticker = asyncio.create_task(_tick(stalls), name="stalls")
     await asyncio.sleep(0)
     try:
         yield stalls
-        await asyncio.sleep(2 * _TICK_S)  # what has just been done is seen by the next tick
+        await asyncio.sleep(2 * _TICK_S)  # the next tick measures the last work
     finally:
         ticker.cancel()
 

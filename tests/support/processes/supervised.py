@@ -1,7 +1,7 @@
-"""How is a supervisor run over scripted replicas? A script, for it owns all children it has.
+"""A supervisor over scripted replicas, as a script because it owns all of its children.
 
-Usage: `python supervised.py FOLDER OPTIONS`: dotted settings as JSON. It sends itself the signal
-that FOLDER/early names, if that exists, as it starts its first replica.
+Usage: `python supervised.py FOLDER OPTIONS`, with dotted settings as JSON. If FOLDER/early exists,
+it sends itself the signal named there as it starts its first replica.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main(folder: str, options: str) -> NoReturn:
     settings = load_settings(WorkerSettings, None, {"engine.kind": "echo", **json.loads(options)})
 
     def command(number: int, socket: Path, parent_link: int) -> Sequence[str]:
-        if Path(folder, "early").exists():  # nothing of the supervisor can hear it yet
+        if Path(folder, "early").exists():  # before the supervisor has any handler
             os.kill(os.getpid(), getattr(signal, Path(folder, "early").read_text()))
         script = str(scripted_replica.__file__)
         return [sys.executable, script, str(number), str(socket), str(parent_link), folder]

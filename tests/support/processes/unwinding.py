@@ -1,4 +1,4 @@
-"""SIGTERM ends a program of the tests as Ctrl-C does: what it has started is ended first."""
+"""Orderly exit of a test program on SIGTERM: its contexts are left first, as on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from types import FrameType
 
 def unwind_on_sigterm() -> None:
     """Exit with 143 on SIGTERM, through every `finally`; a second SIGTERM changes nothing."""
-    signal.signal(signal.SIGTERM, _end)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+    signal.signal(signal.SIGTERM, _exit)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 
 
-def _end(number: int, frame: FrameType | None) -> None:
+def _exit(number: int, frame: FrameType | None) -> None:
     del frame
-    signal.signal(number, _already_ending)  # not SIG_IGN, which what is started would inherit
+    signal.signal(number, _ignored_from_now)  # not SIG_IGN, which children would inherit
     sys.exit(128 + number)
 
 
-def _already_ending(number: int, frame: FrameType | None) -> None:
+def _ignored_from_now(number: int, frame: FrameType | None) -> None:
     del number, frame

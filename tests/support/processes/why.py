@@ -1,4 +1,4 @@
-"""What does `dragoman-worker why` say of a worker under test?"""
+"""The answer of `dragoman-worker why` for a worker under test."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from support.processes.worker_process import WorkerProcess
 
 
 def named(worker: WorkerProcess) -> dict[str, Any]:
-    """What the command says, as a person would ask it."""
+    """Run the command and return its JSON."""
     argv = command("dragoman-worker", "why", "--json", "--set", f"http.port={worker.port}")
     asked = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert asked.returncode == 0, asked.stderr
-    told: dict[str, Any] = json.loads(asked.stdout)
-    return told
+    answer: dict[str, Any] = json.loads(asked.stdout)
+    return answer
 
 
 def is_named(worker: WorkerProcess, cause: str, *, settle_s: float = 30) -> dict[str, Any]:
-    """Wait until the metric names it, which takes half a window, and ask the command once."""
+    """Wait until the metric names the cause, half a window, then run the command once."""
     judged: list[str] = []
 
-    def told() -> bool:
+    def reported() -> bool:
         lines = worker.get("/metrics")[1].splitlines()
         prefixes = ("dragoman_bottleneck{", "dragoman_load{")
         judged[:] = [line for line in lines if line.startswith(prefixes)]
         return any(f'cause="{cause}"' in line for line in judged)
 
     try:
-        wait_until(told, timeout_s=settle_s, what=cause)
+        wait_until(reported, timeout_s=settle_s, what=cause)
     except NotInTime:
         pytest.fail(f"{cause} is not named: {judged}")
-    said = named(worker)
-    assert said["cause"] == cause, said
-    return said
+    answer = named(worker)
+    assert answer["cause"] == cause, answer
+    return answer

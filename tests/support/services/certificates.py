@@ -1,4 +1,4 @@
-"""Certificates of a test authority of its own, made by openssl."""
+"""Certificates of a test authority, made by openssl."""
 
 from __future__ import annotations
 

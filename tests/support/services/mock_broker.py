@@ -19,7 +19,7 @@ _PROGRAM = Path(__file__).with_name("mock_cluster.py")
 
 
 class Api(IntEnum):
-    """The requests of Kafka's protocol that tests make fail."""
+    """Requests of Kafka's protocol that tests let fail."""
 
     PRODUCE = 0
     FETCH = 1
@@ -36,7 +36,7 @@ class Api(IntEnum):
 
 
 class Error(IntEnum):
-    """Kafka's error codes that tests ask for; DISCONNECT is librdkafka's, for a cut connection."""
+    """Kafka's error codes; DISCONNECT is librdkafka's code for a cut connection."""
 
     DISCONNECT = -195
     UNKNOWN = -1
@@ -59,7 +59,7 @@ class Error(IntEnum):
 
 
 class MockBroker:
-    """`brokers` mock brokers, numbered from 1, for as long as the context is open."""
+    """`brokers` mock brokers, numbered from 1, while the context is open."""
 
     def __init__(self, brokers: int = 1) -> None:
         self.brokers = range(1, brokers + 1)
@@ -71,7 +71,7 @@ class MockBroker:
             [sys.executable, str(_PROGRAM), str(len(self.brokers))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # librdkafka's remarks on the errors that it was asked for
+            stderr=subprocess.DEVNULL,  # librdkafka logs the errors that it was asked for
             text=True,
             bufsize=1,
             start_new_session=True,
@@ -89,10 +89,10 @@ class MockBroker:
             self._process.kill()
             self._process.communicate()
 
-    # --- topics and places ------------------------------------------------------------------------
+    # --- topics and leaders -----------------------------------------------------------------------
 
     def create_topic(self, name: str, partitions: int = 1, *, leader: int | None = None) -> str:
-        """A topic, all of whose partitions are led by `leader` if one is named."""
+        """Create a topic; with `leader`, that broker leads all of its partitions."""
         self._do("create_topic", name, partitions)
         if leader is not None:
             for partition in range(partitions):
@@ -114,14 +114,14 @@ class MockBroker:
     # --- faults -----------------------------------------------------------------------------------
 
     def fail(self, api: Api, *errors: Error, broker: int | None = None) -> None:
-        """Answer the next requests with these errors, one each; of one broker or of them all."""
+        """Answer the next requests with these errors, one each, at one broker or at any."""
         if broker is None:
             self._do("push_errors", api, errors)
         else:
             self._do("push_broker_errors", broker, api, errors)
 
     def failures_left(self, api: Api, broker: int) -> int:
-        """How many errors pushed for this broker have met no request yet."""
+        """Return how many errors pushed for this broker have met no request yet."""
         return int(self._do("errors_left", broker, api))
 
     def forgive(self, api: Api) -> None:
@@ -137,24 +137,24 @@ class MockBroker:
         self._do("set_up", broker)
 
     def set_rtt(self, broker: int, seconds: float) -> None:
-        """Answer that much later."""
+        """Delay the answers of a broker."""
         self._do("set_rtt", broker, round(seconds * 1000))
 
     def advertise(self, broker: int, port: int) -> None:
-        """Name 127.0.0.1 and this port to clients as the broker's address."""
+        """Advertise 127.0.0.1 and this port to clients as the broker's address."""
         self._do("advertise", broker, "127.0.0.1", port)
 
-    # --- looking ----------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     def track_requests(self) -> None:
-        """Remember requests from now on."""
+        """Record requests from now on."""
         self._do("track_requests")
 
     def count(self, api: Api) -> int:
-        """Requests of one kind since `track_requests`."""
+        """Return the number of requests of one kind since `track_requests`."""
         return sum(1 for _, found, _ in self._do("requests") if found == api)
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------
 
     def _do(self, name: str, *arguments: Any) -> Any:
         assert self._process is not None, "not started"
@@ -167,7 +167,7 @@ class MockBroker:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the mock cluster ended with {self._process.wait(5)}")
+            raise RuntimeError(f"the mock cluster exited with {self._process.wait(5)}")
         answer = json.loads(line)
         if "error" in answer:
             raise RuntimeError(answer["error"])

@@ -1,8 +1,8 @@
-"""What is librdkafka's mock cluster as a program? Commands as JSON lines, until stdin closes.
+"""librdkafka's mock cluster as a program: commands as JSON lines, until stdin closes.
 
-`python mock_cluster.py BROKERS` prints `{"bootstrap": ...}`; every further line of stdin,
+`python mock_cluster.py BROKERS` prints `{"value": BOOTSTRAP}`. Every line of stdin,
 `[name, argument, ...]`, is answered by `{"value": ...}` or `{"error": ...}`. The names are the
-methods of `MockCluster` below, which are those of rdkafka_mock.h (librdkafka 2.16).
+methods of `MockCluster` below, which follow rdkafka_mock.h (librdkafka 2.16).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class MockCluster:
         self._call("clear_request_errors", api)
 
     def push_broker_errors(self, broker: int, api: int, errors: Sequence[int]) -> None:
-        """As `push_errors`, for one broker; how many are left can be asked."""
+        """Push errors for one broker; `errors_left` counts the remaining ones."""
         push = self._library.rd_kafka_mock_broker_push_request_error_rtts
         push.restype = c_int
         push.argtypes = [c_void_p, c_int32, c_int16, c_size_t]
@@ -128,13 +128,13 @@ class MockCluster:
         self._call("start_request_tracking")
 
     def requests(self) -> list[tuple[int, int, int]]:
-        """Broker, ApiKey and microseconds of every request since `track_requests`."""
+        """Return broker, ApiKey and microseconds of every request since `track_requests`."""
         count = c_size_t(0)
         array = self._call("get_requests", byref(count))
         found = [self._request(c_void_p(array[index])) for index in range(count.value)]
         for index in range(count.value):
             self._library.rd_kafka_mock_request_destroy(c_void_p(array[index]))
-        return found  # the array itself, a few bytes, is left to the end of the process
+        return found  # the array itself, a few bytes, is freed with the process
 
     def _request(self, request: c_void_p) -> tuple[int, int, int]:
         self._library.rd_kafka_mock_request_api_key.restype = c_int16
@@ -152,7 +152,7 @@ def _library() -> Path:
     if spec is None or spec.origin is None:
         raise MockError("confluent-kafka is not installed")
     package = Path(spec.origin).parent
-    # Where wheels keep what they bundle: on Linux beside the package, on macOS inside it.
+    # Wheels keep bundled libraries beside the package on Linux, inside it on macOS.
     for folder in (package.with_name("confluent_kafka.libs"), package / ".dylibs"):
         for library in sorted(folder.glob("librdkafka*")):
             return library
@@ -172,7 +172,7 @@ def main() -> None:
     print(json.dumps({"value": cluster.bootstrap()}), flush=True)  # noqa: T201
     for line in sys.stdin:
         print(json.dumps(_answer(cluster, line)), flush=True)  # noqa: T201
-    # librdkafka's own threads would be joined by its destructors; the process's end is enough.
+    # librdkafka's destructors would join its threads; the exit of the process suffices.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""Which TCP ports of this machine are free for a service that a test starts?"""
+"""Free TCP ports of this machine for the services of a test."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import socket
 from contextlib import ExitStack
 
 # Below the kernel's ephemeral range (32768 upwards), so that no outgoing connection of another
-# test takes a port between our look and the service's bind.
+# test takes a port between this check and the service's bind.
 _LOWEST, _HIGHEST = 15_000, 32_000
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` different ports of 127.0.0.1 that nothing listens on; raises OSError if none is."""
+    """Return `count` different free ports of 127.0.0.1; raises OSError if too few are found."""
     ports: list[int] = []
     with ExitStack() as held:
         for _attempt in range(50 * count):
@@ -29,5 +29,5 @@ def free_ports(count: int) -> list[int]:
 
 
 def free_port() -> int:
-    """One free port of 127.0.0.1."""
+    """Return one free port of 127.0.0.1."""
     return free_ports(1)[0]

@@ -1,4 +1,4 @@
-"""How does a test look at a Redis of any kind? With redis-py's own clients, not the product's."""
+"""redis-py's own clients for a Redis of any kind, independent of the product's."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from redis.cluster import ClusterNode
 
 from dragoman_connections.redis_access.address import parse_redis_url
 
-# redis-py gives these no types
+# redis-py does not type these
 _Node: Any = ClusterNode
 _Sentinel: Any = redis.sentinel.Sentinel
 _AsyncSentinel: Any = redis.asyncio.sentinel.Sentinel
 
 
 def client_of(url: str, **options: Any) -> Any:
-    """A client for a `redis.url`: of one server, of the Sentinels' primary or of a Cluster."""
+    """Return a client for a `redis.url`: one server, the Sentinels' primary or a Cluster."""
     address = parse_redis_url(url)
     if address.kind == "cluster":
         nodes = [_Node(*host) for host in address.hosts]
@@ -31,7 +31,7 @@ def client_of(url: str, **options: Any) -> Any:
 
 
 def async_client_of(url: str, **options: Any) -> Any:
-    """The same for the event loop."""
+    """Return the same client for the event loop."""
     address = parse_redis_url(url)
     if address.kind == "cluster":
         nodes = [AsyncNode(*host) for host in address.hosts]

@@ -1,4 +1,4 @@
-"""How does a test get a Redis Cluster of its own? Real servers on free ports, joined by CLUSTER."""
+"""A Redis Cluster for tests: real servers on free ports, joined by CLUSTER commands."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _JOIN_TIMEOUT_S = 30.0
 
 
 class RedisCluster:
-    """`primaries` servers that share the slots, each with `replicas` of its own.
+    """`primaries` servers that share the slots, each with `replicas` replicas.
 
-    The servers stand in ``servers``: the primaries first, then the replicas in the same order.
+    `servers` holds the primaries first, then the replicas in the same order.
     """
 
     def __init__(
@@ -45,18 +45,18 @@ class RedisCluster:
 
     @property
     def primaries(self) -> list[RedisServer]:
-        """The servers that were made primaries."""
+        """The servers that started as primaries."""
         return self.servers[: self._primaries]
 
     def owner(self, key: str) -> RedisServer:
-        """The primary that owns the key now."""
+        """Return the primary that owns the key now."""
         with self.client() as client:
             node = client.get_node_from_key(key)
             assert node is not None
             return next(one for one in self.servers if one.port == node.port)
 
     def client(self) -> redis.RedisCluster:
-        """A client of redis-py's own."""
+        """Return redis-py's own client of the Cluster."""
         alive = next(one for one in self.servers if one.running)
         return redis.RedisCluster(host="127.0.0.1", port=alive.port)
 
@@ -85,15 +85,15 @@ class RedisCluster:
         for number, port in enumerate(ports[: self._primaries]):
             first = _SLOTS * number // self._primaries
             last = _SLOTS * (number + 1) // self._primaries - 1
-            _tell(port, "CLUSTER", "ADDSLOTSRANGE", first, last)
-            _tell(port, "CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+            _command(port, "CLUSTER", "ADDSLOTSRANGE", first, last)
+            _command(port, "CLUSTER", "SET-CONFIG-EPOCH", number + 1)
         for port in ports[1:]:
-            _tell(port, "CLUSTER", "MEET", "127.0.0.1", ports[0])
-        self._wait("every node to know every other", self._all_met)
+            _command(port, "CLUSTER", "MEET", "127.0.0.1", ports[0])
+        self._wait("every node knows every other", self._all_met)
         for number, port in enumerate(ports[self._primaries :]):
-            primary = _tell(ports[number % self._primaries], "CLUSTER", "MYID").decode()
-            _tell(port, "CLUSTER", "REPLICATE", primary)
-        self._wait("the Cluster to be whole", self._is_whole)
+            primary = _command(ports[number % self._primaries], "CLUSTER", "MYID").decode()
+            _command(port, "CLUSTER", "REPLICATE", primary)
+        self._wait("a complete Cluster", self._is_whole)
 
     def _all_met(self) -> bool:
         return all(
@@ -101,11 +101,11 @@ class RedisCluster:
         )
 
     def _is_whole(self) -> bool:
-        """Every node serves every slot, and each replica follows its primary."""
+        """Return whether every node serves every slot and each replica follows its primary."""
         if any(_info(one.port)["cluster_state"] != "ok" for one in self.servers):
             return False
         replicas = self.servers[self._primaries :]
-        links = [_tell(one.port, "INFO", "replication") for one in replicas]
+        links = [_command(one.port, "INFO", "replication") for one in replicas]
         return all(link.get("master_link_status") == "up" for link in links)
 
     @staticmethod
@@ -113,13 +113,13 @@ class RedisCluster:
         wait_until(condition, timeout_s=_JOIN_TIMEOUT_S, what=what)
 
 
-def _tell(port: int, *command: Any) -> Any:
+def _command(port: int, *command: Any) -> Any:
     with redis.Redis(port=port, socket_timeout=5) as client:
         return client.execute_command(*command)
 
 
 def _info(port: int) -> dict[str, Any]:
-    lines = _tell(port, "CLUSTER", "INFO")
+    lines = _command(port, "CLUSTER", "INFO")
     if isinstance(lines, dict):
         pairs = {_text(name): _text(value) for name, value in lines.items()}
     else:
@@ -132,7 +132,7 @@ def _text(value: Any) -> str:
 
 
 def _port_with_a_bus() -> int:
-    """A free port whose port for the Cluster's own talk is free too."""
+    """Return a free port whose Cluster bus port is free too."""
     while True:
         port = free_port()
         with socket.socket() as bus:

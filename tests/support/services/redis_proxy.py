@@ -1,4 +1,4 @@
-"""What if the reply is lost? A proxy before Redis that cuts a connection after forwarding."""
+"""A proxy before Redis that loses replies: it cuts a connection after forwarding a request."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _CHUNK = 65_536
 
 
 class RedisProxy:
-    """Forwards to a port of this machine; `cut_after` the word has been forwarded, cuts once.
+    """Forwards to a port of this machine; `cut_after(word)` cuts once after forwarding the word.
 
-    The server gets the whole request; its reply reaches nobody.
+    The server receives the whole request; its reply is lost.
     """
 
     def __init__(self, port: int) -> None:

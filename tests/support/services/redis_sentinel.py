@@ -1,4 +1,4 @@
-"""How does a test get a Redis that fails over? A primary, replicas and Sentinels, all real."""
+"""A Redis with failover for tests: a real primary, replicas and Sentinels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _START_TIMEOUT_S = 30.0
 
 
 class RedisSentinel:
-    """`replicas` follow ``servers[0]``; the Sentinels replace it a second after it has gone."""
+    """`replicas` follow `servers[0]`; the Sentinels replace it one second after it fails."""
 
     def __init__(self, *, replicas: int = 1, sentinels: int = 3, **options: str) -> None:
         ports = free_ports(1 + replicas + sentinels)
@@ -44,8 +44,8 @@ class RedisSentinel:
     def primary(self) -> RedisServer:
         """The server that the first Sentinel names now."""
         with redis.Redis(port=self.sentinel_ports[0]) as sentinel:
-            told: Any = sentinel.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)
-        return next(server for server in self.servers if server.port == int(told[1]))
+            found: Any = sentinel.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)
+        return next(server for server in self.servers if server.port == int(found[1]))
 
     def __enter__(self) -> Self:
         for server in self.servers:
@@ -53,7 +53,9 @@ class RedisSentinel:
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sentinel-")))
         for port in self.sentinel_ports:
             self._start_sentinel(port, folder / str(port))
-        wait_until(self._is_ready, timeout_s=_START_TIMEOUT_S, what="Sentinels that know all")
+        wait_until(
+            self._is_ready, timeout_s=_START_TIMEOUT_S, what="Sentinels that know every server"
+        )
         return self
 
     def __exit__(
@@ -81,7 +83,7 @@ class RedisSentinel:
         log = self._stack.enter_context((folder / "log").open("wb"))
         command = [binary, str(folder / "sentinel.conf"), "--sentinel"]
         process = subprocess.Popen(command, stdout=log, stderr=log)
-        self._stack.callback(_end, process)
+        self._stack.callback(_stop, process)
 
     def _is_ready(self) -> bool:
         return all(self._knows_all(port) for port in self.sentinel_ports)
@@ -89,17 +91,17 @@ class RedisSentinel:
     def _knows_all(self, port: int) -> bool:
         try:
             with redis.Redis(port=port, socket_timeout=1) as sentinel:
-                told: Any = sentinel.execute_command("SENTINEL MASTERS")
+                found: Any = sentinel.execute_command("SENTINEL MASTERS")
         except redis.RedisError:
             return False
-        state = told[SERVICE] if isinstance(told, dict) else told[0]
+        state = found[SERVICE] if isinstance(found, dict) else found[0]
         return (
             int(state["num-slaves"]) == len(self.servers) - 1
             and int(state["num-other-sentinels"]) == len(self.sentinel_ports) - 1
         )
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _stop(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
         process.wait(timeout=5)

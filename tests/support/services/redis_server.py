@@ -1,4 +1,4 @@
-"""How does a test get a Redis server of its own? A real one, on a free port of this machine."""
+"""A real Redis server for tests, on a free port of this machine."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from support.processes.waiting import NotInTime, wait_until
 from support.services.ports import free_port
 
 _START_TIMEOUT_S = 120.0
-"""A long storm leaves an append-only file that takes its time to load."""
+"""After a long storm the append-only file takes long to load."""
 
 
 class RedisServer:
-    """A redis-server process; ``stop`` and ``start`` again keep the port and the data folder.
+    """A redis-server process; `stop` and `start` keep the port and the data folder.
 
-    ``binary`` is a name on PATH or a path; ``options`` are redis-server's settings
-    (``appendonly="yes"``, ``maxmemory="10mb"``, underscores for hyphens). Nothing is written to
-    disk unless an option says so.
+    `binary` is a name on PATH or a path. `options` are redis-server's settings with underscores for
+    hyphens, such as `appendonly="yes"`. Without such an option nothing is written to disk.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class RedisServer:
         return self._process is not None
 
     def start(self) -> Self:
-        """Start the process and wait until it answers; raises RuntimeError with its last words."""
+        """Start the process and wait until it answers; raises RuntimeError with its last output."""
         if self._process is not None:
             raise RuntimeError("the Redis server is already running")
         binary = shutil.which(self._binary)
@@ -71,17 +70,17 @@ class RedisServer:
         except RuntimeError:
             self.kill()
             if began_empty:
-                self.close()  # else its data stays for the next start
+                self.close()  # otherwise its data stays for the next start
             raise
         return self
 
     def stop(self) -> None:
-        """End the process in an orderly way; the data folder stays. Harmless if it has ended."""
-        self._end(kill=False)
+        """Send SIGTERM and wait; the data folder stays. A stopped server is left alone."""
+        self._stop(kill=False)
 
     def kill(self) -> None:
-        """End the process with SIGKILL; what the append-only file holds comes back on start."""
-        self._end(kill=True)
+        """Send SIGKILL; the next start reads the append-only file again."""
+        self._stop(kill=True)
 
     def close(self) -> None:
         """Stop and remove the data folder."""
@@ -116,15 +115,15 @@ class RedisServer:
     def _wait_until_ready(self) -> None:
         try:
             answers = wait_until(
-                lambda: self._answers() or self._has_ended(),
+                lambda: self._answers() or self._has_exited(),
                 timeout_s=_START_TIMEOUT_S,
-                what="the Redis server's first answer",
+                what="the first answer of the Redis server",
             )
         except NotInTime:
             answers = "not in time"
         if answers != "yes":
-            last_words = self._log.read_text(errors="replace")[-500:]
-            raise RuntimeError(f"the Redis server did not start: {last_words}")
+            last_output = self._log.read_text(errors="replace")[-500:]
+            raise RuntimeError(f"the Redis server did not start: {last_output}")
 
     def _answers(self) -> str:
         password = self._options.get("requirepass")
@@ -134,11 +133,11 @@ class RedisServer:
             return "yes"
         return ""
 
-    def _has_ended(self) -> str:
+    def _has_exited(self) -> str:
         assert self._process is not None
-        return "" if self._process.poll() is None else "ended"
+        return "" if self._process.poll() is None else "exited"
 
-    def _end(self, *, kill: bool) -> None:
+    def _stop(self, *, kill: bool) -> None:
         if self._process is None:
             return
         process, self._process = self._process, None

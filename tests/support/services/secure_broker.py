@@ -1,7 +1,7 @@
 """A real Kafka with SCRAM over TLS, mutual TLS, OAUTHBEARER and access control lists.
 
-The plain listener stays open for the test itself: its user is a super user. Every other user may do
-only what `grant` allows.
+The plain listener stays open for the test itself: its user is a super user. `grant` gives all
+other users their rights.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from support.services.kafka_broker import KafkaBroker
 from support.services.ports import free_ports
 
 _ADMIN: Final[Any] = admin
-"""Of its access control classes the type checkers know nothing."""
+"""Untyped: the stubs lack its access control classes."""
 _MODULE: Final = "org.apache.kafka.common.security"
 _CLUSTER: Final = "kafka-cluster"
 
@@ -36,11 +36,11 @@ class Right:
     operation: str
 
     def binding(self, user: str) -> Any:
-        """The access control entry that allows it to `user`."""
+        """Return the access control entry that grants the right to `user`."""
         return _ADMIN.AclBinding(*self._of(user))
 
     def binding_filter(self, user: str) -> Any:
-        """The filter that finds that entry."""
+        """Return the filter that matches that entry."""
         return _ADMIN.AclBindingFilter(*self._of(user))
 
     def _of(self, user: str) -> tuple[Any, ...]:
@@ -56,14 +56,14 @@ class Right:
 
 
 def cluster_right(operation: str) -> Right:
-    """An operation on the cluster itself."""
+    """Return an operation on the cluster itself."""
     return Right("broker", _CLUSTER, operation)
 
 
 class SecureBroker(KafkaBroker):
-    """One node with `users` (names to SCRAM passwords); ports and files are in the properties.
+    """One node with `users` (names to SCRAM passwords) and a listener per mechanism.
 
-    `reauth_ms` makes clients of the SCRAM and OAUTH listeners authenticate again that often.
+    `reauth_ms` is the interval at which clients of the SCRAM and OAUTH listeners re-authenticate.
     """
 
     def __init__(
@@ -78,21 +78,21 @@ class SecureBroker(KafkaBroker):
 
     @property
     def scram_bootstrap(self) -> str:
-        """SASL_SSL with SCRAM-SHA-512."""
+        """Address of the listener with SASL_SSL and SCRAM-SHA-512."""
         return f"127.0.0.1:{self._scram_port}"
 
     @property
     def mtls_bootstrap(self) -> str:
-        """SSL with client certificates; the user is the certificate's common name."""
+        """Address of the SSL listener; the user is the client certificate's common name."""
         return f"127.0.0.1:{self._mtls_port}"
 
     @property
     def oauth_bootstrap(self) -> str:
-        """SASL_PLAINTEXT with OAUTHBEARER and unsecured tokens, see `unsecured_token`."""
+        """Address of the listener with OAUTHBEARER and the tokens of `unsecured_token`."""
         return f"127.0.0.1:{self._oauth_port}"
 
     def scram_settings(self, user: str) -> dict[str, str]:
-        """The settings of the group `kafka` for one of the users."""
+        """Return the `kafka` settings for one of the users."""
         return {
             "bootstrap_servers": self.scram_bootstrap,
             "security_protocol": "SASL_SSL",
@@ -103,7 +103,7 @@ class SecureBroker(KafkaBroker):
         }
 
     def mtls_settings(self, files: Path) -> dict[str, str]:
-        """The settings of the group `kafka` for `ca.pem`, `client.pem` and `client.key` there."""
+        """Return the `kafka` settings for `ca.pem`, `client.pem` and `client.key` in a folder."""
         return {
             "bootstrap_servers": self.mtls_bootstrap,
             "security_protocol": "SSL",
@@ -113,7 +113,7 @@ class SecureBroker(KafkaBroker):
         }
 
     def restart_with_a_new_authority(self) -> None:
-        """Restart; afterwards nothing that the old authority has signed is worth anything."""
+        """Restart with a new authority; certificates of the old one are no longer trusted."""
         self.kill()
         self.authority = Authority(self.authority.ca.parent)
         self._server = self.authority.issue("broker")
@@ -123,14 +123,14 @@ class SecureBroker(KafkaBroker):
     # --- rights ---------------------------------------------------------------------------------
 
     def grant(self, user: str, rights: Iterable[Right]) -> None:
-        """Allow operations to a user, in force when this returns."""
+        """Grant rights to a user, in force when this returns."""
         wanted = [right.binding(user) for right in rights]
         client = self._client()  # a request ends with its client
         for future in client.create_acls(wanted).values():
             future.result(timeout=30)
 
     def revoke(self, user: str, rights: Iterable[Right]) -> None:
-        """Take operations back."""
+        """Revoke rights, in force when this returns."""
         filters = [right.binding_filter(user) for right in rights]
         client = self._client()
         for future in client.delete_acls(filters).values():
@@ -207,7 +207,7 @@ _ACCESS: Final[dict[str, object]] = {
 
 
 def unsecured_token(user: str, lifetime_s: float = 60.0) -> str:
-    """An OAUTHBEARER token that nobody has signed, for the OAUTH listener."""
+    """Return an unsigned OAUTHBEARER token for the OAUTH listener."""
     now = time.time()
     header = {"alg": "none"}
     claims = {"sub": user, "iat": now, "exp": now + lifetime_s}

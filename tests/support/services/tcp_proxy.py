@@ -1,4 +1,4 @@
-"""How does a test change what a broker says? A TCP proxy that reads Kafka's frames in passing."""
+"""A TCP proxy that changes frames of the Kafka protocol on their way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FETCH = 1
 class CorruptOneFetch:
     """Flips one bit of the first FetchResponse that carries `marker`, inside the marker.
 
-    Frames are a 4-byte length and so many bytes; a request begins with its ApiKey (2 bytes), its
+    A frame is a 4-byte length and that many bytes. A request begins with its ApiKey (2 bytes), its
     version (2) and its correlation id (4), a response with the correlation id.
     """
 
@@ -25,10 +25,10 @@ class CorruptOneFetch:
         self._left = times
         self._lock = threading.Lock()
         self.corrupted = 0
-        """How many responses were changed so far."""
+        """Number of responses changed so far."""
 
     def connection(self) -> tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]:
-        """What a new connection does to each request and to each response."""
+        """Return the functions that a new connection applies to each request and response."""
         fetches: set[bytes] = set()
 
         def request(frame: bytes) -> bytes:
@@ -51,9 +51,10 @@ class CorruptOneFetch:
 
 
 class KafkaProxy:
-    """Listens on a free port of 127.0.0.1 and passes Kafka's frames to and from `port`.
+    """Listens on a free port of 127.0.0.1 and forwards Kafka's frames to and from `port`.
 
-    The broker has to advertise the proxy's port, or clients go past it after their first request.
+    The broker must advertise the proxy's port; otherwise clients bypass it after their first
+    request.
     """
 
     def __init__(self, port: int, fault: CorruptOneFetch) -> None:
