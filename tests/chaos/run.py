@@ -1,8 +1,8 @@
-"""How does Dragoman fare in many storms? `make chaos ARGS="--seeds 1-30"` prints the table.
+"""Many storms in a row: `make chaos ARGS="--seeds 1-30"` prints the table.
 
-All storms of a call share three brokers; topic, group and Redis are new for each. A row a storm
-goes to `--table` as a JSON line. Exit status 1 if the promise was broken in any. SIGTERM and
-Ctrl-C end it, and first all that it has started: what is broken is mended, so that takes a while.
+All storms of a call share three brokers; topic, group and Redis are new for each. One row per storm
+is appended to `--table` as a JSON line. Exit status 1 if a storm broke a guarantee. On SIGTERM and
+Ctrl-C it first repairs all faults and stops all processes, which takes a while.
 """
 
 from __future__ import annotations
@@ -77,27 +77,27 @@ def main(arguments: list[str]) -> int:
                 broken += 1
                 _say("\n".join(row.problems))
     _say(_line("all" if name == "seed" else _sum(rows, name) for name in _COLUMNS))
-    _say(f"{len(rows)} storms, {broken} of them broke the promise; rows in {table}")
+    _say(f"{len(rows)} storms, {broken} of them broke a guarantee; rows in {table}")
     return 1 if broken else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tests/chaos/run.py", description=__doc__)
     parser.add_argument("--seeds", default="1", help="such as 7, 1-30 or 1,4,9")
-    parser.add_argument("--jobs", type=int, default=6_000, help="records a storm")
+    parser.add_argument("--jobs", type=int, default=6_000, help="records per storm")
     parser.add_argument(
-        "--minutes", type=float, help="a soak: so long, and w0 is never killed, but watched"
+        "--minutes", type=float, help="a soak of this length; w0 is observed and never killed"
     )
-    parser.add_argument("--rate", type=float, default=150.0, help="records a second")
-    parser.add_argument("--latency", type=float, default=0.6, help="mean seconds of a job")
+    parser.add_argument("--rate", type=float, default=150.0, help="records per second")
+    parser.add_argument("--latency", type=float, default=0.6, help="mean seconds per job")
     parser.add_argument("--partitions", type=int, default=6)
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument(
-        "--only", default="", help=f"these actions alone, by commas: {', '.join(Action)}"
+        "--only", default="", help=f"only these actions, separated by commas: {', '.join(Action)}"
     )
-    parser.add_argument("--mix", default="odd,poison", help="what is mixed in; '' for nothing")
-    parser.add_argument("--replay", type=Path, help="a timeline whose blows are repeated")
-    parser.add_argument("--package-path", type=Path, help="put before the workers' packages")
+    parser.add_argument("--mix", default="odd,poison", help="additional records; '' for none")
+    parser.add_argument("--replay", type=Path, help="a timeline whose faults are repeated")
+    parser.add_argument("--package-path", type=Path, help="precedes the workers' packages")
     parser.add_argument("--out", type=Path, default=Path(".cache/chaos"), help="timelines, logs")
     parser.add_argument("--table", type=Path, help="JSON lines; default OUT/table.jsonl")
     parser.add_argument("--loud", action="store_true", help="print the timeline as it happens")

@@ -1,4 +1,4 @@
-"""Publishes random records beside bystanders to a live worker, round after round, and judges it.
+"""Fuzzer: random records beside bystanders on a live worker, round after round.
 
 `make fuzz ARGS="--minutes 60 --seed 7 --out fuzz.md"`. After every round each bystander must be
 completed, each record must have its end, nothing may have restarted or stalled, and memory must be
@@ -20,19 +20,19 @@ from support.odd.field import Field, Round
 from support.odd.kept import keep, kept
 from support.odd.random_records import Draws
 from support.odd.shrinking import smallest
-from support.odd.table import markdown, say, summary, told
+from support.odd.table import line_of, markdown, say, summary
 from support.processes.unwinding import unwind_on_sigterm
 from support.services.kafka_broker import KafkaBroker
 from support.services.redis_server import RedisServer
 
-_TOLD_EVERY = 20
+_REPORT_EVERY = 20
 _GROWTH = 1.25
 _GROWTH_MIB = 64
 _SAMPLES = 12
 
 
 class Fuzzer:
-    """One run: fields that follow each other, the rounds, and what failed in them."""
+    """One run: its workers one after another, the rounds and the failures."""
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         self._options = options
@@ -42,7 +42,7 @@ class Fuzzer:
         self.records = 0
 
     def run(self, kafka: KafkaBroker, server: RedisServer) -> None:
-        """Rounds until the time is over, or too many have failed."""
+        """Run rounds until the time is over or too many have failed."""
         draws = Draws(self._options.seed)
         until = time.monotonic() + 60 * self._options.minutes
         while time.monotonic() < until and len(self.failed) < self._options.failures:
@@ -54,18 +54,18 @@ class Fuzzer:
                 self._narrow(kafka, server, cases)
 
     def replay(self, kafka: KafkaBroker, server: RedisServer, cases: list[Case]) -> None:
-        """One round of kept cases."""
+        """Run one round of kept cases."""
         with self.field(kafka, server) as field:
             self._round(field, "replayed", cases)
 
     def field(self, kafka: KafkaBroker, server: RedisServer) -> Field:
-        """A fresh topic and worker."""
+        """Return a new topic and worker."""
         return Field(kafka, server, self._folder, package_path=self._options.package_path)
 
     def _well(
         self, field: Field, draws: Draws, until: float, memory: list[int]
     ) -> list[Case] | None:
-        """Rounds while all is well; the cases of the one that was not."""
+        """Run rounds until one fails; return its cases."""
         while time.monotonic() < until:
             cases = draws.cases(self._options.records)
             row = self._round(field, f"round {len(self.rounds) + 1}", cases)
@@ -81,8 +81,8 @@ class Fuzzer:
         self.records += row.records
         if row.problems:
             self.failed.append(row)
-        if row.problems or len(self.rounds) % _TOLD_EVERY == 0:
-            say(f"{self.records} records; {told(row)}")
+        if row.problems or len(self.rounds) % _REPORT_EVERY == 0:
+            say(f"{self.records} records; {line_of(row)}")
         return row
 
     def _judge_memory(self, memory: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""Publishes every kind of odd record beside 140 bystanders to a live worker, and judges it.
+"""Every kind of odd record beside 140 bystanders on a live worker, with a table.
 
 `make odd ARGS="--out odd.md"` prints a line per kind and writes the table. Exit status 1 if any
 kind broke a limit: bystanders done within 20 s, no restart, no stall of the event loop over 100 ms,
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from support.odd.cases import cases
 from support.odd.field import Field, Round
-from support.odd.table import markdown, say, summary, told, write
+from support.odd.table import line_of, markdown, say, summary, write
 from support.processes.unwinding import unwind_on_sigterm
 from support.services.kafka_broker import KafkaBroker
 from support.services.redis_server import RedisServer
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
                     row = field.run(name, chosen[name]())
                     row.judge(by_clock=options.by_clock)
                     rounds.append(row)
-                    say(told(row))
+                    say(line_of(row))
                     write(rounds, options.out)
                     name = next(names, None)
                     if not row.healthy:

@@ -1,4 +1,4 @@
-"""What if a dead letter cannot be published? The offset is held until it is acknowledged."""
+"""Faults of the dead-letter topic: the offset is held until the dead letter is acknowledged."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from support.services.redis_server import RedisServer
 pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos]
 
 HELD_S = 3.0
-"""So long a letter that cannot be written is seen to hold its offset."""
+"""How long a dead letter that cannot be written is observed to hold its offset."""
 
 
 class Bench:
-    """A topic of one partition on any broker, and its dead letters."""
+    """A topic with one partition on any broker, and its dead letters."""
 
     def __init__(
-        self, kafka: KafkaBroker, server: RedisServer, folder: Path, letters: dict[str, str]
+        self, kafka: KafkaBroker, server: RedisServer, folder: Path, configs: dict[str, str]
     ) -> None:
         self.broker = kafka
         self.url = server.url
         self.redis = redis.Redis.from_url(server.url)
         self.folder = folder
-        self.topic = kafka.create_topic(f"letters-{time.monotonic_ns()}", 1)
-        self.dead = kafka.create_topic(f"{self.topic}-dead", 1, letters)
+        self.topic = kafka.create_topic(f"faults-{time.monotonic_ns()}", 1)
+        self.dead = kafka.create_topic(f"{self.topic}-dead", 1, configs)
 
     def replica(self, point: Point | None = None) -> ReplicaProcess:
         return ReplicaProcess(
@@ -58,14 +58,14 @@ class Bench:
     def offsets(self) -> tuple[int, int]:
         return committed(self.broker.bootstrap, f"{self.topic}-group", self.topic, 1)
 
-    def letters(self) -> list[DeadLetter]:
+    def dead_letters(self) -> list[DeadLetter]:
         return read_all(self.broker.bootstrap, self.dead)
 
     def status(self, job_id: str) -> str | None:
         return job(self.redis, job_id).get("status")
 
     def holds(self, job_id: str, *, replica: ReplicaProcess) -> None:
-        """For a while, nothing about this job ends, and the worker lives on."""
+        """Check for a while that this job does not end and that the worker lives."""
         until = time.monotonic() + HELD_S
 
         def seen() -> bool:
@@ -93,8 +93,8 @@ MakeBench = Callable[..., Bench]
 def bench(redis_server: RedisServer, tmp_path: Path) -> Iterator[MakeBench]:
     with contextlib.ExitStack() as stack:
 
-        def make(broker: KafkaBroker, **letters: str) -> Bench:
-            configs = {name.replace("_", "."): value for name, value in letters.items()}
+        def make(broker: KafkaBroker, **options: str) -> Bench:
+            configs = {name.replace("_", "."): value for name, value in options.items()}
             made = Bench(broker, redis_server, tmp_path, configs)
             stack.callback(made.redis.close)
             return made
@@ -108,39 +108,39 @@ def a_job(job_id: str, text: Any = "Hello.") -> dict[str, Any]:
 
 @pytest.fixture
 def three_brokers(kafka_installed: Path) -> Iterator[KafkaBroker]:
-    """A cluster: one broker alone needs no more replicas than itself, whatever is asked."""
+    """Start a cluster: a single broker never needs more replicas than itself."""
     del kafka_installed
     with KafkaBroker(nodes=3) as cluster:
         yield cluster
 
 
-def test_too_few_replicas_hold_the_offset_until_the_letter_is_acknowledged(
+def test_too_few_replicas_hold_the_offset_until_the_dead_letter_is_acknowledged(
     bench: MakeBench, three_brokers: KafkaBroker
 ) -> None:
     made = bench(three_brokers, min_insync_replicas="3")
     made.publish(a_job("before"))
     with made.replica() as replica:
         assert ended(made.redis, "before", timeout_s=40)["status"] == "completed"
-        three_brokers.kill(2)  # the jobs' topic asks for two: it works on
+        three_brokers.kill(2)  # the jobs' topic needs two in-sync replicas: it keeps working
         made.publish(a_job("bad", "#!fatal\nx"), a_job("after"))
         assert ended(made.redis, "after", timeout_s=60)["status"] == "completed"
-        wait_until(lambda: made.status("bad") == "running", timeout_s=20, what="taken")
+        wait_until(lambda: made.status("bad") == "running", timeout_s=20, what="claimed")
         made.holds("bad", replica=replica)
         assert made.offsets()[0] <= 1, "nothing behind it is committed"
-        assert made.letters() == []
+        assert made.dead_letters() == []
         made.heal("min.insync.replicas", "2")
         assert ended(made.redis, "bad", timeout_s=60)["status"] == "failed"
         wait_until(made.all_committed, timeout_s=30, what="all is committed")
-    assert {letter.headers["x-original-offset"] for letter in made.letters()} == {"1"}
+    assert {one.headers["x-original-offset"] for one in made.dead_letters()} == {"1"}
 
 
-def test_a_broker_that_dies_holds_the_job_and_its_return_ends_it(
+def test_a_dead_broker_holds_the_job_until_it_is_back(
     bench: MakeBench, own_kafka: KafkaBroker
 ) -> None:
     made = bench(own_kafka)
     made.publish(a_job("bad", ["#!sleep 1.5\nx", "#!fatal\nx"]))
     with made.replica() as replica:
-        wait_until(lambda: made.status("bad") == "running", timeout_s=20, what="taken")
+        wait_until(lambda: made.status("bad") == "running", timeout_s=20, what="claimed")
         own_kafka.kill()
         made.holds("bad", replica=replica)
         own_kafka.restart()
@@ -148,13 +148,13 @@ def test_a_broker_that_dies_holds_the_job_and_its_return_ends_it(
         assert (fields["status"], fields["deliveries"]) == ("failed", "1")
         assert fields["result"]["translations"][0]["text"] == "[de] x"
         wait_until(made.all_committed, timeout_s=30, what="all is committed")
-    assert {letter.headers["x-original-offset"] for letter in made.letters()} == {"0"}
+    assert {one.headers["x-original-offset"] for one in made.dead_letters()} == {"0"}
 
 
-def test_a_record_too_large_for_the_letters_topic_is_replaced_by_its_headers(
+def test_a_record_too_large_for_the_dead_letter_topic_is_replaced_by_its_headers(
     bench: MakeBench, kafka: KafkaBroker
 ) -> None:
-    # A limit below the producer's batches: the broker refuses the small letter with the large one.
+    # The limit is below the producer's batches: the broker refuses both dead letters at once.
     made = bench(kafka, max_message_bytes="3000")
     values = [a_job("large", "#!fatal\n" + "x" * 50_000), a_job("small", "#!fatal\nx")]
     made.publish(*values)
@@ -162,16 +162,16 @@ def test_a_record_too_large_for_the_letters_topic_is_replaced_by_its_headers(
         for name in ("large", "small"):
             assert ended(made.redis, name)["status"] == "failed"
         wait_until(made.all_committed, timeout_s=10, what="all is committed")
-    letters = {letter.headers["x-job-id"]: letter for letter in made.letters()}
+    found = {one.headers["x-job-id"]: one for one in made.dead_letters()}
     original = json.dumps(values[0]).encode()
-    assert letters["large"].value is None
-    assert letters["large"].headers["x-original-size"] == str(len(original))
-    assert letters["large"].headers["x-original-sha256"] == hashlib.sha256(original).hexdigest()
-    # The broker's refusal left a gap in the producer's sequence, and the next letter still came.
-    assert letters["small"].value == json.dumps(values[1]).encode()
+    assert found["large"].value is None
+    assert found["large"].headers["x-original-size"] == str(len(original))
+    assert found["large"].headers["x-original-sha256"] == hashlib.sha256(original).hexdigest()
+    # The refusal left a gap in the producer's sequence; the next dead letter still arrived.
+    assert found["small"].value == json.dumps(values[1]).encode()
 
 
-def test_a_letter_whose_acknowledgement_is_lost_is_written_again_and_tells_the_same_place(
+def test_a_dead_letter_whose_acknowledgement_is_lost_is_repeated_with_the_same_offset(
     bench: MakeBench, kafka: KafkaBroker
 ) -> None:
     made = bench(kafka)
@@ -179,6 +179,6 @@ def test_a_letter_whose_acknowledgement_is_lost_is_written_again_and_tells_the_s
     with made.replica(Point("reply lost", "dead letter", 2)):
         assert ended(made.redis, "bad")["status"] == "failed"
         wait_until(made.all_committed, timeout_s=10, what="all is committed")
-    letters = made.letters()
-    assert len(letters) == 3
-    assert len({letter.headers["x-original-offset"] for letter in letters}) == 1
+    found = made.dead_letters()
+    assert len(found) == 3
+    assert len({one.headers["x-original-offset"] for one in found}) == 1

@@ -1,4 +1,4 @@
-"""Is a record ever worked on before its partition has a tracker? With a slow take-over."""
+"""No record is processed before its partition has a tracker, even with a slow assignment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def broker() -> Iterator[MockBroker]:
 
 
 class Gate:
-    """Holds the take-over of an assignment while it is shut."""
+    """Holds the callback of an assignment while it is shut."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.open = asyncio.Event()
@@ -61,7 +61,7 @@ class Gate:
 
 
 async def read(source: KafkaConsumer, count: int) -> list[Delivery]:
-    """As many deliveries, all completed."""
+    """Poll and complete `count` deliveries."""
     found: list[Delivery] = []
     async with asyncio.timeout(60):
         while len(found) < count:

@@ -1,4 +1,4 @@
-"""Is a batch that was damaged on its way fetched again, and nothing skipped? By a proxy."""
+"""A batch that a proxy damages on its way is fetched again, and nothing is skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a worker outlive every error of Kafka's protocol, and lose nothing? By a mocked broker."""
+"""A worker survives every error of Kafka's protocol and loses nothing, on a mock cluster."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from support.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.chaos
 
-JOBS, LETTERS = 1, 2
-"""The broker that has the jobs and the group, and the one that has the dead letters."""
+JOBS, DEAD_LETTERS = 1, 2
+"""The broker of the jobs and the group, and the broker of the dead letters."""
 BETWEEN_FAULTS = 40
-"""Jobs in flight while the errors come: of 0.2 s each."""
+"""Number of jobs in flight during the errors, 0.2 s each."""
 
 
 @contextmanager
 def mocked(server: RedisServer, folder: Path) -> Iterator[tuple[MockBroker, JobLine]]:
-    """Two brokers and a line on them; no worker runs yet."""
+    """Start two brokers and a line on them, without a worker."""
     with MockBroker(2) as broker:
         broker.create_topic("jobs", 4, leader=JOBS)
-        broker.create_topic("jobs-dead", 1, leader=LETTERS)
+        broker.create_topic("jobs-dead", 1, leader=DEAD_LETTERS)
         broker.set_coordinator("jobs-group", JOBS)
         with JobLine(
             folder,
@@ -57,7 +57,7 @@ def broker(world: tuple[MockBroker, JobLine]) -> MockBroker:
 
 @pytest.fixture
 def line(world: tuple[MockBroker, JobLine]) -> Iterator[JobLine]:
-    """A worker at work, a new one if the last test's has died; the test must not end its life."""
+    """Return a line with a running worker, a new one if the last has died; it must survive."""
     _, shared = world
     goes_on = bool(shared.workers) and shared.worker.running
     worker = shared.working()
@@ -69,7 +69,7 @@ def line(world: tuple[MockBroker, JobLine]) -> Iterator[JobLine]:
 
 
 def all_met(broker: MockBroker, api: Api, number: int = JOBS) -> None:
-    """Wait until requests have met all errors pushed: a test without its fault proves nothing."""
+    """Wait until all pushed errors have been returned: a test without its fault proves nothing."""
     wait_until(
         lambda: broker.failures_left(api, number) == 0, timeout_s=60, what=f"{api.name} has failed"
     )
@@ -89,7 +89,7 @@ COMMIT_ERRORS = [
 
 
 @pytest.mark.parametrize("error", COMMIT_ERRORS, ids=lambda error: error.name.lower())
-def test_a_commit_that_fails_is_made_again_by_the_same_worker(
+def test_a_failed_commit_is_repeated_by_the_same_worker(
     error: Error, line: JobLine, broker: MockBroker
 ) -> None:
     ids = line.put(BETWEEN_FAULTS, "#!sleep 0.2\n")
@@ -110,7 +110,7 @@ HEARTBEAT_ERRORS = [
 
 
 @pytest.mark.parametrize("error", HEARTBEAT_ERRORS, ids=lambda error: error.name.lower())
-def test_a_heartbeat_that_fails_costs_the_group_s_membership_and_no_job(
+def test_a_failed_heartbeat_costs_the_membership_and_no_job(
     error: Error, line: JobLine, broker: MockBroker
 ) -> None:
     ids = line.put(BETWEEN_FAULTS, "#!sleep 0.5\n")
@@ -129,7 +129,7 @@ FETCH_ERRORS = [
 
 
 @pytest.mark.parametrize("error", FETCH_ERRORS, ids=lambda error: error.name.lower())
-def test_a_fetch_that_fails_is_made_again_at_the_same_offset(
+def test_a_failed_fetch_is_repeated_at_the_same_offset(
     error: Error, line: JobLine, broker: MockBroker
 ) -> None:
     broker.fail(Api.FETCH, *[error] * 3, broker=JOBS)
@@ -156,7 +156,7 @@ JOIN_ERRORS = {
 
 
 @pytest.mark.parametrize("api", JOIN_ERRORS, ids=lambda api: api.name.lower())
-def test_a_rebalance_whose_requests_fail_ends_with_all_partitions_at_work(
+def test_a_rebalance_whose_requests_fail_ends_with_all_partitions_in_use(
     api: Api, line: JobLine, broker: MockBroker
 ) -> None:
     ids = line.put(BETWEEN_FAULTS, "#!sleep 0.5\n")
@@ -182,11 +182,11 @@ START_ERRORS = [
 def test_a_worker_starts_although_the_first_requests_of_every_kind_fail(
     redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    # On brokers of its own: an error that met nobody here would meet somebody later.
+    # On separate brokers: an error without a request here would meet a later test.
     with mocked(redis_server, tmp_path) as (broker, line):
         ids = line.put(BETWEEN_FAULTS)
         for api, error in START_ERRORS:
-            for number in (JOBS, LETTERS):
+            for number in (JOBS, DEAD_LETTERS):
                 broker.fail(api, error, broker=number)
         line.working()
         line.wait_for_end(ids)
@@ -195,7 +195,7 @@ def test_a_worker_starts_although_the_first_requests_of_every_kind_fail(
             api.name
             for api, _ in START_ERRORS
             if broker.failures_left(api, JOBS)
-            and not (api in asked_of_either and not broker.failures_left(api, LETTERS))
+            and not (api in asked_of_either and not broker.failures_left(api, DEAD_LETTERS))
         ] == []
         line.check(ids)
 
@@ -204,13 +204,13 @@ def test_a_worker_starts_although_the_first_requests_of_every_kind_fail(
 
 
 def put_rejected(line: JobLine) -> str:
-    """A job that can only end as a dead letter."""
+    """Publish a job that must become a dead letter and return its id."""
     bad = line.job() | {"target_lang": "xx-none"}
     publish(line.kafka, line.topic, [bad])
     return str(bad["job_id"])
 
 
-def letters_of(line: JobLine, job_id: str) -> list[DeadLetter]:
+def dead_letters_of(line: JobLine, job_id: str) -> list[DeadLetter]:
     return [
         letter
         for letter in read_all(line.kafka, line.dead)
@@ -231,23 +231,25 @@ PRODUCE_ERRORS = [
 def test_a_dead_letter_that_is_refused_is_sent_until_it_is_acknowledged(
     error: Error, line: JobLine, broker: MockBroker
 ) -> None:
-    broker.fail(Api.PRODUCE, *[error] * 3, broker=LETTERS)
+    broker.fail(Api.PRODUCE, *[error] * 3, broker=DEAD_LETTERS)
     bad = put_rejected(line)
     ids = line.put(BETWEEN_FAULTS)
     line.wait_for_end([bad])
-    assert broker.failures_left(Api.PRODUCE, LETTERS) == 0, "failed in Redis before its letter"
-    assert {letter.code for letter in letters_of(line, bad)} == {"unsupported_language"}
+    assert broker.failures_left(Api.PRODUCE, DEAD_LETTERS) == 0, (
+        "failed in Redis before its dead letter"
+    )
+    assert {letter.code for letter in dead_letters_of(line, bad)} == {"unsupported_language"}
     line.check(ids)
 
 
-def test_a_dead_letter_refused_with_a_larger_one_is_sent_alone_and_whole(
+def test_a_dead_letter_refused_with_a_larger_one_is_sent_by_itself_and_whole(
     line: JobLine, broker: MockBroker
 ) -> None:
-    broker.fail(Api.PRODUCE, Error.MESSAGE_TOO_LARGE, broker=LETTERS)
+    broker.fail(Api.PRODUCE, Error.MESSAGE_TOO_LARGE, broker=DEAD_LETTERS)
     bad = put_rejected(line)
     line.wait_for_end([bad])
-    assert broker.failures_left(Api.PRODUCE, LETTERS) == 0
-    [letter] = letters_of(line, bad)
+    assert broker.failures_left(Api.PRODUCE, DEAD_LETTERS) == 0
+    [letter] = dead_letters_of(line, bad)
     assert json.loads(letter.value or b"")["job_id"] == bad
     line.check(line.put(BETWEEN_FAULTS))
 
@@ -255,32 +257,32 @@ def test_a_dead_letter_refused_with_a_larger_one_is_sent_alone_and_whole(
 def test_a_dead_letter_too_large_for_the_broker_leaves_its_headers(
     line: JobLine, broker: MockBroker
 ) -> None:
-    # With its batch, and then alone.
-    broker.fail(Api.PRODUCE, *[Error.MESSAGE_TOO_LARGE] * 2, broker=LETTERS)
+    # With its batch, and then by itself.
+    broker.fail(Api.PRODUCE, *[Error.MESSAGE_TOO_LARGE] * 2, broker=DEAD_LETTERS)
     bad = put_rejected(line)
     line.wait_for_end([bad])
-    [letter] = letters_of(line, bad)
+    [letter] = dead_letters_of(line, bad)
     assert letter.value is None
     assert int(letter.headers["x-original-size"]) > 0
     line.check(line.put(BETWEEN_FAULTS))
 
 
-def test_no_offset_passes_a_dead_letter_that_nobody_has_acknowledged(
+def test_no_commit_passes_a_dead_letter_without_an_acknowledgement(
     line: JobLine, broker: MockBroker
 ) -> None:
     ends = [end for _, end in line.places()]
-    broker.set_down(LETTERS)
+    broker.set_down(DEAD_LETTERS)
     try:
         bad = put_rejected(line)
         [held] = [number for number in range(4) if line.end_of(number) > ends[number]]
         ids = line.put(BETWEEN_FAULTS)
         line.wait_for_end(ids)
-        # What is committed in the other partitions shows that the committer has come by.
+        # Commits of the other partitions show that the committer has run.
         line.wait_until_committed(except_for=held)
         assert line.committed_in(held) == ends[held]
         assert line.open([bad]) == [bad]
     finally:
-        broker.set_up(LETTERS)
+        broker.set_up(DEAD_LETTERS)
     line.wait_for_end([bad])
-    assert len(letters_of(line, bad)) >= 1
+    assert len(dead_letters_of(line, bad)) >= 1
     line.check(ids)

@@ -1,4 +1,4 @@
-"""Is every record of the log accounted for, whatever the log holds or loses? On a real Kafka."""
+"""Every record of a real Kafka log is accounted for, whatever the log holds or loses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MakeLine = Callable[..., JobLine]
 def make_line(
     kafka: KafkaBroker, redis_server: RedisServer, topic: Callable[..., str], tmp_path: Path
 ) -> Iterator[MakeLine]:
-    """Makes a line on a topic of its own: `make_line(6, configs={...})`; no worker runs yet."""
+    """Return a function that makes a line on a new topic, without a worker: `make_line(6)`."""
     made: list[JobLine] = []
 
     def make(partitions: int, configs: dict[str, str] | None = None) -> JobLine:
@@ -56,7 +56,7 @@ def admin(kafka: KafkaBroker) -> AdminClient:
 
 
 def put_in(line: JobLine, partition: int, *values: bytes | None, **options: Any) -> None:
-    """Publish raw values into one partition, in one batch where they fit."""
+    """Publish raw values into one partition, in one batch if they fit."""
     producer = Producer(
         {"bootstrap.servers": line.kafka, "message.max.bytes": 10_000_000, "linger.ms": 50}
         | options
@@ -67,14 +67,14 @@ def put_in(line: JobLine, partition: int, *values: bytes | None, **options: Any)
 
 
 def new_jobs(line: JobLine, count: int) -> tuple[list[str], list[bytes]]:
-    """Ids and records of jobs whose text is their id, not published yet."""
+    """Return ids and records of unpublished jobs whose text is their id."""
     jobs = [line.job() for _ in range(count)]
     for each in jobs:
         each["text"] = each["job_id"]
     return [each["job_id"] for each in jobs], [json.dumps(each).encode() for each in jobs]
 
 
-# --- what a record may hold -----------------------------------------------------------------------
+# --- contents of records --------------------------------------------------------------------------
 
 POISON: dict[str, tuple[bytes | None, str]] = {
     "bad JSON": (b'{"job_id": "p1", "text": ', "invalid_job"),
@@ -96,7 +96,7 @@ POISON: dict[str, tuple[bytes | None, str]] = {
 WITH_READABLE_ID = {"p6": "failed", "p7": "failed"}
 
 
-def test_poison_in_one_partition_ends_as_dead_letters_and_costs_the_others_nothing(
+def test_invalid_records_in_one_partition_become_dead_letters_and_affect_no_other(
     make_line: MakeLine,
 ) -> None:
     line = make_line(6)
@@ -115,7 +115,7 @@ def test_poison_in_one_partition_ends_as_dead_letters_and_costs_the_others_nothi
     for number, (what, (value, code)) in enumerate(POISON.items()):
         letter = letters[2 * number + 1]
         assert letter.code == code, what
-        # A record with neither key nor value is one that aiokafka cannot send.
+        # aiokafka cannot send a record with neither key nor value.
         assert (letter.value or b"") == (value or b""), what
         assert letter.headers["x-original-topic"] == line.topic
         assert letter.headers["x-original-partition"] == "0"
@@ -135,7 +135,7 @@ def poison_values() -> list[bytes | None]:
     return [value for value, _ in POISON.values()]
 
 
-def test_a_worker_without_the_library_of_the_codecs_ends_at_its_start_and_skips_nothing(
+def test_a_worker_without_the_codec_library_exits_at_its_start_and_skips_nothing(
     make_line: MakeLine, tmp_path: Path
 ) -> None:
     line = make_line(2)
@@ -145,13 +145,13 @@ def test_a_worker_without_the_library_of_the_codecs_ends_at_its_start_and_skips_
     plain, records = new_jobs(line, 5)
     put_in(line, 0, *records)
     packed, records = new_jobs(line, 5)
-    # Repeated bytes, or the producer leaves a batch as it is that no codec makes smaller.
+    # Repeated bytes: the producer does not compress a batch that would not become smaller.
     put_in(line, 0, *(record + b" " * 500 for record in records), **{"compression.type": "zstd"})
     after, records = new_jobs(line, 5)
     put_in(line, 0, *records)
 
     worker = line.started(PYTHONPATH=str(tmp_path))
-    wait_until(lambda: not worker.running, timeout_s=60, what="the worker has ended")
+    wait_until(lambda: not worker.running, timeout_s=60, what="the worker has exited")
     assert "cramjam is not installed" in worker.output
     assert line.statuses(plain + packed + after) == [None] * 15
     line.working()
@@ -166,7 +166,7 @@ def test_a_record_larger_than_a_fetch_of_its_partition_is_not_skipped(make_line:
         ids += some
         put_in(line, partition, *records)
     large = line.job(pad="x" * 5_000_000)
-    for partition in (1, 2):  # one of them, at least, is not the first of a fetch
+    for partition in (1, 2):  # at least one of them is not the first of a fetch
         put_in(line, partition, json.dumps(large | {"job_id": f"large-{partition}"}).encode())
     for partition in range(3):
         some, records = new_jobs(line, 30)
@@ -179,7 +179,7 @@ def test_a_record_larger_than_a_fetch_of_its_partition_is_not_skipped(make_line:
     assert {letter.headers["x-job-id"] for letter in line.dead_letters(2)} == {"large-1", "large-2"}
 
 
-# --- what a log may lose --------------------------------------------------------------------------
+# --- losses of the log ---------------------------------------------------------------------------
 
 
 def delete_below(admin: AdminClient, line: JobLine, offset: int) -> None:
@@ -188,7 +188,7 @@ def delete_below(admin: AdminClient, line: JobLine, offset: int) -> None:
         future.result(timeout=20)
 
 
-def test_records_deleted_while_the_worker_is_away_are_counted_exactly(
+def test_records_deleted_while_no_worker_runs_are_counted_exactly(
     make_line: MakeLine, admin: AdminClient
 ) -> None:
     line = make_line(1)
@@ -204,10 +204,10 @@ def test_records_deleted_while_the_worker_is_away_are_counted_exactly(
     line.stop()
     line.working()
     line.check(line.put(5))
-    assert line.worker.metric("dragoman_lost_to_retention_total") == 0, "a loss is told once"
+    assert line.worker.metric("dragoman_lost_to_retention_total") == 0, "a loss is counted once"
 
 
-def test_records_deleted_under_a_worker_at_work_are_counted_exactly(
+def test_records_deleted_under_a_running_worker_are_counted_exactly(
     make_line: MakeLine, admin: AdminClient
 ) -> None:
     line = make_line(1)
@@ -216,7 +216,7 @@ def test_records_deleted_under_a_worker_at_work_are_counted_exactly(
     stopped_group = os.getpgid(worker.pid)
     os.killpg(stopped_group, signal.SIGSTOP)
     try:
-        # The first may answer the fetch that is under way; the others are asked for later.
+        # The first may still be part of the running fetch; the others are fetched later.
         ids = line.put(1) + line.put(60)
         delete_below(admin, line, 51)
     finally:
@@ -228,14 +228,14 @@ def test_records_deleted_under_a_worker_at_work_are_counted_exactly(
     line.check(line.put(5))
 
 
-def test_a_new_group_begins_at_the_oldest_record(make_line: MakeLine) -> None:
+def test_a_new_group_starts_at_the_oldest_record(make_line: MakeLine) -> None:
     line = make_line(3)
     ids = line.put(60)
     line.working()
     line.check(ids)
 
 
-def test_a_topic_made_anew_is_read_from_its_beginning(
+def test_a_recreated_topic_is_read_from_its_beginning(
     make_line: MakeLine, kafka: KafkaBroker, admin: AdminClient
 ) -> None:
     line = make_line(2)
@@ -257,7 +257,7 @@ def test_a_topic_made_anew_is_read_from_its_beginning(
 # --- transactions --------------------------------------------------------------------------------
 
 
-def test_markers_and_aborted_transactions_are_passed_and_hold_nothing_up(
+def test_transaction_markers_and_aborted_records_hold_up_no_commit(
     make_line: MakeLine,
 ) -> None:
     line = make_line(1)
@@ -280,7 +280,7 @@ def test_markers_and_aborted_transactions_are_passed_and_hold_nothing_up(
     line.wait_for_end(kept)
     # 40 records and 4 markers; the last 11 offsets will never be delivered.
     assert line.end_of(0) == 44
-    worker.wait_for(lambda: worker.metric("dragoman_lag_jobs") == 0, timeout_s=30, what="no depth")
+    worker.wait_for(lambda: worker.metric("dragoman_lag_jobs") == 0, timeout_s=30, what="no lag")
     more = line.put(10)
-    line.check(kept + more)  # committed == end: the watermark has passed every gap
+    line.check(kept + more)  # committed == end: the commit offset has passed every gap
     assert line.statuses(aborted) == [None] * len(aborted)

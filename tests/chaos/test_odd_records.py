@@ -1,4 +1,4 @@
-"""Odd records cost their neighbours nothing; `make odd` and `make fuzz` run all of them."""
+"""Odd records do not affect other records; `make odd` and `make fuzz` run all of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from support.odd.cases import cases
 from support.odd.field import Field, Round
 from support.odd.kept import keep
 from support.odd.random_records import Draws
-from support.odd.table import told
+from support.odd.table import line_of
 from support.services.kafka_broker import KafkaBroker
 from support.services.redis_server import RedisServer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis, pytest.mark.chaos]
-# One of every group, and those that ended or held up the worker before.
+# One per group, and those that once stopped or blocked the worker.
 KINDS = (
     "mail like items",
     "protected overlaps",
@@ -50,15 +50,17 @@ def field(
 
 def judged(row: Round) -> None:
     row.judge(by_clock=False)
-    assert not row.problems, told(row)
+    assert not row.problems, line_of(row)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_odd_record_ends_as_it_must_and_holds_nobody_up(field: Field, kind: str) -> None:
+def test_an_odd_record_has_its_required_outcome_and_delays_no_other(
+    field: Field, kind: str
+) -> None:
     judged(field.run(kind, cases()[kind]()))
 
 
-def test_random_records_end_and_hold_nobody_up(field: Field, tmp_path: Path) -> None:
+def test_random_records_have_outcomes_and_delay_no_other(field: Field, tmp_path: Path) -> None:
     draws = Draws(seed=20)
     for number in range(ROUNDS):
         some = draws.cases(6)

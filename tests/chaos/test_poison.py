@@ -1,7 +1,7 @@
-"""Is a job that kills its process found, and nobody else condemned? Real Kafka, Redis, processes.
+"""A job that kills its process is found and no other is condemned: real Kafka, Redis, processes.
 
-Takes are left behind by crashes alone: drains, deploys, rebalances, duplicates and lost replies
-leave none.
+Only crashes leave claims behind: drains, deploys, rebalances, duplicates and lost replies leave
+none.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ pytestmark = [
 
 MakeTopic = Callable[..., str]
 TURNS = 5
-"""One more than makes a job poisonous."""
+"""One more than the deliveries that make a job poisonous."""
 
 
 class Field:
-    """A topic of two partitions, and what may be seen of its jobs."""
+    """A topic with two partitions, and views of its jobs."""
 
     def __init__(self, kafka: KafkaBroker, server: RedisServer, topic: str, folder: Path) -> None:
         self.kafka = kafka.bootstrap
@@ -70,19 +70,19 @@ class Field:
     def all_committed(self) -> bool:
         try:
             offsets, end = committed(self.kafka, f"{self.topic}-group", self.topic, 2)
-        except KafkaException:  # the group's coordinator has only just been made
+        except KafkaException:  # the group has no coordinator yet
             return False
         return offsets == end
 
     def poisoned(self) -> list[str]:
         letters = read_all(self.kafka, f"{self.topic}-dead")
         assert {letter.code for letter in letters} <= {"poisoned"}
-        # Another job's death may strike between a letter and its job's end: readers dedupe.
+        # Another crash may come between a dead letter and its job's result: readers deduplicate.
         places = {(one.headers["x-job-id"], one.headers["x-original-offset"]) for one in letters}
         return sorted(job_id for job_id, _ in places)
 
     def members(self) -> int:
-        """How many members a group has that has settled; 0 while it has not."""
+        """Return the number of members of a stable group, 0 during a rebalance."""
         group = f"{self.topic}-group"
         admin = AdminClient({"bootstrap.servers": self.kafka})
         found = admin.describe_consumer_groups([group])[group].result(10)
@@ -108,7 +108,7 @@ def test_a_job_that_kills_its_process_is_poisoned_and_300_bystanders_are_not(
     field: Field,
 ) -> None:
     bystanders = [f"b{number}" for number in range(300)]
-    # First in its partition, and like all others 50 ms in the engine: it dies with all in flight.
+    # First in its partition and, like all others, 50 ms in the engine: all in flight die with it.
     field.publish(a_job("killer", "#!exit\nx"), *(a_job(name, name) for name in bystanders))
     settings = {
         "engine.echo.latency_s": 0.05,
@@ -123,13 +123,13 @@ def test_a_job_that_kills_its_process_is_poisoned_and_300_bystanders_are_not(
     def settled() -> bool:
         nonlocal most_in_flight
         if most_in_flight < 20:
-            taken = sum(field.claims(name) > 0 for name in bystanders[::10])
-            most_in_flight = max(most_in_flight, taken)
+            claimed = sum(field.claims(name) > 0 for name in bystanders[::10])
+            most_in_flight = max(most_in_flight, claimed)
         return job(field.redis, "killer").get("status") == "failed" and field.all_committed()
 
     with worker:  # its replica starts five times: 4 s each, or 20 on a busy machine
         worker.wait_for(settled, timeout_s=250, what="settled", longest_pause_s=0.02)
-    assert most_in_flight >= 20, "of every tenth bystander, so many were in flight at one time"
+    assert most_in_flight >= 20, "at least 20 of every tenth bystander were in flight at once"
     killer = job(field.redis, "killer")
     assert (killer["status"], killer["result"]["error"]["code"]) == ("failed", "poisoned")
     assert killer["deliveries"] == "4"
@@ -140,7 +140,7 @@ def test_a_job_that_kills_its_process_is_poisoned_and_300_bystanders_are_not(
     assert field.poisoned() == ["killer"]
 
 
-def test_two_poisonous_jobs_at_once_one_of_many_items_are_both_found_alone(field: Field) -> None:
+def test_two_poisonous_jobs_at_once_are_both_found_by_themselves(field: Field) -> None:
     items = ["one", "#!exit\ntwo", {"text": "three", "id": "c"}]
     field.publish(
         a_job("killer", "#!exit\nx"),
@@ -186,7 +186,9 @@ def test_rolling_restarts_raise_no_suspicion(field: Field) -> None:
     assert field.poisoned() == []
 
 
-def test_a_drain_out_of_time_gives_the_rest_back_and_the_next_worker_ends_it(field: Field) -> None:
+def test_a_drain_out_of_time_releases_the_rest_and_the_next_worker_completes_it(
+    field: Field,
+) -> None:
     slow, quick = ([f"{kind}{number}" for number in range(10)] for kind in ("slow", "quick"))
     field.publish(*(a_job(name, f"#!sleep 8\n{name}") for name in slow))
     field.publish(*(a_job(name, f"#!sleep 0.5\n{name}") for name in quick))
@@ -221,12 +223,12 @@ def test_joins_and_leaves_of_another_worker_raise_no_suspicion(field: Field) -> 
         for turn in range(TURNS):
             with field.replica(f"guest{turn}", shutdown__grace_s=0) as guest:
                 wait_until(lambda: field.members() == 2, timeout_s=20, what="two members")
-                if turn == 0:  # or nothing would be proven
+                if turn == 0:  # otherwise nothing would be proven
                     wait_until(lambda: any(map(moved, names)), timeout_s=20, what="a job moved")
                 wait_until(
                     lambda: all(field.claims(name) <= 1 for name in names),
                     timeout_s=3,
-                    what="no take but of the one who works on it",
+                    what="no claim but that of the working replica",
                 )
                 guest.terminate()
                 assert guest.wait() == 0

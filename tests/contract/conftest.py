@@ -55,7 +55,7 @@ def _embedded() -> str:
 
 @pytest.fixture(scope="session")
 def redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The URL of a real Redis that the tests may fill."""
+    """Return the URL of a real Redis that the tests may fill."""
     kind: str = request.param
     if _OWN_URL in os.environ:
         yield kind

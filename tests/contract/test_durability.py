@@ -1,4 +1,4 @@
-"""An end that somebody else wrote is confirmed before it is relied on. A primary and a replica."""
+"""A result of another writer is confirmed before it is relied on: a primary and a replica."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _end_of_job(status: str) -> list[str | bytes]:
 
 
 def ended_by_another(primary: RedisServer) -> None:
-    """A finish of another worker that nobody has waited for."""
+    """Finish the job as another worker, without a confirmation."""
     with redis.Redis.from_url(primary.url) as client:
         client.eval(scripts.FINISH.text, 1, KEYS.job("a1"), *_end_of_job("completed"))
 

@@ -1,4 +1,4 @@
-"""What does the worker rely on, whichever engine it has?"""
+"""The engine contract: what the worker relies on with every engine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return made
 
 
-async def test_it_tells_who_it_is_and_what_it_was_built_with(engine: Engine) -> None:
+async def test_it_reports_its_name_model_and_limits(engine: Engine) -> None:
     assert engine.info.name in ("echo", "vllm")
     assert engine.info.version
     assert engine.model
@@ -55,7 +55,7 @@ async def test_longer_texts_have_more_tokens(engine: Engine) -> None:
     assert 0 < short < long
 
 
-async def test_a_generation_says_how_it_ended_and_what_it_took(engine: Engine) -> None:
+async def test_a_generation_reports_its_finish_reason_and_tokens(engine: Engine) -> None:
     asked = a_request(engine, decoding=Decoding(max_tokens=20))
     made = await engine.generate(asked)
     assert made.finish_reason in get_args(FinishReason)
@@ -95,13 +95,13 @@ async def test_it_runs_max_num_seqs_at_once_and_lets_the_others_wait(engine: Eng
 
     def full() -> bool:
         for place, task in enumerate(tasks):
-            if task.done():  # vLLM's gauges are read now and then: keep it full until they are
+            if task.done():  # vLLM's gauges are read at intervals: keep it full until then
                 (tasks[place],) = begin(engine, a_long_request(engine))
         now = engine.stats()
         assert now.running <= MAX_NUM_SEQS
         return now.running == MAX_NUM_SEQS and now.waiting == 3 and (now.kv_cache_usage or 0) > 0
 
-    await eventually(full, timeout_s=60, what="as many running as it admits")
+    await eventually(full, timeout_s=60, what="as many running as it admits", longest_pause_s=0.02)
     for task in tasks:
         task.cancel()
     await ended(tasks)
@@ -109,7 +109,7 @@ async def test_it_runs_max_num_seqs_at_once_and_lets_the_others_wait(engine: Eng
     assert (idle.running, idle.waiting, idle.kv_cache_usage) == (0, 0, 0.0)
 
 
-async def test_more_than_it_admits_all_come_to_their_turn(engine: Engine) -> None:
+async def test_requests_beyond_its_capacity_all_get_their_turn(engine: Engine) -> None:
     results = await ended(begin(engine, *(a_request(engine) for _ in range(3 * MAX_NUM_SEQS))))
     assert [written(result) for result in results] == [8] * 3 * MAX_NUM_SEQS
     assert engine.stats().waiting == 0
@@ -139,7 +139,7 @@ async def test_requests_cancelled_as_they_enter_leave_nothing_behind(engine: Eng
     assert engine.stats().running == 0
 
 
-async def test_nobody_is_told_of_a_death_that_did_not_happen(engine: Engine) -> None:
+async def test_no_death_is_reported_that_did_not_happen(engine: Engine) -> None:
     deaths: list[EngineDead] = []
     engine.on_death(deaths.append)
     await engine.generate(a_request(engine))
@@ -147,7 +147,7 @@ async def test_nobody_is_told_of_a_death_that_did_not_happen(engine: Engine) -> 
 
 
 def written(result: Generation | BaseException) -> int:
-    """How many tokens were written; raises what was raised instead."""
+    """Return the number of generated tokens; raises the error of a failed request."""
     if isinstance(result, BaseException):
         raise result
     return result.completion_tokens

@@ -1,4 +1,4 @@
-"""Do all stores keep the port's promises? One suite: in memory, on a Redis and on a Cluster."""
+"""The store contract: one suite in memory, on a Redis server and on a Cluster."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ KINDS = {"redis": "server", "cluster": "cluster"}
 
 
 class Client(Protocol):
-    """What clients do to the same keys, and what they see."""
+    """Actions and views of clients on the same keys."""
 
     async def stub(self, job_id: str) -> None: ...
 
@@ -57,24 +57,24 @@ class Client(Protocol):
     async def cancel_document(self, document_id: str) -> None: ...
 
     async def fields(self, job_id: str) -> dict[str, Any] | None:
-        """status, fingerprint, deliveries, replays and the number of takes; None without a key."""
+        """Return status, fingerprint, deliveries, replays and count of claims, None without a key."""
         ...
 
     async def ttl_s(self, job_id: str) -> float: ...
 
     async def progress(self, document_id: str) -> tuple[int, int]:
-        """How many of a document's jobs have ended, and are completed."""
+        """Return how many of a document's jobs have ended and how many are completed."""
         ...
 
     async def events(self) -> list[tuple[str, str]]: ...
 
     async def listening(self) -> bool:
-        """Whether a cancellation sent now would be heard."""
+        """Return whether a cancellation sent now would be received."""
         ...
 
 
 class MemoryClient:
-    """Talks to a MemoryStore."""
+    """Acts on a MemoryStore."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -97,7 +97,7 @@ class MemoryClient:
             "fingerprint": state.fingerprint,
             "deliveries": state.deliveries,
             "replays": state.replays,
-            "takes": len(state.claims),
+            "claims": len(state.claims),
         }
 
     async def ttl_s(self, job_id: str) -> float:
@@ -117,7 +117,7 @@ class MemoryClient:
 
 
 class RedisClient:
-    """Talks to a real Redis as a program in any language would."""
+    """Acts on a real Redis as a program in any language would."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -150,7 +150,7 @@ class RedisClient:
             "fingerprint": found.get(b"fingerprint", b"").decode() or None,
             "deliveries": int(found.get(b"deliveries", 0)),
             "replays": int(found.get(b"replays", 0)),
-            "takes": sum(name.startswith(b"claim:") for name in found),
+            "claims": sum(name.startswith(b"claim:") for name in found),
         }
 
     async def ttl_s(self, job_id: str) -> float:
@@ -215,10 +215,10 @@ async def status_of(client: Client, job_id: str = "a1") -> str | None:
     return None if fields is None else fields["status"]
 
 
-# --- take -----------------------------------------------------------------------------------------
+# --- claim ----------------------------------------------------------------------------------------
 
 
-async def test_a_job_nobody_knows_is_taken(store: Store, client: Client) -> None:
+async def test_an_unknown_job_is_claimed(store: Store, client: Client) -> None:
     reply = await store.claim(request())
     assert (reply.verdict, reply.deliveries, reply.replays) == ("run", 1, 0)
     assert (reply.queued_at, reply.status) == (RECORDED_AT, "running")
@@ -229,24 +229,26 @@ async def test_a_job_nobody_knows_is_taken(store: Store, client: Client) -> None
         "fingerprint": FINGERPRINT,
         "deliveries": 1,
         "replays": 0,
-        "takes": 1,
+        "claims": 1,
     }
     assert TTL_S - 60 < await client.ttl_s("a1") <= TTL_S
 
 
-async def test_a_stub_s_time_wins_over_the_record_s(store: Store, client: Client) -> None:
+async def test_the_stub_s_time_has_precedence_over_the_record_s(
+    store: Store, client: Client
+) -> None:
     await client.stub("a1")
     reply = await store.claim(request())
     assert reply.verdict == "run"
     assert reply.queued_at != RECORDED_AT
 
 
-async def test_a_repeated_take_counts_once(store: Store, client: Client) -> None:
+async def test_a_repeated_claim_counts_once(store: Store, client: Client) -> None:
     wanted = request()
     assert await store.claim(wanted) == await store.claim(wanted)
     fields = await client.fields("a1")
     assert fields is not None
-    assert (fields["deliveries"], fields["takes"]) == (1, 1)
+    assert (fields["deliveries"], fields["claims"]) == (1, 1)
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "cancelled", "expired"])
@@ -260,7 +262,7 @@ async def test_an_ended_job_is_done_and_its_result_comes_along(
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "cancelled", "expired"])
-async def test_another_payload_is_never_told_that_it_is_done(
+async def test_another_payload_never_gets_the_verdict_done(
     status: TerminalStatus, store: Store
 ) -> None:
     await ended(store, status)
@@ -299,7 +301,7 @@ async def test_a_cancel_in_time_is_done_and_a_late_one_is_the_worker_s(
     ],
 )
 @pytest.mark.parametrize("quarantine", Quarantine)
-async def test_takes_that_crashes_left_make_a_record_suspect_and_then_poison(
+async def test_claims_left_by_crashes_make_a_record_suspect_and_then_poisoned(
     quarantine: Quarantine, crashes: int, verdicts: list[str], store: Store, client: Client
 ) -> None:
     for _ in range(crashes):
@@ -312,13 +314,13 @@ async def test_takes_that_crashes_left_make_a_record_suspect_and_then_poison(
         assert await client.fields("a1") == before
 
 
-async def test_takes_of_other_records_are_no_suspicion(store: Store) -> None:
+async def test_claims_of_other_records_raise_no_suspicion(store: Store) -> None:
     for offset in range(6):
         await taken(store, place=f"dragoman.jobs/0/{offset + 100}")
     assert (await store.claim(request())).verdict == "run"
 
 
-async def test_a_cancelled_document_is_told_with_the_take(store: Store, client: Client) -> None:
+async def test_a_claim_reports_that_its_document_is_cancelled(store: Store, client: Client) -> None:
     await client.cancel_document("d1")
     assert (await store.claim(request(document_id="d1"))).document_cancelled
     assert not (await store.claim(request("a2", document_id="d2"))).document_cancelled
@@ -337,12 +339,10 @@ async def test_a_released_job_is_queued_again_and_no_suspicion_is_left(
         await store.release(claim)
     fields = await client.fields("a1")
     assert fields is not None
-    assert (fields["status"], fields["takes"], fields["deliveries"]) == ("queued", 0, 6)
+    assert (fields["status"], fields["claims"], fields["deliveries"]) == ("queued", 0, 6)
 
 
-async def test_a_job_that_another_worker_has_taken_stays_running(
-    store: Store, client: Client
-) -> None:
+async def test_a_job_claimed_by_another_worker_stays_running(store: Store, client: Client) -> None:
     first, second = await taken(store), await taken(store)
     await store.release(first)
     assert await status_of(client) == "running"
@@ -350,7 +350,7 @@ async def test_a_job_that_another_worker_has_taken_stays_running(
     assert await status_of(client) == "queued"
 
 
-async def test_releasing_what_was_never_taken_or_has_ended_changes_nothing(
+async def test_releasing_an_unclaimed_or_ended_job_changes_nothing(
     store: Store, client: Client
 ) -> None:
     await store.release(Claim("nobody", FINGERPRINT, "n"))
@@ -364,14 +364,14 @@ async def test_releasing_what_was_never_taken_or_has_ended_changes_nothing(
 # --- finish ---------------------------------------------------------------------------------------
 
 
-async def test_a_finished_job_keeps_its_result_for_its_ttl_and_no_takes(
+async def test_a_finished_job_keeps_its_result_for_its_ttl_and_no_claims(
     store: Store, client: Client
 ) -> None:
     await taken(store)
     assert await store.finish(await taken(store), result())
     fields = await client.fields("a1")
     assert fields is not None
-    assert (fields["status"], fields["takes"], fields["deliveries"]) == ("completed", 0, 2)
+    assert (fields["status"], fields["claims"], fields["deliveries"]) == ("completed", 0, 2)
     assert 0 < await client.ttl_s("a1") <= 60
 
 
@@ -397,7 +397,7 @@ async def test_a_key_past_its_ttl_does_not_stop_a_finish(store: Store, client: C
 async def test_a_finish_does_not_touch_another_payload_s_job_and_is_a_conflict(
     status: str, store: Store, client: Client
 ) -> None:
-    """An id whose key ran out while the job was in flight, and which was used again."""
+    """An id whose key expired while the job was in flight, and which was used again."""
     if status == "running":
         await taken(store)
     else:
@@ -489,7 +489,9 @@ async def test_a_replay_forgets_a_cancel_of_the_run_before(store: Store, client:
 # --- cancels --------------------------------------------------------------------------------------
 
 
-async def test_cancels_are_heard_from_now_on(store: Store, client: Client) -> None:
+async def test_cancellations_are_received_once_the_listener_runs(
+    store: Store, client: Client
+) -> None:
     await taken(store, job_id="before")
     await client.cancel("before")
     heard: list[CancelNotice] = []
@@ -543,7 +545,7 @@ async def test_of_many_that_finish_one_job_exactly_one_wins(store: Store) -> Non
     assert sum(one is mine for one, mine in zip(stands, written, strict=True)) == 1
 
 
-# --- only a real server can do this ---------------------------------------------------------------
+# --- only on a real server -----------------------------------------------------------------------
 
 
 @pytest.mark.redis
@@ -667,7 +669,7 @@ UNDECODABLE = {
 async def test_a_stored_result_that_cannot_be_decoded_counts_as_its_status(
     redis_server: RedisServer, value: bytes | None
 ) -> None:
-    """A canceller in another language may write the status alone."""
+    """A canceller in another language may write only the status."""
     minimal = TranslationResult(job_id="a1", status="cancelled")
     async with (
         redis_store(redis_server.url) as store,
@@ -691,7 +693,7 @@ async def test_results_come_along_only_if_they_are_wanted(redis_server: RedisSer
 
 
 @pytest.mark.redis
-async def test_a_take_cancelled_on_its_way_is_overtaken_by_no_release(
+async def test_a_release_never_overtakes_a_cancelled_claim(
     redis_server: RedisServer,
 ) -> None:
     """A drain cancels jobs and then releases their claims: none may stay outstanding."""
@@ -710,10 +712,10 @@ async def test_a_take_cancelled_on_its_way_is_overtaken_by_no_release(
         client = RedisClient(admin)
         for number in range(50):
             fields = await client.fields(f"j{number}")
-            assert fields is None or fields["takes"] == 0
+            assert fields is None or fields["claims"] == 0
 
 
-async def test_a_redis_that_is_not_there_is_named_at_the_start() -> None:
+async def test_an_unreachable_redis_is_named_at_the_start() -> None:
     port = free_port()
     settings = RedisSettings(url=f"redis://user:secret@127.0.0.1:{port}/0")
     store = RedisStore(settings, poison_after=4, want_results=False)

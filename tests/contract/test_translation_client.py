@@ -1,6 +1,6 @@
-"""Do the client in memory and the real one behave alike? The same tests on both.
+"""The client contract: the same tests on the client in memory and the real one.
 
-The real one talks to a real Kafka and Redis; its worker is played.
+The real one uses a real Kafka and Redis and a stand-in for the worker.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ def a_job(job_id: str, text: object = "Hello.", **fields: object) -> Translation
 
 
 def translate(item: Item, job: TranslationJob) -> str:
-    """What every worker of these tests does."""
+    """Translate an item as every worker of these tests does."""
     if "fail" in item.text:
         raise ItemFailed
     return f"[{job.target_lang}] {item.text}"
 
 
 class Scene(Protocol):
-    """A client, and the moment at which its jobs are run."""
+    """A client, and control of when its jobs run."""
 
     @property
     def client(self) -> TranslationClient | InMemoryClient: ...
 
     async def run(self, *jobs: TranslationJob, replay: int = 0) -> None:
-        """A worker takes these jobs and ends them."""
+        """Let a worker claim and finish these jobs."""
         ...
 
 

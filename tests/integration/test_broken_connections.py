@@ -1,7 +1,7 @@
-"""What if a connection breaks at the very moment it is used, under uvloop as under asyncio?
+"""Connections that break at the moment of use, on uvloop and on asyncio.
 
-uvloop answers a write to a transport that has just been closed with a RuntimeError, where asyncio
-lets it pass: neither redis-py nor aiokafka expects it.
+uvloop raises RuntimeError on a write to a transport that has just been closed, where asyncio
+ignores it. Neither redis-py nor aiokafka expects that.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_a_redis_connection_that_breaks_under_a_command_is_an_outage_and_the_nex
 @pytest.mark.redis
 @RUNNERS
 @pytest.mark.parametrize("kind", [WorkerConnection, ClientConnection], ids=["worker", "client"])
-def test_a_redis_that_goes_while_it_is_greeted_is_an_outage_too(
+def test_a_redis_connection_that_breaks_during_its_handshake_is_an_outage(
     kind: Any, run: Callable[[Any], None], redis_server: RedisServer
 ) -> None:
     async def greet_one_that_goes(connection: Any) -> None:

@@ -1,4 +1,4 @@
-"""Jobs of a killed replica are done by others long before the broker's session timeout."""
+"""Other replicas take over the jobs of a killed one long before the session timeout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from support.services.redis_server import RedisServer
 
 MakeTopic = Callable[..., str]
 SESSION_TIMEOUT_S = 600
-"""Far longer than these tests may run: only a membership that is ended frees its partitions."""
+"""Far longer than these tests: only an ended membership frees its partitions."""
 READY_S = 120.0
 
 
@@ -59,7 +59,7 @@ def new_worker(
 
 
 def replicas(worker: WorkerProcess) -> list[psutil.Process]:
-    """Its replica processes, without the standby process."""
+    """Return its replica processes, without the standby process."""
     found = []
     for child in psutil.Process(worker.pid).children():
         with contextlib.suppress(psutil.Error):
@@ -76,7 +76,7 @@ def kill_one_with_jobs_in_flight(
     worker_id: str,
     victim: psutil.Process,
 ) -> None:
-    """All jobs end although `victim` dies with some in flight and its supervisor lives."""
+    """Kill `victim` with jobs in flight and check that all jobs complete."""
     names = [f"j{number}" for number in range(80)]
     publish(
         kafka.bootstrap,
@@ -121,14 +121,14 @@ def test_the_jobs_of_a_killed_replica_are_done_by_its_sibling(
 
 
 def members(kafka: KafkaBroker, topic: str) -> set[str]:
-    """The member ids of the workers' group."""
+    """Return the member ids of the workers' group."""
     group = f"{topic}-group"
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     described = admin.describe_consumer_groups([group])[group].result(timeout=30)
     return {member.member_id for member in described.members}
 
 
-def test_a_worker_that_stands_still_for_half_the_default_session_keeps_its_membership(
+def test_a_worker_suspended_for_half_the_default_session_keeps_its_membership(
     kafka: KafkaBroker, redis_server: RedisServer, new_worker: Callable[..., WorkerProcess]
 ) -> None:
     del redis_server
@@ -138,8 +138,8 @@ def test_a_worker_that_stands_still_for_half_the_default_session_keeps_its_membe
     before = members(kafka, topic)
     [replica] = replicas(worker)
     replica.suspend()
-    stands_still_until = time.monotonic() + session_s / 2
-    wait_until(lambda: time.monotonic() > stands_still_until, timeout_s=60, what="half a session")
+    suspended_until = time.monotonic() + session_s / 2
+    wait_until(lambda: time.monotonic() > suspended_until, timeout_s=60, what="half a session")
     replica.resume()
     seen = worker.metric("dragoman_commits_total")
     publish(kafka.bootstrap, topic, [{"job_id": "after", "text": "Hello.", "target_lang": "de"}])

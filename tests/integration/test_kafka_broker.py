@@ -1,4 +1,4 @@
-"""Is the broker of the tests a real one, and does it survive what the chaos tests do to it?"""
+"""The broker of the tests is a real one and survives the faults of the chaos tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the source keep its place on a real broker? Dead tasks, lost offsets, outages, growth."""
+"""The consumer keeps its offsets on a real broker: dead tasks, lost offsets, outages, growth."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ IN_TIME_S = 30.0
 
 
 class Reader:
-    """A source whose deliveries are finished as soon as they come, and remembered."""
+    """A consumer whose deliveries are completed at once and recorded."""
 
     def __init__(self, bootstrap: str, topic: str, **settings: Any) -> None:
         self.bootstrap = bootstrap
@@ -57,7 +57,7 @@ class Reader:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Reader]:
-        StickyPartitionAssignor.member_assignment = None  # of a test before this one
+        StickyPartitionAssignor.member_assignment = None  # of an earlier test
         await self.source.start(Deadline.after(IN_TIME_S))
         task = asyncio.create_task(self._read())
         try:
@@ -103,7 +103,7 @@ def values(start: int, end: int) -> list[bytes]:
 
 
 def keyed(start: int, end: int) -> list[dict[str, Any]]:
-    """Records whose partitions are told by their keys: spread over all of them."""
+    """Return records whose keys spread them over all partitions."""
     return [{"job_id": f"k{number}"} for number in range(start, end)]
 
 
@@ -132,7 +132,7 @@ def end_offsets(bootstrap: str, topic: str, partitions: int) -> list[int]:
 async def test_a_consumer_whose_task_died_is_replaced_and_nothing_is_missed(
     task: str, kafka: KafkaBroker, topic: MakeTopic
 ) -> None:
-    """Names what our adapter looks at in the real class: a new aiokafka breaks here, loudly."""
+    """Checks the private attributes that the adapter reads: a new aiokafka breaks here."""
     name = topic(partitions=2)
     async with Reader(kafka.bootstrap, name).reading() as reader:
         publish(kafka.bootstrap, name, values(0, 20))
@@ -149,7 +149,7 @@ async def test_a_consumer_whose_task_died_is_replaced_and_nothing_is_missed(
         assert len(reader.values) == 40, "trackers stayed: nothing was delivered twice"
 
 
-async def test_what_could_be_delivered_is_counted_on_a_real_consumer(
+async def test_undelivered_records_are_counted_on_a_real_consumer(
     kafka: KafkaBroker, topic: MakeTopic
 ) -> None:
     name = topic()
@@ -159,7 +159,7 @@ async def test_what_could_be_delivered_is_counted_on_a_real_consumer(
     try:
         publish(kafka.bootstrap, name, values(0, 5))
         await eventually(
-            lambda: reader.source.undelivered() == 5, timeout_s=IN_TIME_S, what="told of 5"
+            lambda: reader.source.undelivered() == 5, timeout_s=IN_TIME_S, what="a count of 5"
         )
         assert len(await reader.source.poll(Capacity(10))) == 5
         assert reader.source.undelivered() == 0
@@ -174,7 +174,7 @@ async def test_a_loop_that_was_blocked_past_the_session_recovers(
     async with Reader(kafka.bootstrap, name).reading() as reader:
         publish(kafka.bootstrap, name, values(0, 20))
         await reader.has(*values(0, 20))
-        time.sleep(9)  # noqa: ASYNC251  that is the fault: 1.5 times the session
+        time.sleep(9)  # noqa: ASYNC251  the fault: 1.5 times the session
         publish(kafka.bootstrap, name, values(20, 40))
         await reader.has(*values(0, 40))
         await reader.all_committed(2)
@@ -183,7 +183,7 @@ async def test_a_loop_that_was_blocked_past_the_session_recovers(
 # --- offsets and records that Kafka no longer has -------------------------------------------------
 
 
-async def test_what_retention_took_from_several_partitions_is_counted_once_and_exactly(
+async def test_records_deleted_by_retention_are_counted_once_and_exactly(
     kafka: KafkaBroker, topic: MakeTopic
 ) -> None:
     name = topic(partitions=2)
@@ -194,7 +194,7 @@ async def test_what_retention_took_from_several_partitions_is_counted_once_and_e
     publish(kafka.bootstrap, name, keyed(40, 100))
     marks = [before[0] + 7, before[1] + 9]
     delete_before(kafka.bootstrap, name, p0=marks[0], p1=marks[1])
-    for lost in (16, 0):  # a second start, and the assignment it brings, counts nothing again
+    for lost in (16, 0):  # a second start, with its assignment, counts nothing again
         async with Reader(kafka.bootstrap, name).reading() as reader:
             await reader.all_committed(2)
             assert reader.count("lost_to_retention") == lost
@@ -249,7 +249,7 @@ async def test_partitions_added_while_running_are_read_from_their_beginning(
             return len(admin.list_topics(name, timeout=5).topics[name].partitions) == 8
 
         wait_until(all_known, timeout_s=20, what="8 partitions")
-        publish(kafka.bootstrap, name, keyed(20, 220))  # before the reader knows of them
+        publish(kafka.bootstrap, name, keyed(20, 220))  # before the reader knows these partitions
         await eventually(lambda: len(reader.values) >= 220, timeout_s=IN_TIME_S, what="220 read")
         await reader.all_committed(8)
         assert len(reader.values) == 220
@@ -294,7 +294,7 @@ def test_a_worker_without_its_broker_lives_works_on_and_can_be_stopped(
             what="committed == end",
         )
         wait_until(lambda: worker.get("/readyz")[0] == 200, timeout_s=20, what="ready again")
-        gone, back = (told for told in _events(worker) if told["event"].startswith("kafka_"))
+        gone, back = (line for line in _events(worker) if line["event"].startswith("kafka_"))
         assert (gone["event"], back["event"]) == ("kafka_unavailable", "kafka_available")
         assert gone["servers"] == back["servers"] == own_kafka.bootstrap
         assert back["after_s"] > 15

@@ -1,4 +1,4 @@
-"""Each Kafka right that is withheld is named by the worker, its check and the client."""
+"""The worker, its check and the client name each missing Kafka right."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ NEW_JOBS = "new-jobs"
 CREATE = Right("topic", NEW_JOBS, "create")
 DESCRIBE_NEW = Right("topic", NEW_JOBS, "describe")
 EVERY = {*WORKER, *OPERATOR, DESCRIBE_JOBS, DESCRIBE_DEAD, WRITE_OTHER, CREATE, DESCRIBE_NEW}
-LETTER = {"job_id": "dead-1", "text": "A text.", "target_lang": "de"}
-LETTER_HEADERS = [
+DEAD_LETTER = {"job_id": "dead-1", "text": "A text.", "target_lang": "de"}
+DEAD_LETTER_HEADERS = [
     ("x-original-topic", JOBS.encode()),
     ("x-original-partition", b"0"),
     ("x-original-offset", b"1000000"),
@@ -57,13 +57,13 @@ CONNECT_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The broker, Redis, and the one user whose rights a test changes."""
+    """The broker, Redis, and the user whose rights a test changes."""
 
     broker: SecureBroker
     redis: RedisServer
 
     def allow(self, *rights: Right) -> None:
-        """Let the user do this and nothing else."""
+        """Grant the user these rights and no others."""
         self.broker.revoke("ann", EVERY - set(rights))
         if rights:
             self.broker.grant("ann", rights)
@@ -85,7 +85,7 @@ class Place:
         )
 
     def check(self) -> tuple[int, dict[str, dict[str, str]]]:
-        """Exit status and findings of `dragoman-worker check`."""
+        """Run `dragoman-worker check`; return its exit status and findings."""
         settings = {
             **self.settings(),
             "kafka.topics": JOBS,
@@ -101,11 +101,11 @@ class Place:
         return done.returncode, {each["check"]: each for each in findings}
 
     def client(self, *arguments: str) -> tuple[int, str]:
-        """Exit status and stderr of `dragoman`."""
+        """Run `dragoman`; return its exit status and stderr."""
         return self.client_of(JOBS, *arguments)
 
     def client_of(self, topic: str, *arguments: str) -> tuple[int, str]:
-        """The same with another topic of jobs."""
+        """Run `dragoman` with another topic of jobs."""
         env = {f"DRAGOMAN_KAFKA__{k.upper()}": v for k, v in self.client_settings(topic).items()}
         env |= {"DRAGOMAN_REDIS__URL": self.redis.url, "DRAGOMAN_CONNECT_TIMEOUT_S": f"{CONNECT_S}"}
         argv = command("dragoman", *arguments)
@@ -128,7 +128,7 @@ class Place:
         }
 
     def records(self, job_id: str) -> list[dict[str, str]]:
-        """The headers of each record of the job on the topic of jobs."""
+        """Return the headers of each record of a job on the topic of jobs."""
         found = read_all(self.broker.bootstrap, JOBS, 2)
         values = [(json.loads(record.value or b"{}"), record.headers) for record in found]
         return [headers for value, headers in values if value.get("job_id") == job_id]
@@ -143,7 +143,7 @@ def secured(
         for name in (JOBS, DEAD, RESULTS):
             broker.create_topic(name, 2)
         publish(broker.bootstrap, JOBS, [{"job_id": "kept-1", "text": "x", "target_lang": "de"}])
-        publish_with_headers(broker.bootstrap, DEAD, LETTER, LETTER_HEADERS)
+        publish_with_headers(broker.bootstrap, DEAD, DEAD_LETTER, DEAD_LETTER_HEADERS)
         yield broker
 
 
@@ -218,7 +218,7 @@ def test_a_worker_without_a_right_waits_for_it_and_names_it(
         worker.ready(SESSION_S)
 
 
-def test_a_topic_that_refuses_later_is_told_and_nothing_is_lost(
+def test_a_right_revoked_later_is_reported_and_nothing_is_lost(
     place: Place, tmp_path: Path
 ) -> None:
     place.allow(*WORKER)
@@ -226,11 +226,11 @@ def test_a_topic_that_refuses_later_is_told_and_nothing_is_lost(
         worker.ready(SESSION_S)
         place.broker.revoke("ann", [WRITE_DEAD])
 
-        def told() -> bool:
+        def reported() -> bool:
             status, text = worker.get("/readyz")
             return status == 503 and f"topic {DEAD}" in text
 
-        worker.wait_for(told, timeout_s=SESSION_S, what="/readyz names the topic")
+        worker.wait_for(reported, timeout_s=SESSION_S, what="/readyz names the topic")
         refused = {"job_id": "refused-1", "text": "x", "target_lang": "no-such-language"}
         fine = {"job_id": "fine-1", "text": "x", "target_lang": "de"}
         publish(place.broker.bootstrap, JOBS, [refused])
@@ -241,11 +241,11 @@ def test_a_topic_that_refuses_later_is_told_and_nothing_is_lost(
         assert worker.running
 
 
-# --- who has text -------------------------------------------------------------------------------
+# --- clients -----------------------------------------------------------------------------------
 
 
-def says_only(errors: str, *parts: str) -> bool:
-    """Whether one line holds all the parts, and nothing else is printed."""
+def one_line(errors: str, *parts: str) -> bool:
+    """Return whether stderr is one line that holds all the parts."""
     (line,) = errors.splitlines()
     return all(part in line for part in parts) and "speaks Kafka" not in line
 
@@ -267,14 +267,14 @@ def test_a_submission_without_the_right_names_it_and_works_once_it_is_granted(
     submit = ("submit", "--to", "de", "--id", job_id, "A text.")
     status, errors = place.client(*submit)
     assert status == 1, errors
-    assert says_only(errors, f"topic {JOBS}", "grant WRITE", says), errors
+    assert one_line(errors, f"topic {JOBS}", "grant WRITE", says), errors
     assert place.records(job_id) == []
     place.allow(WRITE_JOBS)
     assert place.client(*submit) == (0, "")
     assert len(place.records(job_id)) == 1
 
 
-async def test_a_client_that_runs_is_refused_while_the_right_is_gone_and_goes_on_after(
+async def test_a_running_client_is_refused_without_the_right_and_continues_with_it(
     place: Place,
 ) -> None:
     settings = DragomanSettings.model_validate(
@@ -295,7 +295,7 @@ def a_job(job_id: str) -> TranslationJob:
     return TranslationJob(job_id=job_id, text="A text.", target_lang="de")
 
 
-# --- who looks after it -------------------------------------------------------------------------
+# --- operators ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -322,20 +322,20 @@ def a_job(job_id: str) -> TranslationJob:
         "replay: DESCRIBE dead letters",
     ],
 )
-def test_an_operator_who_lacks_a_right_is_told_which_and_granted_it_the_command_goes_on(
+def test_an_operator_command_names_the_missing_right_and_works_once_it_is_granted(
     place: Place, arguments: tuple[str, ...], rights: tuple[Right, ...], missing: Right, says: str
 ) -> None:
     place.allow(*rights)
     status, errors = place.client(*arguments)
     assert status == 1, errors
-    assert says_only(errors, f"{missing.kind} {missing.name}", says), errors
+    assert one_line(errors, f"{missing.kind} {missing.name}", says), errors
     place.broker.grant("ann", [missing])
     _, errors = place.client(*arguments)
     assert missing.name not in errors
 
 
 @pytest.mark.parametrize("arguments", [("topics", "show"), ("audit",)], ids=["show", "audit"])
-def test_topics_that_may_not_be_seen_are_not_said_to_be_missing(
+def test_invisible_topics_are_not_reported_as_missing(
     place: Place, arguments: tuple[str, ...]
 ) -> None:
     place.allow()
@@ -352,7 +352,7 @@ def test_a_replay_without_the_right_to_write_publishes_nothing_and_works_once_it
     place.allow(READ_DEAD)
     status, errors = place.client("dead-letters", "replay", "dead-1")
     assert status == 1, errors
-    assert says_only(errors, f"topic {JOBS}", "grant WRITE on the topic"), errors
+    assert one_line(errors, f"topic {JOBS}", "grant WRITE on the topic"), errors
     assert place.records("dead-1") == []
     place.allow(READ_DEAD, WRITE_JOBS)
     status, errors = place.client("dead-letters", "replay", "dead-1")
@@ -365,11 +365,11 @@ def test_topics_are_made_once_the_right_to_create_them_is_granted(place: Place) 
     create = ("topics", "create", "--partitions", "2")
     status, errors = place.client_of(NEW_JOBS, *create)
     assert status == 1, errors
-    assert says_only(errors, f"topic {NEW_JOBS}", "grant CREATE on the topic"), errors
+    assert one_line(errors, f"topic {NEW_JOBS}", "grant CREATE on the topic"), errors
     place.broker.grant("ann", [CREATE])
     assert place.client_of(NEW_JOBS, *create) == (0, "")
     status, errors = place.client_of(NEW_JOBS, *create)
     assert status == 1, errors
-    assert says_only(errors, f"topic {NEW_JOBS} exists", "grant DESCRIBE on the topic"), errors
+    assert one_line(errors, f"topic {NEW_JOBS} exists", "grant DESCRIBE on the topic"), errors
     place.broker.grant("ann", [DESCRIBE_NEW])
     assert place.client_of(NEW_JOBS, *create) == (0, "")

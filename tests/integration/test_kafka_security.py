@@ -1,4 +1,4 @@
-"""Is a wrong user, password, mechanism or certificate told at once, and a right one let in?"""
+"""Invalid users, passwords, mechanisms and certificates are reported at once, valid ones work."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PATIENCE_S = 60.0
 
 @pytest.fixture(scope="module")
 def guarded(kafka_installed: Path) -> Iterator[KafkaBroker]:
-    """A broker that lets ann in."""
+    """Start a broker with the users admin and ann."""
     del kafka_installed
     with KafkaBroker(users={"admin": "x", "ann": "open-sesame"}) as broker:
         yield broker
 
 
 async def started(**settings: Any) -> None:
-    """Connect as a worker does at its start; what is wrong must not take half its patience."""
+    """Connect like a worker at its start, within half of its time-out."""
     publisher = KafkaPublisher(KafkaSettings.model_validate(settings), client_id="w1")
     try:
         async with asyncio.timeout(PATIENCE_S / 2):
@@ -40,7 +40,7 @@ async def started(**settings: Any) -> None:
 
 @pytest.mark.kafka
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ({"sasl_plain_password": "a-secret"}, "kafka.sasl_plain_password"),
         ({"sasl_plain_username": "bob"}, "kafka.sasl_plain_username"),
@@ -49,8 +49,8 @@ async def started(**settings: Any) -> None:
     ],
     ids=["password", "user", "mechanism", "no SASL"],
 )
-async def test_wrong_credentials_are_a_wrong_setting_and_not_shown(
-    guarded: KafkaBroker, wrong: dict[str, str], told: str
+async def test_invalid_credentials_are_an_invalid_setting_and_not_shown(
+    guarded: KafkaBroker, wrong: dict[str, str], reported: str
 ) -> None:
     right = {
         "bootstrap_servers": guarded.sasl_bootstrap,
@@ -61,14 +61,14 @@ async def test_wrong_credentials_are_a_wrong_setting_and_not_shown(
     await started(**right)
     if "bootstrap_servers" in wrong:
         wrong = {"bootstrap_servers": guarded.bootstrap}
-    with pytest.raises(SettingsError, match=told) as caught:
+    with pytest.raises(SettingsError, match=reported) as caught:
         await started(**right | wrong)
     assert "a-secret" not in str(caught.value)
 
 
 @pytest.fixture
 def self_signed(tmp_path: Path) -> ssl.SSLContext:
-    """What a server with a certificate of its own making talks TLS with."""
+    """Return the TLS context of a server with a self-signed certificate."""
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
     subprocess.run([*new, "-keyout", key, "-out", certificate], check=True, capture_output=True)
@@ -77,7 +77,7 @@ def self_signed(tmp_path: Path) -> ssl.SSLContext:
     return context
 
 
-async def test_a_certificate_that_nobody_known_has_signed_is_told_at_once(
+async def test_an_untrusted_certificate_is_reported_at_once(
     self_signed: ssl.SSLContext,
 ) -> None:
     server = await asyncio.start_server(
@@ -91,7 +91,7 @@ async def test_a_certificate_that_nobody_known_has_signed_is_told_at_once(
 
 
 @pytest.mark.parametrize("name", ["ssl_cafile", "ssl_certfile"])
-def test_a_file_that_cannot_be_read_is_a_wrong_setting(name: str, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_an_invalid_setting(name: str, tmp_path: Path) -> None:
     settings = KafkaSettings.model_validate({"security_protocol": "SSL", name: tmp_path / "none"})
     with pytest.raises(SettingsError, match=f"kafka.{name}"):
         client_options(settings)

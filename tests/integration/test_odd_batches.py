@@ -1,4 +1,4 @@
-"""Batches that no decent producer sends, on a real broker: each offset ends, and nobody waits."""
+"""Batches that no regular producer sends: each offset has an outcome and delays no other."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from support.services.redis_server import RedisServer
 
 MIB = 1 << 20
 ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1), "retention.ms": "-1"}
-"""Retention goes by the records' own timestamps, and would delete the odd ones."""
+"""Retention uses the records' timestamps and would delete the odd ones."""
 MOST_MEMORY = 1000 * MIB
-"""Far above what one batch of 64 MiB costs in passing, far below what the bombs expand to."""
+"""Far above the cost of one batch of 64 MiB, far below the unpacked size of the bombs."""
 
 
 def a_job(job_id: str) -> bytes:
@@ -33,7 +33,7 @@ def a_record(job_id: str, delta: int = 0, **fields: Any) -> bytes:
 
 
 def odd_batches() -> list[tuple[bytes, int]]:
-    """Each batch, and how many dead letters it ends in."""
+    """Return each batch with its number of dead letters."""
     bomb = record(bytes(400 * MIB), delta=0)
     codecs = ("gzip", "snappy", "xerial", "lz4", "zstd")
     names = [(b"\xff\xfe", b"1"), (b"traceparent", None)]
@@ -70,7 +70,7 @@ async def _publish_all(bootstrap: str, topic: str, bystanders: list[str]) -> int
     return sum(letters for _, letters in odd_batches())
 
 
-def test_odd_batches_end_and_their_neighbours_are_done(
+def test_odd_batches_have_outcomes_and_their_neighbours_complete(
     kafka: KafkaBroker, redis_server: RedisServer, topic: Callable[..., str], tmp_path: Path
 ) -> None:
     name = topic(partitions=2, configs=ANY_TIME)

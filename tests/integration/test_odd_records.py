@@ -1,4 +1,4 @@
-"""Odd records on a real broker end as jobs or dead letters, and stop nobody else."""
+"""Odd records on a real broker become jobs or dead letters and delay no other."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_odd_timestamps_and_null_headers_stop_nothing(
     assert [letter.code for letter in letters] == ["invalid_job"] * 3
 
 
-def test_records_that_kill_while_they_are_opened_are_given_up_and_stop_nobody(
+def test_records_that_kill_the_replica_opening_them_become_dead_letters(
     kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
 ) -> None:
     name = topic(partitions=2)

@@ -1,4 +1,4 @@
-"""Replaced certificates and ended sessions cost no job, no restart and no more than seconds."""
+"""Replaced certificates and ended sessions cost seconds, but no job and no restart."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def new_worker(tmp_path: Path, redis_server: RedisServer) -> NewWorker:
 
 
 class Load:
-    """Jobs of a sender whom no rotation concerns."""
+    """Jobs of a sender that is not affected by the rotation."""
 
     def __init__(self, broker: SecureBroker, server: RedisServer) -> None:
         self._broker = broker
@@ -90,14 +90,14 @@ class Load:
 
 
 def put(folder: Path, authority: Authority, pair: Certificate) -> None:
-    """Write the files of a client."""
+    """Write the certificate files of a client."""
     folder.mkdir(exist_ok=True)
     shutil.copy(authority.ca, folder / "ca.pem")
     shutil.copy(pair.certificate, folder / "client.pem")
     shutil.copy(pair.key, folder / "client.key")
 
 
-def test_a_worker_goes_on_with_the_certificates_of_a_new_authority(
+def test_a_worker_continues_with_the_certificates_of_a_new_authority(
     broker: SecureBroker, redis_server: RedisServer, new_worker: NewWorker, tmp_path: Path
 ) -> None:
     files = tmp_path / "client"

@@ -1,4 +1,4 @@
-"""The secured broker of the tests lets its users do what they were granted, and no more."""
+"""The secured broker of the tests enforces the rights of its users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do several replicas of one worker, their deaths and their drains keep every job?"""
+"""Several replicas of one worker, their crashes and their drains keep every job."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def test_two_replicas_share_a_topic_and_one_signal_drains_both(
         found = {name: job(client, name) for name in names}
         signed = {ended(client, name)["result"]["worker_id"] for name in names}
     assert {fields["status"] for fields in found.values()} == {"completed"}
-    assert {fields["deliveries"] for fields in found.values()} == {"1"}, "nothing was done twice"
+    assert {fields["deliveries"] for fields in found.values()} == {"1"}, "no job ran twice"
     assert signed == {"pair-0", "pair-1"}
     assert pair.all_committed()
 
 
-def test_a_job_that_kills_its_replica_is_given_up_and_its_bystanders_end(
+def test_a_job_that_kills_its_replica_is_poisoned_and_its_bystanders_complete(
     pair: Pair, redis_server: RedisServer
 ) -> None:
     texts = {f"j{number}": f"#!sleep 0.5\nj{number}" for number in range(40)}
@@ -109,7 +109,7 @@ def test_a_job_that_kills_its_replica_is_given_up_and_its_bystanders_end(
 
 @pytest.mark.vllm
 @pytest.mark.timeout(900)
-def test_an_engine_is_gone_before_the_killed_replica_comes_back(
+def test_an_engine_is_killed_before_its_dead_replica_restarts(
     kafka: KafkaBroker,
     redis_server: RedisServer,
     topic: MakeTopic,

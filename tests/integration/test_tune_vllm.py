@@ -1,4 +1,4 @@
-"""Does `dragoman-worker tune` measure a real engine, and write settings that fit it?"""
+"""`dragoman-worker tune` measures a real engine and writes settings for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dragoman_worker.settings import WorkerSettings
 pytestmark = pytest.mark.vllm
 
 MARK = "TUNE_TEST"
-"""In the environment of all that the command starts."""
+"""Environment variable of every process that the command starts."""
 TEXTS = ("Where is the station?", "I have lost my keys.", "The weather is fine today, isn't it?")
 
 
@@ -40,27 +40,27 @@ def test_tune_measures_vllm_in_one_start_and_writes_settings(
         command, capture_output=True, text=True, check=False, timeout=240, env=environment
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
+    report = json.loads(done.stdout.splitlines()[-1])
 
-    one, eight = told["sweep"]
-    assert told["engine"]["name"] == "vllm"
-    assert told["sample"]["jobs"] == 60
-    assert 0 < told["sample"]["prompt_tokens"]["p50"] < 100
+    one, eight = report["sweep"]
+    assert report["engine"]["name"] == "vllm"
+    assert report["sample"]["jobs"] == 60
+    assert 0 < report["sample"]["prompt_tokens"]["p50"] < 100
     assert eight["output_tokens_per_s"] > 1.5 * one["output_tokens_per_s"]
     assert 0 < one["kv_usage_max"] <= eight["kv_usage_max"]
     assert one["decode_ms_per_token"] > 0
     assert (one["failed"], eight["failed"], eight["preemptions"]) == (0, 0, 0)
-    assert told["chosen"]["sequences"] == 8
-    assert set(told["comparison"]) == {"default", "published"}
-    assert told["stages"][0]["why"].startswith("left out")
+    assert report["chosen"]["sequences"] == 8
+    assert set(report["comparison"]) == {"default", "published"}
+    assert report["stages"][0]["why"].startswith("left out")
     settings = load_settings(WorkerSettings, out / "settings.toml")
     assert settings.engine.options == {"max_num_seqs": 8}
     assert settings.engine.model == str(demo_model)
     assert "chosen: 8" in (out / "tune.svg").read_text()
-    assert not [p for p in psutil.process_iter() if _is_ours(p, str(tmp_path))]
+    assert not [p for p in psutil.process_iter() if _is_marked(p, str(tmp_path))]
 
 
-def _is_ours(process: psutil.Process, mark: str) -> bool:
+def _is_marked(process: psutil.Process, mark: str) -> bool:
     try:
         return process.environ().get(MARK) == mark
     except psutil.Error:

@@ -1,4 +1,4 @@
-"""Does the real vLLM do what the adapter promises: lengths, aborts, deaths, refusals?"""
+"""The real vLLM does what the adapter promises: lengths, aborts, deaths, refusals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from support.processes.waiting import eventually
 pytestmark = [
     pytest.mark.vllm,
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.filterwarnings("default"),  # vLLM's and its libraries' are not ours to mend
+    pytest.mark.filterwarnings("default"),  # warnings of vLLM and its libraries
 ]
 
 WITHOUT_LOOPS = 2.0  # a frequency penalty: random weights repeat themselves otherwise
@@ -44,14 +44,14 @@ WITHOUT_LOOPS = 2.0  # a frequency penalty: random weights repeat themselves oth
 
 @pytest.fixture(autouse=True)
 def _collect_vllms_garbage() -> Iterator[None]:
-    """A start that failed leaves sockets of vLLM's open, which Python warns of: here, not later."""
+    """Collect the open sockets of failed starts of vLLM, so that Python warns of them here."""
     yield
     gc.collect()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def own_engine(tiny_model: Path) -> AsyncIterator[VllmEngine]:
-    """A vLLM for one test, which may kill it."""
+    """Start a vLLM for one test, which may kill it."""
     engine = VllmEngine(vllm_settings(tiny_model))
     await engine.start()
     yield engine
@@ -81,7 +81,7 @@ async def test_the_context_cuts_an_answer_off_and_that_is_length_too(
     assert (made.completion_tokens, made.finish_reason) == (9, "length")
 
 
-async def test_a_loop_is_ended_early_and_named(vllm_engine: VllmEngine) -> None:
+async def test_a_repetition_is_stopped_early_and_reported(vllm_engine: VllmEngine) -> None:
     made = await vllm_engine.generate(
         a_request(vllm_engine, decoding=Decoding(max_tokens=400, temperature=0.0))
     )
@@ -141,7 +141,7 @@ async def test_cancelling_aborts_inside_vllm(vllm_engine: VllmEngine) -> None:
     await eventually(lambda: running_in_vllm() == 0, timeout_s=10, what="vLLM's own count at 0")
 
 
-# --- settings that cannot be right ----------------------------------------------------------------
+# --- invalid settings -----------------------------------------------------------------------------
 
 
 async def test_a_missing_model_folder_is_named(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ async def test_an_engine_killed_while_idle_is_noticed_and_no_child_is_left(
     assert len(deaths) == 1
 
 
-async def test_a_start_that_is_given_up_leaves_no_process(tiny_model: Path) -> None:
+async def test_a_cancelled_start_leaves_no_process(tiny_model: Path) -> None:
     others = {process.pid for process in engine_processes()}
     engine = VllmEngine(vllm_settings(tiny_model))
     start = asyncio.create_task(engine.start())
@@ -228,7 +228,7 @@ async def test_a_start_that_is_given_up_leaves_no_process(tiny_model: Path) -> N
     await engine.close()
 
 
-# --- small things ---------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------
 
 
 def kill_core(engine: VllmEngine) -> None:

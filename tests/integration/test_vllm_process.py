@@ -1,4 +1,4 @@
-"""What becomes of vLLM's process when ours is interrupted, closes or is killed?"""
+"""vLLM's process after its parent was interrupted, closed or killed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from support.processes import engine_parent
 
 pytestmark = [
     pytest.mark.vllm,
-    pytest.mark.filterwarnings("default"),  # vLLM's and its libraries' are not ours to mend
+    pytest.mark.filterwarnings("default"),  # warnings of vLLM and its libraries
 ]
 
 
 class Parent:
-    """A process that holds a vLLM (support/processes/engine_parent.py), and what it says."""
+    """A process that holds a vLLM (support/processes/engine_parent.py), and its reports."""
 
     def __init__(self, model: Path, log: Path) -> None:
         self._log = log.open("w")
@@ -44,33 +44,33 @@ class Parent:
 
     def started(self) -> None:
         """Wait until the engine answers."""
-        self.engine = [psutil.Process(pid) for pid in self.hears()["started"]]
+        self.engine = [psutil.Process(pid) for pid in self.next_report()["started"]]
 
-    def hears(self) -> dict[str, Any]:
-        """The next thing it says."""
+    def next_report(self) -> dict[str, Any]:
+        """Return its next report."""
         assert self._child.stdout is not None
         line = self._child.stdout.readline()
         assert line, Path(self._log.name).read_text()
-        said: dict[str, Any] = json.loads(line)
-        return said
+        report: dict[str, Any] = json.loads(line)
+        return report
 
     def go_on(self) -> None:
-        """Let it take the next step."""
+        """Start its next step."""
         assert self._child.stdin is not None
         self._child.stdin.write("\n")
         self._child.stdin.flush()
 
     def kill(self) -> None:
-        """SIGKILL to it alone."""
+        """Send SIGKILL to the process alone."""
         self._child.kill()
         self._child.wait(10)
 
     def end(self) -> int:
-        """Wait for its own end; its status."""
+        """Wait until it exits and return its status."""
         return self._child.wait(60)
 
     def clean_up(self) -> None:
-        """Whatever happened, nothing of it stays."""
+        """Kill whatever is left of it."""
         for process in self.engine:
             if process.is_running():
                 process.kill()
@@ -89,17 +89,17 @@ def parent(tiny_model: Path, tmp_path: Path) -> Iterator[Parent]:
         made.clean_up()
 
 
-def test_sigint_to_the_group_lets_requests_finish_and_close_hangs_nobody(parent: Parent) -> None:
+def test_sigint_to_the_group_lets_requests_finish_and_close_aborts_the_rest(parent: Parent) -> None:
     parent.go_on()
-    assert parent.hears() == {"finished": ["length"] * 4}
-    closed = parent.hears()
+    assert parent.next_report() == {"finished": ["length"] * 4}
+    closed = parent.next_report()
     assert closed["left"] == []
     assert set(closed["closed"]) == {"abort"}
     assert parent.end() == 0
     gone(parent.engine)
 
 
-def test_a_killed_parent_takes_its_engine_along(parent: Parent) -> None:
+def test_the_engine_exits_when_its_parent_is_killed(parent: Parent) -> None:
     assert any("VLLM" in process.name() for process in parent.engine)
     parent.kill()
     gone(parent.engine)
@@ -124,5 +124,5 @@ def test_an_unknown_option_is_refused_by_name_without_building(tiny_model: Path)
     assert "did you mean max_num_seqs?" in str(refused.value)
 
 
-def test_settings_that_can_be_right_pass_the_check(tiny_model: Path) -> None:
+def test_valid_settings_pass_the_check(tiny_model: Path) -> None:
     check_engine(vllm_settings(tiny_model, max_model_len=128, seed=3))

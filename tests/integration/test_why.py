@@ -1,4 +1,4 @@
-"""Does `why` name the limit of a real worker that is held in it? The engine is played here."""
+"""`why` names the current limit of a real worker on the echo engine."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def test_an_empty_queue_few_sequences_and_a_redis_that_stalls(
 
         jobs = [{"job_id": f"w{n}", "text": "Hello.", "target_lang": "de"} for n in range(1_500)]
         publish(kafka.bootstrap, name, jobs)
-        told = is_named(worker, "sequences")
-        assert told["change"] == "Raise engine.options.max_num_seqs."
-        assert told["numbers"]["running"] == pytest.approx(8, abs=0.5)
+        answer = is_named(worker, "sequences")
+        assert answer["change"] == "Raise engine.options.max_num_seqs."
+        assert answer["numbers"]["running"] == pytest.approx(8, abs=0.5)
         assert worker.metric("dragoman_feed_wait_seconds_total") < 5
 
         client.client_pause(30_000, all=False)
         try:
-            told = is_named(worker, "feed")
-            assert told["feed"] == "store"
-            assert told["numbers"]["stalled"] > 0
+            answer = is_named(worker, "feed")
+            assert answer["feed"] == "store"
+            assert answer["numbers"]["stalled"] > 0
             assert worker.metric("dragoman_feed_wait_seconds_total") >= 4
         finally:
             client.client_unpause()

@@ -1,4 +1,4 @@
-"""Does `why` name the limits of the real engine, on a CPU, held in them by settings and jobs?"""
+"""`why` names the limits of the real engine on a CPU, reached by settings and jobs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETTINGS = {
     "engine.options.enforce_eager": True,
     "engine.options.enable_prefix_caching": False,
     "engine.options.distributed_executor_backend": ONE_PROCESS,
-    "engine.options.gpu_memory_utilization": 0.2,  # of a machine where others run, too
+    "engine.options.gpu_memory_utilization": 0.2,  # other processes need memory as well
     "quality.level": "off",
 }
 READY_S = 420.0  # vLLM starts in 20 s on two quiet cores, and in minutes on busy ones
@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.vllm, pytest.mark.kafka, pytest.mark.redis, pytest.mar
 
 
 class Bench:
-    """A worker on a topic of its own, and jobs of so many tokens for it."""
+    """A worker on its own topic, and jobs with a given number of tokens."""
 
     def __init__(self, worker: WorkerProcess, kafka: str, redis: str, topic: str) -> None:
         self.worker = worker
@@ -47,12 +47,12 @@ class Bench:
         self._topic = topic
 
     def give(self, document: str, count: int, tokens: int) -> None:
-        """More jobs than are done before the worker has been judged."""
+        """Publish more jobs than the worker completes during the measurement."""
         jobs = [job(f"{self._topic}-{document}", n, count, tokens) for n in range(count)]
         publish(self._where[1], self._topic, jobs)
 
-    def claim_back(self, document: str) -> None:
-        """Cancel those that are left."""
+    def cancel_rest(self, document: str) -> None:
+        """Cancel the remaining jobs."""
         argv = command("dragoman", "cancel", "--document", f"{self._topic}-{document}")
         subprocess.run([*argv, *self._where], check=True, timeout=60, capture_output=True)
 
@@ -65,7 +65,7 @@ def working(
     demo_model: Path,
     tmp_path: Path,
 ) -> OpenBench:
-    """A bench with so many sequences."""
+    """Return a function that opens a bench with these engine options."""
 
     @contextmanager
     def work(**options: int) -> Iterator[Bench]:
@@ -100,31 +100,31 @@ def job(document: str, number: int, count: int, tokens: int) -> dict[str, Any]:
 def test_two_sequences_are_too_few(working: OpenBench) -> None:
     with working(max_num_seqs=2) as bench:
         bench.give("short", 6_000, SHORT)
-        told = is_named(bench.worker, "sequences", settle_s=90)
-        assert told["change"].startswith("Raise engine.options.max_num_seqs")
-        assert told["numbers"]["max_num_seqs"] == 2
-        assert told["numbers"]["kv_cache_usage"] < 0.5
+        answer = is_named(bench.worker, "sequences", settle_s=90)
+        assert answer["change"].startswith("Raise engine.options.max_num_seqs")
+        assert answer["numbers"]["max_num_seqs"] == 2
+        assert answer["numbers"]["kv_cache_usage"] < 0.5
 
 
-def test_short_texts_take_all_of_a_cpu_and_long_ones_its_cache(working: OpenBench) -> None:
-    """48 sequences in 4,096 tokens: short ones fit all, and of long ones a quarter does."""
+def test_short_texts_are_limited_by_compute_and_long_ones_by_the_cache(working: OpenBench) -> None:
+    """48 sequences in 4,096 tokens: all short ones fit, and a quarter of the long ones."""
     options = {"max_num_seqs": 48, "block_size": 32, "num_gpu_blocks_override": 128}
     with working(**options) as bench:
         bench.give("short", 9_000, SHORT)
-        told = is_named(bench.worker, "compute", settle_s=90)
-        assert "two limits are one" in told["sentence"]
-        short_ones = told["numbers"]["running"]
+        answer = is_named(bench.worker, "compute", settle_s=90)
+        assert "two limits are one" in answer["sentence"]
+        short_ones = answer["numbers"]["running"]
         bench.give("long", 1_000, LONG)
-        bench.claim_back("short")
-        told = is_named(bench.worker, "kv_cache", settle_s=120)
-        assert "kv_cache_memory_bytes" in told["change"]
+        bench.cancel_rest("short")
+        answer = is_named(bench.worker, "kv_cache", settle_s=120)
+        assert "kv_cache_memory_bytes" in answer["change"]
 
         def fewer_run() -> bool:
-            """Once the window holds long ones alone."""
-            told = named(bench.worker)
+            """Return whether the window holds only long ones."""
+            answer = named(bench.worker)
             return (
-                told["cause"] == "kv_cache"
-                and told["numbers"]["running"] < 0.75 * short_ones
+                answer["cause"] == "kv_cache"
+                and answer["numbers"]["running"] < 0.75 * short_ones
                 and bench.worker.metric("dragoman_engine_waiting") <= 24
             )
 

@@ -91,7 +91,7 @@ def bench(
 def supervised(
     kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
 ) -> Iterator[Bench]:
-    """The same with the whole command."""
+    """Start a bench whose worker is the whole command."""
     with started(kafka, redis_server, topic, tmp_path, WorkerProcess) as made:
         yield made
 

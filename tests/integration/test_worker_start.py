@@ -1,4 +1,4 @@
-"""What does a worker say that cannot start? One line, a status, and no traceback."""
+"""A worker that cannot start prints one line, exits with a status and shows no traceback."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def last_line(worker: WorkerProcess) -> str:
         ({"retry.attempts": 0}, "retry.attempts"),
     ],
 )
-def test_a_wrong_setting_ends_with_2_and_names_itself(
+def test_an_invalid_setting_exits_with_2_and_is_named(
     kafka: KafkaBroker,
     redis_server: RedisServer,
     topic: MakeTopic,
@@ -57,7 +57,7 @@ def test_a_wrong_setting_ends_with_2_and_names_itself(
 
 
 @pytest.mark.parametrize("missing", ["kafka", "redis", "topic"])
-def test_what_cannot_be_reached_ends_with_1_within_the_bound_and_is_named(
+def test_an_unreachable_service_exits_with_1_and_is_named(
     kafka: KafkaBroker,
     redis_server: RedisServer,
     topic: MakeTopic,
@@ -82,7 +82,7 @@ def test_what_cannot_be_reached_ends_with_1_within_the_bound_and_is_named(
 
 
 @pytest.mark.parametrize("level", ["aof", "wait:0x", "wait:1"])
-def test_durability_is_what_it_says(
+def test_the_durability_level_is_enforced(
     kafka: KafkaBroker,
     own_redis: RedisServer,
     redis_installed: str,
@@ -129,7 +129,7 @@ def test_durability_is_what_it_says(
 
 
 def checked(topic: str, **settings: str) -> tuple[int, dict[str, dict[str, str]]]:
-    """Exit status and findings of `dragoman-worker check --json`."""
+    """Run `dragoman-worker check --json`; return its exit status and findings."""
     pairs = [part for pair in settings.items() for part in ("--set", "=".join(pair))]
     names = {"kafka.topics": topic, "kafka.dead_letter_topic": f"{topic}-dead"}
     pairs += [part for pair in names.items() for part in ("--set", "=".join(pair))]
@@ -139,7 +139,7 @@ def checked(topic: str, **settings: str) -> tuple[int, dict[str, dict[str, str]]
     return done.returncode, {finding["check"]: finding for finding in findings}
 
 
-def test_check_finds_now_what_would_fail_later(
+def test_check_reports_what_would_fail_later(
     kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic
 ) -> None:
     name = topic(partitions=3)
@@ -150,7 +150,7 @@ def test_check_finds_now_what_would_fail_later(
     }
     status, findings = checked(name, **at)
     assert status == 1
-    assert findings[f"topic {name}-dead"]["status"] == "bad", "nobody has made it"
+    assert findings[f"topic {name}-dead"]["status"] == "bad", "it was not created"
     assert {finding["status"] for finding in findings.values()} == {"ok", "bad"}
     kafka.create_topic(f"{name}-dead", 3)
     status, findings = checked(name, **at)

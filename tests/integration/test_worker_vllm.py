@@ -1,4 +1,4 @@
-"""Does a worker translate real text with a real engine, and survive a kill? Nothing is played."""
+"""A worker translates real text with a real engine and survives a kill."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def new_worker(
     demo_model: Path,
     tmp_path: Path,
 ) -> Callable[[str], WorkerProcess]:
-    """Makes workers of one group on one topic."""
+    """Return a function that makes workers of one group on one topic."""
     name = topic(partitions=4)
     kafka.create_topic(f"{name}-dead", 1)
 
@@ -121,7 +121,7 @@ def odd_jobs() -> list[dict[str, Any]]:
 
 
 def check_odd(client: redis.Redis) -> None:
-    """Each odd job ends as the issue's table of bad input says."""
+    """Check each odd job against the table of invalid input of the issue."""
     found = {each["job_id"]: ended(client, each["job_id"], 120) for each in odd_jobs()}
     results = {name: fields["result"] for name, fields in found.items()}
     (greeting,) = results["greeting"]["translations"]
@@ -132,7 +132,7 @@ def check_odd(client: redis.Redis) -> None:
     assert results["long"]["translations"][0]["text"].count(".") >= 55
     assert found["too-long"]["status"] == "failed"
     short, long = results["too-long"]["translations"]
-    assert short["text"] == "Guten Morgen!", "a failed job keeps what succeeded"
+    assert short["text"] == "Guten Morgen!", "a failed job keeps the items that succeeded"
     assert long["error"]["code"] == "too_long"
     assert "512" in long["error"]["message"]
     assert found["control"]["status"] in {"completed", "failed"}

@@ -1,9 +1,9 @@
-"""Would the tests notice? Breaks the code in small ways and expects a red test each time.
+"""Mutation tests: small defects in the code, each of which a test must notice.
 
-``make mutants ARGS="[--jobs N] [NAME ...]"`` prints a table: the mutant, its file, the first
-test that turned red, the seconds that took. Each mutant is applied to a copy of its package, and
-its tests, and every process that they start, run on that copy. Exit status 1 if a mutant survives
-or no longer applies.
+`make mutants ARGS="[--jobs N] [NAME ...]"` prints a table: the mutant, its file, the first test
+that failed, and the seconds it took. Each mutant is applied to a copy of its package; its tests and
+every process that they start run on that copy. Exit status 1 if a mutant survives or no longer
+applies.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RED = re.compile(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What became of one mutant: the test that caught it, or what is wrong."""
+    """The outcome of one mutant: the test that caught it, or the problem."""
 
     mutant: Mutant
     caught_by: str
@@ -40,7 +40,7 @@ class Trial:
 
 
 def tried(mutant: Mutant) -> Trial:
-    """Break a copy, run the tests on it, and tell which was the first to notice."""
+    """Break a copy, run the tests on it, and return the first one that failed."""
     started = time.monotonic()
     red, problem = "", ""
     try:
@@ -48,7 +48,7 @@ def tried(mutant: Mutant) -> Trial:
             _break(folder, mutant)
             status, red = _tests_on(folder, mutant.tests.split())
         if status not in {0, 1}:
-            problem = f"BROKEN: pytest ended with {status}"
+            problem = f"BROKEN: pytest exited with {status}"
         elif status == 0:
             problem = "SURVIVED"
     except (ValueError, subprocess.TimeoutExpired) as error:
@@ -57,10 +57,10 @@ def tried(mutant: Mutant) -> Trial:
 
 
 def red_without(mutants: Sequence[Mutant]) -> str:
-    """The first test that fails on unbroken code: there a red one would prove nothing."""
+    """Return the first test that fails without any mutant, where a failure proves nothing."""
     tests = sorted({test for each in mutants for test in each.tests.split()})
     status, red = _tests_on(str(ROOT), tests)
-    return red or f"pytest ended with {status}" if status else ""
+    return red or f"pytest exited with {status}" if status else ""
 
 
 def _break(folder: str, mutant: Mutant) -> None:
@@ -75,7 +75,7 @@ def _break(folder: str, mutant: Mutant) -> None:
 
 
 def _tests_on(folder: str, tests: Sequence[str]) -> tuple[int, str]:
-    """pytest's exit status, and the first test that failed."""
+    """Return pytest's exit status and the first test that failed."""
     command = [
         *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"),
         *("--timeout", "120", "-o", f"pythonpath={' '.join((folder, *SOURCES))}"),
@@ -87,7 +87,7 @@ def _tests_on(folder: str, tests: Sequence[str]) -> tuple[int, str]:
         text=True,
         timeout=TIMEOUT_S,
         check=False,
-        # Workers and commands that the tests start find the broken copy first, too.
+        # Workers and commands started by the tests import the broken copy first, too.
         env={**os.environ, "PYTHONPATH": folder},
     )
     red = RED.search(done.stdout)
@@ -95,8 +95,8 @@ def _tests_on(folder: str, tests: Sequence[str]) -> tuple[int, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try the named mutants, or all."""
-    parser = argparse.ArgumentParser(description="Would the tests notice?")
+    """Try the named mutants, or all of them."""
+    parser = argparse.ArgumentParser(description="Mutation tests of Dragoman.")
     parser.add_argument("names", nargs="*", help="mutants to try; all of them if none is named")
     parser.add_argument("--jobs", type=int, default=1, help="how many to try at a time")
     asked = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Records that are legal but strange, or that break a rule, and how each of them must end.
+"""Records that are valid but odd, or invalid, each with its required outcome.
 
 The table is for every test that publishes odd records: unit tests of the core, integration tests
 and storms. Each entry makes its record anew, so that a table of large values costs no memory.
@@ -65,14 +65,14 @@ def kind(expect: str) -> Callable[[_Value], _Value]:
 
 
 def job(job_id: str, text: Any = "A text.", **fields: Any) -> bytes:
-    """A small job's value; `...` leaves a field out."""
+    """Return the value of a small job; `...` leaves a field out."""
     members = {"job_id": job_id, "text": text, "target_lang": "de", **fields}
     given = {name: value for name, value in members.items() if value is not ...}
     return json.dumps(given, ensure_ascii=False).encode()
 
 
 def raw(job_id: str, members: str) -> bytes:
-    """A valid small job with more members, which are spelled out as JSON."""
+    """Return a valid small job with further members given as JSON."""
     return f'{{"job_id":"{job_id}","text":"A text.","target_lang":"de",{members}}}'.encode()
 
 
@@ -82,7 +82,7 @@ def repeated(pattern: str, size: int = MOST_TEXT) -> str:
 
 
 def many(entry: str, size: int = 950_000) -> str:
-    """The entries of a JSON list or object of about `size` bytes."""
+    """Return the entries of a JSON list or object of about `size` bytes."""
     return ",".join([entry] * (size // (len(entry) + 1)))
 
 
@@ -96,7 +96,7 @@ def members(value: str, count: int, prefix: str = "") -> str:
 
 @kind(COMPLETED)
 def _mail_like_items(job_id: str) -> bytes:
-    """A pattern for mail addresses that is tried at every place of every item."""
+    """Return items in which a pattern for mail addresses is tried at every character."""
     return job(job_id, ["a" + "@" * 1_199] * 100)
 
 
@@ -137,7 +137,7 @@ def _combining_marks(job_id: str) -> bytes:
 
 @kind(COMPLETED)
 def _marks_in_reverse_order(job_id: str) -> bytes:
-    """Marks of falling combining class, which normalisation must sort."""
+    """Return combining marks in reverse order, which normalisation must sort."""
     return job(job_id, "e" + repeated("\u0315\u0300\u0320", MOST_TEXT - 1))
 
 

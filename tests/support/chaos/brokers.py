@@ -1,4 +1,4 @@
-"""How are three brokers broken and mended? Kills, stops, moves of leaders and of coordinators."""
+"""Faults of three brokers and their repair: kills, stops, moves of leaders and coordinators."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ LEADERS_MOVED_S: Final = 30.0
 
 
 class Brokers(KafkaBroker):
-    """A cluster that a storm strikes; every node is addressed by its number."""
+    """A cluster for storms; every node is addressed by its number."""
 
     def __init__(self, *, nodes: int = 3) -> None:
         super().__init__(nodes=nodes)
         self.count = nodes
 
     def client(self) -> AdminClient:
-        """An admin that says nothing while brokers are down.
+        """Return an admin client that logs nothing while brokers are down.
 
         Keep it in a variable until its answer has come: what a dead client was asked is lost.
         """
@@ -44,7 +44,7 @@ class Brokers(KafkaBroker):
         )
 
     def terminate(self, node: int) -> None:
-        """A clean stop: leaders are handed over first."""
+        """Stop a broker in an orderly way: its leaders move first."""
         process = self._nodes[node].process
         process.terminate()
         with suppress(AssertionError):
@@ -53,22 +53,22 @@ class Brokers(KafkaBroker):
             process.kill()
 
     def bounce(self, node: int) -> None:
-        """A clean stop, and a start."""
+        """Stop a broker in an orderly way and start it."""
         self.terminate(node)
         self.restart(node)
 
     def mend(self) -> None:
-        """Continue what is stopped, start what is dead."""
+        """Continue stopped brokers and start dead ones."""
         for node in self._nodes:
             node.process.resume()
             if not node.process.running:
                 node.process.start()
         self._wait_until_serving()
 
-    # --- looking --------------------------------------------------------------------------------
+    # --- inspection -----------------------------------------------------------------------------
 
     def coordinator(self, group: str) -> int | None:
-        """The node that coordinates a group; None if nobody can tell now."""
+        """Return the coordinator node of a group, None while it is unknown."""
         with suppress(KafkaException, TimeoutError):
             admin = self.client()
             asked = admin.describe_consumer_groups([group], request_timeout=_ASK_S)
@@ -77,7 +77,7 @@ class Brokers(KafkaBroker):
         return None
 
     def leaders(self, topic: str) -> dict[int, int]:
-        """The leader of each partition, as far as it is known."""
+        """Return the leader of each partition, as far as it is known."""
         try:
             known = self.client().list_topics(topic, timeout=_ASK_S).topics[topic].partitions
         except KafkaException:
@@ -85,7 +85,7 @@ class Brokers(KafkaBroker):
         return {number: partition.leader for number, partition in known.items()}
 
     def committed(self, group: str, topic: str, partitions: int) -> dict[int, int] | None:
-        """The committed offset of each partition; None if nobody can tell now."""
+        """Return the committed offset of each partition, None while it is unknown."""
         consumer = self._consumer(group)
         try:
             places = [TopicPartition(topic, number) for number in range(partitions)]
@@ -99,7 +99,7 @@ class Brokers(KafkaBroker):
             consumer.close()
 
     def ends(self, topic: str, partitions: int) -> dict[int, int]:
-        """The end of each partition."""
+        """Return the end offset of each partition."""
         consumer = self._consumer("storm-looker")
         try:
             return {
@@ -112,7 +112,7 @@ class Brokers(KafkaBroker):
             consumer.close()
 
     def letters(self, topic: str, partitions: int) -> list[Letter]:
-        """Every dead letter up to the present end."""
+        """Return every dead letter up to the present end."""
         ends = self.ends(topic, partitions)
         consumer = self._consumer("storm-letters")
         try:
@@ -136,7 +136,7 @@ class Brokers(KafkaBroker):
     # --- moving ---------------------------------------------------------------------------------
 
     def move_leaders(self, topic: str, who: float) -> str:
-        """Shuffle the preferred replicas of every partition, and elect them; tells what moved."""
+        """Shuffle the preferred replicas of every partition and elect them; return what moved."""
         before = self.leaders(topic)
         order = random.Random(who)
         places = {number: order.sample(range(self.count), self.count) for number in sorted(before)}
@@ -172,7 +172,7 @@ class Brokers(KafkaBroker):
             asked.result(timeout=_ASK_S + 1)
 
     def delete(self, *topics: str) -> None:
-        """Delete topics that no run needs any more."""
+        """Delete topics that no run needs any longer."""
         with suppress(KafkaException, TimeoutError):
             admin = self.client()
             for asked in admin.delete_topics(list(topics)).values():
@@ -187,7 +187,7 @@ def _read_until(consumer: Consumer, ends: dict[int, int]) -> Iterable[Letter]:
             raise TimeoutError(f"the dead letters of partitions {left} could not be read")
         message: Any = consumer.poll(0.5)
         if message is None or message.error() is not None:
-            # An end of partition: it may also tell that only transaction markers are left.
+            # The end of a partition; it is also reported where only transaction markers are left.
             if message is not None and message.error().code() == -191:
                 left.discard(message.partition())
             continue

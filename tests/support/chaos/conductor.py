@@ -1,4 +1,4 @@
-"""How is a plan of blows carried out on a running system, and mended again?"""
+"""Execution of a plan of faults on a running system, and their repair."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MEND_S: Final = 120.0
 
 
 class Conductor:
-    """Strikes at the planned times, mends after the planned while, and notes what really happened.
+    """Injects faults at the planned times, repairs them, and records what really happened.
 
     One blow to the brokers and one to Redis at a time; workers are struck beside them. A blow that
     finds its victim out of reach is `skipped`, one that finds a worker with less than BUSY jobs in
@@ -51,9 +51,9 @@ class Conductor:
         self._calm_since = time.monotonic()
         self.counts: Counter[str] = Counter()
         self.failures: list[str] = []
-        """What it could not strike or mend: a storm that is not what it should be."""
+        """Faults that could not be injected or repaired: the storm differs from its plan."""
         self.struck_in_flight = 0.0
-        """Jobs in hand of all workers when they were struck: what may be computed twice."""
+        """Jobs in flight of all workers when they were struck, which may be computed twice."""
         self._blows: dict[Action, Callable[[Stroke], str]] = {
             Action.WORKER_ADD: self._add,
             Action.BROKER_KILL: self._node_blow,
@@ -72,7 +72,7 @@ class Conductor:
     def play(
         self, strokes: Iterable[Stroke], over: threading.Event, *, in_turn: bool = False
     ) -> None:
-        """Carry the strokes out at their times, until `over` is set.
+        """Inject the planned faults at their times, until `over` is set.
 
         With `in_turn` none falls before all earlier ones have been mended.
         """
@@ -84,15 +84,15 @@ class Conductor:
             self._strike(stroke)
 
     def wait(self) -> None:
-        """Until all that was struck has been mended."""
+        """Wait until every fault has been repaired."""
         wait(self._healing, _MEND_S)
 
     def mend(self) -> None:
-        """Wait for all that is being mended, and see that everything works again."""
+        """Wait for all repairs and check that everything works again."""
         for healing in self._healing:
             try:
                 healing.result(_MEND_S)
-            except Exception as error:  # noqa: BLE001  told below, with all the others
+            except Exception as error:  # noqa: BLE001  reported below with all others
                 self.failures.append(repr(error))
         self._healers.shutdown(wait=False)
         self._redis.mend()
@@ -100,7 +100,7 @@ class Conductor:
         self._fleet.mend()
 
     def calm_s(self) -> float:
-        """For how many seconds nothing has been broken, and all workers there; 0 otherwise."""
+        """Return the seconds since the last repair with all workers running, 0 during faults."""
         with self._lock:
             calm_s = 0.0 if self._broken else time.monotonic() - self._calm_since
         return min(calm_s, self._fleet.whole_s())
@@ -116,7 +116,7 @@ class Conductor:
             return
         try:
             happened = self._blows.get(stroke.action, self._redis_blow)(stroke)
-        except Exception as error:  # noqa: BLE001  a blow that fails must not end the storm
+        except Exception as error:  # noqa: BLE001  a fault that cannot be injected must not end the storm
             happened = "failed"
             self.failures.append(repr(error))
         if happened:
@@ -186,7 +186,7 @@ class Conductor:
             self._broken.add(resource)
             return True
 
-    def _give_back(self, resource: str) -> None:
+    def _release(self, resource: str) -> None:
         with self._lock:
             self._broken.discard(resource)
             self._calm_since = time.monotonic()
@@ -201,12 +201,12 @@ class Conductor:
                 brokers.pause(node)
                 heal = _said("continued", lambda: brokers.resume(node))
             case Action.BROKER_TERM:
-                # The stop itself takes seconds, and is part of the blow.
+                # The stop itself takes seconds and is part of the fault.
                 heal = _said("stopped and started", lambda: brokers.bounce(node))
             case _:
                 brokers.kill(node)
                 heal = _said("started", lambda: brokers.restart(node))
-        self._heal_after(f"broker {node}", stroke.hold_s, heal, lambda: self._give_back("brokers"))
+        self._heal_after(f"broker {node}", stroke.hold_s, heal, lambda: self._release("brokers"))
         self._note(stroke, f"broker {node}", "done")
         return ""
 
@@ -222,8 +222,8 @@ class Conductor:
         self._heal_after(
             "all brokers",
             stroke.hold_s,
-            _said("up again", brokers.mend),
-            lambda: self._give_back("brokers"),
+            _said("running again", brokers.mend),
+            lambda: self._release("brokers"),
         )
         return "done"
 
@@ -257,7 +257,7 @@ class Conductor:
             "leaders",
             0.0,
             lambda: self._brokers.move_leaders(self._place.topic, stroke.who),
-            lambda: self._give_back("brokers"),
+            lambda: self._release("brokers"),
         )
         return "done"
 
@@ -269,9 +269,9 @@ class Conductor:
         try:
             heal = self._hit_redis(stroke)
         except BaseException:
-            self._give_back("redis")
+            self._release("redis")
             raise
-        self._heal_after("Redis", stroke.hold_s, heal, lambda: self._give_back("redis"))
+        self._heal_after("Redis", stroke.hold_s, heal, lambda: self._release("redis"))
         return "done"
 
     def _hit_redis(self, stroke: Stroke) -> Callable[[], str]:

@@ -1,4 +1,4 @@
-"""Who sends the load through all the faults, and enters only what Kafka acknowledged?"""
+"""The load of a storm: sent through all faults, entered in the ledger once acknowledged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LIVE_TTL_MS: Final = 7 * 86_400_000
 
 
 class Feeder:
-    """A librdkafka producer (acks=all, idempotent, retries without end) at a steady rate.
+    """A librdkafka producer (acks=all, idempotent, unlimited retries) at a steady rate.
 
     A record goes into the ledger when its acknowledgement has come. Jobs that are to be cancelled
     are, some seconds after.
@@ -42,7 +42,7 @@ class Feeder:
         self._stopped = threading.Event()
 
     def feed(self, records: Iterable[Sent]) -> None:
-        """Send them all, `rate` a second, and wait for their acknowledgements."""
+        """Send all records at `rate` per second and wait for their acknowledgements."""
         producer = Producer(
             {
                 "bootstrap.servers": self._place.kafka,
@@ -67,7 +67,7 @@ class Feeder:
         assert left == 0, f"{left} records have no acknowledgement after {_FLUSH_S:g} s"
 
     def stop(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         self._stopped.set()
 
     def _produce(self, producer: Producer, sent: Sent) -> None:
@@ -89,7 +89,7 @@ class Feeder:
     # --- cancelling -----------------------------------------------------------------------------
 
     def cancel_all(self) -> None:
-        """Cancel what is due until the feed is over and nothing is left; through every outage."""
+        """Cancel the jobs that are due until all are sent and cancelled, through every outage."""
         with redis.Redis.from_url(self._place.redis, socket_timeout=2) as client:
             while self._to_cancel or not self.over.is_set():
                 if not self._to_cancel or self._to_cancel[0][0] > time.monotonic():
@@ -117,13 +117,13 @@ class Feeder:
 
 @contextlib.contextmanager
 def running(*targets: Any) -> Any:
-    """Each target in a thread; leaving waits for all, and raises what one of them raised."""
+    """Run each target in a thread; leaving waits for all and raises the error of one of them."""
     errors: list[BaseException] = []
 
     def guarded(target: Any) -> None:
         try:
             target()
-        except BaseException as error:  # noqa: BLE001  raised again by whoever waits
+        except BaseException as error:  # noqa: BLE001  raised again where the threads are joined
             errors.append(error)
 
     threads = [

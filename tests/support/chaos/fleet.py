@@ -1,4 +1,4 @@
-"""Which workers are there, and who starts those again that a storm has killed?"""
+"""The workers of a storm, and their restarts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from support.chaos.timeline import Timeline
 from support.processes.waiting import NotInTime, wait_until
 
 BUSY: Final = 10
-"""So many jobs in hand make a blow count."""
+"""A fault counts from this number of jobs in flight."""
 _START_S: Final = 90.0
 _LEAVE_S: Final = 60.0
 
 
 class Fleet:
-    """The workers of one storm: `w0`, `w1`, ... A worker that ends unasked is started again.
+    """The workers of one storm: `w0`, `w1`, ... A worker that exits by itself is restarted.
 
     `spared` are only ever stopped and continued, never killed: their memory can be watched.
     """
@@ -45,21 +45,21 @@ class Fleet:
         self._numbers = iter(range(10_000))
         self.own_deaths = 0
         self.largest_in_flight: dict[str, float] = {}
-        """Jobs in hand of each worker at most, as far as `look` saw."""
+        """Most jobs in flight of each worker that `look` has seen."""
         self._whole_since = time.monotonic()
         self._over = False
 
-    # --- life -----------------------------------------------------------------------------------
+    # --- start and stop -------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start all, and wait until they take jobs."""
+        """Start all workers and wait until they claim jobs."""
         for _ in range(self._size):
             self.add()
         for worker in self.all():
-            wait_until(worker.claims_jobs, timeout_s=_START_S, what=f"{worker.name} takes jobs")
+            wait_until(worker.claims_jobs, timeout_s=_START_S, what=f"{worker.name} claims jobs")
 
     def stop(self) -> None:
-        """End all, for good; what does not drain in time is killed."""
+        """Stop all workers for good; one that does not drain in time is killed."""
         with self._lock:
             self._over = True
         for worker in self.all():
@@ -69,7 +69,7 @@ class Fleet:
             worker.stop(grace_s=_LEAVE_S)
 
     def add(self) -> str:
-        """One more; its name."""
+        """Start another worker and return its name."""
         name = f"w{next(self._numbers)}"
         worker = self._system.worker(self._place, name)
         self._start(worker)
@@ -78,46 +78,46 @@ class Fleet:
         return name
 
     def _start(self, worker: Worker) -> None:
-        # An interrupted storm may leave a healer behind, which must not outdo `stop`.
+        # A repair that outlives an interrupted storm must not start a worker after `stop`.
         with self._lock:
             if not self._over:
                 worker.start()
 
     def settled(self, name: str) -> str:
-        """Wait until one takes jobs, or has been removed meanwhile."""
+        """Wait until a worker claims jobs or has been removed meanwhile."""
         worker = self[name]
         wait_until(
             lambda: worker.claims_jobs() or name not in self._workers,
             timeout_s=_START_S,
-            what=f"{name} takes jobs",
+            what=f"{name} claims jobs",
         )
-        return "takes jobs"
+        return "claims jobs"
 
     def remove(self, name: str) -> str:
-        """Drain one and forget it; what became of it."""
+        """Drain and remove a worker; return its outcome."""
         worker = self[name]
-        told = self._drain(worker)
+        outcome = self._drain(worker)
         worker.stop(grace_s=1.0)
         with self._lock:
             del self._workers[name]
-        return told
+        return outcome
 
     def restart(self, name: str) -> None:
-        """Start one that has ended."""
+        """Start a worker that has exited."""
         self._start(self[name])
 
     def drain(self, name: str) -> str:
-        """SIGTERM and wait; how it ended."""
+        """Send SIGTERM, wait, and return the outcome."""
         return self._drain(self[name])
 
     def mend(self) -> None:
-        """All continue and run."""
+        """Continue and restart all workers."""
         for worker in self.all():
             worker.resume()
         self.revive()
 
     def revive(self) -> None:
-        """Start again those that ended on their own; called all the time, as a supervisor would."""
+        """Restart workers that exited by themselves; called repeatedly, like a supervisor."""
         for worker in self.all():
             if worker.name not in self._in_treatment and not worker.running:
                 self.own_deaths += 1
@@ -129,7 +129,7 @@ class Fleet:
                 self._start(worker)
 
     def look(self) -> None:
-        """See whether all take jobs: a worker takes seconds to start."""
+        """Check whether all workers claim jobs: a start takes seconds."""
         if not all(worker.claims_jobs() for worker in self.all()):
             self._whole_since = time.monotonic()
         for worker in self.all():
@@ -137,7 +137,7 @@ class Fleet:
             self.largest_in_flight[worker.name] = largest
 
     def whole_s(self) -> float:
-        """For how many seconds all have been taking jobs, as far as `look` saw."""
+        """Return for how many seconds all have claimed jobs, as far as `look` has seen."""
         return time.monotonic() - self._whole_since
 
     # --- choosing -------------------------------------------------------------------------------
@@ -147,24 +147,24 @@ class Fleet:
             return self._workers[name]
 
     def all(self) -> list[Worker]:
-        """All workers, running or not."""
+        """Return all workers, running or not."""
         with self._lock:
             return list(self._workers.values())
 
     @property
     def removable(self) -> bool:
-        """Whether there are more than there were at the start."""
+        """Whether there are more workers than at the start."""
         return len(self.all()) > self._size - 1
 
     @property
     def growable(self) -> bool:
-        """Whether there is room for another."""
+        """Whether another worker may be added."""
         return len(self.all()) < self._size + 1
 
     def choose(
         self, who: float, target: str | None, *, deadly: bool
     ) -> tuple[Worker, float | None] | None:
-        """A worker that nothing is being done to, the busiest kind first, and its jobs in hand.
+        """Choose a worker without a fault, busy ones first; return it and its jobs in flight.
 
         `who` says where in the row to begin; the first that is busy is taken, else the first.
         It stays out of everybody's hands until `release`. None if there is nobody.
@@ -189,7 +189,7 @@ class Fleet:
         return worker, in_flight
 
     def release(self, name: str) -> None:
-        """Whoever treated it has done."""
+        """Mark a worker as free of faults."""
         self._in_treatment.discard(name)
 
     def _drain(self, worker: Worker) -> str:
@@ -198,11 +198,11 @@ class Fleet:
             return f"exit {worker.wait(timeout_s=_LEAVE_S)}"
         except NotInTime:
             worker.kill(everything=True)
-            return f"did not end within {_LEAVE_S:g} s"
+            return f"did not exit within {_LEAVE_S:g} s"
 
 
 class Supervising:
-    """Revives and looks at the fleet every half second, in a thread."""
+    """Restarts and observes the fleet every half second, in a thread."""
 
     def __init__(self, fleet: Fleet, look: Callable[[], None]) -> None:
         self._fleet = fleet
@@ -226,7 +226,7 @@ class Supervising:
 
 
 class Tallies:
-    """Sums of counters over all lives of all workers: a counter that falls is a new life."""
+    """Sums of counters over all processes of all workers; a falling counter means a new process."""
 
     def __init__(self, fleet: Fleet, names: tuple[str, ...]) -> None:
         self._fleet = fleet
@@ -234,7 +234,7 @@ class Tallies:
         self._latest: dict[tuple[str, int, str], float] = {}
 
     def look(self) -> None:
-        """Read them all once; a stopped or dead worker keeps what it had."""
+        """Read all counters once; those of a stopped or dead worker keep their value."""
         for worker in self._fleet.all():
             if not worker.running:
                 continue
@@ -243,8 +243,7 @@ class Tallies:
                     self._latest[worker.name, worker.pid, name] = value
 
     def sums(self) -> Counter[str]:
-        """The sum of each counter, as far as it was seen (what a victim did in its last second
-        is missing)."""
+        """Return the sum of each counter, without the last second of each killed process."""
         sums: Counter[str] = Counter()
         for (_, _, name), value in self._latest.items():
             sums[name] += int(value)

@@ -1,4 +1,4 @@
-"""How is somebody else's program put into the same storm? By its command and a hash a job."""
+"""Foreign programs in the same storms: a command that writes one Redis hash per job."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ WORKER: Final = "STORM_WORKER"
 
 
 class ForeignWorker(GroupProcess):
-    """A process of a foreign program; it is busy whenever it runs, for all that can be seen."""
+    """A process of a foreign program, assumed to be busy whenever it runs."""
 
     def __init__(self, name: str, argv: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
         self.name = name
         super().__init__(argv, log=log, env=env)
 
     def claims_jobs(self) -> bool:
-        """Whether its log says so, in a line with the word `ready`."""
+        """Return whether its log holds the word `ready`."""
         return self.running and "ready" in self.output
 
     def in_flight(self) -> float | None:
-        """Cannot be told."""
+        """Return None: the number is unknown."""
         return None if self.running else 0.0
 
     def kill_replica(self) -> None:
-        """It is one process, for all that is known: kill that."""
+        """Kill the process, which is assumed to be the only one."""
         self.kill()
 
     def metric(self, name: str) -> float:
-        """It has none."""
+        """Return 0: it has no metrics."""
         del name
         return 0.0
 
@@ -61,7 +61,7 @@ class Foreign:
         self._argv = argv
 
     def worker(self, place: Place, name: str) -> ForeignWorker:
-        """A worker that has not been started."""
+        """Return a worker that has not been started."""
         env = {
             KAFKA: place.kafka,
             REDIS: place.redis,
@@ -75,14 +75,14 @@ class Foreign:
         return ForeignWorker(name, self._argv(place), place.folder / f"{name}.log", env)
 
     def ends(self, client: redis.Redis, job_ids: Sequence[str]) -> list[End | None]:
-        """One look at the hashes of these jobs."""
+        """Read the hashes of these jobs once."""
         pipeline = client.pipeline(transaction=False)
         for job_id in job_ids:
             pipeline.hmget(f"dragoman:job:{job_id}", "status", "text")
         return [_end(fields) for fields in pipeline.execute()]
 
     def audit(self, place: Place) -> tuple[int, str] | None:
-        """It has no such command."""
+        """Return None: it has no such command."""
         del place
         return None
 

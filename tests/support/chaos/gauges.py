@@ -1,4 +1,4 @@
-"""Do workers that live long grow? Memory, files, threads and tasks over time, and their slopes."""
+"""Growth of long-lived workers: memory, files, threads and tasks over time, and their slopes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import psutil
 from support.chaos.system import Worker
 
 _WARM_UP: Final = 0.2
-"""The first fifth of the readings is a start, and no trend."""
+"""The first fifth of the readings is warm-up and no trend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Of one gauge of one worker: first and last value, the largest, and the slope an hour."""
+    """First, last and largest value of one gauge of one worker, and its slope per hour."""
 
     worker: str
     gauge: str
@@ -48,7 +48,7 @@ class Gauges:
                 self._read(worker)
 
     def stop(self) -> None:
-        """No more readings."""
+        """Stop reading."""
         self._over.set()
 
     def _read(self, worker: Worker) -> None:
@@ -61,7 +61,7 @@ class Gauges:
                 "threads": sum(process.num_threads() for process in family),
             }
         except psutil.Error:
-            return  # it has just ended
+            return  # it has just exited
         if tasks := worker.metric("dragoman_event_loop_tasks"):
             values["tasks"] = tasks
         at_s = time.monotonic() - self._began
@@ -69,7 +69,7 @@ class Gauges:
             self._stats[worker.name, worker.pid, gauge].append((at_s, value))
 
     def trends(self) -> list[Trend]:
-        """The least-squares line of each gauge of each life, without its warm-up."""
+        """Return the least-squares line of each gauge of each process, without its warm-up."""
         found = []
         for (worker, _, gauge), stats in sorted(self._stats.items()):
             settled = stats[int(len(stats) * _WARM_UP) :]

@@ -1,4 +1,4 @@
-"""Has every record that Kafka acknowledged come to its one right end? The ledger alone decides."""
+"""The ledger: it decides whether every acknowledged record had its one correct outcome."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WITH_LETTER: Final = frozenset({"failed"})
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter: whose it is, and why."""
+    """A dead letter: its original record and its error code."""
 
     spot: Spot
     code: str
@@ -29,15 +29,15 @@ class Letter:
 
 @dataclass(slots=True)
 class Verdict:
-    """What the ledger found. `problems` names every record or job that breaks the promise."""
+    """The findings of the ledger. `problems` names every record or job that breaks a guarantee."""
 
     records: int = 0
     jobs: int = 0
     lost: int = 0
     wrong: int = 0
     condemned: int = 0
-    """Harmless jobs that ended as `poisoned` since they were at work in as many deaths as that asks
-    for: a storm kills workers more often than `retry.poison_after` is made for."""
+    """Harmless jobs that ended as `poisoned` because they were in flight in that many crashes: a
+    storm kills workers more often than `retry.poison_after` is made for."""
     duplicate_computations: int = 0
     letters: int = 0
     duplicate_letters: int = 0
@@ -54,7 +54,7 @@ class Verdict:
 
 
 class Ledger:
-    """What was sent, and where Kafka says it is; entered only after the acknowledgement."""
+    """Sent records and their offsets, entered only after the acknowledgement."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -62,10 +62,10 @@ class Ledger:
         self._entries: list[tuple[Spot, Sent]] = []
         self._jobs: dict[str, dict[Spot, Sent]] = defaultdict(dict)
         self.refused: list[Sent] = []
-        """Records that the producer gave up: they may or may not be in the topic."""
+        """Records that the producer gave up; they may or may not be in the topic."""
 
     def acknowledged(self, sent: Sent, spot: Spot) -> None:
-        """Enter a record under the place that the broker told."""
+        """Enter a record under the offset that the broker returned."""
         with self._lock:
             self._spots[spot] = sent
             self._entries.append((spot, sent))
@@ -73,7 +73,7 @@ class Ledger:
                 self._jobs[sent.job_id][spot] = sent
 
     def given_up(self, sent: Sent) -> None:
-        """The producer got no acknowledgement in all its time."""
+        """Enter a record that was not acknowledged in time."""
         with self._lock:
             self.refused.append(sent)
 
@@ -81,19 +81,19 @@ class Ledger:
         return len(self._spots)
 
     def entries(self, first: int) -> list[tuple[Spot, Sent]]:
-        """All entries so far, from number `first` on."""
+        """Return all entries so far, from number `first`."""
         with self._lock:
             return self._entries[first:]
 
     def job_ids(self) -> list[str]:
-        """All job ids so far, in the order of their first acknowledgement."""
+        """Return all job ids so far, in the order of their first acknowledgement."""
         with self._lock:
             return list(self._jobs)
 
     def judge(
         self, ends: Mapping[str, End | None], letters: Iterable[Letter], *, with_letters: bool
     ) -> Verdict:
-        """Compare what should be with what is there, after all has come to rest."""
+        """Compare the expected with the actual outcomes, after the storm has settled."""
         verdict = Verdict(records=len(self._spots), jobs=len(self._jobs))
         by_spot: dict[Spot, list[Letter]] = defaultdict(list)
         for letter in letters:
@@ -133,7 +133,7 @@ class Ledger:
             return
         _judge_end(verdict, job_id, next(iter(won.values())), end)
         if end.status in _WITH_LETTER:
-            expected.update(won)  # at one of them: the others share its end
+            expected.update(won)  # at one of them: the others share its outcome
             if not any(spot in by_spot for spot in won):
                 verdict.note("lost", f"failed job {job_id} has no dead letter")
         for spot in records.keys() - won.keys():
@@ -147,7 +147,7 @@ class Ledger:
         for spot in by_spot.keys() - expected:
             sent = self._spots.get(spot)
             if sent is None and self.refused:
-                continue  # perhaps one of those that the producer gave up
+                continue  # possibly a record that the producer gave up
             what = "a record nobody sent" if sent is None else f"{sent.job_id} ({sent.kind})"
             verdict.note("wrong", f"dead letter {by_spot[spot][0].code} for {what} at {spot}")
 
@@ -165,5 +165,5 @@ def _judge_end(verdict: Verdict, job_id: str, sent: Sent, end: End) -> None:
 
 
 def _is_of(sent: Sent, end: End) -> bool:
-    # A cancel that comes before the job writes an end without a fingerprint, which matches all.
+    # A cancellation before the job writes a result without a fingerprint, which matches all.
     return not end.fingerprint or sent.fingerprint == end.fingerprint

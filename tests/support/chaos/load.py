@@ -1,4 +1,4 @@
-"""Which jobs does a storm send, and how must each of them end?"""
+"""The jobs that a storm sends, with their required outcomes."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ _SHARES: Final = {
     Kind.ODD: 15,
 }
 MIXED_IN: Final = frozenset({Kind.ODD.value, Kind.POISON.value})
-"""What a storm may leave out."""
+"""Kinds that a storm may leave out."""
 _ENDS: Final = {
     Kind.FATAL: frozenset({"failed"}),
     Kind.INVALID: frozenset({"failed"}),
     Kind.POISON: frozenset({"failed"}),
     Kind.LATE: frozenset({"expired"}),
     Kind.TOO_SLOW: frozenset({"expired"}),
-    # A finish that is under way when the cancel comes wins.
+    # A finish that is already running when the cancellation comes wins.
     Kind.CANCEL: frozenset({"cancelled", "completed"}),
 }
 _COMPLETED: Final = frozenset({"completed"})
 
 
 class Load:
-    """An endless, seeded stream of records; a seed gives the same one every time (but deadlines).
+    """An endless stream of records, the same for the same seed (except deadlines).
 
     Duplicates and conflicts take the id of one of the latest 500 plain jobs. The records with
     the numbers of `poison` kill the process that works on them. Each odd record comes once.
@@ -62,7 +62,7 @@ class Load:
         self._odd = iter(sendable(random.Random(f"odd {seed}")))
 
     def records(self, count: int | None = None) -> Iterator[Sent]:
-        """`count` records, or as many as are asked for."""
+        """Yield `count` records, or an endless stream."""
         number = 0
         while count is None or number < count:
             kind = self._random.choices(self._kinds, self._weights)[0]

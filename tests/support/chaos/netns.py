@@ -1,4 +1,4 @@
-"""How does a worker lose one of its servers without a word? By links of a namespace of its own."""
+"""Half-open connections: a worker in a network namespace whose links can be cut."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NET: Final = "10.211"
 
 
 def why_not() -> str:
-    """Why there can be no namespaces here; empty if there can."""
+    """Return why this machine cannot use namespaces; empty if it can."""
     if shutil.which("ip") is None:
         return "network namespaces need ip (Debian: iproute2)"
     if os.geteuid() != 0:
@@ -40,7 +40,7 @@ def why_not() -> str:
 class Links:
     """A namespace with a link (a veth pair) to each of the named services of this machine.
 
-    `cut` takes our end down: packets vanish, nobody is told, connections stay half open. What was
+    `cut` takes this end down: packets are lost silently, connections stay half open. What was
     on its way arrives after `join`.
     """
 
@@ -54,11 +54,11 @@ class Links:
         self._net = f"{_NET}.{int(token[:2], 16)}"
 
     def host(self, name: str) -> str:
-        """Our address on a link."""
+        """Return this machine's address on a link."""
         return f"{self._net}.{4 * self._ends[name][2] + 1}"
 
     def guest(self, name: str) -> str:
-        """The namespace's address on a link."""
+        """Return the namespace's address on a link."""
         return f"{self._net}.{4 * self._ends[name][2] + 2}"
 
     def __enter__(self) -> Self:
@@ -92,11 +92,11 @@ class Links:
         _ip("netns", "del", self.namespace)
 
     def cut(self, name: str) -> None:
-        """From now on nothing passes."""
+        """Drop every packet from now on."""
         _ip("link", "set", self._ends[name][0], "down")
 
     def join(self, name: str) -> None:
-        """Everything passes again."""
+        """Let packets pass again."""
         _ip("link", "set", self._ends[name][0], "up")
 
 
@@ -110,7 +110,7 @@ def _ip(*words: str) -> None:
 
 
 class LinkedBrokers(Brokers):
-    """One broker with a second listener on a link, which it advertises to who comes that way."""
+    """One broker with a second listener on a link, advertised to clients of that link."""
 
     def __init__(self, address: str) -> None:
         super().__init__(nodes=1)
@@ -145,7 +145,7 @@ class LinkedDragoman(Dragoman):
         self._brokers = brokers
 
     def worker(self, place: Place, name: str) -> LinkedWorker:
-        """A worker that has not been started."""
+        """Return a worker that has not been started."""
         address = self._links.host("redis")
         with redis.Redis.from_url(place.redis) as client:
             client.config_set("protected-mode", "no")

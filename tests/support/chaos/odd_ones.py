@@ -12,11 +12,11 @@ from support.chaos.sent import Kind, Sent
 from support.odd.cases import ANY, cases
 
 _LARGEST: Final = 1_000_500
-"""With its headers it stays below what a topic takes by default."""
+"""With its headers a record stays below a topic's default limit."""
 
 
 def sendable(order: random.Random) -> Iterator[OddRecord]:
-    """Each of them once, in a random order."""
+    """Yield each of them once, in a random order."""
     names = list(cases())
     order.shuffle(names)
     for name in names:
@@ -26,7 +26,7 @@ def sendable(order: random.Random) -> Iterator[OddRecord]:
 
 
 def odd_one(number: int, record: OddRecord) -> Sent:
-    """The record as the ledger judges it."""
+    """Return the record with the outcome that the ledger requires."""
     unreadable = Sent(number, Kind.ODD, record.value, None, None, None, frozenset(), odd=record)
     if record.expect == UNREADABLE:  # also where the value is a valid job: 5,000 headers
         return unreadable
@@ -50,7 +50,7 @@ def odd_one(number: int, record: OddRecord) -> Sent:
 
 
 def _fits(record: OddRecord) -> bool:
-    """Whether librdkafka sends it as it is, and its end is known."""
+    """Return whether librdkafka sends it unchanged and its outcome is known."""
     names = [name for name, _ in record.headers]
     strange = any(isinstance(name, bytes) or "\0" in name for name in names)
     size = len(record.value or b"") + len(record.key or b"")

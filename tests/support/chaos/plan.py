@@ -1,4 +1,4 @@
-"""What will be broken, when and for how long? A seed gives one plan; a timeline can be replayed."""
+"""Plans of faults: drawn from a seed, or replayed from a timeline."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Action(StrEnum):
     REDIS_SCRIPT_FLUSH = "redis script flush"
     REDIS_CLIENT_KILL = "redis client kill"
     REDIS_CLIENT_PAUSE = "redis client pause"
-    # By script alone:
+    # Only in scripts:
     ALL_BROKERS_KILL = "all brokers kill"
     ALL_BROKERS_STOP = "all brokers stop"
     LINK_CUT = "link cut"
 
 
-# Kills of workers come first: they are what a commit too early cannot survive.
+# Kills of workers are the most likely: they reveal commits that come too early.
 WEIGHTS: Final = {
     Action.WORKER_KILL: 8,
     Action.REPLICA_KILL: 3,
@@ -82,20 +82,20 @@ FIRST_S: Final = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """One action at a time of the storm; `who` in [0, 1) picks among what is there then."""
+    """One fault at a time of the storm; `who` in [0, 1) picks among the candidates then."""
 
     at_s: float
     action: Action
     who: float
     hold_s: float
     target: str | None = None
-    """Given in a replay: exactly this one."""
+    """The exact target, set in a replay."""
 
 
 def drawn(
     seed: int, duration_s: float, *, only: frozenset[Action] | None = None
 ) -> Iterator[Stroke]:
-    """The plan of a seed: four draws a stroke, whatever they are used for and whatever happens."""
+    """Return the plan of a seed, with four draws per stroke whether or not they are used."""
     draws = random.Random(f"plan {seed}")
     actions = [action for action in WEIGHTS if only is None or action in only]
     weights = [WEIGHTS[action] for action in actions]
@@ -114,7 +114,7 @@ def drawn(
 
 
 def recorded(timeline: Path) -> tuple[dict[str, Any], list[Stroke]]:
-    """The head of a timeline (its seed and options), and the strokes that really fell, in order."""
+    """Return the head of a timeline (seed and options) and the faults that happened, in order."""
     lines = [json.loads(line) for line in timeline.read_text(encoding="utf-8").splitlines()]
     head = next(line for line in lines if line["what"] == "storm")
     strokes = [

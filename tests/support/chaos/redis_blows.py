@@ -1,4 +1,4 @@
-"""How is a Redis broken and mended? By its own commands, and as a process."""
+"""Faults of a Redis and their repair, by its own commands and by signals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MEND_S: Final = 60.0
 
 
 class StruckRedis(RedisServer):
-    """A Redis that keeps what it has acknowledged, and that a storm strikes.
+    """A Redis for storms, which keeps every acknowledged write.
 
     With ``everysec`` it may answer up to two seconds before it writes, whenever its disk is behind
     (aof.c, `aof_flush_postponed_start`): a SIGKILL then loses ends that were acknowledged, which is
@@ -36,7 +36,7 @@ class StruckRedis(RedisServer):
         )
 
     def client(self, wait_s: float = _ASK_S) -> redis.Redis:
-        """A client that waits two seconds at most, or as long as is said."""
+        """Return a client that waits up to two seconds, or up to `wait_s`."""
         return redis.Redis(
             port=self.port,
             socket_timeout=wait_s,
@@ -45,59 +45,59 @@ class StruckRedis(RedisServer):
         )
 
     def freeze(self) -> None:
-        """SIGSTOP."""
+        """Send SIGSTOP."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         with suppress(RuntimeError, ProcessLookupError):
             os.kill(self.pid, signal.SIGCONT)
 
     def make_readonly(self) -> None:
-        """A replica of nobody: reads are answered, writes are refused (READONLY)."""
+        """Make it a replica without a primary: writes are refused (READONLY)."""
         self._ask("REPLICAOF", "127.0.0.1", free_port())
 
     def make_writable(self) -> None:
-        """Its own master again."""
-        self._ask_until_told("REPLICAOF", "NO", "ONE")
+        """Make it a primary again."""
+        self._ask_until_answered("REPLICAOF", "NO", "ONE")
 
     def squeeze(self) -> None:
-        """Less memory than it uses: writes are refused (OOM)."""
+        """Allow less memory than it uses: writes are refused (OOM)."""
         self._ask("CONFIG", "SET", "maxmemory", "1mb")
 
     def relax(self) -> None:
-        """As much memory as it likes."""
-        self._ask_until_told("CONFIG", "SET", "maxmemory", "0")
+        """Remove the memory limit."""
+        self._ask_until_answered("CONFIG", "SET", "maxmemory", "0")
 
     def forget_scripts(self) -> None:
-        """SCRIPT FLUSH: every EVALSHA is answered NOSCRIPT."""
+        """Run SCRIPT FLUSH: every EVALSHA is answered NOSCRIPT."""
         self._ask("SCRIPT", "FLUSH")
 
     def drop_clients(self) -> Any:
-        """CLIENT KILL of all but ourselves; answers how many."""
+        """Run CLIENT KILL for all other clients and return their number."""
         return self._ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 
     def hold_clients(self, seconds: float) -> None:
-        """CLIENT PAUSE: connections stay open, nobody is answered."""
+        """Run CLIENT PAUSE: connections stay open without answers."""
         self._ask("CLIENT", "PAUSE", int(seconds * 1000), "ALL")
 
     def _ask(self, *words: Any) -> Any:
         with self.client() as client:
             return client.execute_command(*words)
 
-    def _ask_until_told(self, *words: Any) -> None:
-        """What mends must come through: behind on its disk a Redis answers nobody for seconds."""
+    def _ask_until_answered(self, *words: Any) -> None:
+        """Repeat a command until it succeeds: on a slow disk Redis hangs for seconds."""
 
-        def told() -> bool:
+        def answered() -> bool:
             with suppress(redis.ConnectionError, redis.TimeoutError):
                 self._ask(*words)
                 return True
             return False
 
-        wait_until(told, timeout_s=_MEND_S, what=f"Redis answers {' '.join(words)}")
+        wait_until(answered, timeout_s=_MEND_S, what=f"Redis answers {' '.join(words)}")
 
     def mend(self) -> None:
-        """Running, writable and with room, whatever was done to it."""
+        """Repair it after any fault: running, writable and without a memory limit."""
         self.thaw()
         if self._process is None:
             self.start()

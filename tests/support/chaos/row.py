@@ -1,4 +1,4 @@
-"""What is told of one storm? A row of the table."""
+"""The row of the table for one storm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BROKER_BLOWS: Final = (
 
 @dataclass(slots=True)
 class Row:
-    """One line of the table: what was done, and what came of it."""
+    """One line of the table: the faults and their consequences."""
 
     seed: int
     system: str = "dragoman"
@@ -55,29 +55,29 @@ class Row:
     beyond: int = 0
     uncommitted: int = 0
     rest_s: float = 0.0
-    """From the last blow mended until all had ended and was committed."""
+    """Seconds from the last repair until every job had ended and was committed."""
     immortal: int = 0
     slow: int = 0
     audit: int | None = None
     comparisons: int = 0
     trends: list[Trend] = field(default_factory=list)
-    """Of the workers that were spared."""
+    """Trends of the workers that were never killed."""
     problems: list[str] = field(default_factory=list)
     timeline: str = ""
 
     @property
     def broken(self) -> bool:
-        """Whether the promise was broken."""
+        """Whether a guarantee was broken."""
         counts = (self.lost, self.wrong, self.changed, self.beyond, self.uncommitted, self.immortal)
         return any(counts) or self.audit not in {0, None}
 
     def as_json(self) -> str:
-        """One line; the first 50 problems."""
+        """Return one line with the first 50 problems."""
         fields = asdict(self)
         return json.dumps(fields | {"problems": self.problems[:50]})
 
-    def claim_conductor(self, conductor: Conductor) -> None:
-        """Count the blows that fell."""
+    def add_conductor(self, conductor: Conductor) -> None:
+        """Count the injected faults."""
 
         def fell(*actions: Action) -> int:
             return sum(conductor.counts[f"{action}: done"] for action in actions)
@@ -99,8 +99,8 @@ class Row:
         self.struck_in_flight = int(conductor.struck_in_flight)
         self.problems += [f"conductor: {failure}" for failure in conductor.failures]
 
-    def claim_verdict(self, verdict: Verdict) -> None:
-        """What the ledger says."""
+    def add_verdict(self, verdict: Verdict) -> None:
+        """Add the findings of the ledger."""
         self.records, self.jobs = verdict.records, verdict.jobs
         self.duplicate_computations = verdict.duplicate_computations
         self.duplicate_letters = verdict.duplicate_letters
@@ -108,8 +108,8 @@ class Row:
         self.condemned = verdict.condemned
         self.problems += verdict.problems
 
-    def claim_watch(self, seen: Seen) -> None:
-        """What was seen all along."""
+    def add_watch(self, seen: Seen) -> None:
+        """Add the observations of the watch."""
         self.changed, self.beyond = len(seen.changed), len(seen.beyond)
         self.slow, self.comparisons = len(seen.slow), seen.comparisons
         self.problems += seen.changed[:20] + seen.slow

@@ -1,4 +1,4 @@
-"""A record of a storm's load: what it is, and how it must end."""
+"""A record of a storm's load with its required outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.builders.odd_records import OddRecord
 
 
 class Kind(StrEnum):
-    """What a record of the load is."""
+    """The kinds of records in the load."""
 
     PLAIN = "plain"
     DUPLICATE = "duplicate"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One record: what it is, and what its job must come to if this record wins its id.
+    """One record, and the required outcome of its job if this record owns the id.
 
     `job_id` None: nobody can read one. `text` None: no text is to be expected, or any. `code`:
     that of a failure, None for any.
@@ -42,4 +42,4 @@ class Sent:
     ends: frozenset[str]
     code: str | None = None
     odd: OddRecord | None = None
-    """Key, headers and timestamp, where they are odd too."""
+    """Key, headers and timestamp, where they are odd as well."""

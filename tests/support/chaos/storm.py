@@ -1,4 +1,4 @@
-"""What is one storm? A fresh topic and Redis, a load, a plan of blows, and the ledger's verdict."""
+"""One storm: a new topic and Redis, a load, a plan of faults, and the ledger's verdict."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _NOTHING_MORE_S: Final = 15.0
 _LETTER_PARTITIONS: Final = 2
 _POISON_AT: Final = (0.5, 0.9)
 _VERDICT_WAITS_S: Final = 60.0
-"""For an answer of Redis once the storm is over: only then does a slow one say nothing."""
+"""Time-out for Redis once the storm is over; slow answers are no longer findings."""
 _REDELIVERIES: Final = "dragoman_redeliveries_total"
 _STALE: Final = "dragoman_stale_completions_total"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """One storm: `jobs` records at `rate` a second, struck every 5 to 9 s all the while."""
+    """One storm: `jobs` records at `rate` per second, with a fault every 5 to 9 s."""
 
     seed: int
     jobs: int = 6_000
@@ -52,29 +52,29 @@ class Options:
     workers: int = 3
     session_timeout_s: float = 6.0
     only: tuple[str, ...] = ()
-    """These actions alone; all if empty."""
+    """Only these actions; all if empty."""
     spared: tuple[str, ...] = ()
-    """Workers that are stopped, but never killed."""
+    """Workers that are stopped but never killed."""
     script: tuple[Stroke, ...] = ()
-    """These blows, in place of the seed's plan."""
+    """These faults instead of the seed's plan."""
     in_turn: bool = False
-    """Each blow waits until those before have been mended; the load ends after the last."""
+    """Each fault waits until earlier ones are repaired; the load ends after the last."""
     replay: Path | None = None
-    """A timeline whose blows are repeated, in place of the seed's plan."""
+    """A timeline whose faults are repeated instead of the seed's plan."""
     mix: tuple[str, ...] = ()
-    """What is mixed in beside the usual: `odd` records, two `poison`ous jobs."""
+    """Additional records: `odd` records, two `poison`ous jobs."""
     loud: bool = False
     folder: Path | None = None
-    """Where timeline and logs stay; a temporary one otherwise."""
+    """Folder of timeline and logs; a temporary one otherwise."""
 
     def load(self, kinds: frozenset[str]) -> Load:
-        """The records; one poisonous job in the middle, one shortly before the end."""
+        """Return the load, with one poisonous job in the middle and one shortly before the end."""
         poison = frozenset(round(self.jobs * part) for part in _POISON_AT)
         chosen = kinds - (MIXED_IN - frozenset(self.mix))
         return Load(self.seed, f"s{self.seed}", chosen, poison)
 
     def strokes(self) -> list[Stroke]:
-        """The plan."""
+        """Return the plan of faults."""
         if self.replay is not None:
             return recorded(self.replay)[1]
         if self.script:
@@ -89,7 +89,7 @@ Inspect = Callable[[Ledger, dict[str, End | None], Fleet], None]
 def storm(
     brokers: Brokers, system: System, options: Options, inspect: Inspect | None = None
 ) -> Row:
-    """Run one storm from an empty topic to the verdict. Brokers are mended at the end.
+    """Run one storm from an empty topic to the verdict. Brokers are repaired at the end.
 
     `inspect` may look at the ledger, all ends and the fleet before everything is taken down.
     """
@@ -105,7 +105,7 @@ def storm(
 
 
 def explained(row: Row, timeline: Timeline | Path, options: Options) -> str:
-    """What a failure must tell: the problems, the timeline, and how to have it again."""
+    """Return the report of a failure: the problems, the timeline and the commands to repeat it."""
     file = timeline if isinstance(timeline, Path) else timeline.file
     again = f"--seeds {options.seed} --jobs {options.jobs} --rate {options.rate:g}"
     lines = [
@@ -113,8 +113,8 @@ def explained(row: Row, timeline: Timeline | Path, options: Options) -> str:
         *row.problems[:20],
         f"timeline: {file}",
         f"the same plan again: make chaos ARGS={shlex.quote(again)}",
-        f"the same blows again: make chaos ARGS={shlex.quote(f'{again} --replay {file}')}",
-        "" if isinstance(timeline, Path) else timeline.told(),
+        f"the same faults again: make chaos ARGS={shlex.quote(f'{again} --replay {file}')}",
+        "" if isinstance(timeline, Path) else timeline.as_text(),
     ]
     return "\n".join(lines)
 
@@ -152,7 +152,7 @@ class _Storm:
             self._fleet.start()
             began = time.monotonic()
             with Supervising(self._fleet, self._tallies.look):
-                self._blow()
+                self._run_faults()
                 seconds = time.monotonic() - began
             with self._server.client(_VERDICT_WAITS_S) as client:
                 return self._row(client, seconds)
@@ -170,7 +170,7 @@ class _Storm:
 
     # --- the storm itself -----------------------------------------------------------------------
 
-    def _blow(self) -> None:
+    def _run_faults(self) -> None:
         options = self._options
         load = options.load(self._system.kinds)
         head = {name: value for name, value in asdict(options).items() if value}
@@ -202,7 +202,7 @@ class _Storm:
                 self._gauges.stop()
 
     def _settle(self) -> None:
-        """Wait until all is committed and has ended, or nothing more comes."""
+        """Wait until every job has ended and is committed, or nothing more happens."""
         self._timeline.note("settling", unfinished=self._watch.unfinished)
         deadline = time.monotonic() + _SETTLE_S
         while time.monotonic() < deadline:
@@ -234,9 +234,9 @@ class _Storm:
         verdict = self._ledger.judge(ends, self._letters(), with_letters=self._system.letters)
         audit = self._system.audit(self._place)
         row = Row(seed=self._options.seed, system=self._system.name, seconds=round(seconds, 1))
-        row.claim_conductor(self._conductor)
-        row.claim_verdict(verdict)
-        row.claim_watch(self._watch.seen)
+        row.add_conductor(self._conductor)
+        row.add_verdict(verdict)
+        row.add_watch(self._watch.seen)
         row.own_deaths = self._fleet.own_deaths
         row.redeliveries = self._tallies.sums()[_REDELIVERIES]
         row.uncommitted = self._uncommitted
@@ -264,7 +264,7 @@ def _place(
 ) -> Place:
     configs = {
         "min.insync.replicas": str(min(2, brokers.count)),
-        "message.timestamp.after.max.ms": str(2**63 - 1),  # odd timestamps come through
+        "message.timestamp.after.max.ms": str(2**63 - 1),  # accept odd timestamps
     }
     brokers.create_topic(topic, options.partitions, configs)
     letters = brokers.create_topic(f"{topic}-dead", _LETTER_PARTITIONS)

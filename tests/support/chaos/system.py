@@ -1,4 +1,4 @@
-"""What is under test in a storm? A program that takes jobs from a topic and writes their ends."""
+"""Systems under test in a storm: programs that read jobs from a topic and write results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOOK_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a system works: one topic, one group and one Redis, fresh for every storm.
+    """The services of a system: one topic, one group and one Redis, new for every storm.
 
     The program under test gives back `[de] TEXT` for the job's `text`, after `latency_s` seconds on
     average (uniform within `latency_s` x (1 +- `spread`), by a hash of the text).
@@ -47,7 +47,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """A terminal state as a reader sees it. `seen` are the bytes that must never change."""
+    """A terminal state as a reader sees it. `seen` holds the bytes that must never change."""
 
     status: str
     text: str | None
@@ -78,23 +78,23 @@ class Worker(Protocol):
     def resume(self) -> None: ...
     def wait(self, *, timeout_s: float) -> int: ...
     def claims_jobs(self) -> bool:
-        """Whether it takes jobs now; a look that never waits long."""
+        """Return whether it claims jobs now, without a long wait."""
         ...
 
     def in_flight(self) -> float | None:
-        """How many jobs it has in hand now; None if that cannot be told."""
+        """Return the number of jobs in flight, None if it is unknown."""
         ...
 
     def metric(self, name: str) -> float: ...
     def kill_replica(self) -> None:
-        """SIGKILL to a process that does the work, where that is not the first one."""
+        """Send SIGKILL to a process that does the work, where that is not the first one."""
         ...
 
 
 class System(Protocol):
-    """How a program is started, and how the end of a job is read.
+    """A program: how its workers are started and how the outcome of a job is read.
 
-    A foreign program is put in by writing this class for it; see `support.chaos.foreign_system`.
+    For a foreign program implement this class; see `support.chaos.foreign_system`.
     """
 
     @property
@@ -111,15 +111,15 @@ class System(Protocol):
         ...
 
     def worker(self, place: Place, name: str) -> Worker:
-        """A worker that has not been started."""
+        """Return a worker that has not been started."""
         ...
 
     def ends(self, client: redis.Redis, job_ids: Sequence[str]) -> list[End | None]:
-        """The terminal states of these jobs, None for one that has none yet."""
+        """Return the terminal states of these jobs, None for a job without one."""
         ...
 
     def audit(self, place: Place) -> tuple[int, str] | None:
-        """Its own judgement of what is accounted for: status and words; None if it has no such."""
+        """Run its own audit; return status and output, None without such a command."""
         ...
 
 
@@ -127,20 +127,20 @@ class System(Protocol):
 
 
 class GroupProcess(ChildProcess):
-    """A child that is stopped and continued with all the processes of its group."""
+    """A child process that is stopped and continued with its whole process group."""
 
     def pause(self) -> None:
-        """SIGSTOP to the whole group."""
+        """Send SIGSTOP to the whole group."""
         self._send_group(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """SIGCONT to the whole group."""
+        """Send SIGCONT to the whole group."""
         self._send_group(signal.SIGCONT)
 
     def _send_group(self, number: signal.Signals) -> None:
         if self.running:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, number)  # its session is its own, so its group is its pid
+                os.killpg(self.pid, number)  # it leads its session, so its group id is its pid
 
 
 # --- Dragoman -----------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class DragomanWorker(WorkerProcess, GroupProcess):
     """A `dragoman-worker run` on the echo engine."""
 
     host = "127.0.0.1"
-    """Where its HTTP pages are."""
+    """Host of its HTTP pages."""
 
     def __init__(
         self, place: Place, name: str, settings: Mapping[str, Any], env: Mapping[str, str]
@@ -175,11 +175,11 @@ class DragomanWorker(WorkerProcess, GroupProcess):
         )
 
     def claims_jobs(self) -> bool:
-        """Whether it takes jobs now."""
+        """Return whether it claims jobs now."""
         return self.running and self.metric("dragoman_ready") > 0
 
     def kill_replica(self) -> None:
-        """SIGKILL to the largest of its processes but the first; the first must notice."""
+        """Send SIGKILL to its largest process but the first, which must notice."""
         with contextlib.suppress(psutil.NoSuchProcess):
             replicas = psutil.Process(self.pid).children(recursive=True)
             if replicas:
@@ -188,11 +188,11 @@ class DragomanWorker(WorkerProcess, GroupProcess):
         self.kill()
 
     def in_flight(self) -> float | None:
-        """Jobs in hand, as its metric told within the last second."""
+        """Return the jobs in flight by its metric, which is up to a second old."""
         return self.metric("dragoman_jobs_in_flight") if self.running else 0.0
 
     def get(self, path: str) -> tuple[int, str]:
-        """Like its parent's, but a stopped worker keeps nobody waiting."""
+        """Return a page like its parent, but without a long wait for a stopped worker."""
         url = f"http://{self.host}:{self.port}{path}"
         try:
             with urllib.request.urlopen(url, timeout=_LOOK_S) as response:
@@ -206,7 +206,7 @@ class ForkedDragomanWorker(DragomanWorker, ForkedWorker):
 
 
 class Dragoman:
-    """Our worker; `package_path` is put before the installed packages (mutants, old versions).
+    """The worker; `package_path` precedes the installed packages (mutants, old versions).
 
     `supervised=False` runs replicas without their supervisors, which start 20 times as fast.
     """
@@ -227,22 +227,22 @@ class Dragoman:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """Everything there is."""
+        """All kinds of load."""
         return frozenset(kind.value for kind in Kind)
 
     def worker(self, place: Place, name: str) -> DragomanWorker:
-        """A worker that has not been started."""
+        """Return a worker that has not been started."""
         return self._kind(place, name, self._settings, self._env)
 
     def ends(self, client: redis.Redis, job_ids: Sequence[str]) -> list[End | None]:
-        """One look at the hashes of these jobs."""
+        """Read the hashes of these jobs once."""
         pipeline = client.pipeline(transaction=False)
         for job_id in job_ids:
             pipeline.hmget(f"dragoman:job:{job_id}", *_FIELDS)
         return [_end(fields) for fields in pipeline.execute()]
 
     def audit(self, place: Place) -> tuple[int, str] | None:
-        """What `dragoman audit` says."""
+        """Run `dragoman audit` and return its status and output."""
         script = Path(sys.executable).with_name("dragoman")
         done = subprocess.run(
             [str(script), "audit", "--json"],

@@ -1,4 +1,4 @@
-"""What really happened in a storm, and when? JSON lines in a file, and a line for people."""
+"""The timeline of a storm: JSON lines in a file and a readable text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Timeline:
-    """Thread-safe; times are seconds since the storm began (set by `begin`)."""
+    """A thread-safe log; times are seconds since `begin`."""
 
     def __init__(self, file: Path, *, loud: bool = False) -> None:
         self.file = file
@@ -22,12 +22,12 @@ class Timeline:
         file.write_text("", encoding="utf-8")
 
     def begin(self) -> None:
-        """Now is second 0."""
+        """Set second 0 to now."""
         self._began = time.monotonic()
 
     @property
     def now_s(self) -> float:
-        """Seconds since it began."""
+        """Return the seconds since `begin`."""
         return time.monotonic() - self._began
 
     def note(self, what: str, **fields: Any) -> None:
@@ -42,12 +42,12 @@ class Timeline:
             sys.stdout.flush()
 
     def lines(self, what: str | None = None) -> list[dict[str, Any]]:
-        """All lines so far, or those of one sort."""
+        """Return all lines so far, or those of one kind."""
         with self._lock:
             return [line for line in self._lines if what is None or line["what"] == what]
 
-    def told(self) -> str:
-        """The whole timeline for people."""
+    def as_text(self) -> str:
+        """Return the whole timeline as text."""
         return "\n".join(_for_people(line) for line in self.lines())
 
 

@@ -1,4 +1,4 @@
-"""Does anything forbidden happen while a storm is on? A reader that looks all along."""
+"""A reader that looks for violations throughout a storm."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _CHUNK: Final = 1_500
 _SAMPLE: Final = 200
 _TOLD: Final = 20
 _STILL_S: Final = 30.0
-"""No job ended for so long, nothing being broken since: a violation."""
+"""Without any fault, a longer time without a finished job is a violation."""
 
 
 @dataclass(slots=True)
 class Seen:
-    """What the watch has seen; each violation is named."""
+    """The observations of the watch; each violation is named."""
 
     changed: list[str] = field(default_factory=list)
     beyond: set[str] = field(default_factory=set)
@@ -40,7 +40,7 @@ class Seen:
 
 
 class Watch:
-    """Reads ends as they come, reads finished ones again and again, and follows the commits.
+    """Reads results as they appear, re-reads finished ones, and follows the commits.
 
     - *changed*: a job that had ended reads differently, or is gone.
     - *beyond*: a committed offset lies above a record that, looked up afterwards, has no end.
@@ -70,26 +70,26 @@ class Watch:
         self._contested: set[str] = set()
         self._entered = self._read = 0
         self._random = random.Random(0)
-        self._ended_at = self._committed_at = self._told_at = time.monotonic()
+        self._ended_at = self._committed_at = self._reported_at = time.monotonic()
         self._committed: dict[int, int] = {}
         self.seen = Seen()
 
     @property
     def unfinished(self) -> int:
-        """Jobs in the ledger whose end has not been seen."""
+        """Jobs in the ledger without an observed result."""
         return len(self._open) + len(self._ledger) - self._entered
 
     @property
     def ended_at(self) -> float:
-        """When the latest end was seen (monotonic)."""
+        """Time of the latest observed result (monotonic)."""
         return self._ended_at
 
     def stop(self) -> None:
-        """No more looks."""
+        """Stop reading."""
         self._over.set()
 
     def run(self) -> None:
-        """Look until `stop`."""
+        """Read until `stop`."""
         client = redis.Redis.from_url(self._place.redis, socket_timeout=2, socket_connect_timeout=2)
         commits_due = 0.0
         with client:
@@ -100,11 +100,11 @@ class Watch:
                         self._follow_commits(client)
                         commits_due = time.monotonic() + _COMMITS_EVERY_S
                 except redis.RedisError:
-                    pass  # it is being struck; the jobs wait, and so do we
+                    pass  # Redis is down; the jobs wait, and so does the watch
                 self._judge_progress()
 
     def compare_all(self, ends: dict[str, End | None]) -> None:
-        """The last comparison: of everything that was ever seen to end."""
+        """Compare once more every result that was ever observed."""
         for job_id, before in self._known.items():
             end = ends.get(job_id)
             self._compare(job_id, before, end)
@@ -128,7 +128,7 @@ class Watch:
         self.seen.looks += 1
 
     def _next_open(self) -> list[str]:
-        """As many as one look reads, in turn: the first to be stuck would hide the others."""
+        """Return the next jobs to read, in turn: a stuck one must not hide the others."""
         ids = list(self._open)
         first = self._read if self._read < len(ids) else 0
         self._read = first + _CHUNK
@@ -189,11 +189,11 @@ class Watch:
         still_s = min(calm_s, now - self._ended_at)
         frozen_s = min(calm_s, now - self._committed_at)
         self.seen.longest_still_s = max(self.seen.longest_still_s, still_s)
-        if now - self._told_at < _STILL_S:
+        if now - self._reported_at < _STILL_S:
             return
         for name, seconds in (("NO_PROGRESS", still_s), ("COMMIT_FROZEN", frozen_s)):
             if seconds > _STILL_S:
-                self._told_at = now
+                self._reported_at = now
                 words = f"{name} for {seconds:.0f} s, {self.unfinished} jobs unfinished"
                 self.seen.slow.append(words)
                 self._timeline.note("SLOW", words=words)

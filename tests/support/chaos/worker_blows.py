@@ -1,4 +1,4 @@
-"""What is each blow to a worker, and how is it mended?"""
+"""Faults of workers and their repair."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.chaos.system import Worker
 
 @dataclass(frozen=True, slots=True)
 class Blow:
-    """Strike at once; mend `hold_s` later, and tell how."""
+    """A fault injected at once and repaired `hold_s` later."""
 
     strike: Callable[[], None]
     hold_s: float
@@ -21,18 +21,18 @@ class Blow:
 
 
 def blow(stroke: Stroke, worker: Worker, fleet: Fleet) -> Blow:
-    """The blow that a stroke deals to this worker."""
+    """Return the fault that a stroke causes at this worker."""
     name, hold_s = worker.name, stroke.hold_s
 
     def again() -> str:
-        worker.stop(grace_s=0.1)  # nothing of it may be left
+        worker.stop(grace_s=0.1)  # none of its processes may remain
         fleet.restart(name)
         return "started"
 
     def drained() -> str:
-        told = fleet.drain(name)
+        outcome = fleet.drain(name)
         time.sleep(hold_s)
-        return f"{told}, {again()}"
+        return f"{outcome}, {again()}"
 
     def resumed() -> str:
         worker.resume()
@@ -49,4 +49,4 @@ def blow(stroke: Stroke, worker: Worker, fleet: Fleet) -> Blow:
 
 
 def _nothing() -> None:
-    """The drain takes its time: it is dealt where blows are mended."""
+    """Do nothing: a drain takes long, so it runs as part of the repair."""

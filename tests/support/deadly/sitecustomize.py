@@ -1,4 +1,4 @@
-"""Makes records that say so kill the replica that opens them, as a crash of a library would.
+"""Makes marked records kill the replica that opens them, as a crash in a library would.
 
 For tests: a worker that is started with this folder on its PYTHONPATH. The product has no such
 switch.

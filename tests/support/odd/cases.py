@@ -1,4 +1,4 @@
-"""Everything odd that is published beside bystanders: the odd values, and the oddities of Kafka.
+"""All odd cases published beside bystanders: odd values and odd fields of Kafka.
 
 `ODD_RECORDS` has the values; here are timestamps, headers, keys, codecs and batches, and jobs whose
 key in Redis was spoilt beforehand.
@@ -30,21 +30,21 @@ def _nothing(client: redis.Redis) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Records of one batch, or a batch that was made byte by byte, and how each record must end."""
+    """Records of one batch, or a batch made byte by byte, with the required outcome per record."""
 
     records: Sequence[OddRecord]
     codec: str | None = None
     batch: Batch | None = None
     prepare: Callable[[redis.Redis], object] = _nothing
-    """Spoils Redis before the record is published."""
+    """Corrupts Redis before the record is published."""
 
     @property
     def ordinary(self) -> bool:
-        """Whether it needs neither a batch of its own making nor a spoilt Redis."""
+        """Whether it needs neither a handmade batch nor a corrupted Redis."""
         return self.batch is None and self.prepare is _nothing
 
     def made(self) -> Batch:
-        """The batch, of now."""
+        """Return the batch with the current time."""
         return self.batch or batch_of(self.records, codec=self.codec, now_ms=_now_ms())
 
 
@@ -57,12 +57,12 @@ class _Cases:
         self.all[name] = case
 
     def record(self, name: str, expect: str = COMPLETED, **fields: Any) -> None:
-        """One record under its own id, which is valid unless the fields say otherwise."""
+        """Add one record with its own id, valid unless the fields change that."""
         self.add(name, lambda: Case([_record(name, expect, **fields)]))
 
 
 def cases() -> dict[str, Callable[[], Case]]:
-    """All of them by name; each is made anew when it is called."""
+    """Return all cases by name; each call of one makes it anew."""
     found = _Cases()
     for name, make in ODD_RECORDS.items():
         found.add(name.replace("_", " "), partial(_made, make))
@@ -229,7 +229,7 @@ def _forty(items: list[str], context: str) -> Case:
     return Case(records, codec="zstd")
 
 
-# --- keys that somebody has spoilt ----------------------------------------------------------------
+# --- keys with unexpected contents ----------------------------------------------------------------
 
 
 def _spoilt_keys(found: _Cases) -> None:

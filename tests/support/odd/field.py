@@ -36,7 +36,7 @@ _TOPIC: Final = {
 
 @dataclass(slots=True)
 class Round:
-    """What came of one case: a row of the table."""
+    """The outcome of one case: a row of the table."""
 
     name: str
     records: int = 0
@@ -53,22 +53,22 @@ class Round:
     problems: list[str] = field(default_factory=list)
 
     def judge(self, *, by_clock: bool) -> None:
-        """Compare it with the limits; stalls by the CPU of the loop, or by the clock as well."""
+        """Compare the outcome with the limits; stalls by CPU time, or by the clock too."""
         if self.bystanders_s is None:
             self.problems.append(f"bystanders were not done within {WITHIN_S:g} s")
         elif self.odd_s is None:
-            self.problems.append("an odd record has no end")
+            self.problems.append("an odd record has no outcome")
         elif self.committed_s is None:
             self.problems.append("the offsets were not committed")
         if self.restarts:
             self.problems.append(f"{self.restarts} restarts")
         stall_ms = self.lag_ms if by_clock else min(self.lag_ms, self.cpu_lag_ms)
         if stall_ms > LONGEST_STALL_S * 1000:
-            self.problems.append(f"the event loop was held for {stall_ms} ms")
+            self.problems.append(f"the event loop was blocked for {stall_ms} ms")
 
     @property
     def healthy(self) -> bool:
-        """Whether the worker may take the next round."""
+        """Whether the worker may be used for the next round."""
         return not self.restarts and None not in (self.bystanders_s, self.odd_s, self.committed_s)
 
 
@@ -82,7 +82,7 @@ class _Published:
 
 
 class Field:
-    """One topic of two partitions with one `dragoman-worker run`, for as many rounds as it lives.
+    """One topic with two partitions and one `dragoman-worker run`, used for rounds while it lives.
 
     `package_path` comes before the installed packages: an older state of the project.
     """
@@ -114,7 +114,7 @@ class Field:
         self._reader = Consumer(
             {"bootstrap.servers": kafka.bootstrap, "group.id": self._place.group, "log_level": 0}
         )
-        self._letters_read = 0
+        self._dead_letters_read = 0
         self._codes: dict[tuple[int, int], str] = {}
         self._rounds = itertools.count()
 
@@ -142,7 +142,7 @@ class Field:
     # --- one round --------------------------------------------------------------------------------
 
     def run(self, name: str, *cases: Case) -> Round:
-        """Publish cases beside the bystanders, and measure until all has ended."""
+        """Publish cases beside the bystanders and measure until every record has an outcome."""
         made = [self._prepared(case) for case in cases]
         watch = ReplicaWatch(self.worker)
         number = next(self._rounds)
@@ -151,7 +151,7 @@ class Field:
         self._await(row, published, watch)
         watch.last_look()
         ends = self._ends(published)
-        row.ended = _told([*ends, *published.refused])
+        row.ended = _counted([*ends, *published.refused])
         row.problems += _wrong(published.odd.values(), ends)
         row.restarts, row.cpu_s = watch.restarts, round(watch.cpu_s, 2)
         row.lag_ms, row.cpu_lag_ms = round(watch.lag_s * 1000), round(watch.cpu_lag_s * 1000)
@@ -169,7 +169,7 @@ class Field:
     def _publish(
         self, cases: Sequence[Case], made: Sequence[Batch], ids: Sequence[str]
     ) -> _Published:
-        """Half of the bystanders in each partition; a quarter of them before and after the odd."""
+        """Publish half of the bystanders per partition, around the odd records."""
         half, quarter = len(ids) // 2, len(ids) // 4
         odd: dict[tuple[int, int], OddRecord] = {}
         refused: list[str] = []
@@ -201,7 +201,7 @@ class Field:
             watch.look()
             if row.bystanders_s is None and self._done(published.bystanders):
                 row.bystanders_s = passed()
-                limit_s = row.bystanders_s + WITHIN_S  # an odd job may take its time
+                limit_s = row.bystanders_s + WITHIN_S  # an odd job may take long
             if row.bystanders_s is not None and row.odd_s is None:
                 row.odd_s = passed() if all(self._ends(published)) else None
             if row.odd_s is not None and self._is_committed(published.ends):
@@ -209,7 +209,7 @@ class Field:
                 return
             time.sleep(0.05)
 
-    # --- looking ----------------------------------------------------------------------------------
+    # --- inspection -------------------------------------------------------------------------------
 
     def _done(self, ids: Sequence[str]) -> bool:
         pipeline = self._redis.pipeline(transaction=False)
@@ -218,8 +218,8 @@ class Field:
         return all(status == b"completed" for status in pipeline.execute())
 
     def _ends(self, published: _Published) -> list[str]:
-        """How each record ended: `completed`, `failed:CODE`, `dead-letter:CODE`, or empty."""
-        self._read_letters()
+        """Return each outcome: `completed`, `failed:CODE`, `dead-letter:CODE`, or empty."""
+        self._read_dead_letters()
         return [
             self._end(record.job_id, self._codes.get(spot, ""))
             for spot, record in published.odd.items()
@@ -230,7 +230,7 @@ class Field:
             return f"dead-letter:{code}" if code else ""
         try:
             found: Any = self._redis.hmget(_key(job_id), "status", "result")
-        except redis.ResponseError:  # of another type: only a dead letter can tell
+        except redis.ResponseError:  # a key of another type: only a dead letter shows the outcome
             return f"dead-letter:{code}" if code else ""
         status, result = found
         name = (status or b"").decode(errors="replace")
@@ -238,11 +238,11 @@ class Field:
             return f"dead-letter:{code}" if code else ""
         return f"failed:{code or _code_of(result)}" if name == "failed" else name
 
-    def _read_letters(self) -> None:
-        while found := self._wire.fetch(self._letters, 0, self._letters_read):
-            for letter in found:
-                self._letters_read = letter.offset + 1
-                headers = letter.headers
+    def _read_dead_letters(self) -> None:
+        while found := self._wire.fetch(self._letters, 0, self._dead_letters_read):
+            for dead_letter in found:
+                self._dead_letters_read = dead_letter.offset + 1
+                headers = dead_letter.headers
                 with suppress(ValueError, TypeError, KeyError):
                     partition = int(headers[b"x-original-partition"] or b"")
                     offset = int(headers[b"x-original-offset"] or b"")
@@ -268,8 +268,8 @@ def _code_of(result: bytes | None) -> str:
         return "?"
 
 
-def _told(ends: Iterable[str]) -> str:
-    """Each end once, with how often it came."""
+def _counted(ends: Iterable[str]) -> str:
+    """Return each outcome with its count."""
     counts: dict[str, int] = {}
     for end in ends:
         counts[end or "no end"] = counts.get(end or "no end", 0) + 1
@@ -277,9 +277,9 @@ def _told(ends: Iterable[str]) -> str:
 
 
 def _wrong(records: Iterable[OddRecord], ends: Sequence[str]) -> list[str]:
-    """The first end that is not the expected one; `internal` is a defect of the worker anywhere."""
+    """Return the first unexpected outcome; `internal` always is one, as a defect of the worker."""
     wrong = [
-        f"ended as {end}, not as {record.expect}"
+        f"outcome {end}, expected {record.expect}"
         for record, end in zip(records, ends, strict=True)
         if end.endswith(":internal") or (end and record.expect not in {end, ANY})
     ]

@@ -1,4 +1,4 @@
-"""Publishes and reads record batches byte by byte, for records that no client library would send.
+"""Record batches written and read byte by byte, for records that no client library sends.
 
 Produce v7 and Fetch v4 of the Kafka protocol on one plain socket to a single broker; batches are
 version 2. Timestamps, header names, counts and codecs are whatever the caller says.
@@ -47,11 +47,11 @@ _HEAD: Final = struct.Struct(">qiibIhiqqqhii")
 
 
 class Refused(Exception):
-    """The broker did not take the batch; it never reaches a worker."""
+    """The broker refused the batch; it never reaches a worker."""
 
 
 class Record(Protocol):
-    """What a batch is made of."""
+    """The parts of one record of a batch."""
 
     @property
     def key(self) -> bytes | None: ...
@@ -65,7 +65,7 @@ class Record(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A record as it lies in the log."""
+    """A record as stored in the log."""
 
     offset: int
     key: bytes | None
@@ -75,7 +75,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The records' bytes, compressed as the codec says, and what the batch says of itself."""
+    """The records' bytes, compressed by the codec, and the header fields of the batch."""
 
     payload: bytes
     count: int
@@ -85,7 +85,7 @@ class Batch:
 
 
 def batch_of(records: Sequence[Record], *, codec: str | None, now_ms: int) -> Batch:
-    """The batch of these records; a record without a timestamp is of `now_ms`."""
+    """Make the batch of these records; a record without a timestamp gets `now_ms`."""
     stamps = [now_ms if one.timestamp_ms is None else one.timestamp_ms for one in records]
     plain = b"".join(
         _record(one, number, stamp - stamps[0])
@@ -96,7 +96,7 @@ def batch_of(records: Sequence[Record], *, codec: str | None, now_ms: int) -> Ba
 
 
 def bomb(codec: str, *, records: int, value_bytes: int, now_ms: int) -> Batch:
-    """A batch of records of spaces, compressed as a stream: small in the log, large when opened."""
+    """Make a batch of spaces, compressed as a stream: small in the log, large when unpacked."""
     compressor = {
         "gzip": cramjam.gzip.Compressor,
         "lz4": cramjam.lz4.Compressor,
@@ -133,31 +133,31 @@ class KafkaWire:
         self._socket.close()
 
     def produce(self, topic: str, partition: int, batch: Batch) -> int:
-        """Publish one batch and answer its first offset. Raises Refused."""
+        """Publish one batch and return its first offset. Raises Refused."""
         data = _encoded(batch)
         body = struct.pack(">hhii", -1, -1, 30_000, 1) + _string(topic)
         body += struct.pack(">iii", 1, partition, len(data)) + data
         reply = _Reader(self._ask(_PRODUCE, 7, body))
-        reply.claim(">i")
+        reply.unpack(">i")
         reply.string()
-        _, _, error, offset = reply.claim(">iihq")
+        _, _, error, offset = reply.unpack(">iihq")
         if error:
             raise Refused(f"the broker refused the batch with error {error}")
         return int(offset)
 
     def fetch(self, topic: str, partition: int, offset: int) -> list[Read]:
-        """The records from an offset on, as many as one answer holds; control records are left."""
+        """Return the records of one response from an offset, without control records."""
         body = struct.pack(">iiiibi", -1, 10, 1, 50_000_000, 0, 1) + _string(topic)
         body += struct.pack(">iiqi", 1, partition, offset, 50_000_000)
         reply = _Reader(self._ask(_FETCH, 4, body))
-        reply.claim(">ii")
+        reply.unpack(">ii")
         reply.string()
-        _, _, error, _, _, aborted = reply.claim(">iihqqi")
+        _, _, error, _, _, aborted = reply.unpack(">iihqqi")
         if error:
             raise Refused(f"the broker refused the fetch with error {error}")
         for _ in range(max(0, aborted)):
-            reply.claim(">qq")
-        (size,) = reply.claim(">i")
+            reply.unpack(">qq")
+        (size,) = reply.unpack(">i")
         return [one for one in _records(reply.raw(max(0, size))) if one.offset >= offset]
 
     def _ask(self, api: int, version: int, body: bytes) -> bytes:
@@ -236,7 +236,7 @@ class _Reader:
     def left(self) -> int:
         return len(self._data) - self.at
 
-    def claim(self, layout: str) -> tuple[int, ...]:
+    def unpack(self, layout: str) -> tuple[int, ...]:
         found = struct.unpack_from(layout, self._data, self.at)
         self.at += struct.calcsize(layout)
         return found
@@ -247,7 +247,7 @@ class _Reader:
         return found
 
     def string(self) -> str:
-        return self.raw(self.claim(">h")[0]).decode()
+        return self.raw(self.unpack(">h")[0]).decode()
 
     def varint(self) -> int:
         value = shift = 0
@@ -269,8 +269,8 @@ def _records(data: bytes) -> Iterator[Read]:
     while reader.left >= _HEAD.size:
         base, length = struct.unpack_from(">qi", data, reader.at)
         if reader.left < length + 12:
-            return  # cut off where the answer was full
-        fields = reader.claim(_HEAD.format)
+            return  # cut off where the response was full
+        fields = reader.unpack(_HEAD.format)
         attributes, count = fields[5], fields[12]
         body = reader.raw(length + 12 - _HEAD.size)
         if not attributes & 0x20:  # no control batch
@@ -280,7 +280,7 @@ def _records(data: bytes) -> Iterator[Read]:
 
 def _read(reader: _Reader, base: int) -> Read:
     reader.varint()
-    reader.claim(">b")
+    reader.unpack(">b")
     reader.varint()
     offset = base + reader.varint()
     key, value = reader.nullable(), reader.nullable()

@@ -13,14 +13,14 @@ from support.odd.cases import ANY, Case
 
 
 def keep(file: Path, cases: Sequence[Case], **about: Any) -> None:
-    """Write the cases, and what is known of the failure."""
+    """Write the cases and the details of the failure."""
     lines = [{"codec": case.codec, "records": [*map(_plain, case.records)]} for case in cases]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({**about, "cases": lines}, indent=1), encoding="utf-8")
 
 
 def kept(file: Path) -> list[Case]:
-    """The cases of such a file."""
+    """Return the cases of such a file."""
     return [
         Case([*map(_record, line["records"])], codec=line["codec"])
         for line in json.loads(file.read_text(encoding="utf-8"))["cases"]

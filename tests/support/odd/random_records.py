@@ -33,13 +33,13 @@ _STAMPS: Final = (0, -1, -5_000, 2**63 - 1, -(2**62), 253_402_300_800_000)
 
 
 class Spelled(str):
-    """JSON that is written as it stands, valid or not."""
+    """JSON that is written unchanged, valid or not."""
 
     __slots__ = ()
 
 
 class Draws:
-    """Endless records of one seed; `cases(n)` draws those of a round."""
+    """An endless sequence of records of one seed; `cases(n)` draws those of a round."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(f"fuzz {seed}")
@@ -54,7 +54,7 @@ class Draws:
         ]
 
     def cases(self, count: int) -> list[Case]:
-        """Batches of one to three records each."""
+        """Draw batches of one to three records each."""
         return [self._case() for _ in range(count)]
 
     def _case(self) -> Case:
@@ -143,7 +143,7 @@ class Draws:
         return spelled(fields).encode(errors="surrogatepass")
 
     def _heavy(self, job_id: str) -> bytes:
-        """Legal, as far as the sizes add up: what takes planning the longest."""
+        """Return a job that is valid within the size limits and expensive to plan."""
         items = self._size(512)
         text = self._text(_MOST_TEXT // items)
         terms = [self._text(60) or "x" for _ in range(self._size(200))]
@@ -170,7 +170,7 @@ class Draws:
         )
 
     def _job(self, job_id: str) -> dict[str, Any]:
-        """A valid job with nearly every field."""
+        """Return a valid job with nearly every field."""
         fields: dict[str, Any] = {
             "job_id": job_id,
             "schema": 1,
@@ -211,7 +211,7 @@ class Draws:
     # --- draws ------------------------------------------------------------------------------------
 
     def _size(self, most: int) -> int:
-        """From 1 to `most`, each magnitude as often as another."""
+        """Draw a size from 1 to `most`, with all magnitudes equally likely."""
         return max(1, round(math.pow(most, self._random.random())))
 
     def _some_bytes(self, most: int) -> bytes:
@@ -227,7 +227,7 @@ class Draws:
 
 
 def spelled(value: Any) -> str:
-    """JSON text, in which `Spelled` stands as it is."""
+    """Return JSON text that holds each `Spelled` unchanged."""
     if isinstance(value, Spelled):
         return str(value)
     if isinstance(value, dict):
@@ -239,7 +239,7 @@ def spelled(value: Any) -> str:
 
 
 def readable_id(value: bytes | None) -> str | None:
-    """The id that a worker must be able to read from these bytes, if there is one."""
+    """Return the job id that a worker must be able to read from these bytes, if there is one."""
     try:
         return open_record(value).job_id
     except UnreadableRecord:

@@ -1,4 +1,4 @@
-"""What a live worker costs while it is fed odd records: restarts, stalls, CPU and peak memory."""
+"""Cost of odd records for a live worker: restarts, stalls, CPU time and peak memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.chaos.system import DragomanWorker
 
 _SCRAPE_EVERY_S: Final = 0.3
 _READ_EVERY_S: Final = 1.2
-"""The worker sets its gauges once a second, and shows each stall in two readings."""
+"""The worker sets its gauges once per second and shows each stall twice."""
 _RESTARTS: Final = "dragoman_replica_restarts_total"
 _LAG: Final = "dragoman_event_loop_lag_seconds"
 _CPU: Final = "dragoman_event_loop_lag_cpu_seconds"
@@ -21,7 +21,7 @@ _MIB: Final = 2**20
 
 
 class ReplicaWatch:
-    """Follows one worker through one round; `look` is to be called all the while."""
+    """Measures one worker during one round; call `look` repeatedly meanwhile."""
 
     def __init__(self, worker: DragomanWorker) -> None:
         self._worker = worker
@@ -29,10 +29,10 @@ class ReplicaWatch:
         page = self._scrape()
         self._restarts_before = page.get(_RESTARTS, 0.0)
         self._shown = {page.get(_LAG), page.get(_CPU)}
-        """What the page still shows of the round before."""
+        """Values that the page still shows from the previous round."""
         self._pids = {process.pid for process in self._processes()}
         for pid in self._pids:
-            with suppress(OSError):  # resets VmHWM; only where /proc is
+            with suppress(OSError):  # resets VmHWM, where /proc exists
                 Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
         self._cpu_before = self._cpu_s()
         self._answered_at, self._answered_cpu_s = time.monotonic(), self._cpu_before
@@ -41,7 +41,7 @@ class ReplicaWatch:
         self.peak_mib = self.before_mib = self._peak_mib()
 
     def look(self) -> None:
-        """Take a sample, if one is due."""
+        """Take a sample if one is due."""
         if time.monotonic() < self._due:
             return
         page = self._scrape()
@@ -49,7 +49,7 @@ class ReplicaWatch:
         self.cpu_lag_s = max(self.cpu_lag_s, self._fresh(page, _CPU))
         if _LAG in page or self._pids != {process.pid for process in self._processes()}:
             self._answered_at, self._answered_cpu_s = time.monotonic(), self._cpu_s()
-        else:  # alive, and so busy that it answers nobody
+        else:  # alive, but too busy to answer
             self.lag_s = max(self.lag_s, time.monotonic() - self._answered_at)
             self.cpu_lag_s = max(self.cpu_lag_s, self._cpu_s() - self._answered_cpu_s)
         if _RESTARTS in page:
@@ -58,7 +58,7 @@ class ReplicaWatch:
         self._due = time.monotonic() + _SCRAPE_EVERY_S
 
     def last_look(self) -> None:
-        """Wait until the worker has read its gauges once more, and take the last samples."""
+        """Wait until the worker has set its gauges once more and take the last samples."""
         until = time.monotonic() + _READ_EVERY_S
         while time.monotonic() < until:
             self.look()
@@ -70,7 +70,7 @@ class ReplicaWatch:
 
     @property
     def cpu_s(self) -> float:
-        """CPU seconds of its processes so far; a process that has ended is left out."""
+        """CPU seconds of its processes so far, without processes that have exited."""
         return max(0.0, self._cpu_s() - self._cpu_before)
 
     def _fresh(self, page: dict[str, float], name: str) -> float:

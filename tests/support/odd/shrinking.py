@@ -1,4 +1,4 @@
-"""Narrows a failing round down to its smallest failing record."""
+"""Reduction of a failing round to its smallest failing record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Fails = Callable[[Sequence[Case]], bool]
 
 
 def smallest(cases: Sequence[Case], fails: Fails) -> list[Case]:
-    """The smallest part of the cases that still fails; all of them if no part does.
+    """Return the smallest part of the cases that still fails, all of them if no part does.
 
     Halves first, then the record's headers and timestamp, then the end of its value. `fails`
     costs a worker's start, so it is asked for a few minutes only.

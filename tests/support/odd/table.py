@@ -1,4 +1,4 @@
-"""The table of rounds, in Markdown, and the progress while it is being made."""
+"""The table of rounds in Markdown, and progress lines while it is made."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _HEAD = (
 
 
 def markdown(rounds: Sequence[Round]) -> str:
-    """All rounds, and a summary."""
+    """Return all rounds and a summary."""
     return "\n".join([_HEAD, *map(_line, rounds), "", summary(rounds), ""])
 
 
 def summary(rounds: Sequence[Round]) -> str:
-    """One sentence."""
+    """Return a summary of one sentence."""
     failed = [one for one in rounds if one.problems]
     waits = [one.bystanders_s for one in rounds if one.bystanders_s is not None]
     return (
@@ -40,8 +40,8 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def told(one: Round) -> str:
-    """A round for people."""
+def line_of(one: Round) -> str:
+    """Return one round as a line of text."""
     verdict = "; ".join(one.problems) or "ok"
     return (
         f"{one.name[:48]:48} {_seconds(one.bystanders_s):>6} s  {one.lag_ms:>6} ms "
@@ -50,7 +50,7 @@ def told(one: Round) -> str:
 
 
 def write(rounds: Sequence[Round], out: Path | None) -> None:
-    """The table so far, to the file if there is one."""
+    """Write the table so far to the file, if there is one."""
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(markdown(rounds), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Does the run say honestly what ran against real services and what was skipped?"""
+"""The summary counts tests on real services and skipped tests."""
 
 from __future__ import annotations
 
