@@ -1,4 +1,4 @@
-"""Which small breaks must turn a test red? Each names the tests that have to notice."""
+"""The table of mutants: small defects in the code, and the tests that must notice each."""
 
 from __future__ import annotations
 

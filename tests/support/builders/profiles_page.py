@@ -1,4 +1,4 @@
-"""What does the table of docs/reference/profiles.md say? Run this file to write it anew."""
+"""The table of docs/reference/profiles.md; running this file rewrites it."""
 
 from __future__ import annotations
 
