@@ -596,7 +596,7 @@ async def test_a_key_that_is_no_job_belongs_to_somebody_else(redis_server: Redis
         redis.asyncio.Redis.from_url(redis_server.url) as admin,
     ):
         await admin.set(KEYS.job("a1"), "not ours", ex=60)
-        with pytest.raises(Conflict, match="holds something that is no job"):
+        with pytest.raises(Conflict, match="is not a job"):
             await store.claim(request())
 
 
@@ -610,9 +610,9 @@ async def test_a_key_that_became_something_else_is_a_conflict_and_holds_no_claim
     ):
         claim = await taken(store)
         await admin.set(KEYS.job("a1"), "not ours", ex=60)
-        with pytest.raises(Conflict, match="holds something that is no job"):
+        with pytest.raises(Conflict, match="is not a job"):
             await store.finish(claim, result())
-        with pytest.raises(Conflict, match="holds something that is no job"):
+        with pytest.raises(Conflict, match="is not a job"):
             await store.confirm("a1")
         await store.release(claim)
         assert await admin.get(KEYS.job("a1")) == b"not ours"
