@@ -45,7 +45,7 @@ SKIP_REASONS: Final = {
     Skip.DUPLICATE: "the dead letter of the same record was written twice",
     Skip.SAME_JOB: "another dead letter of the same job is replayed",
     Skip.COMPLETED: "the job is completed now",
-    Skip.SUPERSEDED: "the job is no longer failed: it is queued, running, cancelled or expired",
+    Skip.SUPERSEDED: "the job is no longer failed, or its id belongs to another payload now",
     Skip.CONFLICT: "its id belonged to another payload; name the job or place to replay it anyway",
     Skip.ID_TAKEN: "its id still belongs to another payload, so it would be a conflict again",
     Skip.UNREADABLE: "it has no readable job id, so its result would have no key",
@@ -125,10 +125,11 @@ class ReplayPlanner:
         return origin is not None and bool(self._places.add(digest_of(origin), _SEEN))
 
     def decide(self, candidate: Candidate, key: JobKey | None, now: datetime) -> Replay | Skip:
-        """Decide by the job's key what to publish; without a key, its TTL is over: run anew.
+        """Decide by the job's key what to publish.
 
-        The replay number is the key's plus one. So two commands that see the same failure request
-        the same replay, and ``claim`` reopens the job for the first of the two records only.
+        Without a key the TTL of the job's result is over, and the job runs anew. The replay number
+        is the key's plus one. So two commands that see the same failure request the same replay,
+        and ``claim`` reopens the job for the first of the two records only.
         """
         if key is not None:
             if key.status == "completed":
