@@ -50,7 +50,7 @@ check: install ## Format, lint, language, types, import contracts: what a commit
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/rumdl check --quiet $$(git ls-files '*.md')
-	-$(BIN)/python .ci/language.py
+	$(BIN)/python .ci/language.py
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports

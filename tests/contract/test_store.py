@@ -429,10 +429,10 @@ async def test_an_event_follows_every_announcement(store: Store, client: Client)
 async def test_a_document_s_progress_counts_each_index_once(store: Store, client: Client) -> None:
     for index, status in enumerate(["completed", "failed", "completed"]):
         document = DocumentRef(document_id="d1", index=index, total=3)
-        told = result(cast("TerminalStatus", status), job_id=f"d1.{index}", document=document)
-        await store.finish(await taken(store, job_id=f"d1.{index}"), told)
+        stored = result(cast("TerminalStatus", status), job_id=f"d1.{index}", document=document)
+        await store.finish(await taken(store, job_id=f"d1.{index}"), stored)
         for _ in range(2):
-            await store.announce(told)
+            await store.announce(stored)
     assert await client.progress("d1") == (3, 2)
 
 

@@ -63,7 +63,7 @@ MUTANTS = (
         WORKER,
     ),
     Mutant(
-        "result told before it is written",
+        "result announced before it is written",
         f"{CORE}/job/settling.py",
         "        try:\n            if claim is not None:\n",
         "        await self._tell(result)\n        try:\n            if claim is not None:\n",
@@ -373,7 +373,7 @@ MUTANTS = (
     ),
     # --- settling ---------------------------------------------------------------------------------
     Mutant(
-        "a failure told before it is written",
+        "a failure announced before it is written",
         f"{CORE}/job/settling.py",
         "        await self._dead_letter(delivery, outcome)\n"
         "        if outcome.result is None or outcome.claim is None:\n"
@@ -392,7 +392,7 @@ MUTANTS = (
         f"{WORKER} {CRASHES}",
     ),
     Mutant(
-        "ours is told though another end stands",
+        "our result is announced though another one is stored",
         f"{CORE}/job/settling.py",
         "        return of_document(stands, result.document)\n",
         "        return result\n",
@@ -940,14 +940,14 @@ MUTANTS = (
         SETTLING,
     ),
     Mutant(
-        "duplicates are told what was refused",
+        "duplicates get the refused result",
         f"{CORE}/job/worker.py",
         "            self._in_flight.leave(held, stands)",
         '            self._in_flight.leave(held, getattr(outcome, "result", None))',
         SETTLING,
     ),
     Mutant(
-        "another payload's result is told",
+        "another payload's result is returned",
         f"{SCHEMAS}/scripts/finish.lua",
         "local result = terminal and not foreign and",
         "local result = terminal and",

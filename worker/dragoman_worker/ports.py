@@ -152,7 +152,7 @@ class Store(Protocol):
         ...
 
     async def confirm(self, job_id: str) -> None:
-        """Return once the stored state is as durable as configured, whoever wrote it.
+        """Return once the stored state is as durable as configured, regardless of the writer.
 
         Raises Conflict if the key is not a job.
         """

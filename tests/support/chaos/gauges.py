@@ -15,7 +15,7 @@ import psutil
 from support.chaos.system import Worker
 
 _WARM_UP: Final = 0.2
-"""The first fifth of the readings is warm-up and no trend."""
+"""The first fifth of the samples is warm-up and no trend."""
 
 
 @dataclass(frozen=True, slots=True)

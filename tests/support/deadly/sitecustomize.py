@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-KILLS_READ, KILLS_PLANNED = "kills whoever reads it", "kills whoever plans it"
+KILLS_READ, KILLS_PLANNED = "kills its reader", "kills its planner"
 
 
 def _deadly(original: Callable[..., Any], marker: str) -> Callable[..., Any]:
