@@ -48,7 +48,7 @@ async def test_a_result_written_at_any_moment_around_the_wait_is_never_missed(
     client: TranslationClient, worker: PlayedWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Race 3,000 results against the start of their waits, without later reads of the key."""
-    monkeypatch.setattr(watch, "_FIRST_LOOK_AGAIN_S", 1000.0)
+    monkeypatch.setattr(watch, "_FIRST_REREAD_S", 1000.0)
     chance = random.Random(7)
     for start in range(0, 3000, 30):
         job_ids = [f"race-{number}" for number in range(start, start + 30)]
