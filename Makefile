@@ -56,7 +56,6 @@ check: install ## Format, lint, language, types, import contracts: what a commit
 	$(BIN)/lint-imports
 
 docs: install ## Build the site into build/site; a dead link is a failure. Uses no network
-	$(BIN)/python .ci/reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 unit: install ## Run the unit tests alone (no services, two minutes)
@@ -74,7 +73,8 @@ fuzz: install services ## Random records beside bystanders (ARGS="--minutes 60 -
 soak: install services ## One storm of an hour, and what grows meanwhile (ARGS="--minutes 60")
 	PYTHONPATH=tests $(BIN)/python tests/chaos/run.py --minutes 60 --rate 40 --latency 2 $(ARGS)
 
-fmt: install ## Format and fix what ruff and rumdl can fix
+fmt: install ## Format and fix what ruff and rumdl can fix; write the reference tables
+	$(BIN)/python .ci/reference.py
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/rumdl check --fix $$(git ls-files '*.md')
