@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ import redis
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer import BrokerRefused, TranslationClient
 from dragoman_schemas.jobs import TranslationJob
-from support.processes.child_process import command
+from support.processes.forked_command import run_forked
 from support.processes.worker_process import ForkedWorker, WorkerProcess
 from support.services.plain_clients import ended, publish, publish_with_headers, read_all
 from support.services.redis_server import RedisServer
@@ -95,8 +94,7 @@ class Place:
             "engine.kind": "echo",
         }
         pairs = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
-        argv = command("dragoman-worker", "check", "--no-engine", "--json", *pairs)
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+        done = run_forked("dragoman-worker", "check", "--no-engine", "--json", *pairs)
         findings = [json.loads(line) for line in done.stdout.splitlines()]
         return done.returncode, {each["check"]: each for each in findings}
 
@@ -108,15 +106,7 @@ class Place:
         """Run `dragoman` with another topic of jobs."""
         env = {f"DRAGOMAN_KAFKA__{k.upper()}": v for k, v in self.client_settings(topic).items()}
         env |= {"DRAGOMAN_REDIS__URL": self.redis.url, "DRAGOMAN_CONNECT_TIMEOUT_S": f"{CONNECT_S}"}
-        argv = command("dragoman", *arguments)
-        done = subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-            env={**os.environ, **env},
-        )
+        done = run_forked("dragoman", *arguments, env={**os.environ, **env}, timeout_s=COMMAND_S)
         return done.returncode, done.stderr
 
     def client_settings(self, topic: str = JOBS) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 import redis
 
 from dragoman_connections.settings import KafkaSettings
-from support.processes.child_process import command
+from support.processes.forked_command import run_forked
 from support.processes.worker_process import WorkerProcess
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import ended, publish
@@ -133,8 +132,7 @@ def checked(topic: str, **settings: str) -> tuple[int, dict[str, dict[str, str]]
     pairs = [part for pair in settings.items() for part in ("--set", "=".join(pair))]
     names = {"kafka.topics": topic, "kafka.dead_letter_topic": f"{topic}-dead"}
     pairs += [part for pair in names.items() for part in ("--set", "=".join(pair))]
-    argv = command("dragoman-worker", "check", "--json", *pairs)
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    done = run_forked("dragoman-worker", "check", "--json", *pairs)
     findings = [json.loads(line) for line in done.stdout.splitlines()]
     return done.returncode, {finding["check"]: finding for finding in findings}
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import multiprocessing
 import os
 import signal
 from collections.abc import Mapping
@@ -31,6 +30,7 @@ from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaResults
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
+from support.processes.fork_server import fork_server
 
 When = Literal["before", "after", "reply lost"]
 
@@ -67,10 +67,8 @@ class Point:
 
 def start_replica(settings: Mapping[str, Any], point: Point | None, log_file: Path) -> BaseProcess:
     """Fork a replica with these settings (dotted names to values)."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["support.processes.preloaded"])
     # Not a daemon: multiprocessing would send SIGTERM to it when the tests exit.
-    process = context.Process(target=_replica, args=(dict(settings), point, str(log_file)))
+    process = fork_server().Process(target=_replica, args=(dict(settings), point, str(log_file)))
     process.start()
     return process
 

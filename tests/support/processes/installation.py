@@ -13,7 +13,7 @@ from typing import Any, Final
 import redis
 from confluent_kafka import KafkaException
 
-from support.processes.child_process import command
+from support.processes.forked_command import run_forked
 from support.processes.waiting import wait_until
 from support.processes.worker_process import ForkedWorker, WorkerProcess
 from support.services.kafka_broker import KafkaBroker
@@ -53,14 +53,7 @@ class Installation:
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `dragoman`."""
-        done = subprocess.run(
-            command("dragoman", *arguments),
-            env=self.env,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = run_forked("dragoman", *arguments, env=self.env)
         assert "internal error" not in done.stderr, done.stderr
         return done
 

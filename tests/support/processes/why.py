@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import Any
 
 import pytest
 
-from support.processes.child_process import command
+from support.processes.forked_command import run_forked
 from support.processes.waiting import NotInTime, wait_until
 from support.processes.worker_process import WorkerProcess
 
 
 def named(worker: WorkerProcess) -> dict[str, Any]:
     """Run the command and return its JSON."""
-    argv = command("dragoman-worker", "why", "--json", "--set", f"http.port={worker.port}")
-    asked = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    asked = run_forked("dragoman-worker", "why", "--json", "--set", f"http.port={worker.port}")
     assert asked.returncode == 0, asked.stderr
     answer: dict[str, Any] = json.loads(asked.stdout)
     return answer
