@@ -1,4 +1,4 @@
-"""Failure codes: the closed vocabulary that clients match on (docs/reference/jobs.md)."""
+"""Failure codes of jobs and items (docs/reference/error-codes.md)."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ RETRYABLE: Final = frozenset(
         FailureCode.INTERNAL,
     }
 )
-"""Codes whose job may succeed if exactly the same bytes are replayed."""
+"""Codes of a job that may succeed when it is replayed; a replay drops a past deadline."""

@@ -1,4 +1,4 @@
-"""A time budget that all steps of a shutdown or a job share."""
+"""A time budget that all steps of a start, a connect or a drain share; not a job's deadline."""
 
 from __future__ import annotations
 

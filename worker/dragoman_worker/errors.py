@@ -22,7 +22,7 @@ A new code also needs its name in `dragoman_schemas.failures`; CONTRIBUTING.md h
     │   ├── Cancelled            cancel   cancelled
     │   └── Internal             reject   internal: a defect of ours, not of the job
     ├── Unavailable              wait     broker or Redis: never consumes an attempt of a job
-    └── Halt                     halt     the process exits non-zero, commits nothing
+    └── Halt                     halt     the process exits non-zero, settles nothing more
         ├── EngineDead           halt
         └── Unreachable          halt     broker or Redis, at startup
 """

@@ -101,7 +101,10 @@ class Results(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker's lease on a job: the nonce of this delivery, its replay, the TTL of its result."""
+    """An outstanding claim: a fresh nonce, the replay it runs, the TTL of the result in seconds.
+
+    It does not expire and excludes no other worker: poison detection counts the ones left behind.
+    """
 
     job_id: str
     fingerprint: str

@@ -99,7 +99,7 @@ class Admission:
 
 
 class _Items:
-    """Bound on items: between 1/8 of the engine's sequences and its sequences plus the margin."""
+    """Bound on items: at most the sequences plus the margin, at least the margin or 1/8 of them."""
 
     def __init__(self, limits: LimitsSettings, engine: EngineLimits) -> None:
         seqs, given = engine.max_num_seqs, limits.max_engine_items

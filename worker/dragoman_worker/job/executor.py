@@ -180,7 +180,7 @@ class Executor:
             case Verdict.CANCEL:
                 return self._reporter.ended(job, errors.Cancelled("cancelled before it ran"))
             case Verdict.POISONED:
-                why = "the worker process died each time this record was being worked on"
+                why = "the worker process died too often while this record was in the engine"
                 return self._reporter.rejected(job, errors.Poisoned(why))
             case Verdict.SUSPECT:
                 return await self._quarantined(job, answer)

@@ -94,7 +94,7 @@ class JobInFlight:
             return None
 
     def settled(self) -> asyncio.Future[TranslationResult | None]:
-        """Return a future of the settled result for exact duplicates; None if the job is released.
+        """Return a future of the result that exact duplicates may share; None if there is none.
 
         Made on the first call, because few jobs have duplicates.
         """
@@ -161,7 +161,7 @@ class JobsInFlight:
         self._by_key[job.key] = job
 
     def leave(self, job: JobInFlight, result: TranslationResult | None) -> None:
-        """Remove a job: with its result once settled, with None if it was released."""
+        """Remove a job with the result that duplicates may share, None if there is none."""
         del self._by_key[job.key]
         self.left += 1
         job.leave(result)

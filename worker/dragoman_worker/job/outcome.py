@@ -1,4 +1,4 @@
-"""The three outcomes of a delivery: frozen values, matched once, in `settle`."""
+"""The three outcomes of a delivery: frozen values. A released one is not settled."""
 
 from __future__ import annotations
 

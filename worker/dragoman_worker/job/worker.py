@@ -80,7 +80,7 @@ class Worker:
     # --- life -------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Work until `stop`, then drain. Raises Halt at once, completing nothing more."""
+        """Work until `stop`, then drain. Raises Halt or a defect, and completes nothing more."""
         cancels = asyncio.create_task(self._follow_cancels(), name="cancels")
         cancels.add_done_callback(self.side_task_ended)
         lost = asyncio.create_task(self._release_lost(), name="release-lost")

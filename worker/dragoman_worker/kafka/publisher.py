@@ -167,7 +167,7 @@ class KafkaDeadLetters:
     async def _first_sendable(self, *forms: tuple[bytes | None, bytes | None, Headers]) -> None:
         """Publish the first form that can be sent: value, headers or key may be unsendable.
 
-        The last form is a few hundred bytes. A topic that refuses even that is misconfigured, which
+        The last form is at most 2 KB. A topic that refuses even that is misconfigured, which
         counts as an outage: a dead letter is never dropped.
         """
         for key, value, headers in forms:

@@ -21,7 +21,7 @@ _MAX_CONNECTIONS: Final = 8
 
 
 class RedisConnection:
-    """One server, by pipelines without a transaction. No retries: only `job/retry` retries."""
+    """One server, by pipelines without a transaction. No retries: `job/outages` repeats calls."""
 
     def __init__(self, url: str) -> None:
         pool = open_pool(
