@@ -24,7 +24,7 @@ demo: install ## Translate the samples on this machine: embedded Kafka and Redis
 	@$(BIN)/dragoman-demo $(ARGS)
 
 test: install services ## Run every test, on a real Kafka, Redis and vLLM; a skipped test is a failure
-	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest -n 2 --durations=15 -m "not gpu $(NO_LINKS)" $(ARGS)
+	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest -n 3 --durations=15 -m "not gpu $(NO_LINKS)" $(ARGS)
 
 # --- development ----------------------------------------------------------------------------------
 

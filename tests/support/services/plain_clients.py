@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import redis
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from support.processes.waiting import patient, wait_until
 
@@ -117,9 +117,25 @@ def offsets_of(bootstrap: str, group: str, topic: str, partitions: int) -> list[
         consumer = _inspector(bootstrap, group)
     places = [TopicPartition(topic, number) for number in range(partitions)]
     return [
-        (max(0, place.offset), consumer.get_watermark_offsets(place, timeout=10)[1])
+        (max(0, place.offset), _end_of(consumer, place))
         for place in consumer.committed(places, timeout=10)
     ]
+
+
+def _end_of(consumer: Consumer, place: TopicPartition) -> int:
+    """Return the end of the log, wherever its leader has moved since the last call."""
+
+    def end() -> tuple[int] | None:
+        try:
+            return (consumer.get_watermark_offsets(place, timeout=10)[1],)
+        except KafkaException as error:  # the client asks for the new leader after this
+            if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+                raise
+            return None
+
+    found = wait_until(end, timeout_s=10, what=f"the leader of {place.topic}")
+    assert found is not None
+    return found[0]
 
 
 _LOCK: Final = threading.Lock()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,7 +23,7 @@ from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.sample import from_file
 from dragoman_worker.tuning.measure.session import CannotMeasure, Request
 from dragoman_worker.tuning.tuner import TuneOptions
-from support.processes.waiting import wait_until
+from support.processes.child_process import ChildProcess
 
 LATENCY_S = 0.02
 PACE = Pace(seconds=0.3, warm_s=0.05)
@@ -114,12 +112,11 @@ def test_ctrl_c_keeps_the_rows_and_prints_the_command_to_continue(tmp_path: Path
     command = [sys.executable, "-m", "dragoman_worker", "tune", "--out", str(out)]
     command += ["--jobs", str(jobs(tmp_path)), "--seconds-per-point", "0.2", "--warm-s", "0"]
     command += ["--set", "engine.kind=echo", "--set", "engine.echo.latency_s=0.02"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        wait_until(lambda: _measured(out) >= 2, timeout_s=60, what="two rows")
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "to continue, run:\n  dragoman-worker tune --out" in stderr
+    with ChildProcess(command, log=tmp_path / "tune", split_streams=True) as tune:
+        tune.wait_for(lambda: _measured(out) >= 2, timeout_s=60, what="two rows")
+        tune.interrupt()
+        assert tune.wait(timeout_s=60) == 130
+    assert "to continue, run:\n  dragoman-worker tune --out" in tune.errors
     assert _measured(out) >= 2
     assert not (out / "sample.jsonl").exists()
 
