@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.engines import check_engine
+from dragoman_worker.engines.vllm import launch
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.ports import Decoding
 from support.builders.engine_requests import gone, vllm_settings
@@ -119,10 +119,10 @@ def test_all_sampling_is_explicit(tiny_model: Path) -> None:
 def test_an_unknown_option_is_refused_by_name_without_building(tiny_model: Path) -> None:
     settings = vllm_settings(tiny_model, max_num_sequences=3)
     with pytest.raises(SettingsError) as refused:
-        check_engine(settings)
+        launch._prepare(settings, verbose=False)
     assert "engine.options.max_num_sequences" in str(refused.value)
     assert "did you mean max_num_seqs?" in str(refused.value)
 
 
 def test_valid_settings_pass_the_check(tiny_model: Path) -> None:
-    check_engine(vllm_settings(tiny_model, max_model_len=128, seed=3))
+    launch._prepare(vllm_settings(tiny_model, max_model_len=128, seed=3), verbose=False)

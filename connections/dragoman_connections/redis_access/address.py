@@ -155,7 +155,7 @@ def hosts_of(places: str, default_port: int) -> tuple[Host, ...]:
 
 
 def _path(path: str, kind: str, query: dict[str, str]) -> tuple[str, str]:
-    """Return the service name and the database (``/DB``) of the path; `?db=` takes precedence."""
+    """Return the service name and the database of the path; `db` in the query takes precedence."""
     steps = [unquote(step) for step in path.strip("/").split("/") if step]
     service = ""
     if kind == "sentinel":

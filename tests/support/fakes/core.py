@@ -18,6 +18,7 @@ from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
 from dragoman_worker.job.executor import Executor
 from dragoman_worker.job.in_flight import JobsInFlight
+from dragoman_worker.job.opening import Openings
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.preparation import Preparation
@@ -69,19 +70,13 @@ class Core:
     in_flight: JobsInFlight = field(default_factory=JobsInFlight)
     worker_id: str = "w1"
     detector: LanguageDetector = field(default_factory=LanguageDetector)
+    openings: Openings | None = None
     _running: asyncio.Task[None] | None = None
 
     def build(self) -> tuple[Translator, Executor, Worker]:
         """Build translator, executor and worker on these parts."""
         slices, planned = Slices(), PlannedTokens(self.max_planned_tokens)
-        planner = Planner(
-            engine=self.engine,
-            choose_profile=self.choose_profile,
-            max_tokens=self.max_tokens,
-            exact_lengths=self.exact_lengths,
-            detector=self.detector,
-            budget_s=self.plan_budget_s,
-        )
+        planner = self._planner()
         translator = Translator(
             planner=planner,
             engine=self.engine,
@@ -99,6 +94,7 @@ class Core:
             planned=planned,
             permits=self.permits,
             in_flight=self.in_flight,
+            openings=self.openings,
         )
         executor = Executor(
             store=self.store,
@@ -114,7 +110,22 @@ class Core:
             ),
             metrics=self.metrics,
         )
-        worker = Worker(
+        worker = self._worker(executor)
+        self.engine.on_death(worker.halt)
+        return translator, executor, worker
+
+    def _planner(self) -> Planner:
+        return Planner(
+            engine=self.engine,
+            choose_profile=self.choose_profile,
+            max_tokens=self.max_tokens,
+            exact_lengths=self.exact_lengths,
+            detector=self.detector,
+            budget_s=self.plan_budget_s,
+        )
+
+    def _worker(self, executor: Executor) -> Worker:
+        return Worker(
             consumer=self.consumer,
             executor=executor,
             store=self.store,
@@ -129,8 +140,6 @@ class Core:
             grace_s=self.grace_s,
             metrics=self.metrics,
         )
-        self.engine.on_death(worker.halt)
-        return translator, executor, worker
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[Worker]:

@@ -65,7 +65,7 @@ async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:
             yield Finding("kafka", "ok", settings.kafka.bootstrap_servers)
             for rights in await broker.topics():
                 yield _topic(rights, settings)
-            yield _group(settings, may_join=await broker.may_join_group())
+            yield _group(settings, await broker.group_problem())
     except (Halt, SettingsError, Unavailable) as error:
         yield Finding("kafka", "bad", str(error))
 
@@ -79,11 +79,11 @@ def _topic(rights: TopicRights, settings: WorkerSettings) -> Finding:
     return Finding(name, "ok", f"{rights.partitions} partitions")
 
 
-def _group(settings: WorkerSettings, *, may_join: bool) -> Finding:
+def _group(settings: WorkerSettings, problem: str | None) -> Finding:
     name = f"group {settings.kafka.group_id}"
-    if may_join:
-        return Finding(name, "ok", "may be joined")
-    return Finding(name, "bad", "this user may not join it; grant READ on the group")
+    if problem is not None:
+        return Finding(name, "bad", problem)
+    return Finding(name, "ok", "may be joined")
 
 
 async def _engine(settings: WorkerSettings) -> Finding:

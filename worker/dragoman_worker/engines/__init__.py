@@ -22,16 +22,3 @@ def open_engine(settings: EngineSettings, *, log_level: str = "info") -> Engine:
     from dragoman_worker.engines.vllm import VllmEngine  # noqa: PLC0415 - lazy on purpose
 
     return VllmEngine(settings, log_level=log_level)
-
-
-def check_engine(settings: EngineSettings) -> None:
-    """Validate ``engine.*`` without building the engine.
-
-    Importing vLLM, which defines the options, takes seconds. Raises SettingsError.
-    """
-    if settings.kind == "echo":
-        open_engine(settings)
-        return
-    from dragoman_worker.engines.vllm.launch import check  # noqa: PLC0415 - lazy on purpose
-
-    check(settings)

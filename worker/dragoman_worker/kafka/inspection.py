@@ -15,8 +15,8 @@ from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka.connection import connected, quietly
-from dragoman_worker.kafka.rights import TopicRights, may_read_group, topic_rights
-from dragoman_worker.kafka.topics import needed_topics
+from dragoman_worker.kafka.rights import TopicRights, topic_rights
+from dragoman_worker.kafka.topics import group_problem, needed_topics
 
 INSPECT_WITHIN_S: Final = 8.0
 
@@ -32,9 +32,9 @@ class Inspection:
         """Return the rights on each topic that a worker needs."""
         return await topic_rights(self._admin, needed_topics(self._settings))
 
-    async def may_join_group(self) -> bool:
-        """Return whether the user may join the consumer group."""
-        return await may_read_group(self._admin, self._settings.group_id)
+    async def group_problem(self) -> str | None:
+        """Return why the user cannot join the consumer group, or None."""
+        return await group_problem(self._admin, self._settings)
 
 
 @asynccontextmanager

@@ -46,7 +46,8 @@ async def _missing(admin: Any, settings: KafkaSettings) -> list[str]:
             for rights in await topic_rights(admin, needed_topics(settings))
             if (problem := problem_of(rights, settings)) is not None
         ]
-        return missing + await group_problems(admin, settings)
+        problem = await group_problem(admin, settings)
+        return missing + ([f"group {settings.group_id}: {problem}"] if problem else [])
     except (KafkaError, OSError) as error:
         return [f"it does not report its topics ({type(error).__name__})"]
 
@@ -69,8 +70,8 @@ def problem_of(rights: TopicRights, settings: KafkaSettings) -> str | None:
     return next(filter(None, map(rights.problem, needs)), None)
 
 
-async def group_problems(admin: Any, settings: KafkaSettings) -> list[str]:
-    """Return why the worker cannot join its group: one sentence or none. Raises KafkaError."""
+async def group_problem(admin: Any, settings: KafkaSettings) -> str | None:
+    """Return why the worker cannot join its group, or None. Raises KafkaError."""
     if await may_read_group(admin, settings.group_id):
-        return []
-    return [f"group {settings.group_id}: this user may not join it; grant READ on the group"]
+        return None
+    return "this user may not join it; grant READ on the group"

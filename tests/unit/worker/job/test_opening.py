@@ -205,8 +205,8 @@ def test_whoever_comes_in_whatever_order_is_opened_and_suspects_alone(
 
 
 async def outcome_of(core: Core, value: bytes, *entries: Entry) -> Outcome:
+    core.openings = Openings(slots(4), slots(4, *entries))
     _, executor, _ = core.build()
-    executor._preparation._openings = Openings(slots(4), slots(4, *entries))
     one = Delivery("dragoman.jobs", 0, 0, 1, None, value, (), 5)
     core.consumer.append(value)
     outcome, held = await executor.execute(one)
@@ -243,10 +243,8 @@ async def test_a_suspect_is_opened_with_nobody_in_the_engine() -> None:
     """Their claims would be left behind, and four such crashes would make them poisoned."""
     core = Core()
     held = core.engine.hold("in the engine")
+    core.openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
     _, executor, _ = core.build()
-    executor._preparation._openings = Openings(
-        slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING))
-    )
     values = [record("a1", "in the engine"), record("a2", "odd")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:
@@ -269,10 +267,8 @@ async def test_a_suspect_is_opened_with_nobody_in_the_engine() -> None:
 async def test_a_suspect_is_opened_once_every_claim_is_settled() -> None:
     """A job that has left the engine keeps its claim until its end is written."""
     core = Core()
+    core.openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
     _, executor, _ = core.build()
-    executor._preparation._openings = Openings(
-        slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING))
-    )
     values = [record("a1"), record("a2")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:
@@ -297,10 +293,8 @@ async def test_a_job_that_runs_goes_on_while_a_suspect_waits_for_its_end(text: A
     held = asyncio.Event()
     core.engine.script("one", held)
     core.engine.script("asked again", held, TransientEngineError("not now"))
-    _, executor, worker = core.build()
-    executor._preparation._openings = Openings(
-        slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING))
-    )
+    core.openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
+    _, _, worker = core.build()
     values = [record("a1", text), record("a2"), record("a3")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:
@@ -317,10 +311,8 @@ async def test_a_job_that_runs_goes_on_while_a_suspect_waits_for_its_end(text: A
 async def test_a_suspect_does_not_wait_for_claims_that_came_after_its_turn() -> None:
     """Jobs that need no permit may come without end."""
     core = Core()
+    core.openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/2@5", Stage.READING)))
     _, executor, _ = core.build()
-    executor._preparation._openings = Openings(
-        slots(4), slots(4, Entry("dragoman.jobs/0/2@5", Stage.READING))
-    )
     values = [record("a1"), record("a2", " "), record("a3")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
     for value in values:

@@ -131,11 +131,6 @@ class Launch:
         return failure
 
 
-def check(settings: EngineSettings) -> None:
-    """Validate `settings` without building anything. Raises SettingsError."""
-    _prepare(settings, verbose=False)
-
-
 def _prepare(settings: EngineSettings, *, verbose: bool) -> tuple[Any, Any]:
     """Return vLLM's module and the AsyncEngineArgs; the model is not loaded."""
     arguments.require_vllm()
