@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, Final, Protocol, cast
@@ -15,6 +14,7 @@ from py3langid import modelio
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from dragoman_text.spans import has_letters
+from dragoman_worker.ports import Detection
 
 LETTERS_READ: Final = 300
 """More letters do not improve the detection; this also bounds its cost."""
@@ -65,14 +65,6 @@ _ENOUGH_LETTERS: Final = 40
 _FEW_LETTERS: Final = 12
 _OUTSIDE_BELOW: Final = 0.1
 _CERTAIN_ABOVE: Final = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """A base language (BCP-47, ``zh`` for either script) and its probability, 0-1."""
-
-    language: str
-    confidence: float
 
 
 class _Identifier(Protocol):

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dragoman_worker.quality.language import Detection, LanguageDetector
+from dragoman_worker.ports import Detection
+from dragoman_worker.quality.language import LanguageDetector
 
 DEMO = frozenset(("en", "de", "fr", "es", "ja"))
 

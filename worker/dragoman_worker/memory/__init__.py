@@ -1,0 +1,1 @@
+"""The translation memory: its key, and the coalescing of equal items in flight."""

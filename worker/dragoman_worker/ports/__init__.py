@@ -1,0 +1,73 @@
+"""The ports of the core: protocols of Kafka, Redis, the engine and quality, and their values."""
+
+from dragoman_worker.ports.engine import (
+    Decoding,
+    Engine,
+    EngineLimits,
+    EngineStats,
+    FinishReason,
+    Generation,
+    GenerationRequest,
+    Message,
+    Prompt,
+)
+from dragoman_worker.ports.kafka import (
+    Capacity,
+    Consumer,
+    DeadLetter,
+    DeadLetters,
+    Delivery,
+    Results,
+)
+from dragoman_worker.ports.quality import (
+    ApprovedQuery,
+    Candidate,
+    Detection,
+    Finding,
+    Glossaries,
+    Judge,
+    Judgement,
+    Memory,
+    Remembered,
+    Severity,
+    StoredGlossary,
+)
+from dragoman_worker.ports.redis import (
+    CancelNotice,
+    Claim,
+    ClaimRequest,
+    Store,
+)
+
+__all__ = [
+    "ApprovedQuery",
+    "CancelNotice",
+    "Candidate",
+    "Capacity",
+    "Claim",
+    "ClaimRequest",
+    "Consumer",
+    "DeadLetter",
+    "DeadLetters",
+    "Decoding",
+    "Delivery",
+    "Detection",
+    "Engine",
+    "EngineLimits",
+    "EngineStats",
+    "Finding",
+    "FinishReason",
+    "Generation",
+    "GenerationRequest",
+    "Glossaries",
+    "Judge",
+    "Judgement",
+    "Memory",
+    "Message",
+    "Prompt",
+    "Remembered",
+    "Results",
+    "Severity",
+    "Store",
+    "StoredGlossary",
+]

@@ -1,0 +1,156 @@
+"""Port of the engine: a text generator with continuous batching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from dragoman_schemas.results import EngineInfo
+from dragoman_worker.errors import EngineDead
+
+FinishReason = Literal["stop", "length", "abort", "error", "repetition"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str | tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Either chat messages, for the tokenizer's own template, or a raw completion text.
+
+    `user_texts` are the substrings that come from users (source, context, terms): a control token
+    spelled inside them must reach the model as plain characters, never as that token.
+    """
+
+    messages: tuple[Message, ...] = ()
+    completion: str = ""
+    add_special_tokens: bool = False
+    template_options: Mapping[str, object] = field(default_factory=dict)
+    user_texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLimits:
+    """The limits the engine was built with, in sequences and tokens."""
+
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    max_model_len: int
+    kv_cache_tokens: int
+    devices: int = 0
+    """GPUs in use; 0 for an engine that needs none."""
+    full_batch: int = 1
+    """Sequences per step above which more of them add little throughput."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """The engine's own counts, as of its last step.
+
+    `waiting` counts requests that do not run: not started, or preempted. `kv_cache_usage` is the
+    share of blocks in use, 0-1; None if the engine reports no stats. `preemptions` count since the
+    start, each when its sequence resumes.
+    """
+
+    running: int
+    waiting: int
+    kv_cache_usage: float | None
+    preemptions: int
+    in_transit: int = 0
+    """How many of `waiting` are on their way into the engine process or back from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """Sampling parameters, all explicit: no default of an engine or a model is ever used."""
+
+    max_tokens: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = -1
+    seed: int | None = None
+    repetition_penalty: float = 1.0
+    frequency_penalty: float = 0.0
+    stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()
+    exact_length: bool = False
+    """For benchmarks with random weights: generate exactly max_tokens, detect no repetition."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """One rendered request. `attempt` counts from 1; `source` is the text inside the prompt."""
+
+    request_id: str
+    prompt_ids: Sequence[int]
+    decoding: Decoding
+    source: str
+    target_lang: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The output of the engine and why it stopped."""
+
+    text: str
+    finish_reason: FinishReason
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class Engine(Protocol):
+    """A text generator with continuous batching."""
+
+    @property
+    def info(self) -> EngineInfo:
+        """Name and version of the engine, for results."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The name of the model, for results."""
+        ...
+
+    @property
+    def limits(self) -> EngineLimits:
+        """Valid after `start`."""
+        ...
+
+    async def start(self) -> None:
+        """Build and warm the engine; return when it is ready. Raises SettingsError or Halt."""
+        ...
+
+    def encode(self, prompt: Prompt) -> Sequence[int]:
+        """Return the prompt's token ids; control tokens in user texts are neutralised."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of a text, without any template."""
+        ...
+
+    async def generate(self, request: GenerationRequest) -> Generation:
+        """Generate. Cancelling the call aborts the request inside the engine.
+
+        Returns for every finish reason; the caller judges it. Raises TransientEngineError (may
+        succeed if repeated), PermanentEngineError (would fail again), TooLong, or EngineDead.
+        """
+        ...
+
+    def stats(self) -> EngineStats:
+        """Return the current stats. Cheap; for admission and metrics."""
+        ...
+
+    def on_death(self, callback: Callable[[EngineDead], None]) -> None:
+        """Call `callback` once if the engine dies, even while nothing is being generated."""
+        ...
+
+    async def close(self) -> None:
+        """Stop the engine's processes. Call only while nothing is being generated. Idempotent."""
+        ...
