@@ -68,6 +68,20 @@ SEGMENTS: Final[dict[str, dict[str, Any]]] = {
         "formality": "less",
         "instructions": ["Use short sentences."],
     },
+    "tokens": {
+        "text": "Press <x1/> to <g2>save</g2>.",
+        "target_lang": "de",
+        "source_lang": "en",
+        "tokens": True,
+        "protect": ["%s"],
+    },
+    "correction": {
+        "text": _TEXT,
+        "target_lang": "de",
+        "source_lang": "en",
+        "correction": "The answer must be in German.",
+        "tokens": True,
+    },
     "zh-CN": {"text": "Hello, world!", "target_lang": "zh-CN", "source_lang": "en"},
     "zh-TW": {"text": "Hello, world!", "target_lang": "zh-TW", "source_lang": "en"},
     "from zh-Hant": {"text": "你好，世界！", "target_lang": "en", "source_lang": "zh-Hant"},
@@ -83,7 +97,7 @@ SEGMENTS: Final[dict[str, dict[str, Any]]] = {
 def segment_of(fields: dict[str, Any]) -> Segment:
     """Return a segment from its JSON."""
     given: dict[str, Any] = dict(fields)
-    for key in ("do_not_translate", "instructions"):
+    for key in ("do_not_translate", "instructions", "protect"):
         given[key] = tuple(fields.get(key, ()))
     return Segment(**given)
 

@@ -165,8 +165,9 @@ class Planner:
 
         sentences = split_sentences(segment.text, segment.source_lang or "en")
         most = plan.profile.max_source_sentences or len(sentences)
+        whole = (*segment.do_not_translate, *segment.protect)
         for start in range(0, len(sentences), most):
-            yield from packed(sentences[start : start + most], fits, segment.do_not_translate)
+            yield from packed(sentences[start : start + most], fits, whole)
 
     def _unit(self, plan: Plan, segment: Segment) -> tuple[Unit, tuple[str, ...]] | None:
         """Return one request and its warnings, or None if the text is too long for one."""
@@ -244,7 +245,8 @@ def _segment(job: TranslationJob, item: Item, source_lang: str | None) -> Segmen
         source_lang=source_lang,
         context="\n".join(contexts) or None,
         glossary=job.glossary or {},
-        do_not_translate=(*(job.do_not_translate or ()), *(item.protect or ())),
+        do_not_translate=tuple(job.do_not_translate or ()),
+        protect=tuple(item.protect or ()),
         formality=job.formality or "default",
         instructions=tuple(job.instructions or ()),
     )

@@ -29,6 +29,14 @@ class Segment:
     do_not_translate: tuple[str, ...] = ()
     formality: Formality = "default"
     instructions: tuple[str, ...] = ()
+    protect: tuple[str, ...] = ()
+    """Literals that must survive unchanged. No prompt names them: they stand in the text or behind
+    a token, and in the sentence "leave `<g1>` untranslated" the model takes them for its text."""
+    tokens: bool = False
+    """Whether numbered tokens such as `<x1/>` stand in the text for protected pieces of it."""
+    correction: str | None = None
+    """One sentence about what was wrong with the previous answer. Profiles that take instructions
+    add it to their prompt; others ignore it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,17 @@ from dragoman_worker.prompts.base import (
     Steering,
 )
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import user_texts
+from dragoman_worker.prompts.instructed import KEEP_TOKENS, user_texts
 
 _LANGUAGES: Final = names.tags(
     "zh en fr pt es ja tr ru ar ko th it de vi ms id fil hi pl cs nl km my fa gu ur te mr he "
     "bn ta uk bo kk mn ug yue"
 )
 _SAMPLING: Final = ProfileSampling(temperature=0.7, top_p=0.6, top_k=20, repetition_penalty=1.05)
+_DELIMITERS: Final = (
+    "You must retain the exact same number of delimiters in the translation. Strictly do not omit, "
+    "escape, or translate these symbols, and pay close attention to their placement."
+)
 _BACKGROUND: Final = "taking the provided background information into consideration"
 
 
@@ -80,10 +84,15 @@ def _terms(segment: Segment) -> list[str]:
 
 
 def _task(segment: Segment) -> str:
-    if segment.instructions:
-        return _preferences(segment)
     target, text = _target(segment), segment.text
     register = steering.register(segment)
+    if segment.tokens and not (_context(segment) or _tasks(segment)):
+        return (
+            f"Please accurately translate the following text into {target}.\n"
+            f"{_DELIMITERS}\n\n{text}"
+        )
+    if segment.instructions or segment.tokens or (segment.correction or "").strip():
+        return _preferences(segment)
     style = f" Note that the translation style must strictly conform to [{register}]"
     if _context(segment):
         note = f"{style}." if register else ""
@@ -102,13 +111,20 @@ def _task(segment: Segment) -> str:
 
 def _preferences(segment: Segment) -> str:
     """Render the card's personalisation prompt: numbered tasks, of which the last translates."""
-    tasks = [instruction.strip() for instruction in segment.instructions]
-    if register := steering.register(segment):
-        tasks.append(f"The translation style must strictly conform to [{register}].")
+    tasks = _tasks(segment)
+    if segment.tokens:
+        tasks.append(KEEP_TOKENS)
     ending = f", {_BACKGROUND}." if _context(segment) else "."
     tasks.append(f"Translate the [Source Text] into {_target(segment)}{ending}")
     lines = [f"{number}. {task}" for number, task in enumerate(tasks, start=1)]
     return "\n".join(["[Source Text]", segment.text, "", "[Translation Tasks]", *lines])
+
+
+def _tasks(segment: Segment) -> list[str]:
+    tasks = [*segment.instructions, segment.correction or ""]
+    if register := steering.register(segment):
+        tasks.append(f"The translation style must strictly conform to [{register}].")
+    return [task.strip() for task in tasks if task.strip()]
 
 
 HY_MT2: Final = HyMt2()

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import Segment
+
+KEEP_TOKENS: Final = (
+    "Copy every numbered tag of the text, such as <x1/> or <g2>…</g2>, unchanged to the place "
+    "where it belongs in the translation."
+)
 
 
 def request(segment: Segment) -> str:
@@ -39,7 +46,15 @@ def _rules(segment: Segment) -> list[str]:
     rules += [f"Leave “{word}” untranslated." for word in steering.untranslated(segment)]
     if register := steering.register(segment):
         rules.append(f"Use {'a formal' if register == 'formal' else 'an informal'} register.")
-    return [*rules, *(rule.strip() for rule in segment.instructions)]
+    return [*rules, *(rule.strip() for rule in segment.instructions), *remedies(segment)]
+
+
+def remedies(segment: Segment) -> list[str]:
+    """Return one sentence each for the tokens in the text and for the previous answer's fault."""
+    sentences = [KEEP_TOKENS] if segment.tokens else []
+    if segment.correction and segment.correction.strip():
+        sentences.append(segment.correction.strip())
+    return sentences
 
 
 def user_texts(segment: Segment) -> tuple[str, ...]:
@@ -51,5 +66,6 @@ def user_texts(segment: Segment) -> tuple[str, ...]:
         *segment.glossary.values(),
         *segment.do_not_translate,
         *segment.instructions,
+        segment.correction or "",
     )
     return tuple(text for text in given if text)

@@ -514,9 +514,10 @@ async def test_a_profile_is_given_all_that_steers_the_item() -> None:
         source_lang="en",
         context="of the job\nof the item",
         glossary={"one": "eins"},
-        do_not_translate=("Y2", "X1"),
+        do_not_translate=("Y2",),
         formality="more",
         instructions=("be brief",),
+        protect=("X1",),
     )
 
 

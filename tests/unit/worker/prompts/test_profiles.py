@@ -181,6 +181,37 @@ def test_hy_mt2_has_the_task_prompts_of_its_card(steering: dict[str, Any], expec
     assert get_profile("hy-mt2").render(segment).warnings == ()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_protected_literals_are_in_no_prompt(name: str) -> None:
+    plain = Segment("Press %s to save.", "de", "en")
+    protected = dataclasses.replace(plain, protect=("%s",))
+    assert get_profile(name).render(protected) == get_profile(name).render(plain)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_remedies_are_in_the_prompts_that_take_instructions_and_in_no_other(name: str) -> None:
+    profile = get_profile(name)
+    plain = Segment("Press <x1/> now.", "de", "en")
+    remedied = dataclasses.replace(plain, correction="Answer in German.", tokens=True)
+    if "instructions" not in profile.takes:
+        assert profile.render(remedied) == profile.render(plain)
+        return
+    text = content(name, remedied)
+    assert "Answer in German." in text
+    assert "numbered tag" in text
+    assert "Answer in German." in profile.render(remedied).prompt.user_texts
+    blank = dataclasses.replace(plain, correction=" \n")
+    assert content(name, blank) == content(name, plain)
+
+
+def test_tokens_alone_get_the_prompt_for_delimiters_of_hy_mt2s_card() -> None:
+    assert content("hy-mt2", Segment("Press <x1/>.", "de", tokens=True)) == (
+        "Please accurately translate the following text into German.\nYou must retain the exact "
+        "same number of delimiters in the translation. Strictly do not omit, escape, or translate "
+        "these symbols, and pay close attention to their placement.\n\nPress <x1/>."
+    )
+
+
 def test_translategemma_gets_one_part_with_both_codes() -> None:
     rendering = get_profile("translategemma").render(Segment(PLAIN_TEXT, "zh-CN", "en-US"))
     (message,) = rendering.prompt.messages
