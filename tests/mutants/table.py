@@ -34,6 +34,8 @@ WAITS, CLOSED = "unit/worker/job/test_worker_waits.py", "unit/worker/job/test_en
 QUARANTINE, SETTLING = "unit/worker/flow/test_quarantine.py", "unit/worker/job/test_settling.py"
 DURABILITY = "contract/test_durability.py"
 OPENING, JOURNAL = "unit/worker/job/test_opening.py", "unit/worker/process/test_journal.py"
+MEMORY_KEY = "unit/worker/memory/test_key.py"
+COALESCED = "unit/worker/memory/test_in_flight.py"
 RESTARTS, REPAIR = "unit/worker/process/test_restarts.py", "unit/worker/kafka/test_repair.py"
 PLANNED = "unit/worker/flow/test_planned_tokens.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
@@ -1088,5 +1090,72 @@ MUTANTS = (
         "_ROUND_S: Final = 0.01\n",
         "_ROUND_S: Final = 3600.0\n",
         "unit/worker/job/test_odd_records.py",
+    ),
+    # --- the memory -------------------------------------------------------------------------------
+    *(
+        Mutant(
+            f"the memory's key is the same for another {member}",
+            f"{CORE}/memory/key.py",
+            f"        {code},\n",
+            "",
+            MEMORY_KEY,
+        )
+        for member, code in (
+            ("engine", "question.engine"),
+            ("profile or adapter", "question.profile"),
+            ("decoding", "_decoding(question.decoding)"),
+            ("source", "question.source"),
+            ("target language", "question.target_lang"),
+            ("source language", "question.source_lang"),
+            ("quality level", "question.level"),
+            ("protect", "question.protected"),
+            (
+                "glossary entry",
+                "[(term.source, term.targets, term.case_sensitive) for term in question.terms]",
+            ),
+            ("max_chars", "question.max_chars"),
+        )
+    ),
+    Mutant(
+        "the memory's key is the same for another prompt",
+        f"{CORE}/memory/key.py",
+        '    digest.update(array("q", question.prompt_ids).tobytes())\n',
+        "",
+        MEMORY_KEY,
+    ),
+    Mutant(
+        "a leader that leaves takes its followers' turns with it",
+        f"{CORE}/memory/in_flight.py",
+        "            flight.promote(promotes)\n",
+        "            flight.promote(0)\n",
+        COALESCED,
+    ),
+    Mutant(
+        "a follower cancelled as it becomes leader keeps the turn",
+        f"{CORE}/memory/in_flight.py",
+        "                self._leave(key, flight, 1)\n",
+        "                pass\n",
+        COALESCED,
+    ),
+    Mutant(
+        "units that fail alike run one after the other",
+        f"{CORE}/memory/in_flight.py",
+        "        promotes = 2\n",
+        "        promotes = 1\n",
+        COALESCED,
+    ),
+    Mutant(
+        "a quarantined unit is coalesced",
+        f"{CORE}/memory/in_flight.py",
+        "        if quarantined:\n",
+        "        if False:\n",
+        COALESCED,
+    ),
+    Mutant(
+        "an answer that failed is shared",
+        f"{CORE}/memory/in_flight.py",
+        " and translation.quality in SHARED_VERDICTS:",
+        ":",
+        COALESCED,
     ),
 )

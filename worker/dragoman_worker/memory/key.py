@@ -1,0 +1,78 @@
+"""Key of the machine tier: equal keys mean that the engine would be asked for the same answer."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from hashlib import sha256
+from operator import attrgetter
+from typing import Final
+
+from dragoman_schemas.jobs import QualityLevel
+from dragoman_text.terms import Term
+from dragoman_worker.ports import Decoding
+
+KEY_VERSION: Final = 1
+"""Raise it when cleaning, remedies or gates change so that stored answers must not be used."""
+
+# All fields but max_tokens, whatever fields are added: an answer that reached its end does not
+# depend on how long it might have been.
+_decoding: Final = attrgetter(
+    *sorted(field.name for field in fields(Decoding) if field.name != "max_tokens")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """All of one request that changes the answer, or the verdict that is stored with it."""
+
+    engine: str
+    """`Engine.identity`."""
+    profile: str
+    """Name of the profile, and what identifies its definition and its LoRA adapter, if any."""
+    prompt_ids: Sequence[int]
+    """Of the first attempt; each 0 to 2**63 - 1."""
+    decoding: Decoding
+    """Of the first attempt."""
+    source: str
+    """The text inside the prompt: echo's token ids do not depend on it, and cleaning does."""
+    target_lang: str
+    source_lang: str | None
+    """Given or detected with confidence."""
+    level: QualityLevel
+    protected: tuple[str, ...] = ()
+    """Literals of `protect` and `do_not_translate` that occur in the source."""
+    terms: tuple[Term, ...] = ()
+    """Glossary entries that occur in the source, also if the profile's prompt takes none."""
+    max_chars: int | None = None
+
+
+def memory_key(question: Question) -> bytes:
+    """Return the SHA-256 (32 bytes) of the question.
+
+    The members form a JSON list, which no two questions share; its length comes first, then the
+    token ids follow as 8 bytes each.
+    """
+    members = json.dumps(_members(question)).encode()
+    digest = sha256(len(members).to_bytes(8, "big"))
+    digest.update(members)
+    digest.update(array("q", question.prompt_ids).tobytes())
+    return digest.digest()
+
+
+def _members(question: Question) -> list[object]:
+    return [
+        KEY_VERSION,
+        question.engine,
+        question.profile,
+        _decoding(question.decoding),
+        question.source,
+        question.target_lang,
+        question.source_lang,
+        question.level,
+        question.protected,
+        [(term.source, term.targets, term.case_sensitive) for term in question.terms],
+        question.max_chars,
+    ]
