@@ -1,0 +1,62 @@
+"""Tests of the table of gates: severities by level, joined items, limits of details, time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_worker.ports.quality import Candidate, Detection
+from dragoman_worker.quality.gates import DETAIL_CHARACTERS, FINDINGS_BYTES, GATES, judge
+
+
+def no_language(_text: str, _candidates: Collection[str] | None = None) -> Detection | None:
+    return None
+
+
+def found(source: str, target: str, **members: object) -> dict[str, str]:
+    """Return the severities by gate."""
+    candidate = Candidate(source, target, "de", **members)  # type: ignore[arg-type]
+    return {each.gate: each.severity for each in judge(candidate, detect=no_language).findings}
+
+
+def test_a_faithful_answer_has_no_findings() -> None:
+    assert found("Hello, world!", "Hallo, Welt!") == {}
+
+
+def test_a_limit_of_characters_is_a_warning_in_basic_and_a_failure_in_strict() -> None:
+    assert found("Hello!", "Hallo!", max_chars=5) == {"max_chars": "warn"}
+    assert found("Hello!", "Hallo!", max_chars=5, strict=True) == {"max_chars": "fail"}
+    assert found("Hello!", "Hallo!", max_chars=6) == {}
+
+
+def test_only_some_gates_judge_a_joined_item() -> None:
+    assert found("Hello {name}!", "…", max_chars=0, joined=True) == {"max_chars": "warn"}
+    assert {gate.name for gate in GATES if gate.joined} <= {"max_chars", "paragraphs", "language"}
+
+
+def test_failures_come_before_warnings() -> None:
+    candidate = Candidate("Hello {name}!", "Hallo!", "de", max_chars=1)
+    severities = [each.severity for each in judge(candidate, detect=no_language).findings]
+    assert severities == ["fail", "warn"]
+
+
+def test_details_are_bounded() -> None:
+    literals = tuple(f"{'漢' * 100}{number}" for number in range(50))
+    candidate = Candidate(" ".join(literals), "x" * 400, "de", protected=literals, max_chars=1)
+    findings = judge(candidate, detect=no_language).findings
+    assert all(len(each.detail) <= DETAIL_CHARACTERS for each in findings)
+    assert sum(len(each.detail.encode()) for each in findings) <= FINDINGS_BYTES
+
+
+@given(source=st.text(max_size=200), target=st.text(max_size=200), strict=st.booleans())
+def test_no_text_makes_a_gate_raise(source: str, target: str, strict: bool) -> None:
+    candidate = Candidate(source, target, "de", strict=strict, protected=(source[:2],))
+    judge(candidate, detect=no_language)
+
+
+@pytest.mark.parametrize("name", [gate.name for gate in GATES])
+def test_each_gate_has_its_own_module(name: str) -> None:
+    __import__(f"dragoman_worker.quality.gates.{name}")

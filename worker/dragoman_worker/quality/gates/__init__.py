@@ -1,0 +1,97 @@
+"""The quality gates: one table, and the function that judges an answer by it.
+
+Pure and synchronous: the judge's child process runs `judge` in batches. Every gate takes time
+linear in the length of the texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from dragoman_worker.ports.quality import Candidate, Detection, Finding, Judgement, Severity
+from dragoman_worker.quality.gates import blank, loop, max_chars, placeholders
+from dragoman_worker.quality.gates.defect import Defect
+
+DETAIL_CHARACTERS: Final = 200
+FINDINGS_BYTES: Final = 1024
+"""Limits of one finding and of all findings of an item: `checks` has at most 1 KiB."""
+
+
+class Detect(Protocol):
+    """The language detector of this process."""
+
+    def __call__(self, text: str, candidates: Collection[str] | None = None) -> Detection | None:
+        """Return the most likely language of the text, None without letters."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One row of the table: `find` judges a candidate."""
+
+    name: str
+    find: Callable[[Candidate, Detect], Defect | None]
+    basic: Severity = "fail"
+    strict: Severity = "fail"
+    """Severity of a defect at each level; a slight defect is a warning in `basic`."""
+    slight_strict: Severity = "warn"
+    joined: bool = False
+    """Whether the gate judges joined items too."""
+
+
+def _without_detector(
+    find: Callable[[Candidate], Defect | None],
+) -> Callable[[Candidate, Detect], Defect | None]:
+    return lambda candidate, _detect: find(candidate)
+
+
+GATES: Final = (
+    Gate("blank", _without_detector(blank.find)),
+    Gate("loop", _without_detector(loop.find)),
+    Gate("placeholders", _without_detector(placeholders.find)),
+    Gate("max_chars", _without_detector(max_chars.find), basic="warn", joined=True),
+)
+
+
+def judge(candidate: Candidate, *, detect: Detect) -> Judgement:
+    """Return the findings about one answer, the worst first, and its repaired text."""
+    gates = [gate for gate in GATES if gate.joined or not candidate.joined]
+    found = sorted(_findings(gates, candidate, detect), key=lambda each: each.severity != "fail")
+    return Judgement(candidate.target, _bounded(found), length_distance=0.0)
+
+
+def _findings(gates: list[Gate], candidate: Candidate, detect: Detect) -> Iterator[Finding]:
+    for gate in gates:
+        defect = gate.find(candidate, detect)
+        if defect is not None:
+            detail = _cut(defect.detail, DETAIL_CHARACTERS)
+            yield Finding(gate.name, _severity(gate, defect, strict=candidate.strict), detail)
+
+
+def _severity(gate: Gate, defect: Defect, *, strict: bool) -> Severity:
+    if defect.slight:
+        return gate.slight_strict if strict else "warn"
+    return gate.strict if strict else gate.basic
+
+
+def _bounded(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Return the findings with details cut so that all together have at most 1 KiB."""
+    if sum(len(each.detail.encode()) for each in findings) <= FINDINGS_BYTES:
+        return tuple(findings)
+    most = FINDINGS_BYTES // len(findings)
+    return tuple(
+        Finding(each.gate, each.severity, _cut_bytes(each.detail, most)) for each in findings
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _cut_bytes(text: str, most: int) -> str:
+    encoded = text.encode()
+    if len(encoded) <= most:
+        return text
+    return encoded[: most - len("…".encode())].decode(errors="ignore") + "…"
