@@ -22,7 +22,7 @@ FINDINGS_BYTES: Final = 1024
 class Detect(Protocol):
     """The language detector of this process."""
 
-    def __call__(self, text: str, candidates: Collection[str] | None = None) -> Detection | None:
+    def __call__(self, text: str, candidates: Collection[str] | None = None, /) -> Detection | None:
         """Return the most likely language of the text, None without letters."""
         ...
 
