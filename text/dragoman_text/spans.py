@@ -6,7 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
+
+from dragoman_text.terms import Term, TermIndex
 
 # One pass; the first alternative that matches at a position wins. Every repetition is bounded, or
 # never rescans what another start has scanned: texts of 128 KiB take linear time.
@@ -41,15 +44,18 @@ class Span:
     kind: str
 
 
-def find_spans(text: str, terms: Iterable[str] = ()) -> list[Span]:
-    """Return placeholders, links, code, tags and each occurrence of ``terms``, in order.
+def find_spans(text: str, terms: Iterable[str] = (), words: Iterable[str] = ()) -> list[Span]:
+    """Return placeholders, links, code, tags and each occurrence of terms and words, in order.
 
-    Terms are literal. Spans are not empty and do not overlap: overlapping ones are merged.
+    ``terms`` are literals, found anywhere; ``words`` count only as whole words. Both are found in
+    their own case alone. Spans are not empty and do not overlap: overlapping ones are merged.
     """
     places = _PATTERN.finditer(text) if _PERHAPS.search(text) else ()
     found = [_placeholder(match) for match in places]
     if wanted := {term for term in terms if term and term in text}:
         found += _term_spans(text, wanted)
+    if kept := frozenset(words):
+        found += [Span(each.start, each.end, "term") for each in _index(kept).occurrences(text)]
     return _united(sorted(found))
 
 
@@ -115,13 +121,19 @@ class Masked:
     style: TokenStyle
 
 
-class TokensChanged(ValueError):
-    """A translation lacks tokens or repeats them; ``missing`` and ``repeated`` are originals."""
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A translation with the originals in place of their tokens, and what was not as it should be.
 
-    def __init__(self, missing: tuple[str, ...], repeated: tuple[str, ...]) -> None:
-        super().__init__(f"{len(missing)} tokens are missing, {len(repeated)} are repeated")
-        self.missing = missing
-        self.repeated = repeated
+    `missing` and `repeated` are originals, `unknown` are tokens that were never given. `order` has
+    the index of the original of each token, in the order of the translation.
+    """
+
+    text: str
+    missing: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    order: tuple[int, ...] = ()
 
 
 def mask(text: str, spans: Sequence[Span], style: TokenStyle = BRACKETS) -> Masked:
@@ -137,23 +149,40 @@ def mask(text: str, spans: Sequence[Span], style: TokenStyle = BRACKETS) -> Mask
     return Masked("".join(pieces), originals, first, style)
 
 
-def restore(translation: str, masked: Masked) -> str:
-    """Replace the tokens by their originals, in whatever order the tokens are.
+def restore(translation: str, masked: Masked) -> Restored:
+    """Replace the tokens by their originals, in whatever order and however often they occur.
 
-    Raises TokensChanged unless every token occurs exactly once.
+    Tokens are recognised with other spaces, in other case and with digits of any script. Tokens
+    that the masked text spells itself are text.
     """
-    pattern, numbers = masked.style.pattern, range(len(masked.originals))
-    seen = Counter(int(match[1]) - masked.first for match in pattern.finditer(translation))
-    missing = tuple(masked.originals[number] for number in numbers if seen[number] == 0)
-    repeated = tuple(masked.originals[number] for number in numbers if seen[number] > 1)
-    if missing or repeated:
-        raise TokensChanged(missing, repeated)
+    pattern, originals = masked.style.pattern, masked.originals
+    spelled = {int(match[1]) for match in pattern.finditer(masked.text)}
+    order: list[int] = []
+    unknown: list[str] = []
 
     def original(match: re.Match[str]) -> str:
-        number = int(match[1]) - masked.first
-        return masked.originals[number] if number in numbers else match[0]
+        index = int(match[1]) - masked.first
+        if 0 <= index < len(originals):
+            order.append(index)
+            return originals[index]
+        if int(match[1]) not in spelled:
+            unknown.append(match[0])
+        return match[0]
 
-    return pattern.sub(original, translation)
+    text = pattern.sub(original, translation)
+    seen = Counter(order)
+    return Restored(
+        text,
+        missing=tuple(each for index, each in enumerate(originals) if not seen[index]),
+        repeated=tuple(each for index, each in enumerate(originals) if seen[index] > 1),
+        unknown=tuple(unknown),
+        order=tuple(order),
+    )
+
+
+@lru_cache(maxsize=64)
+def _index(words: frozenset[str]) -> TermIndex:
+    return TermIndex(Term(word, (word,), case_sensitive=True) for word in words)
 
 
 def _first_free_number(text: str, count: int, style: TokenStyle) -> int:

@@ -1,0 +1,295 @@
+"""Remedies: how a text is asked for again after its answer failed gates.
+
+Pure functions on frozen values. Protected spans have a ladder: the text as it is, the spans as
+numbered tokens, sentences apart, and at last only the pieces around the spans, which cannot lose
+any. For other gates the same text is asked for again, warmer and with a corrective sentence, and
+then its halves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from dragoman_text.spans import (
+    BRACKETS,
+    Masked,
+    Span,
+    TokenStyle,
+    find_spans,
+    has_letters,
+    mask,
+    restore,
+    unprotected,
+)
+from dragoman_text.terms import Term
+from dragoman_worker.ports.quality import Finding, Judgement
+from dragoman_worker.quality import corrections, cutting
+
+Name = Literal["native", "tokens", "sentences", "pieces", "resample", "split", "paragraphs"]
+
+WARMER: Final = 0.2
+"""Added to the temperature for each answer to the same text: greedy decoding would repeat it."""
+MOST_PIECES: Final = 256
+"""Requests that one remedy may make of a text; a text of more pieces is asked for whole."""
+_SPAN_GATES: Final = frozenset({"placeholders", "tags"})
+_COPY_GATES: Final = frozenset({"copy", "language"})
+MOST_SHOWN: Final = 60
+"""Characters of an original that a finding shows."""
+AS_IT_IS, TOKENS, SENTENCES, PIECES = range(4)
+_RUNG_NAMES: Final[tuple[Name, ...]] = ("native", "tokens", "sentences", "pieces")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One text to translate, and all that a remedy needs to know about it."""
+
+    source: str
+    target_lang: str
+    source_lang: str | None = None
+    protect: tuple[str, ...] = ()
+    """Literals to keep, wherever they occur."""
+    do_not_translate: tuple[str, ...] = ()
+    """Words to keep where they are whole words."""
+    terms: tuple[Term, ...] = ()
+    """Glossary entries that occur in the source."""
+    max_chars: int | None = None
+    style: TokenStyle = BRACKETS
+    max_attempts: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of the text: kept as it is, or asked for between the blanks `before` and `after`."""
+
+    text: str
+    kept: bool = False
+    before: str = ""
+    after: str = ""
+    masked: Masked | None = None
+    """What the tokens in `text` stand for; None without tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What to ask the engine for. Its pieces, joined, are the text."""
+
+    pieces: tuple[Piece, ...]
+    name: Name = "native"
+    warmer: float = 0.0
+    """Added to the temperature of the job or the profile."""
+    correction: str | None = None
+    """English sentences for the prompts of profiles that take instructions."""
+    tokens: bool = True
+    """Whether tokens may be used; False once a text with tokens came back as a copy."""
+    rung: int = AS_IT_IS
+    """Place on the ladder of protected spans."""
+
+    @property
+    def asked(self) -> tuple[Piece, ...]:
+        """The pieces that need an answer each, in order."""
+        return tuple(piece for piece in self.pieces if not piece.kept)
+
+    @property
+    def masked(self) -> bool:
+        """Whether any piece has tokens in place of spans."""
+        return any(piece.masked is not None for piece in self.pieces)
+
+
+def first(wanted: Wanted) -> Try:
+    """Return the first try: the text as it is."""
+    return Try((_piece(wanted.source),))
+
+
+def following(wanted: Wanted, previous: Try, judgement: Judgement, attempt: int) -> Try:
+    """Return what to ask for as attempt `attempt` (2 or more), after `judgement` has failed.
+
+    The last attempt at lost spans asks for the pieces around them.
+    """
+    failed = frozenset(finding.gate for finding in judgement.failed)
+    base = replace(previous, correction=_correction(wanted, failed, judgement.text))
+    if previous.masked and failed & _COPY_GATES:
+        return _unmasked(wanted, base)
+    if failed & _SPAN_GATES:
+        return _climbed(wanted, base, last=attempt >= wanted.max_attempts) or _resampled(base)
+    if "paragraphs" in failed and previous.name != "paragraphs":
+        return _recut(wanted, base, "paragraphs") or _resampled(base)
+    if attempt > 2:
+        return _recut(wanted, base, "split") or _resampled(base)
+    return _resampled(base)
+
+
+def join(tried: Try, answers: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
+    """Return the text of the answers, one per asked piece, with the originals of their tokens.
+
+    Tokens that are missing, repeated or unknown are findings, never an exception.
+    """
+    parts: list[str] = []
+    findings: list[Finding] = []
+    remaining = iter(answers)
+    for piece in tried.pieces:
+        if piece.kept:
+            parts.append(piece.text)
+            continue
+        text, found = _restored(next(remaining), piece.masked)
+        parts += (piece.before, text, piece.after)
+        findings += found
+    if tried.rung == PIECES:
+        findings.append(Finding("pieces", "warn", "translated in pieces around what must be kept"))
+    return "".join(parts), tuple(dict.fromkeys(findings))
+
+
+def better(one: Judgement, other: Judgement) -> Judgement:
+    """Return the better of two: fewer hard gates, fewer warnings, more usual length; then `one`."""
+    return min(one, other, key=_rank)
+
+
+def _rank(judgement: Judgement) -> tuple[int, int, float]:
+    warned = sum(finding.severity == "warn" for finding in judgement.findings)
+    return len(judgement.failed), warned, judgement.length_distance
+
+
+def _climbed(wanted: Wanted, base: Try, *, last: bool) -> Try | None:
+    """Return the next rung of the ladder that changes something; None if there is none."""
+    spans = _spans(wanted)
+    rungs = [PIECES] if last else range(base.rung + 1, PIECES + 1)
+    for rung in rungs if spans else ():
+        pieces = _rung_pieces(wanted, spans, rung, tokens=base.tokens)
+        same = (rung == TOKENS and not base.tokens) or (rung == SENTENCES and len(pieces) == 1)
+        if not same and sum(not piece.kept for piece in pieces) <= MOST_PIECES:
+            return replace(
+                base,
+                pieces=pieces,
+                name=_RUNG_NAMES[rung],
+                rung=rung,
+                correction=_about_tokens(pieces, base.correction),
+            )
+    return None
+
+
+def _rung_pieces(
+    wanted: Wanted, spans: Sequence[Span], rung: int, *, tokens: bool
+) -> tuple[Piece, ...]:
+    if rung == PIECES:
+        return tuple(_around(wanted.source, spans))
+    source = wanted.source
+    parts = [source]
+    if rung == SENTENCES:
+        parts = cutting.sentences_with_spans(source, wanted.source_lang, spans)
+    return tuple(_pieces(parts, spans if tokens else (), wanted.style))
+
+
+def _unmasked(wanted: Wanted, base: Try) -> Try:
+    """Return the text as it is: the one with tokens came back as a copy of the source."""
+    piece = _piece(wanted.source)
+    return replace(_resampled(base), pieces=(piece,), name="native", tokens=False, rung=AS_IT_IS)
+
+
+def _resampled(base: Try) -> Try:
+    return replace(base, name="resample", warmer=base.warmer + WARMER)
+
+
+def _recut(wanted: Wanted, base: Try, name: Literal["split", "paragraphs"]) -> Try | None:
+    """Return the text in smaller parts, masked if it was; None if there is nothing to cut."""
+    if base.rung == PIECES:
+        return None
+    spans = _spans(wanted)
+    if name == "paragraphs":
+        parts = cutting.paragraphs(wanted.source, MOST_PIECES)
+    else:
+        most = 2 * len(base.asked) if base.name == "split" else 2
+        parts = cutting.sentences(wanted.source, wanted.source_lang, spans)
+        parts = cutting.grouped(parts, min(most, MOST_PIECES))
+    if len(parts) < 2:
+        return None
+    pieces = tuple(_pieces(parts, spans if base.masked else (), wanted.style))
+    return replace(_resampled(base), pieces=pieces, name=name)
+
+
+def _pieces(parts: Iterable[str], spans: Sequence[Span], style: TokenStyle) -> Iterator[Piece]:
+    """Yield a piece per part, with tokens for the spans; no span is in two parts."""
+    start, remaining = 0, deque(spans)
+    for part in parts:
+        end, inside = start + len(part), list[Span]()
+        while remaining and remaining[0].end <= end:
+            span = remaining.popleft()
+            inside.append(Span(span.start - start, span.end - start, span.kind))
+        yield _masked_piece(part, inside, style) if inside else _piece(part)
+        start = end
+
+
+def _piece(part: str) -> Piece:
+    """Return the part without the blanks around it; one without letters is kept."""
+    if not has_letters(part):
+        return Piece(part, kept=True)
+    before, core, after = cutting.framed(part)
+    return Piece(core, before=before, after=after)
+
+
+def _masked_piece(part: str, spans: Sequence[Span], style: TokenStyle) -> Piece:
+    """Return the part with tokens; one without letters outside its spans is kept."""
+    if not any(map(has_letters, unprotected(part, spans))):
+        return Piece(part, kept=True)
+    masked = mask(part, spans, style)
+    before, core, after = cutting.framed(masked.text)
+    return Piece(core, before=before, after=after, masked=masked)
+
+
+def _around(source: str, spans: Sequence[Span]) -> Iterator[Piece]:
+    """Yield the spans, kept, and the text around them, kept if it has no letters."""
+    for index, text in enumerate(unprotected(source, spans)):
+        if index:
+            span = spans[index - 1]
+            yield Piece(source[span.start : span.end], kept=True)
+        if has_letters(text):
+            before, core, after = cutting.framed_clause(text)
+            yield Piece(core, before=before, after=after)
+        elif text:
+            yield Piece(text, kept=True)
+
+
+def _restored(answer: str, masked: Masked | None) -> tuple[str, list[Finding]]:
+    if masked is None:
+        return answer, []
+    restored = restore(answer, masked)
+    findings = [_lost("is missing", each) for each in restored.missing]
+    findings += [_lost("occurs more than once", each) for each in restored.repeated]
+    if restored.unknown:
+        detail = f"{len(restored.unknown)} tokens stand for nothing"
+        findings.append(Finding("placeholders", "fail", detail))
+    return restored.text, findings
+
+
+def _lost(how: str, original: str) -> Finding:
+    gate = "tags" if original.startswith("<") and original.endswith(">") else "placeholders"
+    shown = original if len(original) <= MOST_SHOWN else f"{original[:MOST_SHOWN]}…"
+    return Finding(gate, "fail", f"{shown} {how}")
+
+
+def _spans(wanted: Wanted) -> list[Span]:
+    return find_spans(wanted.source, wanted.protect, wanted.do_not_translate)
+
+
+def _correction(wanted: Wanted, failed: frozenset[str], answer: str) -> str | None:
+    folded = answer.casefold()
+    return corrections.correction(
+        failed,
+        target_lang=wanted.target_lang,
+        source_lang=wanted.source_lang,
+        max_chars=wanted.max_chars,
+        missed=[
+            term
+            for term in wanted.terms
+            if not any(target.casefold() in folded for target in term.targets)
+        ],
+    )
+
+
+def _about_tokens(pieces: Sequence[Piece], correction: str | None) -> str | None:
+    masks = [piece.masked for piece in pieces if piece.masked is not None]
+    if not masks:
+        return correction
+    token = masks[0].style.token(masks[0].first)
+    return " ".join(filter(None, [corrections.about_tokens(token), correction]))
