@@ -56,8 +56,8 @@ def correction(
         "max_chars": max_chars,
         "terms": _terms(missed),
     }
-    told = [text.format(**values) for gate, text in _SENTENCES.items() if gate in gates]
-    return " ".join(filter(None, told)) or None
+    chosen = [text.format(**values) for gate, text in _SENTENCES.items() if gate in gates]
+    return " ".join(filter(None, chosen)) or None
 
 
 def about_tokens(token: str) -> str:
