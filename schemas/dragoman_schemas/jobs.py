@@ -35,6 +35,8 @@ MAX_DOCUMENT_JOBS: Final = 1_000_000
 Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
 QualityLevel = Literal["off", "basic", "strict"]
 OnFail = Literal["fail", "best_effort", "source"]
+MemoryUse = Literal["use", "refresh", "off"]
+"""`use`: take remembered answers; `refresh`: generate and remember new ones; `off`: neither."""
 
 _HOUR_MINUTE: Final = r"([01]\d|2[0-3]):[0-5]\d"
 _RFC3339: Final = re.compile(
@@ -226,6 +228,7 @@ class TranslationJob(WireModel):
     deadline: Rfc3339 | None = None
     ttl_s: Annotated[int, Field(ge=60, le=2_592_000)] | None = None
     document: DocumentRef | None = None
+    memory: MemoryUse | None = None
     metadata: Annotated[dict[str, str], Field(max_length=64)] | None = None
 
     @cached_property

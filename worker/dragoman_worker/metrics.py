@@ -16,6 +16,7 @@ from dragoman_schemas.results import QualityVerdict, TerminalStatus
 
 _JOB_BUCKETS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800)
 _TOKEN_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.5, 1)
+_MEMORY_RESULTS: Final = ("hit", "approved", "joined", "miss", "error")
 _PHASES: Final = ("queue", "decode", "permit", "claim", "engine", "settle", "total")
 
 
@@ -106,6 +107,8 @@ class Metrics:
         self.dead_letters = self._counter(
             "dead_letters", "Dead letters acknowledged by the broker, by error code.", "code"
         )
+        self.memory = self._counter("memory", "Look-ups in the memory, by result.", "result")
+        self.memory_by_result = {name: self.memory.labels(name) for name in _MEMORY_RESULTS}
         # Children that every job uses are looked up once: labels() takes a lock and checks names.
         self.jobs_by_status = {name: self.jobs.labels(name) for name in get_args(TerminalStatus)}
         self.items_by_verdict = {name: self.items.labels(name) for name in get_args(QualityVerdict)}

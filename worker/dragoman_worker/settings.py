@@ -91,6 +91,14 @@ class QualitySettings(Group):
     on_fail: OnFail = "fail"
 
 
+class MemorySettings(Group):
+    """The translation memory; trouble with it costs hits, never a job."""
+
+    enabled: bool | None = None
+    max_mb: Annotated[int, Field(ge=1, le=1_000_000)] = 256
+    ttl_s: Annotated[int, Field(ge=60, le=315_360_000)] = 30 * 86_400
+
+
 class ShutdownSettings(Group):
     """Time limit of a drain."""
 
@@ -129,10 +137,27 @@ class WorkerSettings(DragomanSettings):
     limits: LimitsSettings = LimitsSettings()
     retry: RetrySettings = RetrySettings()
     quality: QualitySettings = QualitySettings()
+    memory: MemorySettings = MemorySettings()
     shutdown: ShutdownSettings = ShutdownSettings()
     supervisor: SupervisorSettings = SupervisorSettings()
     http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
+
+    @property
+    def memory_enabled(self) -> bool:
+        """Whether answers are remembered: by default with vLLM and real lengths."""
+        if self.memory.enabled is not None:
+            return self.memory.enabled
+        return self.engine.kind == "vllm" and not self.engine.exact_lengths
+
+    @model_validator(mode="after")
+    def _real_answers_are_remembered(self) -> WorkerSettings:
+        if self.memory.enabled and self.engine.exact_lengths:
+            raise ValueError(
+                "memory.enabled: answers of engine.exact_lengths are no translations; "
+                "set one of the two to false"
+            )
+        return self
 
 
 def _literal(value: Any) -> Any:

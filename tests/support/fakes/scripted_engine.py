@@ -38,6 +38,7 @@ class ScriptedEngine:
     def __init__(self, *, max_model_len: int = 10_000) -> None:
         self.info = EngineInfo(name="scripted", version="1")
         self.model = "scripted"
+        self.identity = "scripted"
         self.limits = EngineLimits(
             max_num_seqs=8,
             max_num_batched_tokens=1_000,

@@ -58,6 +58,9 @@ def at(settings: Any, name: str) -> Any:
         ("quality.level", "strict"),
         ("quality.max_attempts", 2),
         ("quality.on_fail", "source"),
+        ("memory.enabled", True),
+        ("memory.max_mb", 1),
+        ("memory.ttl_s", 60),
         ("shutdown.grace_s", 1.0),
         ("supervisor.stuck_after_s", 10.0),
         ("http.host", "127.0.0.2"),
@@ -86,6 +89,8 @@ def test_every_setting_of_the_contract_can_be_given(name: str, value: Any) -> No
         ("retry.attempts", 3),
         ("retry.poison_after", 4),
         ("quality.level", "basic"),
+        ("memory.max_mb", 256),
+        ("memory.ttl_s", 30 * 86_400),
         ("http.host", "127.0.0.1"),
         ("http.port", 9464),
     ],
@@ -168,6 +173,25 @@ def test_secrets_are_hidden_in_the_repr(monkeypatch: pytest.MonkeyPatch) -> None
     assert "hunter2" not in repr(settings)
     assert settings.kafka.sasl_plain_password is not None
     assert settings.kafka.sasl_plain_password.get_secret_value() == "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("given", "enabled"),
+    [
+        ({"engine.kind": "echo"}, False),
+        ({"engine.kind": "echo", "memory.enabled": True}, True),
+        ({"engine.model": "some/model"}, True),
+        ({"engine.model": "some/model", "memory.enabled": False}, False),
+        ({"engine.model": "some/model", "engine.exact_lengths": True}, False),
+    ],
+)
+def test_memory_is_on_with_vllm_unless_set(given: dict[str, Any], enabled: bool) -> None:
+    assert load_settings(WorkerSettings, None, given).memory_enabled is enabled
+
+
+def test_answers_of_exact_lengths_are_never_remembered() -> None:
+    with pytest.raises(SettingsError, match=r"memory\.enabled.*exact_lengths"):
+        load(memory__enabled=True, engine__exact_lengths=True)
 
 
 def test_workers_on_one_machine_have_different_ids() -> None:

@@ -57,6 +57,7 @@ class EchoEngine:
         self._latency_s = settings.echo.latency_s
         self._spread = settings.echo.latency_spread
         self._faults = settings.echo.faults
+        self._identity = f"echo/{settings.echo.mode}/{settings.echo.faults}"
         self._limits = _limits(settings.options)
         self._running = 0
         self._tokens = 0
@@ -75,6 +76,11 @@ class EchoEngine:
     def model(self) -> str:
         """Model name that results report."""
         return "echo"
+
+    @property
+    def identity(self) -> str:
+        """Mode and faults; other settings change no answer."""
+        return self._identity
 
     @property
     def limits(self) -> EngineLimits:

@@ -119,6 +119,11 @@ class Engine(Protocol):
         ...
 
     @property
+    def identity(self) -> str:
+        """All of engine and model that changes answers, for the memory. Valid after `start`."""
+        ...
+
+    @property
     def limits(self) -> EngineLimits:
         """Valid after `start`."""
         ...

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Final, get_args
 
 from dragoman_schemas.results import EngineInfo
-from dragoman_worker.engines.vllm import arguments, core_process
+from dragoman_worker.engines.vllm import arguments, core_process, identity
 from dragoman_worker.engines.vllm.launch import Built, Launch
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.engines.vllm.stats import VllmGauges
@@ -53,6 +53,7 @@ class VllmEngine:
         self._built: Built | None = None
         self._version = "unknown"
         self._limits: EngineLimits | None = None
+        self._identity = ""
         self._gauges = VllmGauges()
         self._numbers = itertools.count()
         self._in_flight: set[str] = set()
@@ -71,6 +72,11 @@ class VllmEngine:
         return arguments.model_name(self._settings)
 
     @property
+    def identity(self) -> str:
+        """Digest of model and options (see identity.py); known after `start`."""
+        return self._identity
+
+    @property
     def limits(self) -> EngineLimits:
         """Limits that vLLM was actually built with; raises RuntimeError before `start`."""
         if self._limits is None:
@@ -83,6 +89,7 @@ class VllmEngine:
         self._version = self._built.version
         config, on_cpu = self._built.client.vllm_config, self._built.on_cpu
         self._limits = _real_limits(config, on_cpu=on_cpu)
+        self._identity = await asyncio.to_thread(identity.engine_identity, self._settings)
         await self._warm_up()
         self._watch = asyncio.create_task(self._detect_death(), name="vllm-watch")
 
