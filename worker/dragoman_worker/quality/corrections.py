@@ -33,9 +33,6 @@ _SENTENCES: Final = {
     "max_chars": "Use at most {max_chars} characters.",
     "glossary": "{terms}",
 }
-_TOKENS: Final = (
-    "Tokens such as {token} stand for words: copy each of them once, at its place in the sentence."
-)
 
 
 def correction(
@@ -58,11 +55,6 @@ def correction(
     }
     chosen = [text.format(**values) for gate, text in _SENTENCES.items() if gate in gates]
     return " ".join(filter(None, chosen)) or None
-
-
-def about_tokens(token: str) -> str:
-    """Return the sentence that asks the model to copy tokens like this one."""
-    return _TOKENS.format(token=token)
 
 
 def _terms(terms: Iterable[Term]) -> str:

@@ -82,8 +82,8 @@ class Try:
     """Added to the temperature of the job or the profile."""
     correction: str | None = None
     """English sentences for the prompts of profiles that take instructions."""
-    tokens: bool = True
-    """Whether tokens may be used; False once a text with tokens came back as a copy."""
+    avoids_tokens: bool = False
+    """Whether an answer to a text with tokens was a copy of it, so that none may be used again."""
     rung: int = AS_IT_IS
     """Place on the ladder of protected spans."""
 
@@ -93,7 +93,7 @@ class Try:
         return tuple(piece for piece in self.pieces if not piece.kept)
 
     @property
-    def masked(self) -> bool:
+    def tokens(self) -> bool:
         """Whether any piece has tokens in place of spans."""
         return any(piece.masked is not None for piece in self.pieces)
 
@@ -110,7 +110,7 @@ def following(wanted: Wanted, previous: Try, judgement: Judgement, attempt: int)
     """
     failed = frozenset(finding.gate for finding in judgement.failed)
     base = replace(previous, correction=_correction(wanted, failed, judgement.text))
-    if previous.masked and failed & _COPY_GATES:
+    if previous.tokens and failed & _COPY_GATES:
         return _unmasked(wanted, base)
     if failed & _SPAN_GATES:
         return _climbed(wanted, base, last=attempt >= wanted.max_attempts) or _resampled(base)
@@ -156,16 +156,10 @@ def _climbed(wanted: Wanted, base: Try, *, last: bool) -> Try | None:
     spans = _spans(wanted)
     rungs = [PIECES] if last else range(base.rung + 1, PIECES + 1)
     for rung in rungs if spans else ():
-        pieces = _rung_pieces(wanted, spans, rung, tokens=base.tokens)
-        same = (rung == TOKENS and not base.tokens) or (rung == SENTENCES and len(pieces) == 1)
+        pieces = _rung_pieces(wanted, spans, rung, tokens=not base.avoids_tokens)
+        same = (rung == TOKENS and base.avoids_tokens) or (rung == SENTENCES and len(pieces) == 1)
         if not same and sum(not piece.kept for piece in pieces) <= MOST_PIECES:
-            return replace(
-                base,
-                pieces=pieces,
-                name=_RUNG_NAMES[rung],
-                rung=rung,
-                correction=_about_tokens(pieces, base.correction),
-            )
+            return replace(base, pieces=pieces, name=_RUNG_NAMES[rung], rung=rung)
     return None
 
 
@@ -184,7 +178,9 @@ def _rung_pieces(
 def _unmasked(wanted: Wanted, base: Try) -> Try:
     """Return the text as it is: the one with tokens came back as a copy of the source."""
     piece = _piece(wanted.source)
-    return replace(_resampled(base), pieces=(piece,), name="native", tokens=False, rung=AS_IT_IS)
+    return replace(
+        _resampled(base), pieces=(piece,), name="native", avoids_tokens=True, rung=AS_IT_IS
+    )
 
 
 def _resampled(base: Try) -> Try:
@@ -204,7 +200,7 @@ def _recut(wanted: Wanted, base: Try, name: Literal["split", "paragraphs"]) -> T
         parts = cutting.grouped(parts, min(most, MOST_PIECES))
     if len(parts) < 2:
         return None
-    pieces = tuple(_pieces(parts, spans if base.masked else (), wanted.style))
+    pieces = tuple(_pieces(parts, spans if base.tokens else (), wanted.style))
     return replace(_resampled(base), pieces=pieces, name=name)
 
 
@@ -285,11 +281,3 @@ def _correction(wanted: Wanted, failed: frozenset[str], answer: str) -> str | No
             if not any(target.casefold() in folded for target in term.targets)
         ],
     )
-
-
-def _about_tokens(pieces: Sequence[Piece], correction: str | None) -> str | None:
-    masks = [piece.masked for piece in pieces if piece.masked is not None]
-    if not masks:
-        return correction
-    token = masks[0].style.token(masks[0].first)
-    return " ".join(filter(None, [corrections.about_tokens(token), correction]))
