@@ -1158,4 +1158,11 @@ MUTANTS = (
         ":",
         COALESCED,
     ),
+    Mutant(
+        "a source that repeats does not raise the threshold of vLLM's loops",
+        f"{CORE}/engines/vllm/repetition.py",
+        "max(LEAST_REPETITIONS, _ALLOWED * count)",
+        "LEAST_REPETITIONS",
+        "unit/worker/engines/test_vllm_repetition.py",
+    ),
 )

@@ -77,6 +77,7 @@ class Decoding:
     seed: int | None = None
     repetition_penalty: float = 1.0
     frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
     stop: tuple[str, ...] = ()
     stop_token_ids: tuple[int, ...] = ()
     exact_length: bool = False

@@ -59,6 +59,7 @@ class ProfileSampling:
     top_k: int = -1
     repetition_penalty: float = 1.0
     frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
     stop: tuple[str, ...] = ()
     stop_token_ids: tuple[int, ...] = ()
 

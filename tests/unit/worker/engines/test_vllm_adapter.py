@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -99,6 +100,15 @@ async def test_every_finish_reason_of_vllm_is_passed_on(reason: str) -> None:
     made = await adapter(answering(output(reason))).generate(request())
     assert (made.text, made.finish_reason) == ("Hallo.", reason)
     assert (made.prompt_tokens, made.completion_tokens) == (3, 2)
+
+
+@pytest.mark.parametrize(("source", "repetitions"), [("Hello.", 8), ("Ha " * 1_000, 3_000)])
+async def test_the_source_decides_how_often_an_answer_may_repeat(
+    source: str, repetitions: int
+) -> None:
+    client = answering(output("stop"))
+    await adapter(client).generate(dataclasses.replace(request(), source=source))
+    assert client.requests[0][1].repetition_detection.min_count == repetitions
 
 
 @pytest.mark.parametrize("outputs", [[output(None)], [output("?")], []])

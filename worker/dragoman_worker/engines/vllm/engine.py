@@ -6,11 +6,13 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.vllm import arguments, core_process, identity
 from dragoman_worker.engines.vllm.launch import Built, Launch
+from dragoman_worker.engines.vllm.readings import generation_of, real_limits
+from dragoman_worker.engines.vllm.repetition import allowed_repetitions
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.engines.vllm.stats import VllmGauges
 from dragoman_worker.errors import EngineDead, Halt, PermanentEngineError, TooLong, WorkerError
@@ -18,7 +20,6 @@ from dragoman_worker.ports import (
     Decoding,
     EngineLimits,
     EngineStats,
-    FinishReason,
     Generation,
     GenerationRequest,
     Prompt,
@@ -26,19 +27,14 @@ from dragoman_worker.ports import (
 from dragoman_worker.prompts import tokens
 from dragoman_worker.settings import EngineSettings
 
-_FINISH_REASONS: Final = frozenset(get_args(FinishReason))
 _WARM_UP_S: Final = 600.0
 _WATCH_S: Final = 1.0
 _ABORT_S: Final = 5.0
 _SHUTDOWN_S: Final = 20.0
 _FORGET_TRIES: Final = 10
 _FORGET_EVERY_S: Final = 0.1
-_FULL_BATCH_GPU: Final = 384
-"""A GPU reads the weights once per step. That takes as long as computing with them for 150 to 300
-sequences (peak FLOP/s divided by bytes per second), and the KV caches are read as well. Measured on
-an H200 with 8B, jobs/s relative to 512 sequences: 64 gave 0.51, 128 gave 0.73, 256 gave 0.83."""
-_FULL_BATCH_CPU: Final = 32
-"""A CPU computes a tenth as many operations per byte read as a GPU."""
+_LONG_SOURCE_CHARS: Final = 2_000
+"""A longer source holds the event loop up for over 2 ms while its repetitions are counted."""
 
 
 class VllmEngine:
@@ -88,7 +84,7 @@ class VllmEngine:
         self._built = await Launch(self._settings, verbose=self._verbose).built()
         self._version = self._built.version
         config, on_cpu = self._built.client.vllm_config, self._built.on_cpu
-        self._limits = _real_limits(config, on_cpu=on_cpu)
+        self._limits = real_limits(config, on_cpu=on_cpu)
         self._identity = await asyncio.to_thread(identity.engine_identity, self._settings)
         await self._warm_up()
         self._watch = asyncio.create_task(self._detect_death(), name="vllm-watch")
@@ -114,10 +110,11 @@ class VllmEngine:
         name = f"{request.request_id}-{next(self._numbers)}"
         self._in_flight.add(name)
         try:
-            params = sampling_params(built.sampling, request.decoding)
+            repetitions = await _allowed_repetitions(request.source)
+            params = sampling_params(built.sampling, request.decoding, repetitions)
             prompt = {"type": "token", "prompt_token_ids": list(request.prompt_ids)}
             outputs = [output async for output in built.client.generate(prompt, params, name)]
-            return _generation(outputs)
+            return generation_of(outputs)
         except asyncio.CancelledError:
             await self._abort([name])
             raise
@@ -246,45 +243,16 @@ def _raise_if_deadly(decoding: Decoding, *, on_cpu: bool) -> None:
         )
 
 
+async def _allowed_repetitions(source: str) -> int:
+    """Return the repetitions that `source` allows; a long text is counted beside the loop."""
+    if len(source) <= _LONG_SOURCE_CHARS:
+        return allowed_repetitions(source)
+    return await asyncio.to_thread(allowed_repetitions, source)
+
+
 def _is_dead(built: Built) -> bool:
     exited = not all(process.is_alive() for process in built.processes)
     return exited or bool(built.client.errored)
-
-
-def _real_limits(config: Any, *, on_cpu: bool) -> EngineLimits:
-    """Return the limits in vLLM's final configuration; the KV cache is in tokens."""
-    parallel = config.parallel_config
-    cache = config.cache_config
-    blocks = (cache.num_gpu_blocks or 0) * cache.block_size
-    return EngineLimits(
-        max_num_seqs=config.scheduler_config.max_num_seqs,
-        max_num_batched_tokens=config.scheduler_config.max_num_batched_tokens,
-        max_model_len=config.model_config.max_model_len,
-        kv_cache_tokens=getattr(cache, "kv_cache_size_tokens", None) or blocks,
-        devices=0 if on_cpu else parallel.world_size * parallel.data_parallel_size,
-        full_batch=_FULL_BATCH_CPU if on_cpu else _FULL_BATCH_GPU,
-    )
-
-
-def _generation(outputs: Sequence[Any]) -> Generation:
-    """Convert vLLM's last output.
-
-    Raises PermanentEngineError without an output or a known finish reason, a bug of vLLM.
-    """
-    if not outputs or not outputs[-1].outputs:
-        raise PermanentEngineError("vLLM finished the request without an output")
-    output = outputs[-1]
-    made = output.outputs[0]
-    if made.finish_reason not in _FINISH_REASONS:
-        raise PermanentEngineError(
-            f"vLLM finished the request with the unknown reason {made.finish_reason!r}"
-        )
-    return Generation(
-        text=made.text,
-        finish_reason=made.finish_reason,
-        prompt_tokens=len(output.prompt_token_ids or ()),
-        completion_tokens=len(made.token_ids),
-    )
 
 
 async def _stop_outputs(client: Any) -> None:
