@@ -11,7 +11,7 @@ from typing import Any, Final
 from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.vllm import arguments, core_process, identity
 from dragoman_worker.engines.vllm.launch import Built, Launch
-from dragoman_worker.engines.vllm.readings import generation_of, real_limits
+from dragoman_worker.engines.vllm.outputs import generation_of, real_limits
 from dragoman_worker.engines.vllm.repetition import allowed_repetitions
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.engines.vllm.stats import VllmGauges
