@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -20,10 +21,17 @@ MOST_REPLICAS: Final = 64
 class EchoSettings(Group):
     """The echo engine, which needs no model (docs/reference/settings.md)."""
 
-    mode: Literal["tag", "identity"] = "tag"
+    mode: Literal["tag", "identity", "table"] = "tag"
+    table: Path | None = None
     latency_s: Annotated[float, Field(ge=0)] = 0.0
     latency_spread: Annotated[float, Field(ge=0, le=1)] = 0.0
     faults: bool = False
+
+    @model_validator(mode="after")
+    def _table_given(self) -> EchoSettings:
+        if self.mode == "table" and self.table is None:
+            raise ValueError("mode 'table' needs a file: give engine.echo.table")
+        return self
 
 
 class EngineSettings(Group):
@@ -149,6 +157,14 @@ class WorkerSettings(DragomanSettings):
     supervisor: SupervisorSettings = SupervisorSettings()
     http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
+
+    @model_validator(mode="after")
+    def _echo_is_not_judged(self) -> WorkerSettings:
+        """Set `quality.level` to off with the echo engine, unless it is given."""
+        if self.engine.kind == "echo" and "level" not in self.quality.model_fields_set:
+            unjudged = self.quality.model_copy(update={"level": "off"})
+            object.__setattr__(self, "quality", unjudged)  # frozen for everybody else
+        return self
 
     @property
     def memory_enabled(self) -> bool:

@@ -61,6 +61,7 @@ def at(settings: Any, name: str) -> Any:
         ("memory.enabled", True),
         ("memory.max_mb", 1),
         ("memory.ttl_s", 60),
+        ("glossary.refresh_s", 0.5),
         ("shutdown.grace_s", 1.0),
         ("supervisor.stuck_after_s", 10.0),
         ("http.host", "127.0.0.2"),
@@ -88,7 +89,8 @@ def test_every_setting_of_the_contract_can_be_given(name: str, value: Any) -> No
         ("engine.echo.faults", False),
         ("retry.attempts", 3),
         ("retry.poison_after", 4),
-        ("quality.level", "basic"),
+        ("quality.level", "off"),
+        ("glossary.refresh_s", 5.0),
         ("memory.max_mb", 256),
         ("memory.ttl_s", 30 * 86_400),
         ("http.host", "127.0.0.1"),
@@ -97,6 +99,23 @@ def test_every_setting_of_the_contract_can_be_given(name: str, value: Any) -> No
 )
 def test_the_defaults_are_those_of_the_contract(name: str, value: Any) -> None:
     assert at(load(), name) == value
+
+
+@pytest.mark.parametrize(
+    ("options", "level"),
+    [
+        ({"engine.model": "m"}, "basic"),
+        ({"engine.model": "m", "quality.level": "off"}, "off"),
+        (ECHO, "off"),
+        (ECHO | {"quality.max_attempts": 2}, "off"),
+        (ECHO | {"quality.level": "basic"}, "basic"),
+        (ECHO | {"quality.level": "strict"}, "strict"),
+    ],
+)
+def test_quality_is_off_with_the_echo_engine_unless_it_is_set(
+    options: dict[str, Any], level: str
+) -> None:
+    assert load_settings(WorkerSettings, None, options).quality.level == level
 
 
 INVALID: list[tuple[dict[str, Any], str]] = [
@@ -118,6 +137,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"limits.max_tokens": "many"}, "limits.max_tokens"),
     ({"retry.attempts": 0}, "retry.attempts"),
     ({"quality.level": "high"}, "quality.level"),
+    ({"glossary.refresh_s": 0}, "glossary.refresh_s"),
     ({"shutdown.grace_s": -1}, "shutdown.grace_s"),
     ({"supervisor.stuck_after_s": 0}, "supervisor.stuck_after_s"),
     ({"http.port": 70_000}, "http.port"),

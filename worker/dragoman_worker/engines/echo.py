@@ -8,11 +8,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import metadata
-from typing import Any, Final
+from typing import Final
 from zlib import crc32
 
-from dragoman_connections.settings import SettingsError
 from dragoman_schemas.results import EngineInfo
+from dragoman_worker.engines.echo_limits import echo_limits
+from dragoman_worker.engines.echo_table import EchoTable, load_table
 from dragoman_worker.engines.fault_lines import Fault, split_fault
 from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import (
@@ -25,12 +26,6 @@ from dragoman_worker.ports import (
 )
 from dragoman_worker.settings import EngineSettings
 
-_MAX_NUM_SEQS: Final = 256
-_MAX_NUM_BATCHED_TOKENS: Final = 16_384
-_MAX_MODEL_LEN: Final = 1_000_000
-_KV_TOKENS_PER_SEQUENCE: Final = 1_024
-_FULL_BATCH: Final = 1_000_000
-"""Sequences do not slow each other down: throughput grows with their number without a limit."""
 _CHARS_PER_TOKEN: Final = 4
 _GENERATIONS_PER_YIELD: Final = 64
 _EXIT_STATUS: Final = 70
@@ -58,7 +53,9 @@ class EchoEngine:
         self._spread = settings.echo.latency_spread
         self._faults = settings.echo.faults
         self._identity = f"echo/{settings.echo.mode}/{settings.echo.faults}"
-        self._limits = _limits(settings.options)
+        self._table_file = settings.echo.table if self._mode == "table" else None
+        self._table: EchoTable | None = None
+        self._limits = echo_limits(settings.options)
         self._running = 0
         self._tokens = 0
         self._generations_since_yield = 0
@@ -79,7 +76,7 @@ class EchoEngine:
 
     @property
     def identity(self) -> str:
-        """Mode and faults; other settings change no answer."""
+        """Mode, faults and table; other settings change no answer."""
         return self._identity
 
     @property
@@ -88,7 +85,10 @@ class EchoEngine:
         return self._limits
 
     async def start(self) -> None:
-        """Do nothing: there is nothing to build."""
+        """Read the table, in mode ``table``. Raises SettingsError."""
+        if self._table_file is not None:
+            self._table = await asyncio.to_thread(load_table, self._table_file)
+            self._identity += f"/{self._table.digest}"
 
     def encode(self, prompt: Prompt) -> Sequence[int]:
         """Return one id per simulated token of the prompt."""
@@ -105,7 +105,7 @@ class EchoEngine:
         return -(-len(text) // _CHARS_PER_TOKEN)
 
     async def generate(self, request: GenerationRequest) -> Generation:
-        """Return the source after the latency, tagged in mode ``tag``, or execute its fault line.
+        """Return the answer of the mode after the latency, or execute the source's fault line.
 
         Raises TooLong, EngineDead, and what the fault lines ``fatal`` and ``transient`` request.
         """
@@ -208,7 +208,7 @@ class EchoEngine:
                 timer.cancel()
 
     def _answer(self, request: GenerationRequest, fault: Fault | None, source: str) -> Generation:
-        text = source if self._mode == "identity" else f"[{request.target_lang}] {source}"
+        text = self._text(request, source)
         finish: FinishReason = "stop"
         if fault is not None:
             text, finish = self._misbehave(fault, request.attempt, source, text)
@@ -221,6 +221,13 @@ class EchoEngine:
             prompt_tokens=len(request.prompt_ids),
             completion_tokens=tokens,
         )
+
+    def _text(self, request: GenerationRequest, source: str) -> str:
+        if self._mode == "identity":
+            return source
+        table, lang = self._table, request.target_lang
+        listed = None if table is None else table.answer(source, lang, request.attempt)
+        return f"[{lang}] {source}" if listed is None else listed
 
     def _misbehave(
         self, fault: Fault, attempt: int, source: str, text: str
@@ -269,27 +276,6 @@ def _visible_faults(source: str, text: str) -> dict[str, tuple[str, FinishReason
 def _finish(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def _limits(options: dict[str, Any]) -> EngineLimits:
-    seqs = _count(options, "max_num_seqs", _MAX_NUM_SEQS)
-    context = _count(options, "max_model_len", _MAX_MODEL_LEN)
-    return EngineLimits(
-        max_num_seqs=seqs,
-        max_num_batched_tokens=_count(options, "max_num_batched_tokens", _MAX_NUM_BATCHED_TOKENS),
-        max_model_len=context,
-        kv_cache_tokens=max(seqs * _KV_TOKENS_PER_SEQUENCE, context),
-        full_batch=_FULL_BATCH,
-    )
-
-
-def _count(options: dict[str, Any], name: str, default: int) -> int:
-    value = options.get(name)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise SettingsError(f"engine.options.{name}: give a whole number above 0, not {value!r}")
-    return value
 
 
 @cache
