@@ -10,11 +10,15 @@ from typing import Final
 from dragoman_worker.prompts import names
 
 _THOUGHT: Final = re.compile(r"\A\s*(?:<think>)?.*?</think>\s*", re.DOTALL)
+# gpt-oss: reasoning, then the answer, with its control tokens or without them.
+_FINAL: Final = ("assistantfinal", "<|channel|>final<|message|>")
+# Gemma 4 names the channel of its thoughts, which is empty where thinking is off.
+_CHANNEL: Final = re.compile(r"\A\s*(?:<\|channel>)?thought\s*\n\s*(?:<channel\|>)?\s*")
 _TARGET: Final = re.compile(r"\A\s*<target>(.*)</target>\s*\Z", re.DOTALL)
 _FENCE: Final = re.compile(
     r"\A\s*+```[\w-]*+[ \t]*+\n(.*?)\n?+(?<![ \t])[ \t]*+```\s*+\Z", re.DOTALL
 )
-_OPENING: Final = re.compile(
+OPENING: Final = re.compile(
     r"""\A\s*+(?:
         (?:sure|certainly|of[ ]course|okay|ok)\s*+[,!.]?\s*+
         (?:here(?:'s|[ ]is|’s)\b[^\n:：]{0,80}[:：]\s*)
@@ -25,6 +29,9 @@ _OPENING: Final = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
+MARKS: Final = ("<think>", "</think>", "<target>", "</target>", *_FINAL, "<|channel", "<channel|>")
+"""Marks of reasoning and wrappers: what has one after cleaning is no translation."""
+
 _LABEL: Final = re.compile(r"\A\s*([A-Z][A-Za-zøå ()]{2,30})[:：]\s*")
 _COLON: Final = re.compile("[:：]")
 _QUOTES: Final = {'"': '"', "“": "”", "„": "“", "'": "'"}
@@ -52,9 +59,14 @@ def cleaned(text: str, source: str | None) -> str:
 
 
 def _without_thought(text: str, source: str | None) -> str:
-    if "</think>" not in text or (source is not None and "think>" in source):
+    if "</think>" in text and (source is None or "think>" not in source):
+        text = _THOUGHT.sub("", text, count=1)
+    if source is None:
         return text
-    return _THOUGHT.sub("", text, count=1)
+    for mark in _FINAL:
+        if mark in text and mark not in source:
+            text = text.rpartition(mark)[2]
+    return text if _CHANNEL.match(source) else _CHANNEL.sub("", text, count=1)
 
 
 def _without_wrappers(text: str, source: str | None) -> str:
@@ -71,7 +83,7 @@ def _without_opening(text: str, source: str | None) -> str:
     """Remove "Here is the translation:" or "German:", if the source has no such opening."""
     if source is None or _COLON.search(source[:120]):
         return text
-    found = _OPENING.match(text)
+    found = OPENING.match(text)
     if found is None:
         label = _LABEL.match(text)
         found = label if label is not None and label[1].strip() in _language_names() else None

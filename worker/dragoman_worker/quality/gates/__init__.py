@@ -7,14 +7,33 @@ linear in the length of the texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from dragoman_worker.ports.quality import Candidate, Detection, Finding, Judgement, Severity
-from dragoman_worker.quality.gates import blank, loop, max_chars, placeholders
+from dragoman_worker.quality.gates import (
+    blank,
+    chatter,
+    control,
+    copy,
+    framing,
+    glossary,
+    language,
+    languages,
+    length,
+    loop,
+    max_chars,
+    numbers,
+    paragraphs,
+    placeholders,
+    structure,
+    tags,
+    verbatim,
+)
 from dragoman_worker.quality.gates.defect import Defect
 
 DETAIL_CHARACTERS: Final = 200
+_ORDER: Final[tuple[Severity, ...]] = ("fail", "warn", "fixed")
 FINDINGS_BYTES: Final = 1024
 """Limits of one finding and of all findings of an item: `checks` has at most 1 KiB."""
 
@@ -51,23 +70,46 @@ GATES: Final = (
     Gate("blank", _without_detector(blank.find)),
     Gate("loop", _without_detector(loop.find)),
     Gate("placeholders", _without_detector(placeholders.find)),
+    Gate("tags", _without_detector(tags.find)),
+    Gate("structure", _without_detector(structure.find)),
+    Gate("copy", _without_detector(copy.find)),
+    Gate("language", language.find, slight_strict="fail", joined=True),
+    Gate("length", _without_detector(length.find)),
+    Gate("chatter", _without_detector(chatter.find)),
+    Gate("control", _without_detector(control.find)),
+    Gate("paragraphs", _without_detector(paragraphs.find), joined=True),
+    Gate("glossary", _without_detector(glossary.find), basic="warn"),
     Gate("max_chars", _without_detector(max_chars.find), basic="warn", joined=True),
+    Gate("verbatim", _without_detector(verbatim.find)),
+    Gate("numbers", _without_detector(numbers.find)),
 )
 
 
 def judge(candidate: Candidate, *, detect: Detect) -> Judgement:
     """Return the findings about one answer, the worst first, and its repaired text."""
-    gates = [gate for gate in GATES if gate.joined or not candidate.joined]
-    found = sorted(_findings(gates, candidate, detect), key=lambda each: each.severity != "fail")
-    return Judgement(candidate.target, _bounded(found), length_distance=0.0)
+    text = candidate.target
+    found: list[Finding] = []
+    if not candidate.joined:
+        text = framing.repaired(candidate.source, text, candidate.target_lang)
+        if text != candidate.target:
+            found.append(Finding("framing", "fixed", "Blanks, full stop or quotes at the ends."))
+            candidate = replace(candidate, target=text)
+    found += _findings(candidate, detect)
+    found.sort(key=lambda each: _ORDER.index(each.severity))
+    return Judgement(text, _bounded(found), length.distance(candidate))
 
 
-def _findings(gates: list[Gate], candidate: Candidate, detect: Detect) -> Iterator[Finding]:
-    for gate in gates:
+def _findings(candidate: Candidate, detect: Detect) -> Iterator[Finding]:
+    for gate in GATES:
+        if candidate.joined and not gate.joined:
+            continue
         defect = gate.find(candidate, detect)
         if defect is not None:
             detail = _cut(defect.detail, DETAIL_CHARACTERS)
             yield Finding(gate.name, _severity(gate, defect, strict=candidate.strict), detail)
+    given = candidate.source_lang
+    if given and not candidate.joined and languages.same_language(given, candidate.target_lang):
+        yield Finding("same_language", "warn", f'The source is in "{given}" already.')
 
 
 def _severity(gate: Gate, defect: Defect, *, strict: bool) -> Severity:

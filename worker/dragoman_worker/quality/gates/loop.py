@@ -9,6 +9,7 @@ from typing import Final
 
 from dragoman_worker.ports.quality import Candidate
 from dragoman_worker.quality.gates.defect import Defect, listed
+from dragoman_worker.quality.gates.prose import prose
 
 LEAST_REPEATS: Final = 8
 LONGEST_UNIT: Final = 60
@@ -45,13 +46,19 @@ class Loop:
 
 def find(candidate: Candidate) -> Defect | None:
     """Return a defect if the answer repeats a unit, or its words, more than the source does."""
-    found = longest_loop(candidate.target)
-    if found is not None and not _source_repeats(candidate.source, found):
+    source, target = _without_layout(candidate.source), _without_layout(candidate.target)
+    found = longest_loop(target)
+    if found is not None and not _source_repeats(source, found):
         return Defect(f"The answer repeats {listed([found.unit])} {found.times} times in a row.")
-    share = repeated_share(candidate.target)
-    if share > _MOST_REPEATED and share > repeated_share(candidate.source) + _MORE_REPEATED:
+    share = repeated_share(prose(target))
+    if share > _MOST_REPEATED and share > repeated_share(prose(source)) + _MORE_REPEATED:
         return Defect(f"{share:.0%} of the answer repeats words that came before.")
     return None
+
+
+def _without_layout(text: str) -> str:
+    """Return the text with single blanks: columns of help texts are aligned by many."""
+    return " ".join(text.split())
 
 
 def _source_repeats(source: str, found: Loop) -> bool:

@@ -1,0 +1,137 @@
+"""Gate `language`: the answer is in another language or script than was asked for."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, Protocol
+
+from dragoman_worker.ports.quality import Candidate, Detection
+from dragoman_worker.quality.gates import languages
+from dragoman_worker.quality.gates.defect import Defect
+from dragoman_worker.quality.gates.prose import plain
+
+_SURE_LETTERS: Final = 40
+_FEW_LETTERS: Final = 20
+_CERTAIN: Final = 0.9
+"""From 40 letters on no false alarm in 9,600 sentences, 94 % detected; at 20 letters 0.06 % and
+78 %, hence slight."""
+
+_WINDOW: Final = 600
+_SCRIPTS_READ: Final = 2_000
+
+
+class Detect(Protocol):
+    """The language detector of this process."""
+
+    def __call__(self, text: str, /) -> Detection | None:
+        """Return the most likely language of the text, None without letters."""
+        ...
+
+
+def find(candidate: Candidate, detect: Detect) -> Defect | None:
+    """Return a defect if a part of the answer is certainly in another language or script.
+
+    Rests where the source is in the target language already.
+    """
+    given = candidate.source_lang
+    if given is not None and languages.same_language(given, candidate.target_lang):
+        return None
+    text = plain(candidate.target)
+    wrong = _wrong_script(text, candidate.target_lang)
+    if wrong is not None:
+        return wrong
+    expected = languages.family(candidate.target_lang)
+    found = [_wrong(window, expected, detect) for window in _windows(text)]
+    worst = [each for each in found if each is not None]
+    if not worst:
+        return None
+    tag, slight = min(worst, key=lambda each: each[1])
+    detail = f'The answer is in the language "{tag}", not in "{candidate.target_lang}".'
+    return Defect(detail, slight=slight)
+
+
+def _windows(text: str) -> Iterator[str]:
+    """Yield the beginning, and of a long text its middle and its end: answers give up halfway."""
+    yield text[:_WINDOW]
+    if len(text) > 2 * _WINDOW:
+        middle = len(text) // 2
+        yield text[middle - _WINDOW // 2 : middle + _WINDOW // 2]
+    if len(text) > _WINDOW:
+        yield text[-_WINDOW:]
+
+
+def _wrong(text: str, expected: frozenset[str], detect: Detect) -> tuple[str, bool] | None:
+    """Return the language of the text and whether that is slight, None if it is as expected."""
+    letters = _weighed_letters(text)
+    if letters < _FEW_LETTERS:
+        return None
+    detection = detect(text)
+    if detection is None or detection.confidence < _CERTAIN:
+        return None
+    found = languages.base(detection.language)
+    return None if found in expected else (found, letters < _SURE_LETTERS)
+
+
+def _weighed_letters(text: str) -> int:
+    """Return the number of letters; those of Chinese, Japanese and Korean say twice as much."""
+    return sum(1 + (character >= "\u2e80") for character in text if character.isalpha())
+
+
+# --- scripts --------------------------------------------------------------------------------------
+
+_NAMES: Final = {"LATIN": "Latn", "CYRILLIC": "Cyrl", "ARABIC": "Arab", "GURMUKHI": "Guru"}
+"""First words of the Unicode names of letters whose languages are written in two scripts."""
+
+
+def _wrong_script(text: str, tag: str) -> Defect | None:
+    """Return a defect if the tag decides between scripts and most letters are of the other."""
+    if not languages.script_is_given(tag):
+        return None
+    wanted = languages.script(tag)
+    counts = _han(text) if wanted in {"Hans", "Hant"} else _scripts(text)
+    if wanted not in counts and wanted not in {"Hans", "Hant", *_NAMES.values()}:
+        return None
+    found, times = max(counts.items(), key=lambda each: each[1], default=("", 0))
+    if found == wanted or times <= 2 * counts[wanted or ""]:
+        return None
+    least = 3 if wanted in {"Hans", "Hant"} else _FEW_LETTERS
+    if times < least:
+        return None
+    return Defect(f'The answer is in the script "{found}", not in "{wanted}".')
+
+
+def _han(text: str) -> Counter[str]:
+    """Count the characters that are written in simplified or in traditional Chinese alone."""
+    return Counter(kind for kind in map(_han_kind, text[:_SCRIPTS_READ]) if kind)
+
+
+@lru_cache(maxsize=16_384)
+def _han_kind(character: str) -> str:
+    """Return `Hans` for a character of GB 2312 alone, `Hant` for one of Big5 alone."""
+    if not "\u4e00" <= character <= "\u9fff":
+        return ""
+    simplified, traditional = _encodes(character, "gb2312"), _encodes(character, "big5")
+    if simplified == traditional:
+        return ""
+    return "Hans" if simplified else "Hant"
+
+
+def _encodes(character: str, encoding: str) -> bool:
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _scripts(text: str) -> Counter[str]:
+    kinds = (_script(each) for each in text[:_SCRIPTS_READ] if each.isalpha())
+    return Counter(kind for kind in kinds if kind)
+
+
+@lru_cache(maxsize=16_384)
+def _script(letter: str) -> str:
+    return _NAMES.get(unicodedata.name(letter, "").partition(" ")[0], "")

@@ -1,0 +1,69 @@
+"""Languages and scripts of tags, and the families whose members resemble each other."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import langcodes
+
+_FAMILIES: Final = (
+    "id ms jv su min",
+    "hr sr bs sh",
+    "nb no nn da sv",
+    "cs sk",
+    "es ca gl pt oc an ast",
+    "bg mk",
+    "zh yue wuu lzh",
+    "ar arz ary apc ajp ars aeb",
+    "fil tl ceb",
+    "fa prs",
+    "nl af fy li",
+    "de lb gsw nds",
+    "xh zu",
+    "en sco",
+    "uz uzs",
+)
+"""Pairs that py3langid confuses, and whose human translations may resemble the source by 90 %."""
+
+_BY_LANGUAGE: Final = {
+    language: frozenset(family.split()) for family in _FAMILIES for language in family.split()
+}
+_SAME: Final = {"no": "nb", "tl": "fil", "prs": "fa", "arz": "ar", "ary": "ar"}
+
+
+@lru_cache(maxsize=4096)
+def base(tag: str) -> str:
+    """Return the language of a tag, without region and script."""
+    language = langcodes.Language.get(tag, normalize=False).language or "und"
+    return _SAME.get(language, language)
+
+
+@lru_cache(maxsize=4096)
+def script(tag: str) -> str | None:
+    """Return the script of a tag, the likeliest where the tag names none: `Latn` for `de`."""
+    return langcodes.Language.get(tag, normalize=False).maximize().script
+
+
+@lru_cache(maxsize=4096)
+def script_is_given(tag: str) -> bool:
+    """Return whether the tag decides between the scripts of its language, by name or region."""
+    language = langcodes.Language.get(tag, normalize=False)
+    return language.script is not None or language.territory is not None
+
+
+@lru_cache(maxsize=4096)
+def family(tag: str) -> frozenset[str]:
+    """Return the base languages that may be confused with the tag's, and its own."""
+    own = base(tag)
+    return _BY_LANGUAGE.get(own, frozenset({own})) | {own}
+
+
+def same_family(tag: str, other: str) -> bool:
+    """Return whether texts of both tags may resemble each other."""
+    return base(other) in family(tag)
+
+
+def same_language(tag: str, other: str) -> bool:
+    """Return whether both tags mean one language in one script: `en-GB` and `en-US`."""
+    return base(tag) == base(other) and script(tag) == script(other)

@@ -1,0 +1,79 @@
+"""Gate `length`: the answer is far shorter or longer than human translations are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from dragoman_worker.ports.quality import Candidate
+from dragoman_worker.quality.gates import languages
+from dragoman_worker.quality.gates.defect import Defect
+from dragoman_worker.quality.gates.prose import plain
+
+_TABLE: Final = """
+    ar 0.84, bg 1.12, ca 1.17, cs 1.02, da 1.04, de 1.16, el 1.18, en 1.00, es 1.13, et
+    1.00, eu 1.12, fa 0.94, fi 1.07, fr 1.17, gl 1.13, he 0.80, hi 1.00, hr 1.04, hu 1.09,
+    id 1.08, it 1.16, ja 0.48, ka 1.09, km 1.20, ko 0.54, lt 1.03, lv 0.99, ms 1.08, my
+    1.24, nb 1.03, nl 1.12, pl 1.09, pt 1.10, ro 1.14, ru 1.10, sk 1.03, sl 1.01, sr 1.03,
+    sv 1.03, ta 1.12, th 0.96, tr 1.03, uk 1.08, vi 1.06, yue 0.32, zh 0.34
+"""
+MEDIANS: Final[Mapping[str, float]] = {
+    row.split()[0]: float(row.split()[1]) for row in _TABLE.split(",")
+}
+"""Characters per character of the English source: between the medians of Tatoeba, the help of
+LibreOffice and Debian's message catalogues, which keep more English words (`medians.py` in
+benchmarks/quality). 1 for other languages."""
+
+SHORTEST: Final = 0.35
+LONGEST: Final = 2.85
+"""Bounds of the ratio to the pair's median: 0.02 % of 2.34 million human pairs are outside."""
+
+_SHORT: Final = 0.5
+_LONG: Final = 2.0
+_LEAST_SOURCE: Final = 40
+_SLACK: Final = 60
+"""Characters more than the median that the translation of a shorter source may have."""
+
+
+def find(candidate: Candidate) -> Defect | None:
+    """Return a defect if the length is outside the bounds; slight outside the inner ones."""
+    source, target = len(plain(candidate.source)), len(plain(candidate.target))
+    if not source:
+        return None
+    expected = source * median(candidate)
+    if source < _LEAST_SOURCE:
+        if target <= max(LONGEST * expected, expected + _SLACK):
+            return None
+        return Defect(f"The answer has {target} characters for {source} of the source.")
+    ratio = target / expected
+    if _SHORT <= ratio <= _LONG:
+        return None
+    size = f"{ratio:.2f} times as long as translations of this length usually are"
+    return Defect(f"The answer is {size}.", slight=SHORTEST <= ratio <= LONGEST)
+
+
+def distance(candidate: Candidate) -> float:
+    """Return |log(length ratio / median)|, 0 where a text has no prose."""
+    source, target = len(plain(candidate.source)), len(plain(candidate.target))
+    if not source or not target:
+        return 0.0
+    return abs(math.log(target / (source * median(candidate))))
+
+
+def median(candidate: Candidate) -> float:
+    """Return the median ratio of the pair: the quotient of the medians from English."""
+    source = candidate.source_lang
+    from_english = _from_english(source) if source else _of_unknown(candidate.source)
+    return _from_english(candidate.target_lang) / from_english
+
+
+def _from_english(tag: str) -> float:
+    return MEDIANS.get(languages.base(tag), 1.0)
+
+
+def _of_unknown(text: str) -> float:
+    """Return the median of Japanese for a text mostly of Chinese, Japanese or Korean letters."""
+    sample = [each for each in text[:1_000] if each.isalpha()]
+    dense = sum(each >= "\u2e80" for each in sample)
+    return MEDIANS["ja"] if 2 * dense > len(sample) else 1.0
