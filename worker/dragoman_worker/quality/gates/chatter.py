@@ -1,6 +1,6 @@
 """Gate `chatter`: the answer speaks about the translation, after cleaning.
 
-`prompts/cleaning.py` removes what it can tell apart from the translation; this gate finds what is
+`prompts/cleaning.py` removes what is certainly no translation; this gate finds what is
 left: reasoning that has no end, introductions where the source has a colon too, notes behind the
 translation, refusals and repeated instructions. What the source has as well is translated rightly.
 """
