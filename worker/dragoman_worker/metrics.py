@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 from dragoman_schemas.results import QualityVerdict, TerminalStatus
 
 _JOB_BUCKETS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800)
+_JUDGE_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _TOKEN_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.5, 1)
 _MEMORY_RESULTS: Final = ("hit", "approved", "joined", "miss", "error")
 _PHASES: Final = ("queue", "decode", "permit", "claim", "engine", "settle", "total")
@@ -82,6 +83,7 @@ class Metrics:
         self._add_kafka_metrics()
         self._add_queue_gauges()
         self._add_job_histograms()
+        self._add_gates()
         self._add_process_gauges()
         self._add_engine_gauges()
         self._add_bottleneck()
@@ -186,6 +188,20 @@ class Metrics:
             _TOKEN_BUCKETS,
             self.registry,
         ).by[""]
+        self.judge_seconds = TimesFamily(
+            "dragoman_judge_seconds",
+            "Seconds until an answer was judged, with the wait for the judge.",
+            _JUDGE_BUCKETS,
+            self.registry,
+        ).by[""]
+
+    def _add_gates(self) -> None:
+        self.gates = self._counter(
+            "gates", "Findings of the quality gates, by gate and what followed.", "gate", "action"
+        )
+        self.judge_restarts = self._counter(
+            "judge_restarts", "Judge processes replaced because they died or hung."
+        )
 
     def _add_process_gauges(self) -> None:
         self.event_loop_tasks = self._gauge("event_loop_tasks", "Tasks on the event loop.")

@@ -97,6 +97,7 @@ class QualitySettings(Group):
     level: QualityLevel = "basic"
     max_attempts: Annotated[int, Field(ge=1, le=5)] = 3
     on_fail: OnFail = "fail"
+    timeout_s: Annotated[float, Field(gt=0)] = 2.0
 
 
 class MemorySettings(Group):
@@ -105,12 +106,6 @@ class MemorySettings(Group):
     enabled: bool | None = None
     max_mb: Annotated[int, Field(ge=1, le=1_000_000)] = 256
     ttl_s: Annotated[int, Field(ge=60, le=315_360_000)] = 30 * 86_400
-
-
-class GlossarySettings(Group):
-    """Stored glossaries."""
-
-    refresh_s: Annotated[float, Field(gt=0)] = 5.0
 
 
 class ShutdownSettings(Group):
@@ -152,7 +147,6 @@ class WorkerSettings(DragomanSettings):
     retry: RetrySettings = RetrySettings()
     quality: QualitySettings = QualitySettings()
     memory: MemorySettings = MemorySettings()
-    glossary: GlossarySettings = GlossarySettings()
     shutdown: ShutdownSettings = ShutdownSettings()
     supervisor: SupervisorSettings = SupervisorSettings()
     http: HttpSettings = HttpSettings()

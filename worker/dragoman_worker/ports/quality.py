@@ -83,12 +83,16 @@ class Judge(Protocol):
         ...
 
     async def detect(
-        self, texts: Sequence[str], candidates: Collection[str] | None
+        self,
+        texts: Sequence[str],
+        candidates: Collection[str] | None,
+        target_lang: str | None = None,
     ) -> Sequence[Detection | None]:
         """Return the language of each of the texts of one job, pooled where they are short.
 
-        `candidates` are the base tags that the profile translates between. None for a text whose
-        language is in doubt, or if no answer could be had in time. Never raises an Exception.
+        `candidates` are the base tags that the profile translates between; `target_lang` is never
+        the language of a short text. None for a text whose language is in doubt, for every text
+        if no answer could be had in time. Never raises an Exception.
         """
         ...
 

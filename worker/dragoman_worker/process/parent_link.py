@@ -60,10 +60,8 @@ class ParentLink:
         """
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
-        if not _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
+        if not die_with_parent(self._connection):
             threading.Thread(target=self._die_when_closed, name="parent-link", daemon=True).start()
-        elif self._is_closed():  # the supervisor died before the kernel was asked
-            os.kill(os.getpid(), signal.SIGKILL)
 
     def ready(self) -> None:
         """Report that this replica accepts jobs."""
@@ -89,10 +87,6 @@ class ParentLink:
         with suppress(OSError):  # the supervisor is gone
             self._connection.sendall(json.dumps(fields).encode() + b"\n")
 
-    def _is_closed(self) -> bool:
-        readable, _, _ = select.select([self._connection], [], [], 0)
-        return bool(readable)  # the supervisor never writes: readable means closed
-
     def _die_when_closed(self) -> None:
         with suppress(OSError):
             self._connection.recv(1)
@@ -111,6 +105,18 @@ class ReplicaSlot:
 def adopt_orphans() -> bool:
     """Become the parent of all orphaned descendants; return whether it worked (Linux only)."""
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent(connection: socket.socket) -> bool:
+    """Kill this process as soon as its parent dies; return whether that is possible (Linux only).
+
+    `connection` leads to the parent, which has not written yet: readable means closed.
+    """
+    if not _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
+        return False
+    if select.select([connection], [], [], 0)[0]:  # it died before the kernel was asked
+        os.kill(os.getpid(), signal.SIGKILL)
+    return True
 
 
 def _prctl(option: int, value: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, Final, Protocol, cast
@@ -101,6 +101,15 @@ class LanguageDetector:
             return None
         best = max(weights, key=lambda tag: weights[tag])
         return Detection(best, min(1.0, weights[best] / total))
+
+    def detect_job(
+        self,
+        texts: Sequence[str],
+        candidates: Collection[str] | None = None,
+        target_lang: str | None = None,
+    ) -> list[Detection | None]:
+        """Return the language of each text of one job, pooled where they are short."""
+        return [self.detect(text, candidates) for text in texts]
 
     def _loaded(self) -> _Identifier:
         identifier = self._identifier
