@@ -26,6 +26,19 @@ def normalise(tag: str) -> str:
     return langcodes.standardize_tag(tag)
 
 
+@lru_cache(maxsize=4096)
+def lookup_tags(tag: str) -> tuple[str, ...]:
+    """Return the tags under which to look for a canonical tag: exact, with script, language.
+
+    ``zh-TW`` gives ``zh-TW``, ``zh-Hant``, ``zh``: a script that the tag does not name is the
+    likely one.
+    """
+    given = langcodes.get(tag)
+    language = given.language or "und"
+    script = given.script or given.maximize().script
+    return tuple(dict.fromkeys((tag, f"{language}-{script}" if script else language, language)))
+
+
 def _is_language(tag: str) -> bool:
     if len(tag) > _LONGEST_TAG or not tag.isascii() or not langcodes.tag_is_valid(tag):
         return False

@@ -35,8 +35,15 @@ FIELD_FINGERPRINT: Final = "fingerprint"
 FIELD_REPLAYS: Final = "replays"
 FIELD_FINISHED_AT: Final = "finished_at"
 
+FIELD_META: Final = "meta"
+
 CANCELS_MAXLEN: Final = 10_000
 EVENTS_MAXLEN: Final = 100_000
+
+
+def glossary_terms(tag: str) -> str:
+    """Return the hash field of a stored glossary's terms for a target language."""
+    return f"terms:{tag}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +77,7 @@ class Keys:
     def document_cancel(self, document_id: str) -> str:
         """Return the key whose presence cancels a whole document."""
         return f"{self.prefix}document:{document_id}:cancel"
+
+    def glossary(self, name: str) -> str:
+        """Return the key of a stored glossary's hash, which has no TTL."""
+        return f"{self.prefix}glossary:{name}"

@@ -108,6 +108,12 @@ class MemorySettings(Group):
     ttl_s: Annotated[int, Field(ge=60, le=315_360_000)] = 30 * 86_400
 
 
+class GlossarySettings(Group):
+    """Stored glossaries."""
+
+    refresh_s: Annotated[float, Field(gt=0)] = 5.0
+
+
 class ShutdownSettings(Group):
     """Time limit of a drain."""
 
@@ -147,6 +153,7 @@ class WorkerSettings(DragomanSettings):
     retry: RetrySettings = RetrySettings()
     quality: QualitySettings = QualitySettings()
     memory: MemorySettings = MemorySettings()
+    glossary: GlossarySettings = GlossarySettings()
     shutdown: ShutdownSettings = ShutdownSettings()
     supervisor: SupervisorSettings = SupervisorSettings()
     http: HttpSettings = HttpSettings()

@@ -1,4 +1,4 @@
-"""Scripts that change a job's key in Redis, with arguments and replies: docs/reference/scripts.md.
+"""Scripts that change keys in Redis, with arguments and replies: docs/reference/scripts.md.
 
 Call them as ``evalsha(script.sha1, 1, key, *args)``, and with ``eval(script.text, ...)`` when the
 server replies NOSCRIPT. Every call may be repeated: a repetition changes nothing.
@@ -34,7 +34,8 @@ RELEASE: Final = _load("release")
 FINISH: Final = _load("finish")
 CONFIRM: Final = _load("confirm")
 CANCEL: Final = _load("cancel")
-SCRIPTS: Final = (STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL)
+GLOSSARY: Final = _load("glossary")
+SCRIPTS: Final = (STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL, GLOSSARY)
 
 SUSPECT_AFTER: Final = 2
 """Number of other outstanding claims that make a record a suspect."""
@@ -144,6 +145,14 @@ class CancelAnswer:
     status: str
 
 
+@dataclass(frozen=True, slots=True)
+class GlossaryAnswer:
+    """Reply of GLOSSARY. ``written``: the terms were replaced. ``meta``: what the key now holds."""
+
+    written: bool
+    meta: bytes | None
+
+
 def stub_args(*, queued_at: str, live_ttl_ms: int) -> list[str | bytes]:
     """Return the arguments of STUB; times in RFC 3339."""
     return [queued_at, str(live_ttl_ms)]
@@ -218,6 +227,16 @@ def cancel_args(*, now: str, live_ttl_ms: int, result: bytes) -> list[str | byte
     return [now, str(live_ttl_ms), result]
 
 
+def glossary_args(
+    *, read: bytes | None, meta: bytes, fields: Sequence[str | bytes]
+) -> list[str | bytes]:
+    """Return the arguments of GLOSSARY; ``read`` is the ``meta`` that was read, None without one.
+
+    ``fields`` holds each hash field of terms followed by its bytes.
+    """
+    return [read or b"", meta, *fields]
+
+
 Reply = Sequence[bytes | str | int]
 """A reply of Redis, whether the connection decodes responses or not."""
 
@@ -264,6 +283,11 @@ def parse_confirm(reply: Reply) -> ConfirmAnswer:
 def parse_cancel(reply: Reply) -> CancelAnswer:
     """Return the parsed reply of CANCEL."""
     return CancelAnswer(CancelEffect(_text(reply[0])), _text(reply[1]))
+
+
+def parse_glossary(reply: Reply) -> GlossaryAnswer:
+    """Return the parsed reply of GLOSSARY."""
+    return GlossaryAnswer(reply[0] == 1, _bytes(reply[1]) or None)
 
 
 def _text(value: bytes | str | int) -> str:

@@ -23,13 +23,14 @@ _MAX_CONNECTIONS: Final = 8
 class RedisConnection:
     """One server, by pipelines without a transaction. No retries: `job/outages` repeats calls."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, timeout_s: float = SOCKET_TIMEOUT_S) -> None:
+        """`timeout_s` bounds one reply."""
         pool = open_pool(
             url,
             protocol=2,
             max_connections=_MAX_CONNECTIONS,
-            timeout=SOCKET_TIMEOUT_S,
-            socket_timeout=SOCKET_TIMEOUT_S,
+            timeout=timeout_s,
+            socket_timeout=timeout_s,
             socket_connect_timeout=CONNECT_TIMEOUT_S,
             health_check_interval=30,
         )

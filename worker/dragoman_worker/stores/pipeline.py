@@ -111,7 +111,7 @@ class Pipeline:
             answers = await self._transport.send(calls, command)
         except Exception as error:  # noqa: BLE001  each caller gets an error of its own
             self._note(available=False, error=error)
-            return [_classified(error) for _ in calls]
+            return [classified(error) for _ in calls]
         outcomes = [self._outcome(*pair) for pair in zip(calls, answers, strict=True)]
         refused = next((error for error in outcomes if isinstance(error, Unavailable)), None)
         if refused is not None:
@@ -125,7 +125,7 @@ class Pipeline:
         error = next((reply for reply in answer.replies if isinstance(reply, Exception)), None)
         if error is None and call.confirmed and self._confirmation is not None:
             error = _shortfall(self._confirmation, answer.confirmation)
-        return answer.replies if error is None else _classified(error)
+        return answer.replies if error is None else classified(error)
 
     def _note(self, *, available: bool, error: Exception | None = None) -> None:
         """Log once that Redis is unavailable, and once that it is available again."""
@@ -147,7 +147,7 @@ def _shortfall(confirmation: Confirmation, reply: Any) -> Exception | None:
     return Unavailable("Redis: redis.durability is not reached: too few servers confirmed")
 
 
-def _classified(error: Exception) -> Exception:
+def classified(error: Exception) -> Exception:
     """Return the error to raise: Unavailable for an outage, the error itself for a defect.
 
     A permission revoked while the worker runs can be granted again, so it counts as an outage.

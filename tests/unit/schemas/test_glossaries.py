@@ -1,0 +1,83 @@
+"""Tests of the bytes of stored glossaries, and of the tags under which terms are looked up."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_schemas.glossaries import (
+    GlossaryEntry,
+    UnreadableGlossary,
+    decode_terms,
+    digest_of,
+    encode_terms,
+)
+from dragoman_schemas.languages import lookup_tags
+
+TERMS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200)
+ENTRIES = st.builds(
+    GlossaryEntry,
+    TERMS,
+    st.lists(TERMS, min_size=1, max_size=4).map(tuple),
+    st.booleans(),
+    st.none() | TERMS,
+)
+
+
+@given(st.lists(ENTRIES, max_size=8))
+def test_terms_survive_their_bytes(entries: list[GlossaryEntry]) -> None:
+    assert list(decode_terms(encode_terms(entries))) == entries
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=8))
+def test_other_json_is_unreadable_and_raises_nothing_else(value: object) -> None:
+    try:
+        list(decode_terms(json.dumps(value).encode()))
+    except UnreadableGlossary:
+        return
+    assert isinstance(value, list)
+
+
+def test_blanks_between_terms_are_allowed() -> None:
+    assert list(decode_terms(b' [ ["a", ["b"]] ,\n["c", ["d"], {}] ] ')) == [
+        GlossaryEntry("a", ("b",)),
+        GlossaryEntry("c", ("d",)),
+    ]
+    assert list(decode_terms(b"[ ]")) == []
+
+
+def test_options_that_a_newer_client_writes_are_ignored() -> None:
+    terms = b'[["a",["b"],{"case_sensitive":"x","note":7,"gender":"f"}]]'
+    assert list(decode_terms(terms)) == [GlossaryEntry("a", ("b",))]
+
+
+def test_the_digest_changes_with_term_language_and_source() -> None:
+    terms = {"de": b"[1]", "fr": b"[2]"}
+    others = [
+        digest_of("en", terms),
+        digest_of(None, terms),
+        digest_of("en", {"de": b"[2]", "fr": b"[1]"}),
+        digest_of("en", {"de": b"[1]"}),
+    ]
+    assert len(set(others)) == len(others)
+    assert digest_of("en", dict(reversed(terms.items()))) == others[0]
+
+
+@pytest.mark.parametrize(
+    ("tag", "tags"),
+    [
+        ("de", ("de", "de-Latn")),
+        ("de-CH", ("de-CH", "de-Latn", "de")),
+        ("zh-TW", ("zh-TW", "zh-Hant", "zh")),
+        ("zh-Hant-HK", ("zh-Hant-HK", "zh-Hant", "zh")),
+        ("sr-Latn", ("sr-Latn", "sr")),
+        ("pa-Arab", ("pa-Arab", "pa")),
+    ],
+)
+def test_a_tag_is_looked_up_with_its_likely_script_and_as_a_language(
+    tag: str, tags: tuple[str, ...]
+) -> None:
+    assert lookup_tags(tag) == tags
