@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from dragoman_text.inline import TAG, find_tags
 from dragoman_text.terms import Term, TermIndex
 
 # One pass; the first alternative that matches at a position wins. Every repetition is bounded, or
@@ -17,15 +18,18 @@ _URL_CHARS: Final = r"A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%{}\u00C0-\u052F"
 _KINDS: Final = {
     "url": rf"(?:https?://|ftp://|(?<![\w.])www\.)[{_URL_CHARS}]+",
     "mail": r"(?<![\w.%+\-])[A-Za-z0-9_.%+\-]{1,64}@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}\b",
-    "code": r"``[^\n]{1,300}?``|`[^`\n]{1,1000}`",
-    "tag": r"<!--[^<>]{0,1000}-->|</?[A-Za-z][A-Za-z0-9:\-]{0,60}(?:\s[^<>]{0,2000})?/?>",
+    # Not GNU's quotes: in "`%s', expected `)'" the text between the graves is no code.
+    "code": r"``(?:(?!''|``)[^\n]){1,300}``|`[^`'\n]{1,1000}`"
+    r"|`[^`\s][^`\n]{0,1000}+(?<!\s)`(?![A-Za-z0-9_])",
+    "tag": TAG,
     "entity": r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});",
     "mustache": r"\{\{\{[^{}\n]{1,200}\}\}\}|\{\{[^{}\n]{1,200}\}\}",
     "template": r"\$\{[^{}\n]{1,200}\}",
-    # No space flag, and no letter after it: "100 % der" and "5 %ige" are prose.
+    # No space flag, and no Latin letter after it: "100 % der" and "5 %ige" are prose. Korean,
+    # Japanese and Chinese have no blank there: "%s이어야".
     "printf": r"%\([A-Za-z_]\w{0,60}\)[#0+\-]{0,3}[0-9]{0,4}(?:\.[0-9]{1,3})?[diouxXeEfFgGcrsa]"
     r"|%(?:[0-9]{1,2}\$)?[#0+\-']{0,3}(?:[0-9]{1,4}|\*)?(?:\.(?:[0-9]{1,3}|\*))?"
-    r"(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGaAcCsSp@](?![^\W\d_])|%%",
+    r"(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGaAcCsSp@](?![A-Za-z\u00AA-\u024F\u1E00-\u1EFF])|%%",
     "brace": r"\{(?:[A-Za-z0-9_][\w.\[\]]{0,60}(?:![rsa])?(?::[^{}\n]{0,40})?)?\}",
 }
 _PATTERN: Final = re.compile("|".join(f"(?P<{kind}>{body})" for kind, body in _KINDS.items()))
@@ -50,8 +54,7 @@ def find_spans(text: str, terms: Iterable[str] = (), words: Iterable[str] = ()) 
     ``terms`` are literals, found anywhere; ``words`` count only as whole words. Both are found in
     their own case alone. Spans are not empty and do not overlap: overlapping ones are merged.
     """
-    places = _PATTERN.finditer(text) if _PERHAPS.search(text) else ()
-    found = [_placeholder(match) for match in places]
+    found = list(_placeholders(text)) if _PERHAPS.search(text) else []
     if wanted := {term for term in terms if term and term in text}:
         found += _term_spans(text, wanted)
     if kept := frozenset(words):
@@ -97,12 +100,15 @@ class TokenStyle:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Pattern of tokens, tolerant of inner spaces, other case and digits of any script."""
-        before, after = (
-            r"\s*".join(re.escape(char) for char in part if not char.isspace())
-            for part in (self.before, self.after)
-        )
+        """Pattern of tokens, tolerant of blanks inside, of case, full width and any digits."""
+        before, after = (r"\s*".join(map(_variants, part)) for part in (self.before, self.after))
         return re.compile(rf"{before}\s*(\d{{1,6}})\s*{after}", re.IGNORECASE)
+
+
+def _variants(character: str) -> str:
+    """Return the set of a character of ASCII and its full-width form, as Chinese texts have it."""
+    wide = chr(ord(character) + 0xFEE0) if "!" <= character <= "~" else ""
+    return f"[{re.escape(character)}{wide}]"
 
 
 BRACKETS: Final = TokenStyle("brackets", "⟦", "⟧")
@@ -125,15 +131,16 @@ class Masked:
 class Restored:
     """A translation with the originals in place of their tokens, and what was not as it should be.
 
-    `missing` and `repeated` are originals, `unknown` are tokens that were never given. `order` has
-    the index of the original of each token, in the order of the translation.
+    `missing` and `repeated` are originals, `unknown` are tokens that were never given.
+    `moved_first` is whether the token that ends the masked text begins the translation: models
+    that do not know where a token belongs put it there.
     """
 
     text: str
     missing: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    order: tuple[int, ...] = ()
+    moved_first: bool = False
 
 
 def mask(text: str, spans: Sequence[Span], style: TokenStyle = BRACKETS) -> Masked:
@@ -176,8 +183,21 @@ def restore(translation: str, masked: Masked) -> Restored:
         missing=tuple(each for index, each in enumerate(originals) if not seen[index]),
         repeated=tuple(each for index, each in enumerate(originals) if seen[index] > 1),
         unknown=tuple(unknown),
-        order=tuple(order),
+        moved_first=_moved_first(translation, masked),
     )
+
+
+def _moved_first(translation: str, masked: Masked) -> bool:
+    """Return whether the token at the end, and only there, is the first of the translation."""
+    pattern, count = masked.style.pattern, len(masked.originals)
+    tokens = list(pattern.finditer(masked.text))
+    begins = pattern.match(translation.lstrip())
+    if begins is None or not tokens or int(begins[1]) - masked.first != count - 1:
+        return False
+    at_end = int(tokens[-1][1]) == int(begins[1]) and not has_letters(
+        masked.text[tokens[-1].end() :]
+    )
+    return at_end and has_letters(masked.text[: tokens[0].start()])
 
 
 @lru_cache(maxsize=64)
@@ -218,12 +238,22 @@ def _occurrences(text: str, term: str) -> Iterator[int]:
         start = text.find(term, start + len(term))
 
 
+def _placeholders(text: str) -> Iterator[Span]:
+    """Yield what is no prose. A tag that is prose, such as ``<file %s>``, may have some inside."""
+    markup = {tag.start for tag in find_tags(text)}
+    for match in _PATTERN.finditer(text):
+        if match.lastgroup != "tag" or match.start() in markup:
+            yield _placeholder(match)
+        else:
+            inside = _PATTERN.finditer(text, match.start() + 1, match.end())
+            yield from map(_placeholder, inside)
+
+
 def _placeholder(match: re.Match[str]) -> Span:
-    kind = match.lastgroup or ""
     end = match.end()
-    if kind == "url":
+    if match.lastgroup == "url":
         end = match.start() + len(_without_closing_punctuation(match[0]))
-    return Span(match.start(), end, kind)
+    return Span(match.start(), end, match.lastgroup or "")
 
 
 def _without_closing_punctuation(url: str) -> str:

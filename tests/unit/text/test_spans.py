@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dragoman_text.spans import (
+    BRACES,
     BRACKETS,
     STYLES,
     TAGS,
@@ -87,8 +88,12 @@ def kept(text: str, *terms: str) -> list[str]:
         "{price:.2f}",
         "{items[0]}",
         "%%",
-        "<tag>",
+        '<tag a="b">',
         "</tag>",
+        "<tag/>",
+        "<em>",
+        "<g1>",
+        "<x2/>",
         "<br/>",
         '<a href="x">',
         "<!-- no -->",
@@ -101,6 +106,9 @@ def kept(text: str, *terms: str) -> list[str]:
         "first.last+tag@mail.example.org",
         "`code here`",
         "``a `b` c``",
+        "`a = 'b'`",
+        "`'b'`",
+        "`it's`",
         "https://de.wikipedia.org/wiki/Straße",
         "https://x.org/{id}/y",
     ],
@@ -130,10 +138,38 @@ def test_a_placeholder_is_found_in_its_sentence(placeholder: str) -> None:
         "and/or",
         "C:\\path",
         "www. is short",
+        "git checkout <branch>",
+        "<your name> and <file name>",
+        "`foo' and `bar', or `baz'",
+        "``foo'' and ``bar''",
+        "5 %ölige",
     ],
 )
 def test_prose_is_not_changed(prose: str) -> None:
     assert kept(prose) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["%s이어야 합니다", "%sは必要です", "%s中的", "%1$s에서", "ไฟล์ %sครับ", "файл %sу"]
+)
+def test_a_format_is_found_before_a_letter_that_is_not_latin(text: str) -> None:
+    assert [text[span.start : span.end] for span in find_spans(text)] == [
+        re.search(r"%(1\$)?s", text)[0]  # type: ignore[index]
+    ]
+
+
+def test_formats_between_quotes_of_gnu_are_found() -> None:
+    assert kept("unexpected `%s', expected `)' or `%d'") == ["%s", "%d"]
+
+
+def test_a_pair_of_any_name_is_markup_and_formats_in_a_tag_of_prose_are_found() -> None:
+    assert kept("<branch>x</branch>") == ["<branch>", "</branch>"]
+    assert kept("<file %s> of <b>") == ["%s", "<b>"]
+
+
+def test_words_count_only_as_whole_words_in_their_own_case() -> None:
+    assert [(s.start, s.end) for s in find_spans("Good Go go", words=["Go"])] == [(5, 7)]
+    assert [(s.start, s.end) for s in find_spans("Good Go go", ["Go"])] == [(0, 2), (5, 7)]
 
 
 def test_a_link_ends_before_the_sentence_does() -> None:
@@ -234,20 +270,44 @@ def test_a_token_is_recognised_in_capitals() -> None:
     assert restore("Hallo <X0 />!", masked).text == "Hallo {name}!"
 
 
+@pytest.mark.parametrize(
+    ("style", "spelling"), [(TAGS, "＜ｘ0／＞"), (TAGS, "< x 0 / >"), (BRACES, "｛｛ ０ ｝｝")]
+)
+def test_a_token_is_recognised_in_full_width(style: TokenStyle, spelling: str) -> None:
+    masked = mask("Hi {name}!", find_spans("Hi {name}!"), style)
+    assert restore(f"Hallo {spelling}!", masked).text == "Hallo {name}!"
+
+
 def test_a_lost_token_is_reported() -> None:
     masked = mask("{a} and {b}", find_spans("{a} and {b}"))
-    assert restore("⟦0⟧ und", masked) == Restored("{a} und", missing=("{b}",), order=(0,))
+    assert restore("⟦0⟧ und", masked) == Restored("{a} und", missing=("{b}",))
 
 
 def test_a_repeated_token_is_reported() -> None:
     masked = mask("{a} and {b}", find_spans("{a} and {b}"))
     restored = restore("⟦0⟧ ⟦1⟧ ⟦0⟧", masked)
-    assert restored == Restored("{a} {b} {a}", repeated=("{a}",), order=(0, 1, 0))
+    assert restored == Restored("{a} {b} {a}", repeated=("{a}",))
 
 
 def test_a_token_that_was_never_given_is_reported_unless_the_text_spells_it() -> None:
     masked = mask("⟦9⟧ {a}", find_spans("⟦9⟧ {a}"))
-    assert restore("⟦9⟧ ⟦0⟧ ⟦5⟧", masked) == Restored("⟦9⟧ {a} ⟦5⟧", unknown=("⟦5⟧",), order=(0,))
+    assert restore("⟦9⟧ ⟦0⟧ ⟦5⟧", masked) == Restored("⟦9⟧ {a} ⟦5⟧", unknown=("⟦5⟧",))
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "moved"),
+    [
+        ("The file is {name}.", "⟦0⟧ ist die Datei.", True),
+        ("The file is {name}.", "Die Datei ist ⟦0⟧.", False),
+        ("{name} is the file of {owner}", "⟦1⟧ ⟦0⟧", False),
+        ("{name} is the file", "⟦0⟧ ist die Datei", False),
+        ("The {name} file", "⟦0⟧", False),
+    ],
+)
+def test_a_token_at_the_end_that_came_first_is_reported(
+    text: str, translation: str, moved: bool
+) -> None:
+    assert restore(translation, mask(text, find_spans(text))).moved_first == moved
 
 
 def test_numbers_that_the_text_spells_itself_are_not_used() -> None:
@@ -307,7 +367,27 @@ def test_a_text_with_a_word_is_translatable(text: str) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["a", "`a", "<!--", "<a ", "a@", "{", "%", "http://", "a.b@c.", "&a", "``a", "(", "{{", "%(a"],
+    [
+        "a",
+        "`a",
+        "<!--",
+        "<a ",
+        "a@",
+        "{",
+        "%",
+        "http://",
+        "a.b@c.",
+        "&a",
+        "``a",
+        "(",
+        "{{",
+        "%(a",
+        "`a' ",
+        "``a'",
+        "<a>",
+        "<a %s>",
+        "</a>",
+    ],
 )
 def test_hostile_texts_take_linear_time(unit: str) -> None:
     text = "https://a.de/" + unit * (131_072 // len(unit))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from dragoman_text.inline import respelled
 from dragoman_text.spans import (
     BRACKETS,
     Masked,
@@ -133,7 +134,7 @@ def join(tried: Try, answers: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
         if piece.kept:
             parts.append(piece.text)
             continue
-        text, found = _restored(next(remaining), piece.masked)
+        text, found = _restored(next(remaining), piece)
         parts += (piece.before, text, piece.after)
         findings += found
     if tried.rung == PIECES:
@@ -195,7 +196,7 @@ def _recut(wanted: Wanted, base: Try, name: Literal["split", "paragraphs"]) -> T
     if name == "paragraphs":
         parts = cutting.paragraphs(wanted.source, MOST_PIECES)
     else:
-        most = 2 * len(base.asked) if base.name == "split" else 2
+        most = 2 * max(1, len(base.asked)) if base.name == "split" else 2
         parts = cutting.sentences(wanted.source, wanted.source_lang, spans)
         parts = cutting.grouped(parts, min(most, MOST_PIECES))
     if len(parts) < 2:
@@ -246,22 +247,31 @@ def _around(source: str, spans: Sequence[Span]) -> Iterator[Piece]:
             yield Piece(text, kept=True)
 
 
-def _restored(answer: str, masked: Masked | None) -> tuple[str, list[Finding]]:
-    if masked is None:
-        return answer, []
-    restored = restore(answer, masked)
+def _restored(answer: str, piece: Piece) -> tuple[str, list[Finding]]:
+    if piece.masked is None:
+        return respelled(answer, piece.text), []
+    restored = restore(answer, piece.masked)
     findings = [_lost("is missing", each) for each in restored.missing]
     findings += [_lost("occurs more than once", each) for each in restored.repeated]
     if restored.unknown:
         detail = f"{len(restored.unknown)} tokens stand for nothing"
         findings.append(Finding("placeholders", "fail", detail))
+    if not findings and restored.moved_first:
+        detail = f"{_shown(piece.masked.originals[-1])} was the end and came first"
+        findings.append(Finding(_gate(piece.masked.originals[-1]), "warn", detail))
     return restored.text, findings
 
 
 def _lost(how: str, original: str) -> Finding:
-    gate = "tags" if original.startswith("<") and original.endswith(">") else "placeholders"
-    shown = original if len(original) <= MOST_SHOWN else f"{original[:MOST_SHOWN]}…"
-    return Finding(gate, "fail", f"{shown} {how}")
+    return Finding(_gate(original), "fail", f"{_shown(original)} {how}")
+
+
+def _gate(original: str) -> str:
+    return "tags" if original.startswith("<") and original.endswith(">") else "placeholders"
+
+
+def _shown(original: str) -> str:
+    return original if len(original) <= MOST_SHOWN else f"{original[:MOST_SHOWN]}…"
 
 
 def _spans(wanted: Wanted) -> list[Span]:

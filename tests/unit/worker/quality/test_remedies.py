@@ -138,7 +138,7 @@ def test_the_correction_names_language_script_limit_and_missed_terms() -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_tokens_come_back_however_they_are_spelled(style: TokenStyle) -> None:
-    wanted = Wanted("Hi {name}, you are ACME.", "de", protect=("ACME",), style=style)
+    wanted = Wanted("Hi {name}, you are ACME now.", "de", protect=("ACME",), style=style)
     tried = climb(wanted, "placeholders")[-1]
     answer = f"{style.token(1).upper()} {style.before} ０ {style.after}"
     assert join(tried, [answer]) == ("ACME {name}", ())
@@ -153,6 +153,18 @@ def test_missing_repeated_and_unknown_tokens_are_findings_of_their_gates() -> No
         ("placeholders", "fail", "{name} occurs more than once"),
         ("placeholders", "fail", "1 tokens stand for nothing"),
     }
+
+
+def test_a_token_that_moved_from_the_end_to_the_front_is_a_warning() -> None:
+    tried = climb(Wanted("The file is {name}.", "de"), "placeholders")[-1]
+    text, findings = join(tried, ["⟦0⟧ ist die Datei."])
+    assert text == "{name} ist die Datei."
+    assert [(each.gate, each.severity) for each in findings] == [("placeholders", "warn")]
+
+
+def test_numbered_tags_in_an_answer_are_respelled_as_in_the_source() -> None:
+    tried = first(Wanted("<g1>Hello</g1>, you<x2/>!", "de"))
+    assert join(tried, ["< G1 >Hallo</ g1>, du<X2 />!"])[0] == "<g1>Hallo</g1>, du<x2/>!"
 
 
 def test_words_are_protected_as_whole_words_only() -> None:
