@@ -90,6 +90,11 @@ SEGMENTS: Final[dict[str, dict[str, Any]]] = {
     "de-AT": {"text": "Hello, world!", "target_lang": "de-AT", "source_lang": "en-GB"},
     "neither is English": {"text": "Guten Tag.", "target_lang": "fr", "source_lang": "de"},
     "same language": {"text": "Hello, world!", "target_lang": "en", "source_lang": "en-US"},
+    "sr-Latn": {"text": "Hello, world!", "target_lang": "sr-Latn", "source_lang": "en"},
+    "uz-Cyrl": {"text": "Hello, world!", "target_lang": "uz-Cyrl", "source_lang": "en"},
+    "pa-Arab": {"text": "Hello, world!", "target_lang": "pa-PK", "source_lang": "en"},
+    "mn-Mong": {"text": "Hello, world!", "target_lang": "mn-Mong", "source_lang": "zh"},
+    "yue": {"text": "Hello, world!", "target_lang": "yue-HK", "source_lang": "en-US"},
     "language of few": {"text": "Hello, world!", "target_lang": "gd", "source_lang": "en"},
 }
 
@@ -136,7 +141,8 @@ def _described(prompt: Prompt) -> dict[str, Any]:
         }
         for message in prompt.messages
     ]
-    return {"messages": messages, "template_options": dict(prompt.template_options)}
+    described = {"messages": messages, "template_options": dict(prompt.template_options)}
+    return described | ({"answer_start": prompt.answer_start} if prompt.answer_start else {})
 
 
 def main() -> None:

@@ -33,6 +33,10 @@ class Prompt:
     add_special_tokens: bool = False
     template_options: Mapping[str, object] = field(default_factory=dict)
     user_texts: tuple[str, ...] = ()
+    user_spans: tuple[tuple[int, int], ...] = ()
+    """Where the user texts are in `completion`, in order; if empty, they are searched for."""
+    answer_start: str = ""
+    """Beginning of the answer, with control tokens, after the chat template's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,10 @@ class Decoding:
     presence_penalty: float = 0.0
     stop: tuple[str, ...] = ()
     stop_token_ids: tuple[int, ...] = ()
+    special_tokens: bool = False
+    """Whether the output keeps its control tokens."""
+    adapter: str = ""
+    """Folder of the LoRA adapter to apply; none if empty."""
     exact_length: bool = False
     """For benchmarks with random weights: generate exactly max_tokens, detect no repetition."""
 

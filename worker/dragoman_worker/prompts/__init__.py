@@ -10,22 +10,32 @@ from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.chat import CHAT
 from dragoman_worker.prompts.demo import DEMO
-from dragoman_worker.prompts.eurollm import EUROLLM
+from dragoman_worker.prompts.eurollm import EUROLLM, EUROLLM_SMALL
+from dragoman_worker.prompts.gemma4 import GEMMA4
+from dragoman_worker.prompts.gpt_oss import GPT_OSS
+from dragoman_worker.prompts.hunyuan_mt import HUNYUAN_MT, HY_MT1_5
 from dragoman_worker.prompts.hy_mt2 import HY_MT2
 from dragoman_worker.prompts.milmmt import MILMMT
-from dragoman_worker.prompts.qwen3 import QWEN3
+from dragoman_worker.prompts.qwen3 import QWEN3, QWEN3_5
 from dragoman_worker.prompts.seed_x import SEED_X
 from dragoman_worker.prompts.tower_plus import TOWER_PLUS
-from dragoman_worker.prompts.translategemma import TRANSLATEGEMMA
+from dragoman_worker.prompts.translategemma import DELIMITED_TRANSLATEGEMMA, TRANSLATEGEMMA
 
 _ALL: Final[tuple[Profile, ...]] = (
     HY_MT2,
+    HY_MT1_5,
+    HUNYUAN_MT,
     TRANSLATEGEMMA,
+    DELIMITED_TRANSLATEGEMMA,
     TOWER_PLUS,
     SEED_X,
     MILMMT,
     EUROLLM,
+    EUROLLM_SMALL,
     QWEN3,
+    QWEN3_5,
+    GEMMA4,
+    GPT_OSS,
     CHAT,
     DEMO,
 )

@@ -62,6 +62,10 @@ class ProfileSampling:
     presence_penalty: float = 0.0
     stop: tuple[str, ...] = ()
     stop_token_ids: tuple[int, ...] = ()
+    special_tokens: bool = False
+    """Whether `clean` gets the output with its control tokens, to find the answer by them."""
+    adapter: str = ""
+    """Folder of the LoRA adapter that the engine applies; none if empty."""
 
 
 class Profile(Protocol):

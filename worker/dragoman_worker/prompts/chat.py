@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from dragoman_worker.ports import Message, Prompt
@@ -18,11 +20,16 @@ from dragoman_worker.prompts.cleaning import cleaned
 from dragoman_worker.prompts.instructed import request, user_texts
 
 _SAMPLING: Final = ProfileSampling()
+WITHOUT_THINKING: Final[Mapping[str, object]] = MappingProxyType({"enable_thinking": False})
+"""Option of the chat templates of most models that can think; other templates ignore it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Any instruct model with a chat template. One user message; greedy, so runs are repeatable."""
+    """Any instruct model with a chat template. One user message; greedy, so runs are repeatable.
+
+    Thinking is switched off: its tokens are paid for, and no translation of a sentence needs it.
+    """
 
     name: str = "chat"
     models: str = "any instruct model with a chat template"
@@ -38,7 +45,12 @@ class Chat:
         """Render one user message, no system message."""
         steering.require_languages(self, segment)
         message = Message("user", request(segment))
-        return Rendering(Prompt(messages=(message,), user_texts=user_texts(segment)))
+        prompt = Prompt(
+            messages=(message,),
+            template_options=WITHOUT_THINKING,
+            user_texts=user_texts(segment),
+        )
+        return Rendering(prompt)
 
     def clean(self, text: str, source: str | None = None) -> str:
         """Remove think tags, wrappers and introductions from the output."""

@@ -50,7 +50,7 @@ class Demo:
         completion = f"<|{names.base_of(segment.target_lang)}|>{text}<|translation|>"
         warnings = (
             *steering.warnings(self, segment),
-            *steering.region_warning(self, segment),
+            *steering.variant_warning(self, segment),
             *_weak_pair(segment),
         )
         return Rendering(Prompt(completion=completion, user_texts=(text,)), warnings)

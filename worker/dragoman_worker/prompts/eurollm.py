@@ -32,12 +32,12 @@ _SAMPLING: Final = ProfileSampling()
 class EuroLlm:
     """EuroLLM Instruct, 35 languages. Rules and background precede the request.
 
-    The card has no translation prompt; the request is that of Tower+, which is by the same makers.
-    Greedy: the card recommends no sampling.
+    The request is that of the card of 1.7B, which sends an empty system message before it; the
+    cards of 9B and 22B have a system message and no request. Greedy: they recommend no sampling.
     """
 
     name: str = "eurollm"
-    models: str = "EuroLLM 1.7B, 9B, 22B Instruct (UTTER)"
+    models: str = "EuroLLM 9B, 22B Instruct (UTTER)"
     licence: str = "Apache-2.0"
     takes: frozenset[Steering] = ALL_STEERING
     needs_source: bool = True
@@ -45,18 +45,18 @@ class EuroLlm:
     sampling: ProfileSampling = _SAMPLING
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
+    system: str = _SYSTEM
 
     def render(self, segment: Segment) -> Rendering:
         """Render a system and a user message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
-        source = names.english_name(segment.source_lang or "")
-        target = names.english_name(segment.target_lang)
+        source, target = _name(segment.source_lang or ""), _name(segment.target_lang)
         request = (
             f"Translate the following {source} source text to {target}:\n"
             f"{source}: {segment.text}\n{target}: "
         )
         content = "\n\n".join([*guidance(segment), request])
-        messages = (Message("system", _SYSTEM), Message("user", content))
+        messages = (Message("system", self.system), Message("user", content))
         return Rendering(Prompt(messages=messages, user_texts=user_texts(segment)))
 
     def clean(self, text: str, source: str | None = None) -> str:
@@ -64,4 +64,14 @@ class EuroLlm:
         return cleaned(text, source)
 
 
+def _name(tag: str) -> str:
+    """Return the language name; simplified Chinese is "Chinese", as on the card."""
+    if names.base_of(tag) == "zh" and names.script_of(tag) != "Hant":
+        return "Chinese"
+    return names.distinct_name(tag)
+
+
 EUROLLM: Final = EuroLlm()
+EUROLLM_SMALL: Final = EuroLlm(
+    name="eurollm-1.7b", models="EuroLLM 1.7B Instruct (UTTER)", system=""
+)

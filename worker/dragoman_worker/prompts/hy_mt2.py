@@ -17,7 +17,7 @@ from dragoman_worker.prompts.base import (
 from dragoman_worker.prompts.cleaning import cleaned
 from dragoman_worker.prompts.instructed import KEEP_TOKENS, user_texts
 
-_LANGUAGES: Final = names.tags(
+LANGUAGES: Final = names.tags(
     "zh en fr pt es ja tr ru ar ko th it de vi ms id fil hi pl cs nl km my fa gu ur te mr he "
     "bn ta uk bo kk mn ug yue"
 )
@@ -43,7 +43,7 @@ class HyMt2:
     licence: str = "Apache-2.0"
     takes: frozenset[Steering] = ALL_STEERING
     needs_source: bool = False
-    languages: frozenset[str] | None = _LANGUAGES
+    languages: frozenset[str] | None = LANGUAGES
     sampling: ProfileSampling = _SAMPLING
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
@@ -61,11 +61,11 @@ class HyMt2:
 
 
 def _target(segment: Segment) -> str:
-    """Return the card's name: "Chinese" or "Traditional Chinese", else the English name."""
+    """Return the card's name, such as "English", "Cantonese" or "Traditional Chinese"."""
     if names.base_of(segment.target_lang) == "zh":
         traditional = names.script_of(segment.target_lang) == "Hant"
         return "Traditional Chinese" if traditional else "Chinese"
-    return names.english_name(segment.target_lang)
+    return names.distinct_name(segment.target_lang)
 
 
 def _context(segment: Segment) -> str:

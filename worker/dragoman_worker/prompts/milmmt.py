@@ -34,7 +34,8 @@ class MiLmmt:
     needs_source: bool = True
     languages: frozenset[str] | None = _LANGUAGES
     sampling: ProfileSampling = _SAMPLING
-    max_source_tokens: int | None = None
+    max_source_tokens: int | None = 800
+    """Trained with at most 2,048 tokens of prompt and answer (``cutoff_len`` in its sft.sh)."""
     max_source_sentences: int | None = None
 
     def render(self, segment: Segment) -> Rendering:
@@ -45,7 +46,7 @@ class MiLmmt:
             f"Translate this from {source} to {target}:\n{source}: {segment.text}\n{target}:"
         )
         prompt = Prompt(completion=completion, user_texts=(segment.text,))
-        warnings = steering.warnings(self, segment) + steering.region_warning(self, segment)
+        warnings = steering.warnings(self, segment) + steering.variant_warning(self, segment)
         return Rendering(prompt, warnings)
 
     def clean(self, text: str, source: str | None = None) -> str:

@@ -74,6 +74,32 @@ def plain_name(tag: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def distinct_name(tag: str) -> str:
+    """Return the name with region and script only where they are not the usual ones.
+
+    ``en-US`` -> ``English``, ``yue-HK`` -> ``Cantonese``, ``pt-PT`` -> ``Portuguese (Portugal)``.
+    Brazil is always named: in prompts, Portuguese alone often means that of Portugal.
+    """
+    if base_of(tag) == "zh":
+        return english_name(tag)
+    language = Language.get(tag)
+    return Language.make(
+        language=language.language,
+        script=script_of(tag) if unusual_script(tag) else None,
+        territory=language.territory if unusual_region(tag) or tag == "pt-BR" else None,
+    ).display_name("en")
+
+
+@lru_cache(maxsize=4096)
+def unusual_script(tag: str) -> bool:
+    """Return whether the tag names or implies another script than its language (``pa-Arab``)."""
+    language = Language.get(tag)
+    if language.language is None or base_of(tag) == "zh":
+        return False
+    return script_of(tag) != script_of(language.language)
+
+
+@lru_cache(maxsize=4096)
 def unusual_region(tag: str) -> bool:
     """Return whether the tag's region differs from the one its language implies (``pt-PT``)."""
     language = Language.get(tag)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dragoman_worker.ports import Message, Prompt
@@ -16,13 +14,14 @@ from dragoman_worker.prompts.base import (
     Segment,
     Steering,
 )
+from dragoman_worker.prompts.chat import WITHOUT_THINKING
 from dragoman_worker.prompts.cleaning import cleaned
 from dragoman_worker.prompts.instructed import request, user_texts
 
-# The card's values without thinking. The generation_config.json beside the weights has those for
-# thinking; the engines do not read it.
+# The cards' values without thinking. The generation_config.json beside the weights has those for
+# thinking; the engines do not read it. Qwen3's card allows a presence penalty of 0 to 2 against
+# endless repetition and warns of mixed languages; Qwen3.5's recommends 1.5.
 _SAMPLING: Final = ProfileSampling(temperature=0.7, top_p=0.8, top_k=20)
-_TEMPLATE_OPTIONS: Final[Mapping[str, object]] = MappingProxyType({"enable_thinking": False})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class Qwen3:
     """Qwen3 and Qwen3.5 without thinking. One user message."""
 
     name: str = "qwen3"
-    models: str = "Qwen3, Qwen3.5 (Alibaba)"
+    models: str = "Qwen3 (Alibaba)"
     licence: str = "Apache-2.0"
     takes: frozenset[Steering] = ALL_STEERING
     needs_source: bool = False
@@ -44,7 +43,7 @@ class Qwen3:
         steering.require_languages(self, segment)
         prompt = Prompt(
             messages=(Message("user", request(segment)),),
-            template_options=_TEMPLATE_OPTIONS,
+            template_options=WITHOUT_THINKING,
             user_texts=user_texts(segment),
         )
         return Rendering(prompt)
@@ -55,3 +54,8 @@ class Qwen3:
 
 
 QWEN3: Final = Qwen3()
+QWEN3_5: Final = Qwen3(
+    name="qwen3.5",
+    models="Qwen3.5 and later (Alibaba)",
+    sampling=replace(_SAMPLING, presence_penalty=1.5),
+)

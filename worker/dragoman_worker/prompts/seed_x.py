@@ -46,7 +46,7 @@ class SeedX:
         prompt = Prompt(completion=completion, add_special_tokens=True, user_texts=(segment.text,))
         warnings = (
             *steering.warnings(self, segment),
-            *steering.region_warning(self, segment),
+            *steering.variant_warning(self, segment),
             *_simplified_only(segment),
         )
         return Rendering(prompt, warnings)

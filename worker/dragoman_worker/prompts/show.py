@@ -46,7 +46,7 @@ def sampling_text(sampling: ProfileSampling) -> str:
     changed = [
         f"{each.name} {getattr(sampling, each.name):g}"
         for each in fields(sampling)
-        if isinstance(getattr(sampling, each.name), int | float)
+        if type(getattr(sampling, each.name)) in (int, float)
         and getattr(sampling, each.name) != getattr(_DEFAULTS, each.name)
     ]
     if sampling.temperature == 0.0:
@@ -71,9 +71,10 @@ def _prompt(prompt: Prompt) -> str:
         begin = "with" if prompt.add_special_tokens else "without"
         return f"--- completion, {begin} the tokenizer's begin token\n{prompt.completion}"
     options = "".join(f", {key}={value}" for key, value in prompt.template_options.items())
-    return "\n".join(
-        f"--- {message.role}{options}\n{_content(message)}" for message in prompt.messages
-    )
+    blocks = [f"--- {message.role}{options}\n{_content(message)}" for message in prompt.messages]
+    if prompt.answer_start:
+        blocks.append(f"--- start of the answer\n{prompt.answer_start}")
+    return "\n".join(blocks)
 
 
 def _content(message: Message) -> str:

@@ -53,13 +53,15 @@ def warnings(profile: Profile, segment: Segment) -> tuple[str, ...]:
     )
 
 
-def region_warning(profile: Profile, segment: Segment) -> tuple[str, ...]:
-    """Return a sentence if the prompt names only the language and the target's region is lost."""
-    if not names.unusual_region(segment.target_lang):
+def variant_warning(profile: Profile, segment: Segment) -> tuple[str, ...]:
+    """Return a sentence if the prompt names only the language, and script or region are lost."""
+    tag = segment.target_lang
+    lost = "a script" if names.unusual_script(tag) else "a region"
+    if not (names.unusual_script(tag) or names.unusual_region(tag)):
         return ()
     warning = (
-        f"target_lang: profile {profile.name} cannot ask for a region, so {segment.target_lang} "
-        f"is {names.plain_name(segment.target_lang)} as the model writes it."
+        f"target_lang: profile {profile.name} cannot ask for {lost}, so {tag} is "
+        f"{names.plain_name(tag)} as the model writes it."
     )
     return (warning,)
 

@@ -70,6 +70,8 @@ def encode(prompt: Prompt, tokenizer: Tokenizer) -> list[int]:
     """Return the ids of a prompt, with at most one BOS token at the beginning."""
     if prompt.messages:
         ids = _encode_chat(prompt, tokenizer)
+        if prompt.answer_start:
+            ids += tokenizer.encode(prompt.answer_start, add_special_tokens=False)
     else:
         ids = _encode_completion(prompt, tokenizer)
     bos = getattr(tokenizer, "bos_token_id", None)

@@ -69,7 +69,7 @@ def _name(tag: str) -> str:
 
 
 def _lost_region(segment: Segment) -> tuple[str, ...]:
-    return () if segment.target_lang in _NAMES else steering.region_warning(TOWER_PLUS, segment)
+    return () if segment.target_lang in _NAMES else steering.variant_warning(TOWER_PLUS, segment)
 
 
 TOWER_PLUS: Final = TowerPlus()

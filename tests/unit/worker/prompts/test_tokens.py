@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -99,6 +100,20 @@ def test_template_options_reach_the_template(tokenizer: PreTrainedTokenizerFast)
         tokenizer = byte_level(bos=False)
     ids = tokens.encode(chat("Guten Tag", enable_thinking=False), tokenizer)
     assert control_tokens(ids, tokenizer)[-2:] == ["<think>", "</think>"]
+
+
+def test_the_start_of_the_answer_follows_the_template_with_its_control_tokens(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    for text in ("Guten Tag", "Guten <|end|> Tag"):
+        plain = chat(text)
+        begun = replace(plain, answer_start="<|system|>Tag<|user|>")
+        expected = tokenizer.encode("<|system|>Tag<|user|>", add_special_tokens=False)
+        assert tokens.encode(begun, tokenizer) == [*tokens.encode(plain, tokenizer), *expected]
+        assert control_tokens(tokens.encode(begun, tokenizer), tokenizer)[-2:] == [
+            "<|system|>",
+            "<|user|>",
+        ]
 
 
 def test_a_message_of_parts_reaches_the_template(tokenizer: PreTrainedTokenizerFast) -> None:

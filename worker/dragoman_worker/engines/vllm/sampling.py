@@ -35,7 +35,7 @@ def sampling_params(module: Any, decoding: Decoding, repetitions: int = LEAST_RE
         stop=list(decoding.stop),
         stop_token_ids=list(decoding.stop_token_ids),
         detokenize=True,
-        skip_special_tokens=True,
+        skip_special_tokens=not decoding.special_tokens,
         output_kind=module.RequestOutputKind.FINAL_ONLY,
         repetition_detection=None if exact else _repetition_detection(module, repetitions),
     )

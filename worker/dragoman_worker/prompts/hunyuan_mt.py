@@ -1,0 +1,140 @@
+"""Profiles for Tencent's Hunyuan-MT 7B and HY-MT1.5: the prompts of their cards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from dragoman_worker.ports import Message, Prompt
+from dragoman_worker.prompts import names, steering
+from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.cleaning import cleaned
+from dragoman_worker.prompts.hy_mt2 import LANGUAGES
+
+_SAMPLING: Final = ProfileSampling(temperature=0.7, top_p=0.6, top_k=20, repetition_penalty=1.05)
+_ENGLISH: Final = "Translate the following segment into"
+_CHINESE_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "zh": "中文",
+        "en": "英语",
+        "fr": "法语",
+        "pt": "葡萄牙语",
+        "es": "西班牙语",
+        "ja": "日语",
+        "tr": "土耳其语",
+        "ru": "俄语",
+        "ar": "阿拉伯语",
+        "ko": "韩语",
+        "th": "泰语",
+        "it": "意大利语",
+        "de": "德语",
+        "vi": "越南语",
+        "ms": "马来语",
+        "id": "印尼语",
+        "fil": "菲律宾语",
+        "hi": "印地语",
+        "pl": "波兰语",
+        "cs": "捷克语",
+        "nl": "荷兰语",
+        "km": "高棉语",
+        "my": "缅甸语",
+        "fa": "波斯语",
+        "gu": "古吉拉特语",
+        "ur": "乌尔都语",
+        "te": "泰卢固语",
+        "mr": "马拉地语",
+        "he": "希伯来语",
+        "bn": "孟加拉语",
+        "ta": "泰米尔语",
+        "uk": "乌克兰语",
+        "bo": "藏语",
+        "kk": "哈萨克语",
+        "mn": "蒙古语",
+        "ug": "维吾尔语",
+        "yue": "粤语",
+    }
+)
+"""The column "Chinese Names" of the card of HY-MT1.5."""
+
+
+@dataclass(frozen=True, slots=True)
+class HunyuanMt:
+    """Hunyuan-MT 7B: a Chinese prompt to and from Chinese, an English one for other pairs.
+
+    No system message. The sampling is the card's. A source that was neither given nor detected
+    counts as not Chinese.
+    """
+
+    name: str = "hunyuan-mt"
+    models: str = "Hunyuan-MT 7B (Tencent)"
+    licence: str = "Tencent Hunyuan: not in the EU, the UK and South Korea"
+    takes: frozenset[Steering] = frozenset()
+    needs_source: bool = False
+    languages: frozenset[str] | None = LANGUAGES
+    sampling: ProfileSampling = _SAMPLING
+    max_source_tokens: int | None = None
+    max_source_sentences: int | None = None
+    chinese: str = "把下面的文本翻译成{target}，不要额外解释。\n\n{text}"
+
+    def render(self, segment: Segment) -> Rendering:
+        """Render one user message. Raises UnsupportedLanguage."""
+        steering.require_languages(self, segment)
+        content, given = _request(self, segment)
+        prompt = Prompt(messages=(Message("user", content),), user_texts=(segment.text, *given))
+        # The Chinese names of the card have neither script nor region.
+        in_english = content.startswith(_ENGLISH)
+        lost = () if in_english else steering.variant_warning(self, segment)
+        return Rendering(prompt, steering.warnings(self, segment) + lost)
+
+    def clean(self, text: str, source: str | None = None) -> str:
+        """Remove wrappers and introductions from the output."""
+        return cleaned(text, source)
+
+
+def _request(profile: HunyuanMt, segment: Segment) -> tuple[str, tuple[str, ...]]:
+    """Return the message and what else of the user is in it."""
+    context = (segment.context or "").strip() if "context" in profile.takes else ""
+    terms = _terms(segment) if "glossary" in profile.takes else {}
+    target, text = _chinese_name(segment.target_lang), segment.text
+    if context or terms:
+        given = (context, *terms, *terms.values())
+        return _guided(target, text, context, terms), tuple(filter(None, given))
+    if "zh" in {names.base_of(tag) for tag in (segment.target_lang, segment.source_lang) if tag}:
+        return profile.chinese.format(target=target, text=text), ()
+    name = names.distinct_name(segment.target_lang)
+    return f"{_ENGLISH} {name}, without additional explanation.\n\n{text}", ()
+
+
+def _guided(target: str, text: str, context: str, terms: Mapping[str, str]) -> str:
+    """Render the card's prompts for terms and for context; both are in Chinese for all pairs."""
+    blocks = []
+    if terms:
+        lines = [f"{source} 翻译成 {translation}" for source, translation in terms.items()]
+        blocks.append("\n".join(["参考下面的翻译：", *lines, ""]))
+    if context:
+        task = f"参考上面的信息，把下面的文本翻译成{target}，注意不需要翻译上文，也不要额外解释："
+        blocks.append(f"{context}\n{task}")
+    else:
+        blocks.append(f"将以下文本翻译为{target}，注意只需要输出翻译后的结果，不要额外解释：")
+    return "\n".join([*blocks, text])
+
+
+def _terms(segment: Segment) -> dict[str, str]:
+    return {word: word for word in steering.untranslated(segment)} | steering.terms(segment)
+
+
+def _chinese_name(tag: str) -> str:
+    if names.base_of(tag) == "zh" and names.script_of(tag) == "Hant":
+        return "繁体中文"
+    return _CHINESE_NAMES[names.listed(tag, LANGUAGES) or "en"]
+
+
+HUNYUAN_MT: Final = HunyuanMt()
+HY_MT1_5: Final = HunyuanMt(
+    name="hy-mt1.5",
+    models="HY-MT1.5 1.8B, 7B (Tencent)",
+    takes=frozenset(("context", "glossary", "do_not_translate")),
+    chinese="将以下文本翻译为{target}，注意只需要输出翻译后的结果，不要额外解释：\n\n{text}",
+)
