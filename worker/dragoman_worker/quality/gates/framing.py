@@ -5,11 +5,11 @@ It repairs the answer instead of judging it, and only where the source leaves no
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Final
 
 from dragoman_worker.quality.gates import languages
 
-_STOPS: Final = ".。．।။።។"
 _STOP_OF: Final = {
     **dict.fromkeys(("Hans", "Hant", "Jpan"), "。"),
     "Deva": "।",
@@ -18,7 +18,6 @@ _STOP_OF: Final = {
     "Khmr": "។",
     "Ethi": "።",
     "Armn": "։",
-    "Arab": ".",
 }
 _NO_STOP: Final = frozenset({"Thai", "Laoo", "Tibt"})
 _QUOTES: Final = {
@@ -46,11 +45,11 @@ def repaired(source: str, target: str, target_lang: str) -> str:
 
 
 def _stopped(source: str, target: str, tag: str) -> str:
-    """Add the full stop that the source has, where the answer ends in a letter."""
+    """Add the full stop that the source has, where the answer ends in a letter or its mark."""
     script = languages.script(tag) or ""
     if script in _NO_STOP or not source.endswith((".", "。")) or source.endswith(".."):
         return target
-    if not target[-1].isalpha():
+    if unicodedata.category(target[-1])[0] not in "LM":
         return target
     return target + _STOP_OF.get(script, ".")
 

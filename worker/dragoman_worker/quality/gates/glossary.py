@@ -16,6 +16,7 @@ _UNSPACED: Final = frozenset(
 _LONG_WORD: Final = 6
 _STEM: Final = 4
 _ENDING: Final = 3
+_VOWELS: Final = "aeiouyаеиоуыэюяёії"
 _WORD: Final = re.compile(
     r"[^\W_]+(?:[\u0300-\u036f\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f]+[^\W_]*)*"
 )
@@ -55,16 +56,19 @@ class _Answer:
         }
 
     def has(self, form: str, term: Term) -> bool:
-        """Return whether the form occurs, inflected if its words have blanks between them."""
+        """Return whether the form occurs; an empty one does."""
         if term.case_sensitive:
             return form in self._text
         folded = form.casefold()
-        if folded in self._folded and (not self._spaced or len(folded) >= _LONG_WORD):
+        words = _WORD.findall(folded) if self._spaced and len(folded) < _LONG_WORD else []
+        if not words and folded in self._folded:
             return True
-        words = _WORD.findall(folded)
+        words = words or _WORD.findall(folded)
         return self._spaced and bool(words) and all(map(self._has_word, words))
 
     def _has_word(self, word: str) -> bool:
         if len(word) >= _LONG_WORD:
             return word[:_STEM] in self._stems
+        if len(word) >= _STEM and word[-1] in _VOWELS:
+            return word[:-1] in self._beginnings  # inflection replaces it: "база", "базой"
         return word in self._beginnings
