@@ -130,9 +130,8 @@ def sampled(given: argparse.Namespace) -> list[Pair]:
     chosen: list[Pair] = []
     for reader, folder in readers:
         if folder is not None:
-            pairs = [pair for pair in reader(folder) if not _untranslated(pair)]
-            chosen += _sample(pairs, given.pairs, random.Random(given.seed))
-    return chosen
+            chosen += _sample(list(reader(folder)), given.pairs, random.Random(given.seed))
+    return [pair for pair in chosen if not _untranslated(pair)]
 
 
 def _untranslated(pair: Pair) -> bool:

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from dragoman_worker.ports.quality import Candidate, Detection
 from dragoman_worker.quality.gates import languages
 from dragoman_worker.quality.gates.defect import Defect
-from dragoman_worker.quality.gates.prose import plain
+from dragoman_worker.quality.gates.prose import letters, plain
 
 _SURE_LETTERS: Final = 40
 _FEW_LETTERS: Final = 20
@@ -43,6 +43,8 @@ def find(candidate: Candidate, detect: Detect) -> Defect | None:
     wrong = _wrong_script(text, candidate.target_lang)
     if wrong is not None:
         return wrong
+    if languages.script(candidate.target_lang) != "Latn":
+        text = _native(text)
     expected = languages.family(candidate.target_lang)
     found = [_wrong(window, expected, detect) for window in _windows(text)]
     worst = [each for each in found if each is not None]
@@ -51,6 +53,12 @@ def find(candidate: Candidate, detect: Detect) -> Defect | None:
     tag, slight = min(worst, key=lambda each: each[1])
     detail = f'The answer is in the language "{tag}", not in "{candidate.target_lang}".'
     return Defect(detail, slight=slight)
+
+
+def _native(text: str) -> str:
+    """Return the words in other letters than ASCII, if they are a quarter: the others are names."""
+    native = " ".join(word for word in text.split() if not word.isascii())
+    return native if 4 * letters(native) >= letters(text) else text
 
 
 def _windows(text: str) -> Iterator[str]:
@@ -65,14 +73,14 @@ def _windows(text: str) -> Iterator[str]:
 
 def _wrong(text: str, expected: frozenset[str], detect: Detect) -> tuple[str, bool] | None:
     """Return the language of the text and whether that is slight, None if it is as expected."""
-    letters = _weighed_letters(text)
-    if letters < _FEW_LETTERS:
+    weight = _weighed_letters(text)
+    if weight < _FEW_LETTERS:
         return None
     detection = detect(text)
     if detection is None or detection.confidence < _CERTAIN:
         return None
     found = languages.base(detection.language)
-    return None if found in expected else (found, letters < _SURE_LETTERS)
+    return None if found in expected else (found, weight < _SURE_LETTERS)
 
 
 def _weighed_letters(text: str) -> int:

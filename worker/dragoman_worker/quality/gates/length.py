@@ -9,7 +9,7 @@ from typing import Final
 from dragoman_worker.ports.quality import Candidate
 from dragoman_worker.quality.gates import languages
 from dragoman_worker.quality.gates.defect import Defect
-from dragoman_worker.quality.gates.prose import plain
+from dragoman_worker.quality.gates.prose import plain, prose
 
 _TABLE: Final = """
     ar 0.84, bg 1.12, ca 1.17, cs 1.02, da 1.04, de 1.16, el 1.18, en 1.00, es 1.13, et
@@ -38,10 +38,9 @@ _SLACK: Final = 60
 
 def find(candidate: Candidate) -> Defect | None:
     """Return a defect if the length is outside the bounds; slight outside the inner ones."""
-    source, target = len(plain(candidate.source)), len(plain(candidate.target))
-    if not source:
+    source, expected, target = _lengths(candidate)
+    if not source or not expected:
         return None
-    expected = source * median(candidate)
     if source < _LEAST_SOURCE:
         if target <= max(LONGEST * expected, expected + _SLACK):
             return None
@@ -55,10 +54,28 @@ def find(candidate: Candidate) -> Defect | None:
 
 def distance(candidate: Candidate) -> float:
     """Return |log(length ratio / median)|, 0 where a text has no prose."""
-    source, target = len(plain(candidate.source)), len(plain(candidate.target))
-    if not source or not target:
-        return 0.0
-    return abs(math.log(target / (source * median(candidate))))
+    _source, expected, target = _lengths(candidate)
+    found = _distance(expected, target)
+    return found if math.isfinite(found) else 0.0
+
+
+def _lengths(candidate: Candidate) -> tuple[int, float, int]:
+    """Return the source's length, the expected one, and the answer's.
+
+    With or without names and code, whichever makes the answer look more usual: translations keep
+    them, but one language writes as a word what another writes as an identifier.
+    """
+    factor = median(candidate)
+    whole, words = (
+        tuple(len(part(text).strip()) for text in (candidate.source, candidate.target))
+        for part in (prose, plain)
+    )
+    source, target = min((whole, words), key=lambda each: _distance(factor * each[0], each[1]))
+    return source, factor * source, target
+
+
+def _distance(expected: float, length: int) -> float:
+    return abs(math.log(length / expected)) if length and expected else math.inf
 
 
 def median(candidate: Candidate) -> float:

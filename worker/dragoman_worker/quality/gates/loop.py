@@ -122,7 +122,8 @@ def repeated_share(text: str) -> float:
     In texts without blanks, the share of groups of eight characters.
     """
     words = _WORD.findall(text)
-    if 2 * _CHARACTERS_IN_GROUP * len(words) < len(text):
+    # Scripts without blanks between words have three bytes per letter.
+    if 2 * _CHARACTERS_IN_GROUP * len(words) < len(text) and len(text.encode()) > 2 * len(text):
         return _share(text, _CHARACTERS_IN_GROUP, 2 * _LEAST_GROUPS)
     return _share(words, _WORDS_IN_GROUP, _LEAST_GROUPS)
 

@@ -11,6 +11,8 @@ def find(candidate: Candidate) -> Defect | None:
 
     A source of a single paragraph is not judged: `length` and `chatter` find what is added.
     """
+    if "\n" not in candidate.source:
+        return None
     expected, found = count(candidate.source), count(candidate.target)
     if expected < 2 or expected == found:
         return None

@@ -41,7 +41,7 @@ def _is_word(token: str) -> bool:
         return True
     if core.startswith("-") or not core.translate(_WITHIN).isalpha():
         return False
-    return len(core) == 1 or core[1:].islower() or core.isupper()
+    return core.isupper() or all(part[1:].islower() for part in core.split("-") if len(part) > 1)
 
 
 @lru_cache(maxsize=_CACHED)

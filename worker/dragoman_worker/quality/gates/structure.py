@@ -11,6 +11,7 @@ from dragoman_worker.ports.quality import Candidate
 from dragoman_worker.quality.gates.defect import Defect
 
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+_RULE: Final = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*\|")
 _LEAST_ROWS: Final = 3
 _SEPARATORS: Final = {"\t": 1, ";": 2, ",": 2}
 """Separators of values, and how many of them every row must have at least."""
@@ -78,11 +79,8 @@ def _fences(source: str, target: str) -> Defect | None:
 
 def _rows(source: str, target: str) -> Defect | None:
     lines = source.splitlines()
-    bars = [line.count("|") for line in lines if line.count("|") >= 2]
-    if len(bars) >= 2:
-        found = [line.count("|") for line in target.splitlines() if line.count("|") >= 2]
-        if Counter(bars) != Counter(found):
-            return Defect("The rows of the table have other columns than in the source.")
+    if any(map(_RULE.match, lines)) and _bars(lines) != _bars(target.splitlines()):
+        return Defect("The rows of the table have other columns than in the source.")
     separator = _separator(lines)
     if separator is None:
         return None
@@ -91,6 +89,11 @@ def _rows(source: str, target: str) -> Defect | None:
     ]:
         return None
     return Defect("The rows of the answer have other columns than those of the source.")
+
+
+def _bars(lines: list[str]) -> Counter[int]:
+    """Count the rows of a Markdown table by the number of their bars."""
+    return Counter(line.count("|") for line in lines if "|" in line)
 
 
 def _separator(lines: list[str]) -> str | None:

@@ -22,6 +22,8 @@ _HTML_NAMES: Final = (
     "u ul var video wbr"
 )
 _HTML: Final = frozenset(_HTML_NAMES.split())
+# Lone tags that stand for themselves. A lone `<time>` or `<address>` is prose as often.
+_LONE: Final = frozenset({"br", "hr", "img", "wbr", "input", "p", "li", "td", "tr"})
 _INLINE: Final = re.compile(r"[gx][0-9]{1,6}")
 _PARTS: Final = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:\-]*)([^<>]*?)(/?)>")
 # Attributes that people read are translated.
@@ -59,7 +61,8 @@ def find(candidate: Candidate) -> Defect | None:
         return changed
     if _nests(source, certain) and not _nests(target, certain):
         return Defect("The tags of the answer cross each other.")
-    lone = _changed(source, target, _HTML - certain) or _attributes(source, target, certain | _HTML)
+    others = _LONE | (_paired(target) & _HTML)
+    lone = _changed(source, target, others) or _attributes(source, target, certain | _LONE)
     return None if lone is None else Defect(lone.detail, slight=True)
 
 
