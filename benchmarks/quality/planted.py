@@ -30,7 +30,6 @@ _ENDINGS = (
     "\n\nNote: The idiom was adapted for natural flow.",
     "\n\n(Note: I kept the proper names.)",
     "\n\nLet me know if you need anything else!",
-    "</think>",
 )
 _CONTROL = ("<end_of_turn>", "<|im_end|>", "</s>", "\ufffd", "\u202e", "\x00", "▁", "<extra_0>")
 _PLACEHOLDERS = frozenset({"printf", "brace", "mustache", "template"})
@@ -101,10 +100,10 @@ def copied(pair: Pair, _chance: random.Random, _others: Sequence[Pair]) -> str |
 
 def nearly_copied(pair: Pair, chance: random.Random, _others: Sequence[Pair]) -> str | None:
     """Copy the source with one word of the translation in it."""
-    words, ours = pair.source.split(), pair.target.split()
+    words, ours = pair.source.split(), [word for word in pair.target.split() if len(word) < 10]
     if len(words) < 8 or not ours:
         return None
-    words[chance.randrange(len(words))] = min(chance.sample(ours, min(3, len(ours))), key=len)
+    words[chance.randrange(len(words))] = chance.choice(ours)
     return " ".join(words)
 
 
@@ -137,7 +136,8 @@ def control(pair: Pair, chance: random.Random, _others: Sequence[Pair]) -> str |
 
 def changed_number(pair: Pair, chance: random.Random, _others: Sequence[Pair]) -> str | None:
     """Change one digit of a number that both texts have, or drop the number."""
-    numbers = [found for found in _NUMBER.finditer(pair.target) if found[0] in pair.source]
+    target, source = _blanked_spans(pair.target), _blanked_spans(pair.source)
+    numbers = [found for found in _NUMBER.finditer(target) if found[0] in source]
     if not numbers:
         return None
     found = chance.choice(numbers)
@@ -181,6 +181,7 @@ KINDS = (
     Kind("end looped", ("loop",), looped_end),
     Kind("sentence looped", ("loop",), looped_sentence),
     Kind("source copied, 20 letters", ("copy", "language"), copied, 20),
+    Kind("source copied, 40 letters", ("copy", "language"), copied, 40),
     Kind("source nearly copied", ("copy", "language"), nearly_copied, 40),
     Kind("other language, 40 letters", ("language",), wrong_language, 40),
     Kind("other language, 20-39 letters", ("language",), wrong_language, 20),
@@ -194,6 +195,12 @@ KINDS = (
     Kind("paragraphs merged", ("paragraphs",), merged_paragraphs),
     Kind("no letters", ("blank",), blanked),
 )
+
+
+def _blanked_spans(text: str) -> str:
+    for span in find_spans(text):
+        text = text[: span.start] + " " * (span.end - span.start) + text[span.end :]
+    return text
 
 
 def _replaced(text: str, start: int, end: int, by: str) -> str:

@@ -6,11 +6,11 @@ linear in the length of the texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
-from dragoman_worker.ports.quality import Candidate, Detection, Finding, Judgement, Severity
+from dragoman_worker.ports.quality import Candidate, Finding, Judgement, Severity
 from dragoman_worker.quality.gates import (
     blank,
     chatter,
@@ -31,19 +31,14 @@ from dragoman_worker.quality.gates import (
     verbatim,
 )
 from dragoman_worker.quality.gates.defect import Defect
+from dragoman_worker.quality.gates.language import Detect
+
+__all__ = ["GATES", "Detect", "Gate", "judge"]
 
 DETAIL_CHARACTERS: Final = 200
 _ORDER: Final[tuple[Severity, ...]] = ("fail", "warn", "fixed")
 FINDINGS_BYTES: Final = 1024
 """Limits of one finding and of all findings of an item: `checks` has at most 1 KiB."""
-
-
-class Detect(Protocol):
-    """The language detector of this process."""
-
-    def __call__(self, text: str, candidates: Collection[str] | None = None, /) -> Detection | None:
-        """Return the most likely language of the text, None without letters."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
