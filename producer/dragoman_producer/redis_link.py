@@ -97,6 +97,10 @@ class RedisLink:
         ((reply,),) = await self.send([command])
         return self.checked(reply)
 
+    async def keys(self, prefix: str) -> set[bytes]:
+        """Return the keys that begin with `prefix`. Raises StoreUnreachable and StoreRefused."""
+        return await self.run(lambda: self._servers.keys(prefix))
+
     def checked(self, reply: Any) -> Any:
         """Return the reply, or raise StoreRefused if it is an error."""
         if isinstance(reply, RedisError):

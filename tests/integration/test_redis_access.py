@@ -37,7 +37,7 @@ pytestmark = pytest.mark.redis
 ACL_RULES = (
     "on >open-sesame resetkeys ~dragoman:* resetchannels -@all "
     "+evalsha +script|load +hget +hmget +hset +hsetnx +hdel +hexists +hincrby +hkeys +hgetall "
-    "+exists +set +setbit +pexpire +xadd +xread +xrevrange +ping +wait "
+    "+del +hstrlen +scan +exists +set +setbit +pexpire +xadd +xread +xrevrange +ping +wait "
     "+info +config|get +cluster|slots +role"
 )
 """The rules of docs/how-to/deploy.md; without the last row checks at the start are left out."""

@@ -19,6 +19,9 @@ from dragoman_schemas.scripts import SCRIPTS
 
 Command = tuple[Any, ...]
 _LOAD: Final[tuple[Command, ...]] = tuple(("SCRIPT", "LOAD", script.text) for script in SCRIPTS)
+_GLOB: Final = re.compile(r"[\\*?\[\]^]")
+_SCANNED_AT_ONCE: Final = 2_000
+"""Keys that one SCAN looks at: about 1 ms of the server's time."""
 _LASTING: Final = re.compile(
     "DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode"
     "|cluster support disabled|unknown command|unknown subcommand"
@@ -103,6 +106,10 @@ class Servers(Protocol):
         """Return the replies of every reachable server, including replicas."""
         ...
 
+    async def keys(self, prefix: str) -> set[bytes]:
+        """Return the keys that begin with `prefix`, by SCAN, which blocks no other client."""
+        ...
+
     async def close(self) -> None:
         """Close every connection."""
         ...
@@ -139,6 +146,20 @@ class OneServer:
     async def each(self, *commands: Command) -> list[list[Any]]:
         """See Servers."""
         return [await self._connection.send(commands)]
+
+    async def keys(self, prefix: str) -> set[bytes]:
+        """See Servers."""
+        pattern = _GLOB.sub(r"\\\g<0>", prefix) + "*"
+        found: set[bytes] = set()
+        cursor = 0
+        while True:
+            command = ("SCAN", cursor, "MATCH", pattern, "COUNT", _SCANNED_AT_ONCE)
+            (reply,) = await self._connection.send([command])
+            _raise_first([reply])
+            cursor, keys = int(reply[0]), reply[1]
+            found.update(keys)
+            if cursor == 0:
+                return found
 
     async def close(self) -> None:
         """See Servers."""

@@ -91,6 +91,14 @@ class ClusterServers:
         replicas = map(self._at, self._slots.replicas)
         return primaries + await replies_of_reachable(replicas, commands, self._errors)
 
+    async def keys(self, prefix: str) -> set[bytes]:
+        """See Servers."""
+        await self._refresh()
+        found: set[bytes] = set()
+        for host in self._slots.primaries:
+            found |= await OneServer(self._at(host), self._errors).keys(prefix)
+        return found
+
     async def close(self) -> None:
         """See Servers."""
         for connection in self._known.values():

@@ -64,6 +64,15 @@ class SentinelServers:
         replies = [await self._at(primary).send(commands)]
         return replies + await replies_of_reachable(map(self._at, hosts), commands, self._errors)
 
+    async def keys(self, prefix: str) -> set[bytes]:
+        """See Servers."""
+        primary = await self._find()
+        try:
+            return await OneServer(self._at(primary), self._errors).keys(prefix)
+        except self._errors.unreachable:
+            self._forget(primary)
+            raise
+
     async def close(self) -> None:
         """See Servers."""
         for connection in [*self._known.values(), *self._sentinels.values()]:

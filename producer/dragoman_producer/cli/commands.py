@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman_producer.cli import audit, dead_letters, results, submit, topics
+from dragoman_producer.cli import audit, dead_letters, glossary, results, submit, topics
 from dragoman_producer.cli.terminal import (
     FAILURE,
     INTERRUPTED,
@@ -70,8 +70,18 @@ def _commands() -> typer.Typer:
     app.command()(results.status)
     app.command()(results.cancel)
     app.command()(audit.audit)
+    app.add_typer(_glossary_commands(), name="glossary")
     app.add_typer(_dead_letter_commands(), name="dead-letters")
     app.add_typer(_topic_commands(), name="topics")
+    return app
+
+
+def _glossary_commands() -> typer.Typer:
+    app = typer.Typer(help="Store glossaries that jobs name.", no_args_is_help=True)
+    app.command()(glossary.add)
+    app.command("list")(glossary.list_glossaries)
+    app.command()(glossary.show)
+    app.command()(glossary.remove)
     return app
 
 

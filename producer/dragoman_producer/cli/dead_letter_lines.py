@@ -9,6 +9,7 @@ from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
     SUCCESS,
+    plain,
     print_json,
     print_line,
     print_note,
@@ -65,26 +66,20 @@ def print_as_line(dead_letter: DeadLetter) -> None:
     """Print time, code, job id, place and message, separated by tabs."""
     fields = _fields(dead_letter)
     columns = ("at", "code", "job_id", "origin", "message")
-    print_line("\t".join(_plain(fields[name] or _NONE) for name in columns))
+    print_line("\t".join(plain(fields[name] or _NONE) for name in columns))
 
 
 def print_block(dead_letter: DeadLetter, *, value: bool) -> None:
     """Print one line per field and per header, then an empty line."""
     fields = _fields(dead_letter) | {"key": _headers(dead_letter)["key"]}
     for name, content in fields.items():
-        print_line(f"{name}: {_NONE if content is None else _plain(content)}")
+        print_line(f"{name}: {_NONE if content is None else plain(content)}")
     for name, content in _headers(dead_letter)["headers"]:
-        print_line(f"  {_plain(name)}: {_plain(content)}")
+        print_line(f"  {plain(name)}: {plain(content)}")
     if value:
         for name, content in _value(dead_letter).items():
             print_line(f"{name}: {_NONE if content is None else content}")
     print_line("")
-
-
-def _plain(content: object) -> str:
-    """Return content on one line without control characters: other programs wrote it."""
-    line = " ".join(str(content).split())
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line)
 
 
 def report_judged(judged: Judged, *, dry_run: bool, as_json: bool) -> None:

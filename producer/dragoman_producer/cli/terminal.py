@@ -20,6 +20,7 @@ FAILURE: Final = 1
 USAGE_ERROR: Final = 2
 PARTIAL: Final = 3
 INTERRUPTED: Final = 130
+_JOINERS: Final = "\u200c\u200d"
 
 
 def print_note(line: str) -> None:
@@ -35,6 +36,18 @@ def print_line(line: str) -> None:
 def print_json(fields: dict[str, Any]) -> None:
     """Print one JSON object on one line of stdout."""
     print_line(json.dumps(fields, ensure_ascii=False, separators=(", ", ": ")))
+
+
+def plain(content: object) -> str:
+    """Return content on one line without control characters: other programs wrote it.
+
+    Zero-width joiners stay: they are part of words and of emoji.
+    """
+    line = " ".join(str(content).split())
+    return "".join(
+        sign if sign.isprintable() or sign in _JOINERS else "\N{REPLACEMENT CHARACTER}"
+        for sign in line
+    )
 
 
 def run(work: Coroutine[Any, Any, int], interrupted: Callable[[], str] = lambda: "") -> None:

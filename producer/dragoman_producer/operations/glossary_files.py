@@ -1,0 +1,216 @@
+"""Reader of glossary files: TSV, CSV and TMX (docs/how-to/glossaries.md)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dragoman_producer.operations import glossary_draft as drafts
+from dragoman_producer.operations.glossary_draft import Draft, cleaned, cleaned_note
+from dragoman_producer.operations.text_files import InvalidFile, numbered_lines
+from dragoman_producer.operations.tmx import TmxUnit, read_tmx
+from dragoman_schemas.glossaries import GlossaryEntry
+from dragoman_schemas.languages import UnknownLanguage, lookup_tags, normalise
+
+_NOTE: Final = "note"
+_CASE: Final = "case_sensitive"
+_YES: Final = frozenset({"1", "x", "yes", "true"})
+_NO: Final = frozenset({"", "0", "no", "false"})
+_MOST_COLUMNS: Final = 256
+_SUFFIXES: Final = (".tsv", ".csv", ".tmx")
+
+
+@dataclass(frozen=True, slots=True)
+class Languages:
+    """Canonical tags of --from and --to, None where the option is not given."""
+
+    source: str | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What each column of a table holds."""
+
+    count: int
+    targets: dict[int, str]
+    note: int | None = None
+    case: int | None = None
+
+
+def read_glossary(paths: Sequence[Path], languages: Languages) -> Draft:
+    """Read all files into one draft. Raises InvalidFile."""
+    draft = Draft(source_lang=languages.source)
+    for path in paths:
+        suffix = path.suffix.lower()
+        if suffix not in _SUFFIXES:
+            raise InvalidFile(path, None, f"give a file in {', '.join(_SUFFIXES)}")
+        if suffix == ".tmx":
+            _read_tmx(path, languages, draft)
+        else:
+            _read_table(path, suffix, languages, draft)
+    if not draft.entries():
+        raise InvalidFile(paths[-1], None, "no term was found; nothing was changed")
+    return draft
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def _read_table(path: Path, suffix: str, languages: Languages, draft: Draft) -> None:
+    columns: _Columns | None = None
+    for line, cells in _rows(path, suffix):
+        draft.row(path, line)
+        if not any(cell.strip() for cell in cells):
+            draft.remark(drafts.EMPTY, path, line)
+            continue
+        if columns is None:
+            columns = _header(path, cells, languages, draft)
+            if columns is not None:
+                continue
+            columns = _without_header(path, line, cells, languages)
+        if len(cells) != columns.count:
+            why = f"{len(cells)} columns instead of {columns.count}"
+            raise InvalidFile(path, line, f"{why}; a cell holds no separator unless it is quoted")
+        _add_row(path, line, cells, columns, draft)
+
+
+def _rows(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows with the number of their last line. Raises InvalidFile."""
+    lines = numbered_lines(path)
+    first = next(lines, None)
+    if first is None:
+        raise InvalidFile(path, None, "the file is empty")
+
+    def texts() -> Iterator[str]:
+        yield first[1]
+        for _, text in lines:
+            yield text
+
+    if suffix == ".tsv":
+        reader = csv.reader(texts(), delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
+    else:
+        separator = max(",;\t", key=first[1].count)
+        reader = csv.reader(texts(), delimiter=separator, strict=True)
+    try:
+        for cells in reader:
+            yield reader.line_num, cells
+    except csv.Error as error:
+        raise InvalidFile(path, reader.line_num, f"{error}; is a quote not closed?") from None
+
+
+def _header(path: Path, cells: list[str], languages: Languages, draft: Draft) -> _Columns | None:
+    """Return the columns if the row is a header of language tags, else None. Raises InvalidFile."""
+    names = [cell.strip().strip("\ufeff").lower() for cell in cells[: _MOST_COLUMNS + 1]]
+    others = {name: place for place, name in enumerate(names) if name in (_NOTE, _CASE)}
+    tags = {place: _tag(name) for place, name in enumerate(names) if name not in others}
+    source, *targets = tags.values() or (None,)
+    if source is None or not targets or None in targets:
+        return None
+    if languages.target is not None and languages.target not in targets:
+        return None
+    if len(names) > _MOST_COLUMNS or len(set(targets)) < len(targets) or 0 in others.values():
+        why = f"a header names a language twice, or has more than {_MOST_COLUMNS} columns"
+        raise InvalidFile(path, 1, why)
+    if languages.source is None:
+        draft.from_language(path, source)
+    elif languages.source not in lookup_tags(source):
+        raise InvalidFile(path, 1, f"the header is from {source}, not from {languages.source}")
+    wanted = {
+        place: tag
+        for place, tag in tags.items()
+        if place and tag is not None and languages.target in {None, tag}
+    }
+    return _Columns(len(names), wanted, others.get(_NOTE), others.get(_CASE))
+
+
+def _without_header(path: Path, line: int, cells: Sequence[str], languages: Languages) -> _Columns:
+    if languages.target is None:
+        why = "no header of language tags, such as en and de; add one, or give --to (and --from)"
+        raise InvalidFile(path, line, why)
+    if len(cells) != 2:
+        why = f"{len(cells)} columns instead of 2 (term, translation)"
+        raise InvalidFile(path, line, f"{why}; more columns need a header of language tags")
+    return _Columns(2, {1: languages.target})
+
+
+def _add_row(path: Path, line: int, cells: list[str], columns: _Columns, draft: Draft) -> None:
+    source = cleaned(path, line, cells[0])
+    exact = columns.case is not None and _flag(path, line, cells[columns.case])
+    note = None if columns.note is None else cleaned_note(cells[columns.note])
+    found = False
+    for place, tag in columns.targets.items():
+        target = cleaned(path, line, cells[place])
+        if source and target:
+            found = True
+            draft.add(path, line, tag, GlossaryEntry(source, (target,), exact, note))
+    if not found:
+        draft.remark(drafts.INCOMPLETE, path, line)
+
+
+def _flag(path: Path, line: int, cell: str) -> bool:
+    value = cell.strip().lower()
+    if value not in _YES | _NO:
+        raise InvalidFile(path, line, f"{_CASE} is {value[:20]!r}; give yes or no")
+    return value in _YES
+
+
+def _tag(name: str) -> str | None:
+    try:
+        return normalise(name)
+    except UnknownLanguage:
+        return None
+
+
+# --- TMX ------------------------------------------------------------------------------------------
+
+
+def _read_tmx(path: Path, languages: Languages, draft: Draft) -> None:
+    seen: set[str] = set()
+    found = False
+    for unit in read_tmx(path):
+        draft.row(path, unit.line)
+        seen.update(unit.texts)
+        source_tag = _match(languages.source or unit.source_lang, unit.texts)
+        if source_tag is None:
+            if languages.source is None and unit.source_lang is None:
+                raise InvalidFile(path, unit.line, "the file names no source language: give --from")
+            draft.remark(drafts.INCOMPLETE, path, unit.line)
+            continue
+        if languages.source is None:
+            draft.from_language(path, unit.source_lang)
+        found = _add_unit(path, unit, source_tag, languages, draft) or found
+    if not found:
+        wanted = f"{languages.source or 'its source language'} to {languages.target or 'another'}"
+        held = ", ".join(sorted(seen)[:10]) or "none"
+        raise InvalidFile(path, None, f"no term from {wanted}; the languages of the file: {held}")
+
+
+def _add_unit(
+    path: Path, unit: TmxUnit, source_tag: str, languages: Languages, draft: Draft
+) -> bool:
+    source = cleaned(path, unit.line, unit.texts[source_tag])
+    if languages.target is None:
+        targets = {tag: tag for tag in unit.texts if tag != source_tag}
+    else:
+        match = _match(languages.target, unit.texts)
+        targets = {} if match in {None, source_tag} else {match: languages.target}
+    found = False
+    for held, tag in targets.items():
+        target = cleaned(path, unit.line, unit.texts[held])
+        if source and target:
+            found = True
+            draft.add(path, unit.line, tag, GlossaryEntry(source, (target,)))
+    if not found:
+        draft.remark(drafts.INCOMPLETE, path, unit.line)
+    return found
+
+
+def _match(wanted: str | None, tags: Iterable[str]) -> str | None:
+    """Return the tag that is the wanted language: itself, or else a variety such as en-US."""
+    if wanted is None or wanted in tags:
+        return wanted
+    return next((tag for tag in sorted(tags) if wanted in lookup_tags(tag)), None)
