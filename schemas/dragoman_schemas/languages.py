@@ -39,6 +39,21 @@ def lookup_tags(tag: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((tag, f"{language}-{script}" if script else language, language)))
 
 
+@lru_cache(maxsize=4096)
+def same_script_tags(tag: str) -> tuple[str, ...]:
+    """Return those of ``lookup_tags`` that mean the same script: not ``zh`` for ``zh-TW``.
+
+    For texts that are used as they are, where another script would be another language.
+    """
+    script = _likely_script(tag)
+    tags = dict.fromkeys(langcodes.standardize_tag(other) for other in lookup_tags(tag))
+    return (tag, *(other for other in tags if other != tag and _likely_script(other) == script))
+
+
+def _likely_script(tag: str) -> str | None:
+    return langcodes.get(tag).maximize().script
+
+
 def _is_language(tag: str) -> bool:
     if len(tag) > _LONGEST_TAG or not tag.isascii() or not langcodes.tag_is_valid(tag):
         return False

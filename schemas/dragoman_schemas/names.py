@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 JOBS_TOPIC: Final = "dragoman.jobs"
 DEAD_LETTER_TOPIC: Final = "dragoman.dead-letters"
@@ -39,6 +39,7 @@ FIELD_META: Final = "meta"
 
 CANCELS_MAXLEN: Final = 10_000
 EVENTS_MAXLEN: Final = 100_000
+MEMORY_SHARDS: Final = 256
 
 
 def glossary_terms(tag: str) -> str:
@@ -81,3 +82,11 @@ class Keys:
     def glossary(self, name: str) -> str:
         """Return the key of a stored glossary's hash, which has no TTL."""
         return f"{self.prefix}glossary:{name}"
+
+    def memory(self, shard: int, generation: Literal["new", "old"]) -> str:
+        """Return the key of a shard (0-255) of the memory's machine tier."""
+        return f"{self.prefix}memory:{{{shard:02x}}}:{generation}"
+
+    def memory_approved(self, shard: int) -> str:
+        """Return the key of a shard (0-255) of the approved translations, which has no TTL."""
+        return f"{self.prefix}memory:approved:{{{shard:02x}}}"

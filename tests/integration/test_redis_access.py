@@ -38,6 +38,7 @@ ACL_RULES = (
     "on >open-sesame resetkeys ~dragoman:* resetchannels -@all "
     "+evalsha +script|load +hget +hmget +hset +hsetnx +hdel +hexists +hincrby +hkeys +hgetall "
     "+del +hstrlen +scan +exists +set +setbit +pexpire +xadd +xread +xrevrange +ping +wait "
+    "+unlink +rename +pttl "
     "+info +config|get +cluster|slots +role"
 )
 """The rules of docs/how-to/deploy.md; without the last row checks at the start are left out."""

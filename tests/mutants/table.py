@@ -35,6 +35,7 @@ QUARANTINE, SETTLING = "unit/worker/flow/test_quarantine.py", "unit/worker/job/t
 DURABILITY = "contract/test_durability.py"
 OPENING, JOURNAL = "unit/worker/job/test_opening.py", "unit/worker/process/test_journal.py"
 MEMORY_KEY = "unit/worker/memory/test_key.py"
+MEMORY = "contract/test_memory.py"
 COALESCED = "unit/worker/memory/test_in_flight.py"
 RESTARTS, REPAIR = "unit/worker/process/test_restarts.py", "unit/worker/kafka/test_repair.py"
 PLANNED = "unit/worker/flow/test_planned_tokens.py"
@@ -1150,6 +1151,48 @@ MUTANTS = (
         "        if quarantined:\n",
         "        if False:\n",
         COALESCED,
+    ),
+    Mutant(
+        "a full hash of the memory grows on",
+        f"{SCHEMAS}/scripts/remember.lua",
+        "  if held > 0 and held + cost > most then rotate() end\n",
+        "",
+        MEMORY,
+    ),
+    Mutant(
+        "a hash of the memory is never too old",
+        f"{SCHEMAS}/scripts/remember.lua",
+        "if held > 0 and redis.call('PTTL', new) <= ttl then rotate() end\n",
+        "",
+        MEMORY,
+    ),
+    Mutant(
+        "the memory's older hash is not looked up",
+        f"{CORE}/stores/redis_memory.py",
+        "        value = values[0] if values[0] is not None else values[1]\n",
+        "        value = values[0]\n",
+        MEMORY,
+    ),
+    Mutant(
+        "a translation in use does not move to the newer hash",
+        f"{CORE}/stores/redis_memory.py",
+        "            self._writer.add(*place, value)\n",
+        "            pass\n",
+        MEMORY,
+    ),
+    Mutant(
+        "look-ups wait while Redis does not answer",
+        f"{CORE}/stores/redis_memory.py",
+        "        if not calls or not self._outages.available:\n",
+        "        if not calls:\n",
+        MEMORY,
+    ),
+    Mutant(
+        "an approved translation of another script is used",
+        f"{SCHEMAS}/languages.py",
+        " if other != tag and _likely_script(other) == script))",
+        " if other != tag))",
+        "unit/schemas/test_approved.py",
     ),
     Mutant(
         "an answer that failed is shared",

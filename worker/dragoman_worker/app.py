@@ -39,6 +39,7 @@ from dragoman_worker.prompts.chooser import profile_chooser
 from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
+from dragoman_worker.stores.redis_memory import RedisMemory
 
 _CHECK_SETTLED_EVERY_S: Final = 0.5
 
@@ -131,6 +132,7 @@ class App:
                 store=store,
                 dead_letters=_dead_letters(publisher, settings),
                 results=_results(publisher, settings.kafka),
+                memory=await _open_memory(stack, settings, self._metrics),
             ),
             choose_profile=choose_profile,
             detector=self._detector,
@@ -200,6 +202,18 @@ async def _open_store(
     stack.push_async_callback(store.close)
     await store.start(within)
     return store
+
+
+async def _open_memory(
+    stack: AsyncExitStack, settings: WorkerSettings, metrics: Metrics
+) -> RedisMemory | None:
+    """Return the memory, also if Redis does not serve it; None if it is switched off."""
+    if not settings.memory_enabled:
+        return None
+    memory = RedisMemory(settings.redis, settings.memory, metrics)
+    stack.push_async_callback(memory.close)
+    await memory.start()
+    return memory
 
 
 async def _open_publisher(

@@ -35,7 +35,8 @@ FINISH: Final = _load("finish")
 CONFIRM: Final = _load("confirm")
 CANCEL: Final = _load("cancel")
 GLOSSARY: Final = _load("glossary")
-SCRIPTS: Final = (STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL, GLOSSARY)
+REMEMBER: Final = _load("remember")
+SCRIPTS: Final = (STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL, GLOSSARY, REMEMBER)
 
 SUSPECT_AFTER: Final = 2
 """Number of other outstanding claims that make a record a suspect."""

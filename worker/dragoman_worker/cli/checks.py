@@ -15,6 +15,7 @@ from dragoman_worker.kafka.rights import TopicRights
 from dragoman_worker.kafka.topics import problem_of
 from dragoman_worker.prompts import get_profile
 from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.stores.memory_check import memory_problem
 from dragoman_worker.stores.redis import RedisStore
 
 CONNECT_TIMEOUT_S = 10.0
@@ -33,6 +34,8 @@ async def findings(settings: WorkerSettings, *, engine: bool = True) -> AsyncIte
     """Yield each finding as it is made; the engine takes longest and comes last."""
     yield _profile(settings)
     yield await _redis(settings)
+    if settings.memory_enabled:
+        yield await _memory(settings)
     async for finding in _kafka(settings):
         yield finding
     if engine:
@@ -56,6 +59,18 @@ async def _redis(settings: WorkerSettings) -> Finding:
     finally:
         await store.close()
     return Finding("redis", "ok", store.address)
+
+
+async def _memory(settings: WorkerSettings) -> Finding:
+    problem = await memory_problem(settings.redis)
+    if problem is None:
+        return Finding("memory", "ok", f"at most {settings.memory.max_mb} MB in Redis")
+    return Finding(
+        "memory",
+        "warn",
+        f"jobs would run without it: {problem}; give Redis and its user what docs/how-to/deploy.md "
+        "lists, or set memory.enabled = false",
+    )
 
 
 async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:

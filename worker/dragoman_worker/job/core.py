@@ -21,7 +21,15 @@ from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.job.worker import Worker
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Consumer, DeadLetters, Engine, EngineLimits, Results, Store
+from dragoman_worker.ports import (
+    Consumer,
+    DeadLetters,
+    Engine,
+    EngineLimits,
+    Memory,
+    Results,
+    Store,
+)
 from dragoman_worker.process.parent_link import ReplicaSlot
 from dragoman_worker.prompts.chooser import ProfileChooser
 from dragoman_worker.quality.language import LanguageDetector
@@ -37,6 +45,8 @@ class Ports:
     store: Store
     dead_letters: DeadLetters
     results: Results | None
+    memory: Memory | None = None
+    """None if the memory is switched off: nothing is recalled, remembered or coalesced."""
 
 
 class Core:

@@ -1,0 +1,101 @@
+"""Values and fields of approved translations."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_schemas.approved import (
+    ApprovedTranslation,
+    decode_approved,
+    encode_approved,
+    lookup_fields,
+)
+from dragoman_schemas.languages import same_script_tags
+
+SAVE = ApprovedTranslation("Save", "Speichern", "de", "en", "a menu")
+
+
+def test_field_is_what_the_page_says() -> None:
+    """docs/reference/memory.md, for programs in other languages."""
+    assert SAVE.field == hashlib.sha256(b'["Save","en","de","a menu"]').digest()
+    assert SAVE.shard == hashlib.sha256(b"Save").digest()[0]
+    plain = ApprovedTranslation("Grüße", "Salut", "fr")
+    assert plain.field == hashlib.sha256('["Grüße","und","fr",null]'.encode()).digest()
+    assert (
+        encode_approved(plain).decode() == '{"source":"Grüße","target":"Salut","target_lang":"fr"}'
+    )
+
+
+def test_every_member_of_an_entry_makes_another_field() -> None:
+    others = [
+        ApprovedTranslation("save", "Speichern", "de", "en", "a menu"),
+        ApprovedTranslation("Save", "Speichern", "fr", "en", "a menu"),
+        ApprovedTranslation("Save", "Speichern", "de", "nl", "a menu"),
+        ApprovedTranslation("Save", "Speichern", "de", "en"),
+    ]
+    assert len({one.field for one in (SAVE, *others)}) == 5
+    assert ApprovedTranslation("Save", "Sichern", "de", "en", "a menu").field == SAVE.field
+
+
+def test_fields_are_looked_up_by_context_then_target_then_source() -> None:
+    found = lookup_fields("Save", "de-AT", "en-GB", "a menu")
+    wanted = [
+        ApprovedTranslation("Save", "x", target, source, context).field
+        for context in ("a menu", None)
+        for target in ("de-AT", "de")
+        for source in ("en-GB", "en", None)
+    ]
+    assert found == wanted
+
+
+def test_item_without_context_and_source_is_looked_up_once() -> None:
+    assert lookup_fields("Save", "de", None, "") == [ApprovedTranslation("Save", "x", "de").field]
+
+
+@pytest.mark.parametrize(
+    ("tag", "tags"),
+    [
+        ("de", ("de",)),
+        ("pt-BR", ("pt-BR", "pt")),
+        ("zh-TW", ("zh-TW", "zh-Hant")),
+        ("zh-CN", ("zh-CN", "zh-Hans", "zh")),
+        ("sr-Latn", ("sr-Latn",)),
+        ("az-Cyrl-AZ", ("az-Cyrl-AZ", "az-Cyrl")),
+    ],
+)
+def test_shorter_tags_have_the_same_script(tag: str, tags: tuple[str, ...]) -> None:
+    assert same_script_tags(tag) == tags
+
+
+_TEXT = st.text(min_size=1, max_size=20).filter(lambda text: text.isprintable())
+
+
+@given(
+    st.builds(
+        ApprovedTranslation,
+        _TEXT,
+        _TEXT,
+        st.just("de"),
+        st.none() | st.just("en"),
+        st.none() | _TEXT,
+    )
+)
+def test_every_entry_is_read_as_it_was_written(entry: ApprovedTranslation) -> None:
+    assert decode_approved(encode_approved(entry)) == entry
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_an_entry_or_none(value: bytes) -> None:
+    decode_approved(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b'{"source":"a","target":"\\ud800","target_lang":"de"}', b"[" * 100_000, b"1e999", b""],
+)
+def test_values_that_cannot_be_used_are_none(value: bytes) -> None:
+    assert decode_approved(value) is None

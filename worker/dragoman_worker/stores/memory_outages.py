@@ -1,0 +1,98 @@
+"""Whether Redis serves the memory now, and its warnings: one per outage."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from redis.exceptions import ResponseError
+
+from dragoman_connections.redis_access.calls import Servers
+from dragoman_worker.log import logger
+
+BETWEEN_TRIES_S: Final = 1.0
+TRY_LIMIT_S: Final = 5.0
+"""Time for one attempt to connect and to get an answer, TLS included."""
+WARN_EVERY_S: Final = 3_600.0
+"""Between two warnings of the same refusal: one shard may refuse while the others answer."""
+_CODES: Final = {
+    "NoPermissionError": "NOPERM",
+    "OutOfMemoryError": "OOM",
+    "ReadOnlyError": "READONLY",
+}
+"""Codes that redis-py strips from the errors of these classes."""
+
+
+def refusal(error: Exception) -> str:
+    """Return the error's code, such as `OOM` or `WRONGTYPE`, or its class. Quotes no value."""
+    kind = type(error).__name__
+    word = str(error).partition(" ")[0]
+    if kind not in _CODES and isinstance(error, ResponseError) and word.isupper():
+        return word[:40]
+    return _CODES.get(kind, kind)
+
+
+class MemoryOutages:
+    """Availability of Redis to the memory. While it is unavailable, a task tries to reach it."""
+
+    def __init__(
+        self,
+        servers: Servers,
+        *,
+        pause_s: float = BETWEEN_TRIES_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._servers = servers
+        self._pause_s = pause_s
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+        self._warned: dict[tuple[str, str], float] = {}
+        self.available = True
+
+    async def start(self) -> None:
+        """Connect; if that fails, warn and go on trying. Never raises an Exception."""
+        try:
+            await self._reach()
+        except Exception as error:  # noqa: BLE001  the memory is not needed to work
+            self.failed(error)
+
+    async def close(self) -> None:
+        """Stop trying."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def failed(self, error: Exception) -> None:
+        """Begin an outage, unless there is one."""
+        if not self.available:
+            return
+        self.available = False
+        logger().warning("memory_unavailable", error=refusal(error))
+        self._task = asyncio.create_task(self._until_reached(), name="memory-outage")
+
+    def refused(self, code: str, operation: str) -> None:
+        """Warn that Redis answers, but refuses an operation."""
+        now, last = self._clock(), self._warned.get((code, operation))
+        if last is None or now - last >= WARN_EVERY_S:
+            self._warned[code, operation] = now
+            logger().warning("memory_refused", error=code, operation=operation)
+
+    async def _until_reached(self) -> None:
+        while not self.available:
+            await asyncio.sleep(self._pause_s)
+            try:
+                await self._reach()
+            except Exception:  # noqa: BLE001, S112  the outage goes on
+                continue
+            self.available = True
+            logger().info("memory_back")
+
+    async def _reach(self) -> None:
+        async with asyncio.timeout(TRY_LIMIT_S):
+            answers = await self._servers.each(("PING",))
+        for replies in answers:
+            for reply in replies:
+                if isinstance(reply, Exception):
+                    raise reply

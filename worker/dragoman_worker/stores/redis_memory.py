@@ -1,0 +1,185 @@
+"""The translation memory in Redis (docs/reference/memory.md). Trouble with it costs hits alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from typing import Any, Final
+
+from dragoman_connections.batching import Batcher
+from dragoman_connections.redis_access import open_servers
+from dragoman_connections.redis_access.calls import Answer, Call
+from dragoman_connections.redis_access.redis_py import ERRORS
+from dragoman_connections.settings import RedisSettings
+from dragoman_schemas import names
+from dragoman_schemas.approved import decode_approved, lookup_fields, shard_of
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import ApprovedQuery, Remembered
+from dragoman_worker.settings import MemorySettings
+from dragoman_worker.stores.connection import RedisConnection
+from dragoman_worker.stores.memory_outages import MemoryOutages, refusal
+from dragoman_worker.stores.memory_values import (
+    approved_answer,
+    decode_value,
+    encode_value,
+    shard_and_field,
+)
+from dragoman_worker.stores.memory_writer import MemoryWriter
+
+RECALL_LIMIT_S: Final = 0.05
+"""Time for one batch of look-ups: 1,000 of them take 25 ms on one core."""
+MAX_LOOKUPS: Final = 1_024
+"""Look-ups per round trip."""
+_GRACE_TURNS: Final = 8
+"""Turns of the event loop in which a reply that has arrived is read, after a late timer."""
+
+
+class RedisMemory:
+    """The Memory port. Concurrent look-ups share round trips; writes wait in a bounded queue.
+
+    It has connections of its own: a slow look-up never delays a claim. While Redis does not answer,
+    look-ups return at once and a task tries to reach it. Event loop only.
+    """
+
+    def __init__(self, redis: RedisSettings, settings: MemorySettings, metrics: Metrics) -> None:
+        self._keys = names.Keys(redis.key_prefix)
+        connect = partial(RedisConnection, timeout_s=5.0)
+        self._servers = open_servers(redis.address, connect, ERRORS)
+        self._outages = MemoryOutages(self._servers)
+        self._writer = MemoryWriter(
+            open_servers(redis.address, connect, ERRORS),
+            self._keys,
+            settings,
+            self._outages,
+            lost=metrics.memory_by_result["error"].inc,
+        )
+        # One flush at a time uses one connection, which the task of `MemoryOutages` keeps open: a
+        # look-up never has to connect within its limit.
+        self._batcher = Batcher[list[Call], list[Answer]](
+            self._flush, at_most=MAX_LOOKUPS, name="memory-recall", weigh=len
+        )
+        counts = metrics.memory_by_result
+        self._hits, self._misses, self._errors = counts["hit"], counts["miss"], counts["error"]
+
+    async def start(self) -> None:
+        """Connect. A Redis that does not answer costs a warning; it is tried again."""
+        await self._outages.start()
+
+    async def close(self) -> None:
+        """Write what waits, within a second, and disconnect."""
+        await self._writer.close()
+        await self._batcher.close()
+        await self._outages.close()
+        await self._servers.close()
+
+    @property
+    def waiting(self) -> int:
+        """Entries that are not being written yet."""
+        return self._writer.waiting
+
+    async def recall(self, keys: Sequence[bytes]) -> Sequence[Remembered | None]:
+        """See Memory. What is found in the older hash is written to the newer one again."""
+        places = [shard_and_field(key) for key in keys]
+        calls = [self._both(shard, field) for shard, field in places]
+        answers = await self._ask(calls)
+        return [self._recalled(*pair) for pair in zip(places, answers, strict=True)]
+
+    async def approved(self, queries: Sequence[ApprovedQuery]) -> Sequence[Remembered | None]:
+        """See Memory. Blanks around the text are those of the item."""
+        answers = await self._ask([self._approved_call(query) for query in queries])
+        return [self._approved(*pair) for pair in zip(queries, answers, strict=True)]
+
+    def remember(self, key: bytes, translation: Remembered) -> None:
+        """See Memory."""
+        shard, field = shard_and_field(key)
+        self._writer.add(shard, field, encode_value(translation))
+
+    # --- look-ups ---------------------------------------------------------------------------------
+
+    def _both(self, shard: int, field: bytes) -> Call:
+        new, old = self._keys.memory(shard, "new"), self._keys.memory(shard, "old")
+        return Call([("HGET", new, field), ("HGET", old, field)])
+
+    def _recalled(self, place: tuple[int, bytes], answer: Answer | None) -> Remembered | None:
+        values = self._values(answer)
+        if values is None:
+            return None
+        value = values[0] if values[0] is not None else values[1]
+        if value is None:
+            self._misses.inc()
+            return None
+        found = decode_value(value)
+        (self._errors if found is None else self._hits).inc()
+        if found is not None and values[0] is None:
+            self._writer.add(*place, value)
+        return found
+
+    def _approved_call(self, query: ApprovedQuery) -> Call:
+        text = query.text.strip()
+        fields = lookup_fields(text, query.target_lang, query.source_lang, query.context)
+        return Call([("HMGET", self._keys.memory_approved(shard_of(text)), *fields)])
+
+    def _approved(self, query: ApprovedQuery, answer: Answer | None) -> Remembered | None:
+        values = self._values(answer)
+        value = next((one for one in values[0] if one is not None), None) if values else None
+        if value is None:
+            return None
+        found = decode_approved(value)
+        if found is None or found.source != query.text.strip():
+            self._errors.inc()
+            return None
+        return approved_answer(query, found)
+
+    def _values(self, answer: Answer | None) -> list[Any] | None:
+        """Return the replies, None if there are none; that is counted and reported."""
+        if answer is None:
+            self._errors.inc()
+            return None
+        error = next((reply for reply in answer.replies if isinstance(reply, Exception)), None)
+        if error is None:
+            return answer.replies
+        self._errors.inc()
+        self._outages.refused(refusal(error), "recall")
+        return None
+
+    async def _ask(self, calls: list[Call]) -> Sequence[Answer | None]:
+        if not calls or not self._outages.available:
+            return [None] * len(calls)
+        try:
+            return await self._batcher.ask(calls)
+        except Exception:  # noqa: BLE001  a miss, whatever it was; `_flush` has reported it
+            return [None] * len(calls)
+
+    async def _flush(self, requests: Sequence[list[Call]]) -> list[list[Answer] | Exception]:
+        """Send the calls of all requests in one round trip."""
+        if not self._outages.available:  # since they were queued
+            raise TimeoutError
+        calls = [call for request in requests for call in request]
+        try:
+            answers = iter(await _within_limit(self._servers.send(calls)))
+        except Exception as error:
+            self._outages.failed(error)
+            raise
+        return [[next(answers) for _ in request] for request in requests]
+
+
+async def _within_limit(sending: Coroutine[Any, Any, list[Answer]]) -> list[Answer]:
+    """Return the answers, also if they arrived in time while the event loop was blocked."""
+    task: asyncio.Task[list[Answer]] = asyncio.create_task(sending, name="memory-send")
+    try:
+        await asyncio.wait({task}, timeout=RECALL_LIMIT_S)
+        for _ in range(_GRACE_TURNS):
+            if task.done():
+                return task.result()
+            await asyncio.sleep(0)
+        raise TimeoutError(f"no answer within {RECALL_LIMIT_S:g} s")
+    finally:
+        task.add_done_callback(_retrieved)
+        task.cancel()
+
+
+def _retrieved(task: asyncio.Task[list[Answer]]) -> None:
+    """Retrieve the exception of a look-up that is abandoned, or asyncio would log it."""
+    if not task.cancelled():
+        task.exception()
