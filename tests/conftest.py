@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 import redis
 
+pytest.register_assert_rewrite("support")  # its failed assertions show what differed
+
+# ruff: noqa: E402  the modules are imported after that
 from support.plugins.engine_fixtures import echo_engine, tiny_model, vllm_engine  # noqa: F401
 from support.plugins.service_report import ServiceReport
 from support.plugins.side_by_side import SideBySide

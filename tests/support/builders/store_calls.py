@@ -161,6 +161,7 @@ async def all_stand(store: Store, jobs: list[str]) -> None:
         text = stored.translations[0].text if stored else None
         return reply.verdict, reply.status, reply.deliveries, text
 
-    found = await asyncio.gather(*map(look, jobs))
-    expected = [("done", "completed", 1, f"text of {job_id}") for job_id in jobs]
-    assert [one for one in zip(found, expected, strict=True) if one[0] != one[1]] == []
+    found = dict(zip(jobs, await asyncio.gather(*map(look, jobs)), strict=True))
+    expected = {job_id: ("done", "completed", 1, f"text of {job_id}") for job_id in jobs}
+    wrong = {job_id: one for job_id, one in found.items() if one != expected[job_id]}
+    assert not wrong, f"{len(wrong)} of {len(jobs)}: {dict(itertools.islice(wrong.items(), 5))}"

@@ -14,18 +14,25 @@ import redis
 
 from support.processes.waiting import wait_until
 from support.services.ports import free_ports
-from support.services.redis_server import RedisServer
+from support.services.redis_server import KEPT_THROUGH_A_KILL, RedisServer
 
 SERVICE = "dragoman-test"
 _START_TIMEOUT_S = 30.0
 
 
 class RedisSentinel:
-    """`replicas` follow `servers[0]`; the Sentinels replace it one second after it fails."""
+    """`replicas` follow `servers[0]`; the Sentinels replace it `down_after_s` after it fails.
 
-    def __init__(self, *, replicas: int = 1, sentinels: int = 3, **options: str) -> None:
+    A slow machine misses a heartbeat of a second now and then, so only tests of a fail-over ask for
+    so little. The servers keep their data (`KEPT_THROUGH_A_KILL`).
+    """
+
+    def __init__(
+        self, *, replicas: int = 1, sentinels: int = 3, down_after_s: float = 60, **options: str
+    ) -> None:
         ports = free_ports(1 + replicas + sentinels)
-        self._options = {"repl_diskless_sync_delay": "0"} | options
+        self._down_after_ms = round(down_after_s * 1000)
+        self._options = {"repl_diskless_sync_delay": "0"} | KEPT_THROUGH_A_KILL | options
         self.servers = [RedisServer(port=ports[0], **self._options)]
         self.servers += [
             RedisServer(port=port, replicaof=f"127.0.0.1 {ports[0]}", **self._options)
@@ -46,6 +53,14 @@ class RedisSentinel:
         with redis.Redis(port=self.sentinel_ports[0]) as sentinel:
             found: Any = sentinel.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)
         return next(server for server in self.servers if server.port == int(found[1]))
+
+    def tolerate(self, down_after_s: float) -> None:
+        """Let the Sentinels replace a primary only after so long without an answer."""
+        for port in self.sentinel_ports:
+            with redis.Redis(port=port) as sentinel:
+                sentinel.sentinel_set(
+                    SERVICE, "down-after-milliseconds", str(round(down_after_s * 1000))
+                )
 
     def __enter__(self) -> Self:
         for server in self.servers:
@@ -76,7 +91,7 @@ class RedisSentinel:
             "bind 127.0.0.1",
             f"dir {folder}",
             f"sentinel monitor {SERVICE} 127.0.0.1 {self.servers[0].port} {quorum}",
-            f"sentinel down-after-milliseconds {SERVICE} 1000",
+            f"sentinel down-after-milliseconds {SERVICE} {self._down_after_ms}",
             f"sentinel failover-timeout {SERVICE} 3000",
         ]
         (folder / "sentinel.conf").write_text("\n".join(settings) + "\n")

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import redis
 
@@ -17,6 +17,11 @@ from support.services.ports import free_port
 
 _START_TIMEOUT_S = 120.0
 """After a long storm the append-only file takes long to load."""
+
+KEPT_THROUGH_A_KILL: Final = {"appendonly": "yes", "appendfsync": "no"}
+"""Options of servers that replace one another. Every write is in the file before its reply, which
+a killed process keeps without a wait for the disk. A server that restarts empty may be promoted
+again, on a machine slow enough to miss a heartbeat, and then all data is lost."""
 
 
 class RedisServer:
