@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.processes.child_process import ChildProcess, command
+from support.processes.fork_server import PRELOADED, fork_server
 from support.processes.waiting import NotInTime, eventually, patient, wait_until
 
 
@@ -82,3 +83,11 @@ async def test_conditions_may_be_coroutines() -> None:
 
 def test_bounds_of_a_second_or_more_allow_for_a_slow_machine() -> None:
     assert (patient(0.05), patient(1), patient(20)) == (0.05, 3, 60)
+
+
+def test_a_forked_process_has_imported_the_worker_before_it_starts() -> None:
+    look = f"import sys; sys.exit({PRELOADED!r} not in sys.modules)"
+    process = fork_server().Process(target=exec, args=(look,))
+    process.start()
+    process.join(patient(60))
+    assert process.exitcode == 0
