@@ -114,7 +114,12 @@ def _variants(character: str) -> str:
 BRACKETS: Final = TokenStyle("brackets", "⟦", "⟧")
 TAGS: Final = TokenStyle("tags", "<x", "/>")
 BRACES: Final = TokenStyle("braces", "{{", "}}")
-STYLES: Final = (BRACKETS, TAGS, BRACES)
+STYLES: Final = (TAGS, BRACKETS, BRACES)
+
+
+def style_named(name: str) -> TokenStyle:
+    """Return the style of a name; the names are those of the setting `quality.token_style`."""
+    return next(style for style in STYLES if style.name == name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,7 @@ class QualitySettings(Group):
     max_attempts: Annotated[int, Field(ge=1, le=5)] = 3
     on_fail: OnFail = "fail"
     timeout_s: Annotated[float, Field(gt=0)] = 2.0
+    token_style: Literal["tags", "brackets", "braces"] = "tags"  # noqa: S105 - no password
 
 
 class MemorySettings(Group):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman_worker.cli.options import AsJson, Config, Set, settings_or_exit
+from dragoman_worker.cli.options import AsJson, Config, Set, fail, settings_or_exit
 
 if TYPE_CHECKING:
     from dragoman_worker.cli.checks import Finding
@@ -21,6 +21,12 @@ def check(
     engine: Annotated[
         bool, typer.Option("--engine/--no-engine", help="Start the engine too, or leave it out.")
     ] = True,
+    tokens: Annotated[
+        bool,
+        typer.Option(
+            "--tokens", help="Only measure which numbered tokens the model keeps, and which to set."
+        ),
+    ] = False,
 ) -> None:
     """Check the settings, the model, Kafka, Redis and all rights before a worker needs them.
 
@@ -29,6 +35,12 @@ def check(
     from dragoman_worker.process.event_loop import run_loop
 
     settings = settings_or_exit(config, set_)
+    if tokens and not engine:
+        fail(2, "--tokens: needs the engine, which --no-engine leaves out")
+    if tokens:
+        from dragoman_worker.cli.token_check import check_tokens
+
+        raise typer.Exit(run_loop(check_tokens(settings, as_json=as_json)))
     failed = run_loop(_check(settings, as_json=as_json, engine=engine))
     raise typer.Exit(1 if failed else 0)
 

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from dragoman_text.inline import respelled
 from dragoman_text.spans import (
-    BRACKETS,
+    TAGS,
     Masked,
     Span,
     TokenStyle,
@@ -57,7 +57,7 @@ class Wanted:
     terms: tuple[Term, ...] = ()
     """Glossary entries that occur in the source."""
     max_chars: int | None = None
-    style: TokenStyle = BRACKETS
+    style: TokenStyle = TAGS
     max_attempts: int = 3
 
 
