@@ -21,6 +21,12 @@ from dragoman_worker.ports import Detection
 LETTERS_READ: Final = 300
 """More letters do not improve the detection; this also bounds its cost."""
 
+DOUBTFUL_BELOW: Final = 0.5
+"""Confidence below which a detected language is a guess: 40 % of these are right, 96 % of others.
+
+Measured on single strings of up to 30 letters (benchmarks/quality/source_detection.py).
+"""
+
 _CHARACTERS_SCANNED: Final = 4 * LETTERS_READ
 # An address begins at the start of a word or after other code. Possessive quantifiers avoid
 # backtracking: a word of 1,200 @ signs is read once, not once per position.
@@ -57,7 +63,7 @@ _MISTAKEN_FOR_MAJOR: Final = ("ms", "jv", "bg", "mk", "sr", "fa", "ur", "ps")
 """Languages that a short text shares most words with Indonesian, Russian or Arabic in.
 
 With a prior for only one language of such a family, Malay of up to 60 letters was detected in 5 %
-of 400 strings, Bulgarian of up to 15 in 13 % (benchmarks/quality/detection_by_letters.py).
+of 400 strings, Bulgarian of up to 15 in 13 % (benchmarks/quality/source_detection.py).
 """
 _PRIOR: Final[Mapping[str, float]] = {
     **dict.fromkeys((*_MAJOR, *_MISTAKEN_FOR_MAJOR), 3.0),
@@ -135,26 +141,43 @@ class LanguageDetector:
         unless all together have 40 letters and are certainly in it.
         """
         letters = [_letters(text) for text in texts]
-        found: list[Detection | None] = [None] * len(texts)
+        found: dict[str, Detection | None] = {}
         for script, group in _by_main_script(letters).items():
-            different = list(dict.fromkeys(letters[index] for index in group))
-            target = _excluded(target_lang, script)
-            pooled = self._pooled(different, candidates, target)
-            judged = {different[0]: _likeliest(pooled)}
-            if len(different) > 1:
-                target = None if target in pooled else target
-                judged = {
-                    text: self._in_pool(text, candidates, pooled, target) for text in different
-                }
-            for index in group:
-                found[index] = judged[letters[index]]
+            found |= self._detect_script(group, candidates, _excluded(target_lang, script))
+        return [found.get(text) for text in letters]
+
+    def _detect_script(
+        self, texts: Sequence[str], candidates: Collection[str] | None, target: str | None
+    ) -> Mapping[str, Detection | None]:
+        """Return the languages of different texts of letters in one script."""
+        found = self._certain(texts, candidates)
+        doubtful = [text for text in texts if text not in found]
+        enough = sum(map(len, doubtful)) >= _ENOUGH_LETTERS
+        pooled = self._pooled(doubtful if enough else texts, candidates, target)
+        if len(texts) == 1:
+            return {text: _likeliest(pooled) for text in doubtful} | found
+        if target in pooled:  # many texts together are certainly in it
+            target = None
+        for text in doubtful:
+            found[text] = self._in_pool(text, candidates, pooled, target)
         return found
+
+    def _certain(
+        self, texts: Sequence[str], candidates: Collection[str] | None
+    ) -> dict[str, Detection | None]:
+        """Return the languages of the texts that are long enough for a certain one."""
+        found = {
+            text: _likeliest(self._shares(text, candidates))
+            for text in texts
+            if len(text) >= _ENOUGH_LETTERS
+        }
+        return {text: one for text, one in found.items() if one and one.confidence > _CERTAIN_ABOVE}
 
     def _pooled(
         self, letters: Sequence[str], candidates: Collection[str] | None, target: str | None
     ) -> Mapping[str, float]:
-        """Return the shares of the languages in different texts of one script."""
-        every = -(-sum(map(len, letters)) // _POOL_LETTERS)
+        """Return the shares of the languages in several texts, read together."""
+        every = -(-sum(map(len, letters)) // _POOL_LETTERS) or 1
         text = " ".join(letters[::every])[: 2 * _POOL_LETTERS]
         return _without(target, self._shares(text, candidates), text)
 
@@ -167,17 +190,13 @@ class LanguageDetector:
     ) -> Detection | None:
         """Return the language of a text beside others that have the shares `pooled`."""
         common = _likeliest(pooled)
-        if common is not None and common.confidence > _POOL_DECIDES and len(letters) < _FEW_LETTERS:
+        if common and common.confidence > _POOL_DECIDES and len(letters) < _FEW_LETTERS:
             return common
-        shares = self._shares(letters, candidates)
-        alone = _likeliest(shares)
-        if alone and len(letters) >= _ENOUGH_LETTERS and alone.confidence > _CERTAIN_ABOVE:
-            return alone
+        shares = _without(target, self._shares(letters, candidates), letters)
         likely = {
-            tag: share * (pooled.get(tag, 0.0) + _OTHER_LANGUAGE)
-            for tag, share in _without(target, shares, letters).items()
+            tag: share * (pooled.get(tag, 0.0) + _OTHER_LANGUAGE) for tag, share in shares.items()
         }
-        return _likeliest(_shared(likely))
+        return _likeliest(_shared(likely)) or common
 
     def _shares(self, letters: str, candidates: Collection[str] | None) -> Mapping[str, float]:
         """Return the probability of each language; they add up to 1."""
@@ -235,13 +254,13 @@ def _likeliest(shares: Mapping[str, float]) -> Detection | None:
     return Detection(best, min(1.0, shares[best]))
 
 
-def _by_main_script(letters: Sequence[str]) -> Mapping[str, list[int]]:
-    """Return the indices of the texts by their main script, without those that have no letters."""
-    groups: dict[str, list[int]] = {}
-    for index, text in enumerate(letters):
+def _by_main_script(letters: Sequence[str]) -> Mapping[str, list[str]]:
+    """Return the different texts by their main script, without those that have no letters."""
+    groups: dict[str, list[str]] = {}
+    for text in dict.fromkeys(letters):
         if text:
             scripts = Counter(map(_script, text[:_SCRIPT_LETTERS].replace(" ", "")))
-            groups.setdefault(scripts.most_common(1)[0][0], []).append(index)
+            groups.setdefault(scripts.most_common(1)[0][0], []).append(text)
     return groups
 
 

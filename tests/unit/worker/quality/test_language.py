@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -120,6 +123,109 @@ def test_letters_far_behind_numbers_are_found(detector: LanguageDetector) -> Non
 def test_detecting_loads_the_model_by_itself() -> None:
     found = LanguageDetector().detect("Guten Tag, wie geht es Ihnen?")
     assert language(found) == "de"
+
+
+def languages(found: Sequence[Detection | None]) -> list[str | None]:
+    return [language(each) for each in found]
+
+
+GERMAN = ["Datei öffnen", "Speichern", "Abbrechen", "Einstellungen", "Drucken"]
+
+
+def test_short_texts_are_judged_by_all_texts_of_the_job(detector: LanguageDetector) -> None:
+    swedish = ["Öppna fil", "Spara som", "Avbryt", "Inställningar", "Skriv ut", "Nytt fönster"]
+    assert set(languages([detector.detect(text) for text in swedish])) != {"sv"}
+    assert set(languages(detector.detect_job(swedish))) == {"sv"}
+
+
+def test_a_long_certain_text_stands_by_itself(detector: LanguageDetector) -> None:
+    french = "Où est la bibliothèque municipale de cette ville, s'il vous plaît ?"
+    found = detector.detect_job([*GERMAN * 8, french])
+    assert language(found[-1]) == "fr"
+    assert set(languages(found[:-1])) == {"de"}
+
+
+def test_texts_of_other_scripts_do_not_influence_each_other(detector: LanguageDetector) -> None:
+    texts = ["Привет, как у тебя дела?", "Guten Tag, wie geht es Ihnen?", "Пока", "東京", "です"]
+    assert languages(detector.detect_job(texts)) == ["ru", "de", "ru", "ja", "ja"]
+
+
+def test_a_job_without_letters_has_no_language(detector: LanguageDetector) -> None:
+    assert detector.detect_job([]) == []
+    assert detector.detect_job(["", "123", "🙂"], DEMO, "de") == [None, None, None]
+
+
+def test_the_same_text_has_one_language_in_a_job(detector: LanguageDetector) -> None:
+    found = detector.detect_job(["Speichern", "Abbrechen", "Speichern"] * 100)
+    assert found[0] == found[2] == found[-1]
+
+
+@pytest.mark.parametrize("text", ["Hallo", "Information", "Name", "Text"])
+def test_the_target_is_no_source_of_a_short_text(detector: LanguageDetector, text: str) -> None:
+    assert languages(detector.detect_job([text], None, "de")) != ["de"]
+    assert languages(detector.detect_job([text], DEMO, "de-AT")) != ["de"]
+
+
+def test_texts_that_are_already_in_the_target_language_are_recognised(
+    detector: LanguageDetector,
+) -> None:
+    texts = ["Das ist ein ganz gewöhnlicher Satz.", "Wir gehen heute in den Park.", *GERMAN]
+    assert set(languages(detector.detect_job(texts, None, "de"))) == {"de"}
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "expected"),
+    [("今天天气真好", "zh-Hant", "zh"), ("Добар дан, како сте?", "sr-Latn", "sr")],
+)
+def test_a_text_in_the_other_script_of_the_target_keeps_its_language(
+    detector: LanguageDetector, text: str, target: str, expected: str
+) -> None:
+    assert languages(detector.detect_job([text], None, target)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Sila masukkan kata laluan anda untuk meneruskan", "ms"),
+        ("Файлът не може да бъде отворен", "bg"),
+        ("Датотеката не може да се отвори", "mk"),
+        ("پرونده باز نشد", "fa"),
+    ],
+)
+def test_look_alikes_of_frequent_languages_are_told_apart(
+    detector: LanguageDetector, text: str, expected: str
+) -> None:
+    assert language(detector.detect(text)) == expected
+
+
+def test_the_largest_job_is_detected_in_bounded_time(detector: LanguageDetector) -> None:
+    texts = [
+        f"{number} {chr(97 + number % 26)}{'x' * (number % 40)} {'@' * 200}"
+        for number in range(512)
+    ]
+    began = time.thread_time()
+    detector.detect_job(texts)
+    detector.detect_job(["a" * 128 * 1024])
+    assert time.thread_time() - began < 10
+
+
+@settings(deadline=None)
+@given(
+    texts=st.lists(st.text(max_size=60), max_size=6),
+    candidates=st.sampled_from([None, DEMO]),
+    target=st.sampled_from([None, "de", "zh-Hant", "sr-Latn", "ar"]),
+)
+def test_every_text_of_a_job_with_letters_has_a_language(
+    detector: LanguageDetector,
+    texts: list[str],
+    candidates: frozenset[str] | None,
+    target: str | None,
+) -> None:
+    found = detector.detect_job(texts, candidates, target)
+    assert [each is None for each in found] == [
+        not any(character.isalpha() for character in text) for text in texts
+    ]
+    assert all(each is None or 0.0 <= each.confidence <= 1.0 for each in found)
 
 
 @settings(deadline=None)
