@@ -274,6 +274,19 @@ def test_result_prints_exactly_the_text_of_a_job_of_one_item(
     assert (ended.status, ended.out) == (0, "Zwei Zeilen,\neine Übersetzung.\n")
 
 
+def test_check_prints_verdicts_instead_of_texts_and_a_summary(
+    dragoman: Shell, worker: PlayedWorker
+) -> None:
+    worker.finish("c-1", "f" * 64, "Eins.")
+    worker.finish("c-2", "f" * 64, None, status="failed")
+    ended = dragoman("result", "--check", "c-1", "c-2")
+    assert ended.status == 1
+    assert "Eins." not in ended.out
+    assert ended.lines[0].startswith("c-1 completed: 1 item: 1 ")
+    assert ended.lines[-1].startswith("2 jobs, 2 items: ")
+    assert "job c-2 is failed" in ended.err
+
+
 def test_results_of_many_ids_come_in_the_order_of_the_arguments(
     dragoman: Shell, worker: PlayedWorker
 ) -> None:

@@ -15,6 +15,7 @@ from dragoman_producer.cli.terminal import (
     PARTIAL,
     SUCCESS,
     USAGE_ERROR,
+    print_aside,
     print_json,
     print_line,
     print_note,
@@ -45,15 +46,22 @@ def result(
             help="Wait at most SECONDS for jobs that are not terminal.",
         ),
     ] = 0.0,
+    check: Annotated[
+        bool, typer.Option("--check", help="Print verdicts and warnings instead of translations.")
+    ] = False,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Print translations.
+    """Print translations, and on stderr the items that need a look.
 
-    Exit status 3: some jobs are not terminal yet; 1: some have no translation.
+    Exit status 3: some jobs are not terminal yet, or with --check some items are not ok; 1: some
+    jobs have no translation.
     """
+    from dragoman_producer.cli.verdicts import Totals  # keeps --help fast
+
+    totals = Totals()
 
     async def one(handle: JobHandle) -> TranslationResult | JobStatus | None:
         from dragoman_producer.errors import ResultTimeout  # keeps --help fast
@@ -66,9 +74,18 @@ def result(
     def report(job_id: str, found: TranslationResult | JobStatus | None) -> int:
         if found is None or isinstance(found, str):
             return _report_pending(job_id, found, as_json=as_json)
-        return show(found, as_json=as_json)
+        totals.add(found)
+        return show(found, as_json=as_json, check=check)
 
-    run(_each(job_ids, one, report, Connection(config, kafka, redis), as_json=as_json))
+    async def work() -> int:
+        connection = Connection(config, kafka, redis)
+        status = await _each(job_ids, one, report, connection, as_json=as_json)
+        if check and not as_json and totals.jobs > 1:
+            for line in totals.lines():
+                print_line(line)
+        return status
+
+    run(work())
 
 
 def status(
@@ -125,17 +142,27 @@ def cancel(
     run(_each(job_ids or [], one, report, Connection(config, kafka, redis), as_json=as_json))
 
 
-def show(found: TranslationResult, *, as_json: bool) -> int:
-    """Print one result, one line per item; return the exit status."""
+def show(found: TranslationResult, *, as_json: bool, check: bool = False) -> int:
+    """Print one result: a line per item, or with `check` its verdicts; return the exit status."""
+    from dragoman_producer.cli.verdicts import check_status, verdict_lines, warning_lines
+
+    completed = found.status == "completed"
     if as_json:
         print_json(found.model_dump(mode="json", by_alias=True))
-    elif found.status == "completed" and found.translations:
+    elif check:
+        for line in verdict_lines(found):
+            print_line(line)
+    elif completed and found.translations:
         print_line("\n".join(item.text or "" for item in found.translations))
-    else:
+        for line in warning_lines(found):
+            print_aside(line)
+    if not as_json and not (completed and found.translations):
         error = found.error
         why = f"{error.code}: {error.message}" if error else "no text is stored"
         print_note(f"job {found.job_id} is {found.status}: {why}; --json prints the whole result")
-    return SUCCESS if found.status == "completed" else FAILURE
+    if not completed:
+        return FAILURE
+    return check_status(found) if check else SUCCESS
 
 
 def _print_status(job_id: str, found: str, *, as_json: bool) -> None:

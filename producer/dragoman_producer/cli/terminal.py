@@ -28,6 +28,11 @@ def print_note(line: str) -> None:
     print(" ".join(line.split()), file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
 
 
+def print_aside(line: str) -> None:
+    """Print one line of a listing on stderr, with its blanks."""
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
+
+
 def print_line(line: str) -> None:
     """Print one line of data on stdout."""
     print(line, flush=sys.stdout.isatty())  # noqa: T201 - this is the terminal
