@@ -101,6 +101,10 @@ _UNICODE_NAMES: Final[Mapping[str, str]] = {
 }
 
 
+_UNLIKELY: Final = 1e-4
+"""Probability below which a label changes no result: all such together have at most 1 %."""
+
+
 class _Identifier(Protocol):
     def rank(self, text: str) -> list[tuple[str, float]]: ...
 
@@ -202,10 +206,10 @@ class LanguageDetector:
         """Return the probability of each language; they add up to 1."""
         if written := _by_script(letters):
             return {written: 1.0}
-        weights: Mapping[str, float] = _weights(self._loaded().rank(letters), letters)
-        if candidates is not None:
-            weights = _within(weights, candidates, letters)
-        return _shared(weights)
+        ranked = self._loaded().rank(letters)
+        if candidates is None:
+            return _shared(_weights(ranked, letters, _UNLIKELY))
+        return _shared(_within(_weights(ranked, letters), candidates, letters))
 
     def _loaded(self) -> _Identifier:
         identifier = self._identifier
@@ -228,11 +232,18 @@ def _read_model() -> _Identifier:
     return cast("_Identifier", made)
 
 
-def _weights(ranked: list[tuple[str, float]], letters: str) -> dict[str, float]:
-    """Return unnormalised probabilities by tag; Latin text excludes languages of other scripts."""
+def _weights(
+    ranked: list[tuple[str, float]], letters: str, unlikely: float = -1.0
+) -> dict[str, float]:
+    """Return unnormalised probabilities by tag; Latin text excludes languages of other scripts.
+
+    Labels below the probability `unlikely` are left out, which most are.
+    """
     latin = len(_LATIN.findall(letters)) > len(letters) / 2
     weights: dict[str, float] = {}
     for label, probability in ranked:
+        if probability < unlikely and weights:
+            break
         tag = _TAG_OF_LABEL.get(label, label)
         if label != _NO_LANGUAGE and (not latin or _in_latin_letters(tag)):
             weights[tag] = weights.get(tag, 0.0) + probability * _PRIOR.get(tag, 1.0)
