@@ -8,27 +8,63 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-import sentencex
+from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]
 
 from dragoman_text.spans import find_spans
 
 Fits = Callable[[str], bool]
 
+_BLOCK: Final = 2_000
+"""Characters that sentencex is given at once: at most 8,000 bytes of its limit of 10 KiB."""
+
 # ASCII punctuation ends a clause only before a blank: "1,000" and "12:30" are not split.
-_CLAUSE: Final = re.compile(r"(?:[,;:…—–،؛](?=\s)|[、，；：。！？])\s*|\n+\s*")
-_BLANK: Final = re.compile(r"\s+")
+_CLAUSE: Final = re.compile(r"(?:[,;:…—–،؛](?=\s)|[、，；：。！？]|[།༎၊။])\s*|\n+\s*")
+_BLANKS: Final = re.compile(r"\s+")
+_BLANK: Final = re.compile(r"\s+|\u200b")
+_IDEOGRAPHS: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD: Final = re.compile(
+    # Behind an ideograph or kana, before an ideograph or a kana that is not small.
+    rf"(?<=[\u3005-\u3007\u3040-\u30ff{_IDEOGRAPHS}])"
+    rf"(?=[{_IDEOGRAPHS}\u3042-\u3094\u30a2-\u30f4])(?![ぅぇぉっゃゅょゎゥェォッャュョヮ])"
+    # Thai and Lao: before a leading vowel, or before a consonant without one.
+    r"|(?<=[\u0e01-\u0eff])(?<![\u0e40-\u0e44\u0ec0-\u0ec4])"
+    r"(?=[\u0e01-\u0e2e\u0e40-\u0e44\u0e81-\u0eae\u0ec0-\u0ec4])"
+    # Burmese, Khmer: before a consonant that is neither stacked nor closes a syllable.
+    r"|(?<=[\u1000-\u109f])(?<!\u1039)(?=[\u1000-\u1021](?![\u1039\u103a]))"
+    r"|(?<=[\u1780-\u17ff])(?<!\u17d2)(?=[\u1780-\u17a2])"
+    # Tibetan: behind the mark between syllables.
+    r"|(?<=\u0f0b)(?=[\u0f40-\u0f6c])"
+)
+"""Where a text without blanks is split, if nothing else is left: between words or inside one."""
 
 
-def split_sentences(text: str, lang: str) -> list[str]:
+def split_sentences(text: str, lang: str, terms: Sequence[str] = ()) -> list[str]:
     """Return the sentences of ``text``, each with its trailing blanks; joined they are ``text``.
 
     ``lang`` is a BCP-47 tag; without rules for it, those of a related language apply. Text in
-    scripts that do not mark sentence ends (Thai, Khmer) is returned as one sentence.
+    scripts that do not mark sentence ends (Thai, Khmer) is returned as one sentence. No sentence
+    ends inside a protected span (``find_spans`` with ``terms``).
     """
-    sentences = list(sentencex.segment(lang, text))  # pyright: ignore[reportAttributeAccessIssue]
-    if "".join(sentences) != text:
-        return [text] if text else []
-    return _cut(text, _behind_blanks(text, _ends(sentences)))
+    ends = _behind_blanks(text, _sentence_ends(text, lang))
+    return _cut(text, _outside_spans(text, ends, terms))
+
+
+def _sentence_ends(text: str, lang: str) -> Iterator[int]:
+    """Yield where sentences end, in time linear in the text.
+
+    sentencex takes quadratic time in a paragraph of opening quotes (0.7 s for 128 KiB), and its
+    list of sentences lacks the paragraph breaks at which it cuts a text of more than 10 KiB. So it
+    is given less at once, each time from the last end that it found.
+    """
+    start = 0
+    while start < len(text):
+        block = text[start : start + _BLOCK]
+        last = start + len(block) == len(text)
+        ends = [boundary["end_index"] for boundary in get_sentence_boundaries(lang, block)]
+        if not last:  # the last sentence may go on behind the block
+            ends = [end for end in ends if end < len(block)]
+        yield from (start + end for end in ends)
+        start += max(ends, default=len(block))
 
 
 def pack(pieces: Iterable[str], fits: Fits, terms: Sequence[str] = ()) -> list[str]:
@@ -39,9 +75,10 @@ def pack(pieces: Iterable[str], fits: Fits, terms: Sequence[str] = ()) -> list[s
 def packed(pieces: Iterable[str], fits: Fits, terms: Sequence[str] = ()) -> Iterator[str]:
     """Join consecutive pieces into the longest chunks that fit; nothing is lost or reordered.
 
-    A piece that does not fit is split at clauses, then at blanks, never inside a protected span
-    (``find_spans`` with ``terms``). A piece that cannot be split is yielded unchanged, although it
-    does not fit. If ``fits`` holds for a text, it must hold for every part of it.
+    A piece that does not fit is split at clauses, then at blanks, then between syllables of a
+    script without blanks, never inside a protected span (``find_spans`` with ``terms``). A piece
+    that cannot be split is yielded unchanged, although it does not fit. If ``fits`` holds for a
+    text, it must hold for every part of it.
     """
     parts = [piece for piece in pieces if piece]
     start, guess = 0, 1
@@ -60,8 +97,9 @@ def _split(parts: Sequence[str], place: int, fits: Fits, terms: Sequence[str]) -
     if place == len(parts) or fits(parts[place]):
         return None
     part = parts[place]
-    for pattern in (_CLAUSE, _BLANK):
-        smaller = _cut(part, _outside_spans(part, pattern, terms))
+    for pattern in (_CLAUSE, _BLANK, _WORD):
+        ends = [match.end() for match in pattern.finditer(part)]
+        smaller = _cut(part, _outside_spans(part, ends, terms))
         if len(smaller) > 1:
             return smaller
     return None
@@ -93,28 +131,27 @@ def _longest_fit(parts: Sequence[str], start: int, guess: int, fits: Fits) -> in
     return good
 
 
-def _outside_spans(text: str, pattern: re.Pattern[str], terms: Sequence[str]) -> list[int]:
+def _outside_spans(text: str, places: Iterable[int], terms: Sequence[str]) -> list[int]:
     spans = find_spans(text, terms)
+    if not spans:
+        return list(places)
     starts = [span.start for span in spans]
 
     def inside(place: int) -> bool:
         before = bisect_left(starts, place) - 1
         return before >= 0 and place < spans[before].end
 
-    return [match.end() for match in pattern.finditer(text) if not inside(match.end())]
-
-
-def _ends(pieces: Iterable[str]) -> Iterator[int]:
-    end = 0
-    for piece in pieces:
-        end += len(piece)
-        yield end
+    return [place for place in places if not inside(place)]
 
 
 def _behind_blanks(text: str, ends: Iterable[int]) -> Iterator[int]:
+    """Yield each end behind the blanks that follow it; those inside the blanks are passed over."""
+    behind = 0
     for end in ends:
-        blank = _BLANK.match(text, end)
-        yield blank.end() if blank else end
+        if end > behind:
+            blank = _BLANKS.match(text, end)
+            behind = blank.end() if blank else end
+            yield behind
 
 
 def _cut(text: str, ends: Iterable[int]) -> list[str]:

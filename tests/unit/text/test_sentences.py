@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+import unicodedata
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -51,6 +54,47 @@ def test_blanks_stay_with_the_sentence_before_them(text: str, lang: str) -> None
 )
 def test_sentences_end_where_a_reader_expects(lang: str, text: str, expected: list[str]) -> None:
     assert split_sentences(text, lang) == expected
+
+
+LETTERS = {"en": "Hello there. ", "ja": "これは文です。", "ff": "𞤀𞤢. ", "xx": "😀! "}
+
+
+@pytest.mark.parametrize("lang", LETTERS)
+@pytest.mark.parametrize("blank", ["", "\n\n", "\r\n\r\n"])
+def test_a_long_text_has_as_many_sentences_as_its_parts(lang: str, blank: str) -> None:
+    paragraph = LETTERS[lang] * 40 + blank
+    count = 40_000 // len(paragraph)
+    sentences = split_sentences(paragraph * count, lang)
+    assert sentences == split_sentences(paragraph, lang) * count
+    assert len(sentences) == 40 * count
+
+
+def test_an_abbreviation_at_the_end_of_a_block_ends_no_sentence() -> None:
+    for filler in range(1_990, 2_001):
+        text = "a" * (filler - 12) + ". Mr. Smith comes. Yes."
+        assert split_sentences(text, "en")[1:] == ["Mr. Smith comes. ", "Yes."]
+
+
+def test_no_sentence_ends_inside_a_protected_span() -> None:
+    text = 'See <a title="One. Two. Three.">this</a>. Ask Acme. Inc. now. End.'
+    assert split_sentences(text, "en", ["Acme. Inc."]) == [
+        'See <a title="One. Two. Three.">this</a>. ',
+        "Ask Acme. Inc. now. ",
+        "End.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "unit", ["“a. ", "“", "\n", "x\n\n", ". ", "?", "a.", "«a. ", "「あ。", "(", "😀"]
+)
+def test_splitting_the_oddest_texts_takes_linear_time(unit: str) -> None:
+    def seconds(chars: int) -> float:
+        text = unit * (chars // len(unit))
+        began = time.thread_time()
+        assert "".join(split_sentences(text, "en")) == text
+        return time.thread_time() - began
+
+    assert seconds(120_000) < 20 * max(seconds(15_000), 0.01)
 
 
 @UNHURRIED
@@ -105,6 +149,26 @@ def test_numbers_and_times_are_not_split() -> None:
 
 def test_chinese_clauses_need_no_blank() -> None:
     assert pack(["你好，世界，再见"], lambda part: len(part) <= 4) == ["你好，", "世界，", "再见"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "漢字" * 20,
+        "カタカナ" * 9,
+        "ความสุขของโลก" * 3,
+        "ភាសាខ្មែរ" * 4,
+        "မြန်မာစာ" * 4,
+        "བོད་ཡིག་" * 4,
+        "ພາສາລາວ" * 4,
+    ],
+)
+def test_a_script_without_blanks_is_split_between_syllables(text: str) -> None:
+    chunks = pack([text], lambda part: len(part) <= 12)
+    assert "".join(chunks) == text
+    assert all(len(chunk) <= 12 for chunk in chunks)
+    assert not any(unicodedata.category(chunk[0]).startswith("M") for chunk in chunks)
+    assert not any(chunk[0] in "ぁゃっーァャッ" for chunk in chunks)
 
 
 def test_a_piece_that_cannot_be_split_is_returned_whole() -> None:
