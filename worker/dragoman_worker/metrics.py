@@ -231,7 +231,7 @@ class Metrics:
         )
         self.admission_items = self._gauge("admission_items", "Bound on the items in the engine.")
         self.admission_tokens = self._gauge(
-            "admission_tokens", "Bound on the tokens in the engine, prompts and longest outputs."
+            "admission_tokens", "Bound on the tokens in the engine, prompts and expected outputs."
         )
         self.admission_held_tokens = self._gauge(
             "admission_held_tokens", "Tokens reserved by the items in the engine."

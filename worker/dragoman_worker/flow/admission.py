@@ -6,7 +6,7 @@ Items: a margin above what the engine runs at once, so that a free slot is fille
 engine runs fewer items than it could, the bound follows what it runs, because items that wait
 inside the engine can be neither overtaken nor rejected.
 
-Tokens: a permit counts the prompt and the longest output, and real outputs are shorter. The bound
+Tokens: a permit counts the prompt and an estimate of the output, which is a little high. The bound
 therefore rises while the KV cache has space and the bound is what blocks jobs. It falls when the
 engine preempts.
 """
@@ -34,8 +34,8 @@ _LEAST_OF_KV: Final = 0.1
 _MOST_OF_KV: Final = 8.0
 """Limits of the bound on tokens, in multiples of the KV cache's size.
 
-The upper one is the ratio of reserved to real tokens: a budget of two tokens per source token plus
-64, while the real output has about one per source token.
+The upper one is the largest ratio of reserved to real tokens: that of `sampling.max_tokens` with
+`engine.exact_lengths`, or of estimates for a language that the tokenizer knows badly.
 """
 _FULL: Final = 0.95
 """Target usage of the KV cache: running sequences need some blocks to grow into."""

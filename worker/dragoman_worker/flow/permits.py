@@ -76,7 +76,7 @@ class Permits:
 
     @property
     def held_tokens(self) -> int:
-        """Tokens reserved by the items in the engine, prompt and longest output together."""
+        """Tokens reserved by the items in the engine, prompt and expected output together."""
         return self._held_tokens
 
     @property

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 
 from dragoman_schemas.jobs import Item, TranslationJob
 from dragoman_schemas.results import ItemError, ItemResult, Usage
+from dragoman_text.terms import Term
 from dragoman_worker.errors import JobError
-from dragoman_worker.ports import Decoding
+from dragoman_worker.job.joining import Piece, join
+from dragoman_worker.job.terms import JobTerms
+from dragoman_worker.ports import Decoding, Detection
 from dragoman_worker.prompts.base import Profile
 
 
@@ -23,6 +26,14 @@ class Unit:
     after: str = ""
     most_tokens: int = 0
     """Largest output in tokens that context, policy and job allow: a retry may grow to it."""
+    expected_tokens: int | None = None
+    """Estimated output in tokens, for admission; None for the largest, `decoding.max_tokens`."""
+    terms: tuple[Term, ...] = ()
+    """Glossary entries that occur in the source, the longest first."""
+    protected: tuple[str, ...] = ()
+    """Literals of `protect` and `do_not_translate` that occur in the source."""
+    splits: int = 0
+    """How often a text that it is part of was cut off and split."""
     text: str | None = None
     error: JobError | None = None
     """The final error."""
@@ -37,8 +48,13 @@ class Unit:
 
     @property
     def tokens(self) -> int:
-        """Tokens of the KV cache that it may use: prompt and longest output."""
-        return len(self.prompt_ids) + self.decoding.max_tokens
+        """Tokens of the KV cache to reserve: prompt and estimated output.
+
+        Once the output was cut off, the estimate was too low, and the longest output counts.
+        """
+        longest = self.decoding.max_tokens
+        expected = longest if self.finish_reason == "length" else self.expected_tokens
+        return len(self.prompt_ids) + min(longest, longest if expected is None else expected)
 
 
 @dataclass(slots=True, eq=False)
@@ -49,9 +65,16 @@ class PlannedItem:
     complete: bool = False
     """Whether all its requests are planned."""
     units: list[Unit] = field(default_factory=list)
+    source_lang: str | None = None
+    """Given, detected or assumed, once its first request is planned."""
     detected: str | None = None
     warnings: list[str] = field(default_factory=list)
     error: JobError | None = None
+
+    def replace(self, unit: Unit, pieces: Sequence[Unit]) -> None:
+        """Put the pieces of a unit in its place."""
+        place = self.units.index(unit)
+        self.units[place : place + 1] = pieces
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +90,10 @@ class Plan:
     target_lang: str
     items: list[PlannedItem]
     priority: str = ""
+    terms: JobTerms | None = None
+    """Entries of its glossaries, if it has any."""
+    detections: Sequence[Detection | None] | None = None
+    """Language of each item, if detected; None for all where the source is given."""
     steering_chars: int = 0
     """Characters of context, terms and instructions, which are part of every request."""
     upcoming: Unit | None = None
@@ -98,17 +125,17 @@ class Plan:
 
     def results(self, unfinished: JobError | None = None) -> list[ItemResult]:
         """Return each item's result, in order; unfinished items carry the error `unfinished`."""
-        return [_item_result(item, unfinished) for item in self.items]
+        return [_item_result(item, self.target_lang, unfinished) for item in self.items]
 
     def first_failure(self) -> JobError | None:
         """Return the error of the first item that failed, None if none did."""
-        failures = (_joined(item, None)[1] for item in self.items)
+        failures = (_joined(item, self.target_lang, None)[1] for item in self.items)
         return next((failure for failure in failures if failure is not None), None)
 
 
-def _item_result(planned: PlannedItem, unfinished: JobError | None) -> ItemResult:
+def _item_result(planned: PlannedItem, target_lang: str, unfinished: JobError | None) -> ItemResult:
     item = planned.item
-    text, error = _joined(planned, unfinished)
+    text, error = _joined(planned, target_lang, unfinished)
     attempts, reason, prompt_tokens, completion_tokens = _summed(planned.units)
     return ItemResult(
         id=item.id,
@@ -141,7 +168,7 @@ def _summed(units: list[Unit]) -> tuple[int, str | None, int, int]:
 
 
 def _joined(
-    planned: PlannedItem, unfinished: JobError | None
+    planned: PlannedItem, target_lang: str, unfinished: JobError | None
 ) -> tuple[str | None, JobError | None]:
     if planned.error is not None:
         return None, planned.error
@@ -149,9 +176,9 @@ def _joined(
         return None, unfinished
     if not planned.units:
         return planned.item.text, None
-    parts: list[str] = []
+    pieces: list[Piece] = []
     for unit in planned.units:
         if unit.text is None:
             return None, unit.error or unfinished
-        parts += (unit.before, unit.text, unit.after)
-    return "".join(parts), None
+        pieces.append(Piece(unit.before, unit.source, unit.after, unit.text))
+    return join(pieces, target_lang), None

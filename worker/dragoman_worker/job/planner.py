@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from dragoman_schemas.jobs import Item, TranslationJob
-from dragoman_text.sentences import packed, split_sentences
+from dragoman_schemas.jobs import TranslationJob
+from dragoman_text.sentences import pack, packed, split_sentences
 from dragoman_text.spans import is_translatable
-from dragoman_worker.errors import JobError, TooLong, UnknownGlossary
+from dragoman_worker.errors import JobError, UnknownGlossary
+from dragoman_worker.job.parallel_text import likeliest_language
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 from dragoman_worker.job.plan_costs import (
     OverBudget,
@@ -20,23 +20,24 @@ from dragoman_worker.job.plan_costs import (
     over_budget,
     steering_chars,
 )
-from dragoman_worker.ports import Decoding, Engine
-from dragoman_worker.prompts.base import Profile, ProfileSampling, Segment
+from dragoman_worker.job.requests import Change, Request, Requests, framed
+from dragoman_worker.job.terms import job_terms
+from dragoman_worker.ports import Decoding, Detection, Engine, StoredGlossary
+from dragoman_worker.prompts.base import Profile
 from dragoman_worker.quality.language import LanguageDetector
 
 LEAST_CONFIDENCE: Final = 0.1
 """Minimum confidence at which the detected language is reported; below it (usually a word or two)
 it is only used internally."""
-OUTPUT_PER_SOURCE_TOKEN: Final = 2.0
-"""Output budget per source token: Mozilla's `max_tok_alpha` for translation by language models."""
-OUTPUT_SLACK_TOKENS: Final = 64
-"""Tokens added to every output budget, so that very short sources have room."""
-LEAST_OUTPUT_PER_SOURCE_TOKEN: Final = 1.4
-"""A text is split if the context leaves less room than this for its output."""
+MOST_SPLITS: Final = 3
+"""How often a text that is cut off is split: into eight pieces in the end, so that a budget may be
+eight times too small, and a model that never stops costs no more than a few long answers."""
+LEAST_SPLIT_CHARS: Final = 200
+"""A single sentence that is shorter is not split when it is cut off: it is not its length."""
 
 
 class Planner:
-    """Renders and tokenises jobs. Uses only the tokenizer and the limits of the engine."""
+    """Plans jobs. Uses only the tokenizer and the limits of the engine."""
 
     def __init__(
         self,
@@ -48,29 +49,39 @@ class Planner:
         detector: LanguageDetector,
         budget_s: float = math.inf,
     ) -> None:
-        self._engine = engine
+        self._requests = Requests(engine, max_tokens=max_tokens, exact_lengths=exact_lengths)
         self._choose_profile = choose_profile
-        self._max_tokens = max_tokens
         self._exact_lengths = exact_lengths
         self._detector = detector
         self._budget_s = budget_s
-        self._advised = lru_cache(maxsize=1024)(_advised)  # one frozen value serves many jobs
 
-    def open(self, job: TranslationJob, *, priority: str = "") -> Plan:
-        """Return a plan with no request yet. Raises the JobError that fails the whole job."""
+    def open(
+        self,
+        job: TranslationJob,
+        *,
+        priority: str = "",
+        glossary: StoredGlossary | None = None,
+        detections: Sequence[Detection | None] | None = None,
+    ) -> Plan:
+        """Return a plan with no request yet. Raises the JobError that fails the whole job.
+
+        `glossary` is the stored one that the job names, None if there is none. `detections` are
+        those of the items, in order, if their language is not given.
+        """
         profile = self._choose_profile(job.profile)
-        if job.glossary_id is not None:
+        if job.glossary_id is not None and glossary is None:
             raise UnknownGlossary(
                 f"glossary_id: there is no glossary {job.glossary_id!r}; "
                 "give the terms in `glossary`"
             )
-        items = [PlannedItem(item) for item in job.items]
         return Plan(
             job,
             profile,
             job.target_lang,
-            items,
+            [PlannedItem(item) for item in job.items],
             priority=priority,
+            terms=job_terms(job.glossary, glossary),
+            detections=detections,
             steering_chars=steering_chars(job),
         )
 
@@ -123,16 +134,62 @@ class Planner:
         if plan.spent_s + now - (plan.step_began or now) > self._budget_s:
             raise OverBudget(over_budget(plan.job, self._budget_s))
 
+    def request(
+        self,
+        plan: Plan,
+        planned: PlannedItem,
+        text: str,
+        *,
+        warmer: float = 0.0,
+        seed_step: int = 0,
+        correction: str | None = None,
+        protected_tokens: bool = False,
+    ) -> Unit:
+        """Return any piece of an item's text as a request of its own. Raises TooLong.
+
+        The temperature is raised by `warmer`, and the seed by `seed_step` if there is one.
+        `correction` is a sentence about the previous answer; `protected_tokens` says that numbered
+        tokens stand in the text for protected pieces. Profiles without instructions ignore both.
+        """
+        change = Change(warmer, seed_step, correction, protected_tokens)
+        made = self._requests.make(plan, planned, text, change=change, whole=True)
+        if made is None:
+            raise self._requests.too_long(plan, planned, text)
+        return made.unit
+
+    def smaller(self, plan: Plan, planned: PlannedItem, unit: Unit) -> list[Unit] | None:
+        """Split a unit whose answer was cut off into smaller ones; None if that cannot help.
+
+        Joined, their sources are that of the unit. They carry the tokens spent on it.
+        """
+        if unit.splits >= MOST_SPLITS or self._limited_by_job(plan, unit):
+            return None
+        source, half = unit.source, math.ceil(len(unit.source) / 2)
+        literals = _literals(plan, planned)
+        sentences = split_sentences(source, planned.source_lang or "en", literals)
+        if len(sentences) == 1 and len(source) < LEAST_SPLIT_CHARS:
+            return None
+        chunks = pack(sentences, lambda chunk: len(chunk) <= half, literals)
+        if len(chunks) == 1:
+            return None
+        pieces = [self._piece(plan, planned, chunk) for chunk in chunks]
+        return None if None in pieces else _in_place_of(unit, [piece for piece in pieces if piece])
+
+    def _limited_by_job(self, plan: Plan, unit: Unit) -> bool:
+        """Return whether the job's own limit cut the answer off: the producer wants no more."""
+        asked = plan.job.sampling.max_tokens if plan.job.sampling is not None else None
+        return asked is not None and asked <= unit.most_tokens
+
     def _begin(self, plan: Plan, planned: PlannedItem) -> Unit | None:
         """Return the item's request, or the first of its pieces, or None if it needs none."""
-        item = planned.item
-        if not is_translatable(item.text):
+        text = planned.item.text
+        if not is_translatable(text):
             return None
-        segment = _segment(plan.job, item, self._source_lang(plan, planned))
-        whole = self._unit(plan, segment)
-        if whole is not None and _few_sentences(segment, plan.profile.max_source_sentences):
-            return _kept(planned, *whole)
-        plan.pieces = self._pieces(plan, planned, segment)
+        planned.source_lang = self._source_lang(plan, planned)
+        whole = self._make(plan, planned, text)
+        if whole is not None and _few_sentences(plan, planned):
+            return _kept(planned, whole)
+        plan.pieces = self._pieces(plan, planned)
         return self._continue(plan, planned)
 
     def _continue(self, plan: Plan, planned: PlannedItem) -> Unit | None:
@@ -144,85 +201,75 @@ class Planner:
     def _source_lang(self, plan: Plan, planned: PlannedItem) -> str | None:
         if plan.job.source_lang is not None:
             return plan.job.source_lang
-        found = self._detector.detect(planned.item.text, plan.profile.languages)
-        if found is not None and found.confidence >= LEAST_CONFIDENCE:
+        if plan.detections is None:
+            found = self._detector.detect(planned.item.text, plan.profile.languages)
+        else:
+            found = plan.detections[plan.next_item]
+        if found is None:
+            return _assumed(plan, planned) if plan.profile.needs_source else None
+        if found.confidence >= LEAST_CONFIDENCE:
             planned.detected = found.language
-        return found.language if found else None
+        return found.language
 
-    def _pieces(self, plan: Plan, planned: PlannedItem, segment: Segment) -> Iterator[Unit]:
-        for chunk in self._chunks(plan, segment):
-            if not is_translatable(chunk):
-                planned.units.append(Unit(chunk, (), Decoding(max_tokens=0), text=chunk))
-                continue
-            piece = self._unit(plan, replace(segment, text=chunk))
-            if piece is None:
-                raise self._too_long(plan.profile, replace(segment, text=chunk))
-            yield _kept(planned, *piece)
+    def _pieces(self, plan: Plan, planned: PlannedItem) -> Iterator[Unit]:
+        made: dict[str, Request | None] = {}
 
-    def _chunks(self, plan: Plan, segment: Segment) -> Iterator[str]:
         def fits(chunk: str) -> bool:
-            return self._unit(plan, replace(segment, text=chunk)) is not None
+            made[chunk] = self._make(plan, planned, chunk)
+            return made[chunk] is not None
 
-        sentences = split_sentences(segment.text, segment.source_lang or "en")
+        for chunk in self._chunks(plan, planned, fits):
+            if not is_translatable(chunk):
+                planned.units.append(_untranslated(chunk))
+                continue
+            piece = made.get(chunk) or self._make(plan, planned, chunk, whole=True)
+            made.clear()
+            if piece is None:
+                raise self._requests.too_long(plan, planned, chunk)
+            yield _kept(planned, piece)
+
+    def _chunks(
+        self, plan: Plan, planned: PlannedItem, fits: Callable[[str], bool]
+    ) -> Iterator[str]:
+        literals = _literals(plan, planned)
+        sentences = split_sentences(planned.item.text, planned.source_lang or "en", literals)
         most = plan.profile.max_source_sentences or len(sentences)
-        whole = (*segment.do_not_translate, *segment.protect)
         for start in range(0, len(sentences), most):
-            yield from packed(sentences[start : start + most], fits, whole)
+            yield from packed(sentences[start : start + most], fits, literals)
 
-    def _unit(self, plan: Plan, segment: Segment) -> tuple[Unit, tuple[str, ...]] | None:
-        """Return one request and its warnings, or None if the text is too long for one."""
+    def _make(
+        self, plan: Plan, planned: PlannedItem, text: str, *, whole: bool = False
+    ) -> Request | None:
         if plan.step_began is not None:
             self._within_budget(plan)
-        job, profile = plan.job, plan.profile
-        core, before, after = _framed(segment.text)
-        source_tokens = self._engine.count_tokens(core)
-        if profile.max_source_tokens is not None and source_tokens > profile.max_source_tokens:
-            return None
-        rendering = profile.render(segment if core == segment.text else replace(segment, text=core))
-        ids = self._engine.encode(rendering.prompt)
-        room = self._engine.limits.max_model_len - len(ids)
-        decoding = self._decoding(job, profile, source_tokens, room)
-        if decoding.max_tokens < self._least_output(job, source_tokens):
-            return None
-        asked = job.sampling.max_tokens if job.sampling is not None else None
-        most = min(self._max_tokens, room, asked or room)
-        return Unit(core, ids, decoding, before, after, most), rendering.warnings
+        return self._requests.make(plan, planned, text, whole=whole)
 
-    def _least_output(self, job: TranslationJob, source_tokens: int) -> int:
-        least = math.ceil(LEAST_OUTPUT_PER_SOURCE_TOKEN * source_tokens) + 8
-        asked = job.sampling.max_tokens if job.sampling is not None else None
-        return max(1, min(least, self._max_tokens, asked or least))
-
-    def _decoding(
-        self, job: TranslationJob, profile: Profile, source_tokens: int, room: int
-    ) -> Decoding:
-        budget = math.ceil(OUTPUT_PER_SOURCE_TOKEN * source_tokens) + OUTPUT_SLACK_TOKENS
-        most = min(budget, self._max_tokens, room)
-        decoding = self._advised(profile.sampling, most, self._exact_lengths)
-        if job.sampling is None:
-            return decoding
-        given = job.sampling.model_dump(exclude_none=True)
-        if "max_tokens" in given:
-            given["max_tokens"] = min(given["max_tokens"], self._max_tokens, room)
-        return replace(decoding, **given)
-
-    def _too_long(self, profile: Profile, segment: Segment) -> TooLong:
-        tokens = self._engine.count_tokens(segment.text)
-        prompt = len(self._engine.encode(profile.render(segment).prompt))
-        most = profile.max_source_tokens
-        return TooLong(
-            f"a stretch of {len(segment.text)} characters that cannot be split has {tokens} "
-            f"tokens; its prompt of {prompt} tokens and the translation must fit the model's "
-            f"context of {self._engine.limits.max_model_len}"
-            + (f", and profile {profile.name} takes at most {most} at once" if most else "")
-        )
+    def _piece(self, plan: Plan, planned: PlannedItem, chunk: str) -> Unit | None:
+        if not is_translatable(chunk):
+            return _untranslated(chunk)
+        made = self._requests.make(plan, planned, chunk, whole=True)
+        return made.unit if made is not None else None
 
 
-def _kept(planned: PlannedItem, unit: Unit, warnings: tuple[str, ...]) -> Unit:
-    planned.units.append(unit)
-    if warnings:
-        planned.warnings = list(dict.fromkeys((*planned.warnings, *warnings)))
-    return unit
+def _kept(planned: PlannedItem, request: Request) -> Unit:
+    planned.units.append(request.unit)
+    if request.warnings:
+        planned.warnings = list(dict.fromkeys((*planned.warnings, *request.warnings)))
+    return request.unit
+
+
+def _untranslated(text: str) -> Unit:
+    core, before, after = framed(text)
+    return Unit(core, (), Decoding(max_tokens=0), before, after, text=core)
+
+
+def _in_place_of(unit: Unit, pieces: list[Unit]) -> list[Unit]:
+    first, last = pieces[0], pieces[-1]
+    first.before, last.after = unit.before + first.before, last.after + unit.after
+    first.prompt_tokens, first.completion_tokens = unit.prompt_tokens, unit.completion_tokens
+    for piece in pieces:
+        piece.splits = unit.splits + 1
+    return pieces
 
 
 def _fail_rest(plan: Plan, error: OverBudget) -> None:
@@ -233,34 +280,24 @@ def _fail_rest(plan: Plan, error: OverBudget) -> None:
     plan.pieces, plan.next_item = None, len(plan.items)
 
 
-def _advised(advice: ProfileSampling, max_tokens: int, exact_length: bool) -> Decoding:
-    return Decoding(max_tokens=max_tokens, exact_length=exact_length, **asdict(advice))
+def _literals(plan: Plan, planned: PlannedItem) -> tuple[str, ...]:
+    """Return the literals inside which the item's text is not split."""
+    return (*(plan.job.do_not_translate or ()), *(planned.item.protect or ()))
 
 
-def _segment(job: TranslationJob, item: Item, source_lang: str | None) -> Segment:
-    contexts = [context for context in (job.context, item.context) if context]
-    return Segment(
-        text=item.text,
-        target_lang=job.target_lang,
-        source_lang=source_lang,
-        context="\n".join(contexts) or None,
-        glossary=job.glossary or {},
-        do_not_translate=tuple(job.do_not_translate or ()),
-        protect=tuple(item.protect or ()),
-        formality=job.formality or "default",
-        instructions=tuple(job.instructions or ()),
-    )
-
-
-def _few_sentences(segment: Segment, most: int | None) -> bool:
-    if most is None or len(segment.text) < 2 * most:  # a sentence has two characters at least
+def _few_sentences(plan: Plan, planned: PlannedItem) -> bool:
+    most, text = plan.profile.max_source_sentences, planned.item.text
+    if most is None or len(text) < 2 * most:  # a sentence has two characters at least
         return True
-    return len(split_sentences(segment.text, segment.source_lang or "en")) <= most
+    return len(split_sentences(text, planned.source_lang or "en")) <= most
 
 
-def _framed(text: str) -> tuple[str, str, str]:
-    core = text.strip()
-    if len(core) == len(text):
-        return text, "", ""
-    start = text.index(core)
-    return core, text[:start], text[start + len(core) :]
+def _assumed(plan: Plan, planned: PlannedItem) -> str:
+    """Return the language to name where the prompt needs one and the item's is in doubt.
+
+    That of most items of the job, or the likeliest one in the item's script.
+    """
+    found = Counter(each.language for each in plan.detections or () if each is not None)
+    if found:
+        return found.most_common(1)[0][0]
+    return likeliest_language(planned.item.text)

@@ -33,6 +33,9 @@ _NOT_SUCCESS: Final = {
     "repetition": "the translation ran into a loop",
 }
 
+_TOO_LONG: Final = frozenset({"length", "repetition"})
+"""Finish reasons after which a shorter text may succeed."""
+
 
 class Translator:
     """Translates lists of items; knows no record, no store and no document."""
@@ -153,8 +156,25 @@ class Translator:
         try:
             unit.text = await self._retry.run(attempt)
         except JobError as error:
-            unit.error = error
+            if not await self._translate_in_pieces(plan, unit):
+                unit.error = error
         unit.prompt_ids = ()
+
+    async def _translate_in_pieces(self, plan: Plan, unit: Unit) -> bool:
+        """Translate smaller units in place of one that was cut off; False if it has none."""
+        planned = next((item for item in plan.items if unit in item.units), None)
+        if planned is None or unit.finish_reason not in _TOO_LONG:
+            return False
+        size, smaller = len(unit.source), partial(self._planner.smaller, plan, planned, unit)
+        await self._slices.wait_for_slice(size)
+        pieces = await self._slices.run(size, smaller)
+        if not pieces:
+            return False
+        planned.replace(unit, pieces)
+        for piece in pieces:
+            if piece.text is None:
+                await self._translate(plan, piece, None)
+        return True
 
     async def _attempt(self, plan: Plan, unit: Unit, number: int, permit: Permit | None) -> str:
         if permit is None:

@@ -10,7 +10,7 @@ from support.processes.waiting import eventually
 
 
 async def test_only_what_may_soon_enter_is_planned() -> None:
-    core = Core(permits=Permits(items=1, tokens=100_000), max_planned_tokens=200)
+    core = Core(permits=Permits(items=1, tokens=100_000), max_planned_tokens=100)
     held = core.engine.hold("item 0")
     core.consumer.append(record(text=[f"item {number}" for number in range(100)]))
     async with core.working():

@@ -229,13 +229,13 @@ async def test_no_more_items_are_in_the_engine_than_permits_allow() -> None:
     assert core.permits.held_items == 0
 
 
-async def test_a_permit_covers_prompt_and_longest_answer() -> None:
+async def test_a_permit_covers_prompt_and_expected_answer() -> None:
     core = Core()
     released = core.engine.hold("one two three")
     task = asyncio.create_task(run(core, "one two three"))
     await core.inside("one two three")
     [request] = core.engine.requests
-    assert core.permits.held_tokens == 3 + request.decoding.max_tokens
+    assert 3 + 3 < core.permits.held_tokens < 3 + request.decoding.max_tokens
     released.set()
     await task
 
@@ -458,9 +458,7 @@ async def test_a_job_whose_first_piece_needs_no_translation_still_pays_for_the_n
     released = core.engine.hold("One two three.")
     task = asyncio.create_task(run(core, "42! One two three."))
     await core.inside("One two three.")
-    assert core.permits.held_tokens == sum(
-        len(request.prompt_ids) + request.decoding.max_tokens for request in core.engine.requests
-    )
+    assert core.permits.held_tokens > 3
     released.set()
     await task
 
@@ -480,6 +478,46 @@ async def test_one_piece_that_fails_fails_its_item() -> None:
     assert item.text is None
     assert item.error is not None
     assert item.usage.prompt_tokens == 3
+
+
+async def test_an_answer_that_is_cut_off_again_and_again_is_asked_for_in_halves() -> None:
+    core = Core()
+    text = SENTENCE * 4
+    core.engine.script(text.strip(), *[Says("THIS", "length")] * 3)
+    plan = await run(core, text)
+    [item] = plan.results()
+    assert (item.text, item.error) == (text.upper(), None)
+    assert in_engine(core)[3:] == [(SENTENCE * 2).strip()] * 2
+    assert item.usage.prompt_tokens == 3 * 32 + 32
+    assert core.permits.held_items == 0
+
+
+async def test_a_long_answer_at_default_limits_is_split_instead_of_cut_off() -> None:
+    core = Core(engine=ScriptedEngine(max_model_len=32_000))
+    text = SENTENCE * 1_000
+    plan = await run(core, text)
+    [item] = plan.results()
+    assert item.text == text.upper()
+    assert all(request.decoding.max_tokens <= 4_096 for request in core.engine.requests)
+    assert all(1.2 * len(source.split()) <= 4_096 for source in in_engine(core))
+
+
+async def test_a_half_that_fails_fails_the_item() -> None:
+    core = Core()
+    text = SENTENCE * 2
+    core.engine.script(text.strip(), *[Says("THIS", "length")] * 3)
+    core.engine.script(SENTENCE.strip(), PermanentEngineError("never"))
+    [item] = (await run(core, text)).results()
+    assert item.error is not None
+    assert (item.text, item.error.message) == (None, "never")
+
+
+async def test_pieces_are_joined_with_the_blanks_of_the_target_language() -> None:
+    core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=1)))
+    core.engine.script("これは文です。", Says("Sentence 1."))
+    core.engine.script("次の文。", Says("This."))
+    plan = await run(core, "これは文です。次の文。", source_lang="ja", target_lang="en")
+    assert texts(core, plan) == ["Sentence 1. This."]
 
 
 # --- what a profile is given ----------------------------------------------------------------------
