@@ -10,7 +10,7 @@ from typing import Any, Final
 from dragoman_connections.redis_access.address import Host
 
 SLOTS: Final = 16_384
-_KEY_AT: Final = {"EVAL": 3, "EVALSHA": 3, "XREAD": -2}
+_KEY_AT: Final = {"EVAL": 3, "EVALSHA": 3, "MEMORY": 2, "XREAD": -2}
 """Position of the key in commands that do not start with it. XREAD ends with key and id."""
 _UNKNOWN_HOST: Final = frozenset({"", "?"})
 

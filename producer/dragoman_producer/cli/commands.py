@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman_producer.cli import audit, dead_letters, glossary, results, submit, topics
+from dragoman_producer.cli import audit, dead_letters, glossary, memory, results, submit, topics
 from dragoman_producer.cli.terminal import (
     FAILURE,
     INTERRUPTED,
@@ -71,6 +71,7 @@ def _commands() -> typer.Typer:
     app.command()(results.cancel)
     app.command()(audit.audit)
     app.add_typer(_glossary_commands(), name="glossary")
+    app.add_typer(_memory_commands(), name="memory")
     app.add_typer(_dead_letter_commands(), name="dead-letters")
     app.add_typer(_topic_commands(), name="topics")
     return app
@@ -82,6 +83,15 @@ def _glossary_commands() -> typer.Typer:
     app.command("list")(glossary.list_glossaries)
     app.command()(glossary.show)
     app.command()(glossary.remove)
+    return app
+
+
+def _memory_commands() -> typer.Typer:
+    app = typer.Typer(help="Show and fill the translation memory.", no_args_is_help=True)
+    app.command()(memory.show)
+    app.command("import")(memory.import_files)
+    app.command()(memory.export)
+    app.command()(memory.clear)
     return app
 
 

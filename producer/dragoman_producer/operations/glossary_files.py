@@ -62,7 +62,7 @@ def read_glossary(paths: Sequence[Path], languages: Languages) -> Draft:
 
 def _read_table(path: Path, suffix: str, languages: Languages, draft: Draft) -> None:
     columns: _Columns | None = None
-    for line, cells in _rows(path, suffix):
+    for line, cells in table_rows(path, suffix):
         draft.row(path, line)
         if not any(cell.strip() for cell in cells):
             draft.remark(drafts.EMPTY, path, line)
@@ -78,7 +78,7 @@ def _read_table(path: Path, suffix: str, languages: Languages, draft: Draft) -> 
         _add_row(path, line, cells, columns, draft)
 
 
-def _rows(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
+def table_rows(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows with the number of their last line. Raises InvalidFile."""
     lines = numbered_lines(path)
     first = next(lines, None)
@@ -174,7 +174,7 @@ def _read_tmx(path: Path, languages: Languages, draft: Draft) -> None:
     for unit in read_tmx(path):
         draft.row(path, unit.line)
         seen.update(unit.texts)
-        source_tag = _match(languages.source or unit.source_lang, unit.texts)
+        source_tag = matching_tag(languages.source or unit.source_lang, unit.texts)
         if source_tag is None:
             if languages.source is None and unit.source_lang is None:
                 raise InvalidFile(path, unit.line, "the file names no source language: give --from")
@@ -196,7 +196,7 @@ def _add_unit(
     if languages.target is None:
         targets = {tag: tag for tag in unit.texts if tag != source_tag}
     else:
-        match = _match(languages.target, unit.texts)
+        match = matching_tag(languages.target, unit.texts)
         targets = {} if match in {None, source_tag} else {match: languages.target}
     found = False
     for held, tag in targets.items():
@@ -209,7 +209,7 @@ def _add_unit(
     return found
 
 
-def _match(wanted: str | None, tags: Iterable[str]) -> str | None:
+def matching_tag(wanted: str | None, tags: Iterable[str]) -> str | None:
     """Return the tag that is the wanted language: itself, or else a variety such as en-US."""
     if wanted is None or wanted in tags:
         return wanted

@@ -1,0 +1,87 @@
+"""Writers of approved translations: JSONL, TMX 1.4 and TSV, an entry at a time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Final
+from xml.sax.saxutils import escape, quoteattr
+
+from dragoman_producer.operations.memory import fields_of
+from dragoman_producer.operations.memory_files import NAMED, escaped
+from dragoman_schemas.approved import ApprovedTranslation
+
+_NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TMX_HEAD: Final = """<?xml version="1.0" encoding="UTF-8"?>
+<tmx version="1.4">
+<header creationtool="dragoman" creationtoolversion="1" segtype="block" o-tmf="dragoman" \
+adminlang="en" srclang="*all*" datatype="plaintext"/>
+<body>"""
+_TMX_END: Final = "</body>\n</tmx>"
+
+Print = Callable[[str], None]
+
+
+class JsonlWriter:
+    """One JSON object per line."""
+
+    left_out = 0
+
+    def __init__(self, write_line: Print) -> None:
+        self._write_line = write_line
+
+    def write(self, entry: ApprovedTranslation) -> None:
+        """Write an entry."""
+        self._write_line(json.dumps(fields_of(entry), ensure_ascii=False))
+
+    def finish(self) -> None:
+        """Write what ends the file: nothing."""
+
+
+class TsvWriter(JsonlWriter):
+    """A header, then one entry per line; tabs and line ends are written as in a string."""
+
+    def __init__(self, write_line: Print) -> None:
+        super().__init__(write_line)
+        write_line("\t".join(NAMED))
+
+    def write(self, entry: ApprovedTranslation) -> None:
+        """Write an entry."""
+        fields = fields_of(entry)
+        self._write_line("\t".join(escaped(fields.get(name, "")) for name in NAMED))
+
+
+class TmxWriter(JsonlWriter):
+    """TMX. It counts in `left_out` the entries that TMX cannot hold."""
+
+    def __init__(self, write_line: Print) -> None:
+        super().__init__(write_line)
+        write_line(_TMX_HEAD)
+
+    def write(self, entry: ApprovedTranslation) -> None:
+        """Write an entry, unless it has a context, no source language, or characters not in XML."""
+        texts = entry.source + entry.target
+        if entry.context is not None or entry.source_lang is None or _NOT_XML.search(texts):
+            self.left_out += 1
+            return
+        pairs = ((entry.source_lang, entry.source), (entry.target_lang, entry.target))
+        variants = "".join(
+            f"<tuv xml:lang={quoteattr(tag)}><seg>{_segment(text)}</seg></tuv>"
+            for tag, text in pairs
+        )
+        self._write_line(f"<tu srclang={quoteattr(entry.source_lang)}>{variants}</tu>")
+
+    def finish(self) -> None:
+        """Close the file's elements."""
+        self._write_line(_TMX_END)
+
+
+def writer_of(form: str, write_line: Print) -> JsonlWriter:
+    """Return the writer of a format: `jsonl`, `tmx` or `tsv`."""
+    writers = {"jsonl": JsonlWriter, "tmx": TmxWriter, "tsv": TsvWriter}
+    return writers[form](write_line)
+
+
+def _segment(text: str) -> str:
+    return escape(text, {"\r": "&#13;"})  # an XML parser reads a bare one as a line end

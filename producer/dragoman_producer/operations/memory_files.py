@@ -1,0 +1,205 @@
+"""Reader of approved translations: TMX, TSV, CSV and JSONL (docs/how-to/memory.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dragoman_producer.operations.glossary_files import Languages, matching_tag, table_rows
+from dragoman_producer.operations.text_files import InvalidFile, numbered_lines
+from dragoman_producer.operations.tmx import read_tmx
+from dragoman_schemas.approved import ApprovedTranslation, is_utf8
+from dragoman_schemas.jobs import MAX_CONTEXT_BYTES, MAX_TEXT_BYTES
+from dragoman_schemas.languages import UnknownLanguage, normalise
+
+SUFFIXES: Final = (".tmx", ".tsv", ".csv", ".jsonl")
+NAMED: Final = ("source_lang", "target_lang", "source", "target", "context")
+"""Columns of an exported table, and members of a JSONL line."""
+_MOST_TARGET_BYTES: Final = 4 * MAX_TEXT_BYTES
+_ESCAPES: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+EMPTY: Final = "empty"
+INCOMPLETE: Final = "incomplete"
+LANGUAGE: Final = "language"
+TOO_LONG: Final = "too_long"
+INVALID: Final = "invalid"
+DUPLICATE: Final = "duplicate"
+CONFLICT: Final = "conflict"
+KINDS: Final = {
+    EMPTY: "an empty line: ignored",
+    INCOMPLETE: "no source text, or no translation of it: not imported",
+    LANGUAGE: "no valid target or source language: not imported; give --to and --from",
+    TOO_LONG: "the source has over 128 KiB, the translation over 512, or the context over 8: "
+    "not imported",
+    INVALID: "not an object with the texts source and target, or not its columns: not imported",
+    DUPLICATE: "the same as an earlier line: ignored",
+    CONFLICT: "another translation of an earlier line's text: not imported",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line (for TMX, of the unit) with its translation, or the kind of problem."""
+
+    path: Path
+    line: int
+    translation: ApprovedTranslation | None = None
+    problem: str | None = None
+
+
+def read_memory(path: Path, languages: Languages) -> Iterator[Row]:
+    """Yield the rows of a file as they are read. Raises InvalidFile for one that is unreadable."""
+    suffix = path.suffix.lower()
+    if suffix == ".tmx":
+        return _tmx(path, languages)
+    if suffix == ".jsonl":
+        return _jsonl(path, languages)
+    if suffix in SUFFIXES:
+        return _table(path, suffix, languages)
+    raise InvalidFile(path, None, f"give a file in {', '.join(SUFFIXES)}")
+
+
+def escaped(text: str) -> str:
+    """Return a cell of an exported table: tabs, line ends and backslashes as in a string."""
+    return "".join(_ESCAPES.get(character, character) for character in text)
+
+
+# --- formats --------------------------------------------------------------------------------------
+
+
+def _jsonl(path: Path, languages: Languages) -> Iterator[Row]:
+    for line, text in numbered_lines(path):
+        if not text.strip():
+            yield Row(path, line, problem=EMPTY)
+            continue
+        try:
+            members = json.loads(text)
+        except (ValueError, RecursionError):
+            members = None
+        if isinstance(members, dict) and _has_texts(members):
+            yield _row(path, line, members, languages)
+        else:
+            yield Row(path, line, problem=INVALID)
+
+
+def _has_texts(members: Mapping[str, object]) -> bool:
+    return not members.keys() - set(NAMED) and all(
+        value is None or isinstance(value, str) for value in members.values()
+    )
+
+
+def _tmx(path: Path, languages: Languages) -> Iterator[Row]:
+    for unit in read_tmx(path):
+        source_tag = matching_tag(languages.source or unit.source_lang, unit.texts)
+        if source_tag is None:
+            yield Row(path, unit.line, problem=LANGUAGE)
+            continue
+        wanted = matching_tag(languages.target, unit.texts)
+        if languages.target is None:
+            targets = {tag: tag for tag in unit.texts if tag != source_tag}
+        else:
+            targets = {wanted: languages.target} if wanted not in {None, source_tag} else {}
+        for held, tag in targets.items():
+            members = {
+                "source": unit.texts[source_tag],
+                "target": unit.texts[held or ""],
+                "source_lang": languages.source or source_tag,
+                "target_lang": tag,
+            }
+            yield _row(path, unit.line, members, languages)
+        if not targets:
+            yield Row(path, unit.line, problem=INCOMPLETE)
+
+
+def _table(path: Path, suffix: str, languages: Languages) -> Iterator[Row]:
+    columns: list[str] | None = None
+    for line, cells in table_rows(path, suffix):
+        if not any(cell.strip() for cell in cells):
+            yield Row(path, line, problem=EMPTY)
+            continue
+        if columns is None:
+            columns = _header(cells)
+            if columns is not None:
+                continue
+            columns = ["source", "target", "context"][: max(2, min(3, len(cells)))]
+        if len(cells) != len(columns):
+            yield Row(path, line, problem=INVALID)
+            continue
+        yield from _cells(path, line, dict(zip(columns, cells, strict=True)), languages)
+
+
+def _header(cells: list[str]) -> list[str] | None:
+    """Return the columns if the row is a header, of our names or of language tags; else None."""
+    names = [cell.strip().strip("\ufeff") for cell in cells]
+    if {"source", "target"} <= set(names) <= set(NAMED) and len(set(names)) == len(names):
+        return [*names]
+    tags = [name if name == "context" else _tag(name) for name in names]
+    if len(tags) < 2 or None in tags or len(set(tags)) < len(tags) or tags[0] == "context":
+        return None
+    return [f"={tag}" if tag != "context" else "context" for tag in tags]
+
+
+def _cells(path: Path, line: int, cells: Mapping[str, str], languages: Languages) -> Iterator[Row]:
+    if "source" in cells:
+        named = "source_lang" in cells or "target_lang" in cells
+        texts = {name: _unescaped(cell) if named else cell for name, cell in cells.items()}
+        yield _row(path, line, texts, languages)
+        return
+    (source_tag, source), *targets = [pair for pair in cells.items() if pair[0] != "context"]
+    wanted = [(tag[1:], text) for tag, text in targets if languages.target in {None, tag[1:]}]
+    for tag, target in wanted:
+        members = {
+            "source": source,
+            "target": target,
+            "source_lang": languages.source or source_tag[1:],
+            "target_lang": tag,
+            "context": cells.get("context"),
+        }
+        yield _row(path, line, members, languages)
+    if not wanted:
+        yield Row(path, line, problem=LANGUAGE)
+
+
+def _unescaped(cell: str) -> str:
+    if "\\" not in cell:
+        return cell
+    signs = {escape: sign for sign, escape in _ESCAPES.items()}
+    parts, place = [], 0
+    while place < len(cell):
+        pair = cell[place : place + 2]
+        parts.append(signs.get(pair, cell[place]))
+        place += 2 if pair in signs else 1
+    return "".join(parts)
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _row(path: Path, line: int, members: Mapping[str, str | None], languages: Languages) -> Row:
+    source, target = ((members.get(name) or "").strip() for name in ("source", "target"))
+    context = members.get("context") or None
+    if not source or not target:
+        return Row(path, line, problem=INCOMPLETE)
+    texts = (source, target, context or "")
+    if not all(map(is_utf8, texts)):
+        return Row(path, line, problem=INVALID)
+    sizes = [len(text.encode()) for text in texts]
+    limits = (MAX_TEXT_BYTES, _MOST_TARGET_BYTES, MAX_CONTEXT_BYTES)
+    if any(size > most for size, most in zip(sizes, limits, strict=True)):
+        return Row(path, line, problem=TOO_LONG)
+    given = members.get("source_lang") or languages.source
+    target_lang = _tag(members.get("target_lang") or languages.target or "")
+    source_lang = _tag(given) if given else None
+    if target_lang is None or (given and source_lang is None):
+        return Row(path, line, problem=LANGUAGE)
+    return Row(path, line, ApprovedTranslation(source, target, target_lang, source_lang, context))
+
+
+def _tag(name: str) -> str | None:
+    try:
+        return normalise(name.strip())
+    except UnknownLanguage:
+        return None

@@ -1,0 +1,97 @@
+"""Files of approved translations: what a row becomes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_producer.operations import memory_files
+from dragoman_producer.operations.glossary_files import Languages
+from dragoman_producer.operations.memory_files import Row, escaped, read_memory
+from dragoman_schemas.approved import ApprovedTranslation
+
+
+def rows(path: Path, content: str, **languages: str) -> list[Row]:
+    path.write_text(content, encoding="utf-8", newline="")
+    return list(read_memory(path, Languages(**languages)))
+
+
+def problems(found: list[Row]) -> list[str | None]:
+    return [row.problem for row in found]
+
+
+def line(**members: Any) -> str:
+    return json.dumps({"source": "a", "target": "b", "target_lang": "de"} | members) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (line(source=" "), "incomplete"),
+        (line(target=None), "incomplete"),
+        (line(target_lang="xyzzy"), "language"),
+        (line(source_lang="xyzzy"), "language"),
+        (line(target_lang=None), "language"),
+        (line(source=1), "invalid"),
+        (line(more="x"), "invalid"),
+        (line(source="\ud800"), "invalid"),
+        (line(source="x" * 200_000), "too_long"),
+        (line(context="x" * 9_000), "too_long"),
+        ("[]\n", "invalid"),
+        ("[" * 100_000 + "\n", "invalid"),
+        ("no JSON\n", "invalid"),
+        ("\n", "empty"),
+        (line(), None),
+    ],
+)
+def test_line_of_jsonl(tmp_path: Path, content: str, problem: str | None) -> None:
+    found = rows(tmp_path / "a.jsonl", content)
+    assert problems(found) == [problem]
+    assert problem is None or problem in memory_files.KINDS
+
+
+def test_languages_of_the_options_are_for_lines_that_have_none(tmp_path: Path) -> None:
+    found = rows(tmp_path / "a.jsonl", line() + line(target_lang=None), source="en", target="fr")
+    entries = [row.translation for row in found]
+    assert entries == [
+        ApprovedTranslation("a", "b", "de", "en"),
+        ApprovedTranslation("a", "b", "fr", "en"),
+    ]
+
+
+def test_header_of_languages_gives_one_entry_per_column(tmp_path: Path) -> None:
+    found = rows(tmp_path / "a.tsv", "en\tde\tfr\tcontext\nSave\tSpeichern\tEnregistrer\tmenu\n")
+    assert [row.translation for row in found] == [
+        ApprovedTranslation("Save", "Speichern", "de", "en", "menu"),
+        ApprovedTranslation("Save", "Enregistrer", "fr", "en", "menu"),
+    ]
+
+
+def test_table_without_languages_is_not_imported(tmp_path: Path) -> None:
+    assert problems(rows(tmp_path / "a.tsv", "Save\tSpeichern\n")) == ["language"]
+
+
+def test_backslashes_of_a_plain_table_are_no_escapes(tmp_path: Path) -> None:
+    (row,) = rows(tmp_path / "a.tsv", "a\\nb\tC:\\temp\n", target="de")
+    assert row.translation == ApprovedTranslation("a\\nb", "C:\\temp", "de")
+
+
+_TEXT = st.text(
+    st.sampled_from("ab\\nrt\t\n\r\u2028é") | st.characters(exclude_categories=["Cs"]), max_size=20
+)
+
+
+@given(_TEXT, _TEXT)
+def test_exported_row_is_read_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, source: str, target: str
+) -> None:
+    source, target = f"x{source}x".replace("\0", ""), f"x{target}x".replace("\0", "")
+    head = "source_lang\ttarget_lang\tsource\ttarget\tcontext\n"
+    content = f"{head}\tde\t{escaped(source)}\t{escaped(target)}\t\n"
+    (row,) = rows(tmp_path_factory.getbasetemp() / "law.tsv", content)
+    assert row.translation == ApprovedTranslation(source, target, "de")
