@@ -21,6 +21,8 @@ LONGEST_TERM: Final = 200
 LONGEST_NOTE: Final = 1_000
 MOST_TARGETS: Final = 32
 """Accepted translations of one term."""
+MOST_META_BYTES: Final = 64 * 1024
+"""Size of the field `meta`, which is parsed on the worker's event loop."""
 GLOSSARY_NAME: Final = re.compile(r"[A-Za-z0-9._:\-]{1,128}")
 
 _BETWEEN: Final = re.compile(r"[ \t\r\n]*([,\]])[ \t\r\n]*")
@@ -63,6 +65,8 @@ def encode_meta(meta: GlossaryMeta) -> bytes:
 
 def decode_meta(value: bytes) -> GlossaryMeta:
     """Return the field `meta`. Raises UnreadableGlossary."""
+    if len(value) > MOST_META_BYTES:
+        raise UnreadableGlossary(f"its field meta has more than {MOST_META_BYTES:,} bytes")
     try:
         return GlossaryMeta.model_validate_json(value)
     except ValidationError:

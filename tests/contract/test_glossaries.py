@@ -344,7 +344,15 @@ async def test_terms_that_cannot_be_read_are_an_unknown_glossary(
 
 @pytest.mark.parametrize(
     "meta",
-    [b"", b"\xff", b"[]", b"{}", META.replace(b'"version":1', b'"version":"x"'), b"[" * 10_000],
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b"{}",
+        META.replace(b'"version":1', b'"version":"x"'),
+        b"[" * 10_000,
+        META + b" " * 70_000,
+    ],
 )
 async def test_a_meta_that_cannot_be_read_is_an_unknown_glossary(
     server: tuple[RedisGlossaries, RedisWriter], meta: bytes

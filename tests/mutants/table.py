@@ -45,6 +45,9 @@ SUPERVISOR, WATCHDOG = (
     "unit/worker/health/test_watchdog.py",
 )
 
+GLOSSARIES = "contract/test_glossaries.py"
+GLOSSARY_FILES = "unit/producer/test_glossary_files.py"
+
 MUTANTS = (
     Mutant(
         "complete before write (test 2)",
@@ -1207,5 +1210,82 @@ MUTANTS = (
         "max(LEAST_REPETITIONS, _ALLOWED * count)",
         "LEAST_REPETITIONS",
         "unit/worker/engines/test_vllm_repetition.py",
+    ),
+    Mutant(
+        "a glossary that another client changed is overwritten",
+        f"{SCHEMAS}/scripts/glossary.lua",
+        "if current ~= ARGV[1] then return {0, current} end\n",
+        "",
+        GLOSSARIES,
+    ),
+    Mutant(
+        "a full server loses the glossary that it had",
+        f"{SCHEMAS}/scripts/glossary.lua",
+        "redis.call('HSET', KEYS[1], 'meta', ARGV[2])\nredis.call('DEL', KEYS[1])",
+        "redis.call('DEL', KEYS[1])",
+        GLOSSARIES,
+    ),
+    Mutant(
+        "an edited glossary keeps its old terms",
+        f"{CORE}/stores/glossaries.py",
+        "        if indexed is None or indexed.digest != meta.digest:\n",
+        "        if indexed is None:\n",
+        GLOSSARIES,
+    ),
+    Mutant(
+        "a glossary is never read again",
+        f"{CORE}/stores/glossaries.py",
+        "self._clock() - checked.at < self._refresh_s",
+        "self._clock() >= checked.at",
+        GLOSSARIES,
+    ),
+    Mutant(
+        "one cancelled job fails the others that wait for a glossary",
+        f"{CORE}/stores/glossaries.py",
+        "return await asyncio.shield(load)",
+        "return await load",
+        GLOSSARIES,
+    ),
+    Mutant(
+        "indexes of glossaries fill the memory",
+        f"{CORE}/stores/glossaries.py",
+        "            terms > MOST_INDEXED_TERMS and len(self._indexes) > 1\n",
+        "            terms > MOST_INDEXED_TERMS and len(self._indexes) < 1\n",
+        GLOSSARIES,
+    ),
+    Mutant(
+        "a TMX may declare entities",
+        f"{CLIENT}/operations/tmx.py",
+        "        parser.EntityDeclHandler = self._entity\n",
+        "",
+        GLOSSARY_FILES,
+    ),
+    Mutant(
+        "a glossary file of any length is read",
+        f"{CLIENT}/operations/glossary_draft.py",
+        "        if self.rows > MOST_ROWS:\n",
+        "        if self.rows < 0:\n",
+        GLOSSARY_FILES,
+    ),
+    Mutant(
+        "another table of the echo engine gives hits of the one before",
+        f"{CORE}/engines/echo.py",
+        '            self._identity += f"/{self._table.digest}"\n',
+        "",
+        "unit/worker/engines/test_echo_table.py",
+    ),
+    Mutant(
+        "quality is on with the echo engine",
+        f"{CORE}/settings.py",
+        'if self.engine.kind == "echo" and "level"',
+        'if self.engine.kind == "none" and "level"',
+        "unit/worker/test_settings.py",
+    ),
+    Mutant(
+        "items that nothing judged count as good",
+        f"{CLIENT}/cli/verdicts.py",
+        'kinds <= {"ok", "unchanged"}',
+        'kinds <= {"ok", "unchanged", "unchecked"}',
+        "unit/producer/test_verdicts.py",
     ),
 )
