@@ -1288,4 +1288,32 @@ MUTANTS = (
         'kinds <= {"ok", "unchanged", "unchecked"}',
         "unit/producer/test_verdicts.py",
     ),
+    Mutant(
+        "users' texts are searched for in a template's completion",
+        f"{CORE}/prompts/tokens.py",
+        "    if prompt.user_spans:\n",
+        "    if False:\n",
+        "unit/worker/prompts/test_profile_file.py",
+    ),
+    Mutant(
+        "a template may have loops within loops",
+        f"{CORE}/prompts/templates.py",
+        "    if loops:\n",
+        "    if False:\n",
+        "unit/worker/prompts/test_profile_file.py",
+    ),
+    Mutant(
+        "a prompt without the text starts",
+        f"{CORE}/engines/vllm/profiles.py",
+        '    if _LETTERS in "".join(filter(str.isalpha, shown)):\n',
+        "    if True:\n",
+        "unit/worker/engines/test_vllm_profiles.py",
+    ),
+    Mutant(
+        "reasoning that never ends is a translation",
+        f"{CORE}/prompts/gemma4.py",
+        "        text = text.partition(_CLOSING)[2]\n",
+        "        text = text.rpartition(_CLOSING)[2]\n",
+        "unit/worker/prompts/test_profiles.py",
+    ),
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -40,10 +42,20 @@ class EngineSettings(Group):
     kind: Literal["vllm", "echo"] = "vllm"
     model: str | None = None
     profile: str = "hy-mt2"
+    profile_file: Path | None = None
     replicas: int | Literal["auto"] = 1
     options: dict[str, Any] = Field(default_factory=dict)
     exact_lengths: bool = False
     echo: EchoSettings = EchoSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _profile_of_the_file(cls, given: Any) -> Any:
+        """Set `profile` to the name in `profile_file`, unless it is given."""
+        if not isinstance(given, dict) or given.get("profile") or not given.get("profile_file"):
+            return given
+        name = _name_in(given["profile_file"])
+        return given if name is None else {**given, "profile": name}
 
     @field_validator("replicas", mode="before")
     @classmethod
@@ -183,6 +195,14 @@ class WorkerSettings(DragomanSettings):
                 "set one of the two to false"
             )
         return self
+
+
+def _name_in(file: Any) -> str | None:
+    """Return the profile's name; None for a wrong file, which is reported when it is read."""
+    with suppress(OSError, ValueError, TypeError, RecursionError):
+        name = tomllib.loads(Path(file).expanduser().read_text(encoding="utf-8")).get("name")
+        return name if isinstance(name, str) else None
+    return None
 
 
 def _literal(value: Any) -> Any:

@@ -26,7 +26,9 @@ process, to bind threads, which imports everything once more: 20 seconds per sta
 def vllm_settings(model: Path, **options: Any) -> EngineSettings:
     """Return settings for vLLM on `model`, small enough for two cores."""
     small = {**OPTIONS, "distributed_executor_backend": ONE_PROCESS}
-    return EngineSettings(kind="vllm", model=str(model), options={**small, **options})
+    return EngineSettings(
+        kind="vllm", model=str(model), profile="demo", options={**small, **options}
+    )
 
 
 def a_request(

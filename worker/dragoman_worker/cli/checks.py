@@ -9,11 +9,11 @@ from typing import Literal
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
-from dragoman_worker.errors import Halt, JobError, Unavailable
+from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.kafka.inspection import inspection
 from dragoman_worker.kafka.rights import TopicRights
 from dragoman_worker.kafka.topics import problem_of
-from dragoman_worker.prompts import get_profile
+from dragoman_worker.prompts.chooser import profiles_of
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.memory_check import memory_problem
 from dragoman_worker.stores.redis import RedisStore
@@ -44,10 +44,10 @@ async def findings(settings: WorkerSettings, *, engine: bool = True) -> AsyncIte
 
 def _profile(settings: WorkerSettings) -> Finding:
     try:
-        profile = get_profile(settings.engine.profile)
-    except JobError as error:
-        return Finding("profile", "bad", f"engine.{error}")
-    return Finding("profile", "ok", profile.name)
+        profiles_of(settings.engine)
+    except SettingsError as error:
+        return Finding("profile", "bad", str(error))
+    return Finding("profile", "ok", settings.engine.profile)
 
 
 async def _redis(settings: WorkerSettings) -> Finding:

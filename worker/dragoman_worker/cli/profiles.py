@@ -10,12 +10,13 @@ import typer
 from dragoman_worker.cli.options import AsJson, fail
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from dragoman_worker.prompts.base import Profile
     from dragoman_worker.prompts.show import ProfileRow
 
 
-def profiles(
+def profiles(  # noqa: PLR0917 - one parameter per option
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Show the prompt of this profile.")
     ] = None,
@@ -24,13 +25,22 @@ def profiles(
     ] = "Good morning!",
     to: Annotated[str, typer.Option("--to", metavar="LANG", help="Target language.")] = "de",
     from_: Annotated[str, typer.Option("--from", metavar="LANG", help="Source language.")] = "en",
+    file: Annotated[
+        str | None,
+        typer.Option("--file", metavar="FILE", help="Show the profile in this TOML file."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the prompt profiles, or show the prompt of one of them."""
+    from dragoman_worker.prompts import PROFILES, get_profile
     from dragoman_worker.prompts.show import profile_rows
 
+    own = _read(file) if file is not None else None
+    profiles = PROFILES if own is None else {**PROFILES, own.name: own}
+    if own is not None:
+        name = name or own.name
     if name is not None:
-        prompt = _prompt(name, text, to, from_)
+        prompt = _prompt(lambda: get_profile(name, profiles), text, to, from_)
         print(json.dumps({"profile": name, "prompt": prompt}) if as_json else prompt)
     elif as_json:
         from dataclasses import asdict
@@ -41,15 +51,24 @@ def profiles(
         _print_table(profile_rows())
 
 
-def _prompt(name: str, text: str, to: str, from_: str) -> str:
+def _read(file: str) -> Profile:
+    from dragoman_connections.settings import SettingsError
+    from dragoman_worker.prompts.profile_file import read_profile
+
+    try:
+        return read_profile(file)
+    except SettingsError as error:
+        fail(2, str(error).removeprefix("engine.profile_file: "))
+
+
+def _prompt(get: Callable[[], Profile], text: str, to: str, from_: str) -> str:
     from dragoman_schemas.languages import UnknownLanguage, normalise
     from dragoman_worker.errors import JobError
-    from dragoman_worker.prompts import get_profile
     from dragoman_worker.prompts.base import Segment
     from dragoman_worker.prompts.show import rendered
 
     try:
-        profile = get_profile(name)
+        profile = get()
         segment = Segment(text=text, target_lang=normalise(to), source_lang=normalise(from_))
         return rendered(profile, segment)
     except (JobError, UnknownLanguage) as error:

@@ -45,10 +45,10 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
 )
 
 
-def get_profile(name: str) -> Profile:
+def get_profile(name: str, profiles: Mapping[str, Profile] = PROFILES) -> Profile:
     """Return the profile of that name. Raises UnknownProfile, which lists the known names."""
     try:
-        return PROFILES[name]
+        return profiles[name]
     except KeyError:
-        known = ", ".join(PROFILES)
+        known = ", ".join(profiles)
         raise UnknownProfile(f"profile: there is no {name[:40]!r}; known are {known}") from None

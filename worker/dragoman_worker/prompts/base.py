@@ -68,6 +68,12 @@ class ProfileSampling:
     """Folder of the LoRA adapter that the engine applies; none if empty."""
 
 
+def identity_of(profile: Profile) -> str:
+    """Return the name, and for a profile from a file also a hash of its definition."""
+    identity: str = getattr(profile, "identity", profile.name)
+    return identity
+
+
 class Profile(Protocol):
     """Prompting of one model family. Pure and immutable; shared by all jobs."""
 

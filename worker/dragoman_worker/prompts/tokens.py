@@ -135,10 +135,14 @@ def _contents(messages: Sequence[Message]) -> Iterator[str]:
 
 @lru_cache(maxsize=8)
 def _control_spellings(tokenizer: Tokenizer) -> re.Pattern[str]:
-    """Return a pattern that finds control tokens, the longest first; cached per tokenizer."""
+    """Return a pattern that finds control tokens, the longest first; cached per tokenizer.
+
+    Mistral's tokenizer has no added tokens, and never forms a control token of a text.
+    """
+    added: Mapping[int, AddedToken] = getattr(tokenizer, "added_tokens_decoder", {})
     spellings = {
         token.content
-        for token in tokenizer.added_tokens_decoder.values()
+        for token in added.values()
         if token.content and (token.special or _STEERING_SPELLING.fullmatch(token.content))
     }
     longest_first = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
@@ -197,6 +201,8 @@ def _with_stand_ins(prompt: Prompt, stand_ins: _StandIns) -> str:
     not confused with a user text that consists of the same token.
     """
     completion = prompt.completion
+    if prompt.user_spans:
+        return _with_stand_ins_in(completion, prompt.user_spans, stand_ins)
     for text in prompt.user_texts:
         start = completion.find(text, 1)
         if start < 0:
@@ -205,6 +211,17 @@ def _with_stand_ins(prompt: Prompt, stand_ins: _StandIns) -> str:
             end = start + len(text)
             completion = completion[:start] + stand_ins.put(text) + completion[end:]
     return completion
+
+
+def _with_stand_ins_in(
+    completion: str, spans: Iterable[tuple[int, int]], stand_ins: _StandIns
+) -> str:
+    parts: list[str] = []
+    done = 0
+    for start, end in spans:
+        parts += (completion[done:start], stand_ins.put(completion[start:end]))
+        done = end
+    return "".join((*parts, completion[done:]))
 
 
 def _encode_neutralised(

@@ -15,8 +15,9 @@ from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.engines.vllm.launch import Built
 from dragoman_worker.engines.vllm.request_failures import RequestFailures
 from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
-from dragoman_worker.ports import Decoding, EngineLimits, GenerationRequest
+from dragoman_worker.ports import Decoding, EngineLimits, GenerationRequest, Message, Prompt
 from dragoman_worker.settings import EngineSettings
+from support.builders.chat_tokenizers import byte_level
 
 
 class EngineDeadError(Exception): ...
@@ -109,6 +110,17 @@ async def test_the_source_decides_how_often_an_answer_may_repeat(
     client = answering(output("stop"))
     await adapter(client).generate(dataclasses.replace(request(), source=source))
     assert client.requests[0][1].repetition_detection.min_count == repetitions
+
+
+async def test_a_prompt_that_the_chat_template_refuses_fails_its_item_with_the_reason() -> None:
+    engine = adapter(answering())
+    tokenizer = byte_level(bos=False)
+    tokenizer.chat_template = "{{ raise_exception('No such language') }}"
+    assert engine._built is not None
+    engine._built.client.get_tokenizer = lambda: tokenizer
+    with pytest.raises(PermanentEngineError, match=r"chat template refuses .* No such language"):
+        engine.encode(Prompt(messages=(Message("user", "Hello"),)))
+    assert engine.encode(Prompt(completion="Hello"))
 
 
 @pytest.mark.parametrize("outputs", [[output(None)], [output("?")], []])

@@ -86,6 +86,10 @@ def test_options_override_our_defaults_and_these_override_vllm_s(folder: Path) -
     assert made.generation_config == "vllm"
 
 
+def test_the_vision_parts_of_a_model_are_left_out_unless_the_settings_want_them() -> None:
+    assert defaults(L4, {})["language_model_only"] is True
+
+
 def test_an_unknown_option_is_refused_with_the_nearest_one_that_exists() -> None:
     with pytest.raises(SettingsError) as refused:
         check_options({"max_num_seq": 3}, Arguments, "0.32.0")

@@ -112,6 +112,8 @@ def defaults(device: Device, options: dict[str, Any]) -> dict[str, Any]:
         "generation_config": "vllm",
         "disable_log_stats": False,
         "enable_log_requests": False,
+        # Models that also see, as Gemma 3 and 4: no memory and no start-up time for images.
+        "language_model_only": True,
         "use_tqdm_on_load": False,
         # After a SIGTERM to the engine's process, requests in flight may finish.
         "shutdown_timeout": _DRAIN_S,

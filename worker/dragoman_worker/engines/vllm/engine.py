@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from dragoman_schemas.results import EngineInfo
-from dragoman_worker.engines.vllm import arguments, core_process, identity
+from dragoman_worker.engines.vllm import adapters, arguments, core_process, identity
 from dragoman_worker.engines.vllm.launch import Built, Launch
 from dragoman_worker.engines.vllm.outputs import generation_of, real_limits
+from dragoman_worker.engines.vllm.profiles import check_profiles
 from dragoman_worker.engines.vllm.repetition import allowed_repetitions
 from dragoman_worker.engines.vllm.sampling import sampling_params
+from dragoman_worker.engines.vllm.start_failures import one_line
 from dragoman_worker.engines.vllm.stats import VllmGauges
 from dragoman_worker.errors import EngineDead, Halt, PermanentEngineError, TooLong, WorkerError
 from dragoman_worker.ports import (
@@ -53,6 +55,7 @@ class VllmEngine:
         self._gauges = VllmGauges()
         self._numbers = itertools.count()
         self._in_flight: set[str] = set()
+        self._adapters: Mapping[str, Any] = {}
         self._callbacks: list[Callable[[EngineDead], None]] = []
         self._death: EngineDead | None = None
         self._watch: asyncio.Task[None] | None = None
@@ -85,13 +88,26 @@ class VllmEngine:
         self._version = self._built.version
         config, on_cpu = self._built.client.vllm_config, self._built.on_cpu
         self._limits = real_limits(config, on_cpu=on_cpu)
+        await asyncio.to_thread(check_profiles, self._settings, self._tokenizer())
+        self._adapters = await adapters.loaded(self._built, self._settings)
         self._identity = await asyncio.to_thread(identity.engine_identity, self._settings)
         await self._warm_up()
         self._watch = asyncio.create_task(self._detect_death(), name="vllm-watch")
 
     def encode(self, prompt: Prompt) -> Sequence[int]:
-        """Return the prompt's token ids; control tokens spelled in user text are neutralised."""
-        return tokens.encode(prompt, self._tokenizer())
+        """Return the prompt's token ids; control tokens spelled in user text are neutralised.
+
+        Raises PermanentEngineError if the model's chat template refuses the prompt, as that of
+        another family than the profile's may.
+        """
+        tokenizer = self._tokenizer()
+        try:
+            return tokens.encode(prompt, tokenizer)
+        except Exception as error:
+            reason = one_line(f"{type(error).__name__}: {error}", max_chars=200)
+            raise PermanentEngineError(
+                f"profile: the model's chat template refuses its prompt: {reason}"
+            ) from error
 
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens of a text, without any template."""
@@ -112,8 +128,11 @@ class VllmEngine:
         try:
             repetitions = await _allowed_repetitions(request.source)
             params = sampling_params(built.sampling, request.decoding, repetitions)
+            lora = adapters.keyword(self._adapters, request.decoding.adapter)
             prompt = {"type": "token", "prompt_token_ids": list(request.prompt_ids)}
-            outputs = [output async for output in built.client.generate(prompt, params, name)]
+            outputs = [
+                output async for output in built.client.generate(prompt, params, name, **lora)
+            ]
             return generation_of(outputs)
         except asyncio.CancelledError:
             await self._abort([name])

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.vllm import arguments, core_process
+from dragoman_worker.engines.vllm.profiles import check_adapters
 from dragoman_worker.engines.vllm.request_failures import RequestFailures
 from dragoman_worker.engines.vllm.start_failures import start_failure
 from dragoman_worker.errors import Halt
@@ -135,6 +136,7 @@ def _prepare(settings: EngineSettings, *, verbose: bool) -> tuple[Any, Any]:
     """Return vLLM's module and the AsyncEngineArgs; the model is not loaded."""
     arguments.require_vllm()
     arguments.resolve_model(settings.model or "")
+    check_adapters(settings)
     arguments.prepare_environment(settings, verbose=verbose)
     vllm = _import_vllm("vllm")
     device = this_device()

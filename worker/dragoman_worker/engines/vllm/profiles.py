@@ -1,0 +1,82 @@
+"""Checks at start that the prompts of a worker's profiles can be used with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.vllm.start_failures import one_line
+from dragoman_worker.prompts import PROFILES, names, tokens
+from dragoman_worker.prompts.base import Profile, Segment
+from dragoman_worker.prompts.chooser import profiles_of
+from dragoman_worker.settings import EngineSettings
+
+_TEXT: Final = "Good morning!"
+_LETTERS: Final = "Goodmorning"
+_COMPLETIONS: Final = "demo, milmmt and seed-x"
+_NO_TEMPLATE: Final = "chat_template"
+
+
+def check_profiles(settings: EngineSettings, tokenizer: Any) -> None:
+    """Render and encode a sample with the worker's profile and that of its file.
+
+    A built-in profile that a job names is not checked: if it does not work with the model, the job
+    fails with the reason. Raises SettingsError, one sentence with the remedy.
+    """
+    names.load()
+    for profile in _own(settings, profiles_of(settings)):
+        if (fault := _fault(profile, tokenizer)) is not None:
+            raise SettingsError(f"engine.profile: {profile.name} does not work with {fault}")
+
+
+def check_adapters(settings: EngineSettings) -> None:
+    """Raise SettingsError if a profile names a LoRA adapter and vLLM is not to load any."""
+    for profile in _own(settings, profiles_of(settings)):
+        if profile.sampling.adapter and not settings.options.get("enable_lora"):
+            raise SettingsError(
+                f"engine.options.enable_lora: profile {profile.name} has an adapter; set it to "
+                "true (and max_lora_rank to the adapter's rank if that exceeds 16)"
+            )
+
+
+def adapters_of(settings: EngineSettings) -> tuple[str, ...]:
+    """Return the folders of the adapters of all profiles that jobs may name."""
+    folders = (profile.sampling.adapter for profile in profiles_of(settings).values())
+    return tuple(dict.fromkeys(folder for folder in folders if folder))
+
+
+def _own(settings: EngineSettings, profiles: Mapping[str, Profile]) -> Iterator[Profile]:
+    yield profiles[settings.profile]
+    for name, profile in profiles.items():
+        if profile is not PROFILES.get(name) and name != settings.profile:
+            yield profile
+
+
+def _fault(profile: Profile, tokenizer: Any) -> str | None:
+    """Return what of the model refuses the profile's prompt, and what to do, or None."""
+    prompt = profile.render(_sample(profile)).prompt
+    try:
+        ids = tokens.encode(prompt, tokenizer)
+        shown = str(tokenizer.decode(ids))
+    except Exception as error:  # noqa: BLE001 - a chat template may raise anything
+        reason = one_line(f"{type(error).__name__}: {error}", max_chars=200)
+        if prompt.messages and _NO_TEMPLATE in str(error):
+            return (
+                "this model, which has no chat template; add chat_template.jinja to its folder, or "
+                f"choose a profile for completions ({_COMPLETIONS}, or an own one)"
+            )
+        part = "chat template" if prompt.messages else "tokenizer"
+        return f"the model's {part}: {reason}; choose the profile of this model, or another model"
+    if _LETTERS in "".join(filter(str.isalpha, shown)):
+        return None
+    return (
+        "the model's chat template, which leaves the text out of the prompt; choose the profile of "
+        "this model, or `chat`"
+    )
+
+
+def _sample(profile: Profile) -> Segment:
+    known = sorted(profile.languages or ("de", "en"))
+    target, source = ("de", "en") if {"de", "en"} <= set(known) else (known[0], known[-1])
+    return Segment(_TEXT, target, source)
