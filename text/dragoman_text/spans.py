@@ -62,6 +62,12 @@ def find_spans(text: str, terms: Iterable[str] = (), words: Iterable[str] = ()) 
     return _united(sorted(found))
 
 
+def count_words(text: str, words: Iterable[str]) -> Counter[str]:
+    """Return how often each word occurs as a whole word, in its own case; no blank ones."""
+    index = _index(frozenset(words))
+    return Counter(each.term.source for each in index.occurrences(text))
+
+
 def has_letters(text: str) -> bool:
     """Return whether any character is a letter of any script."""
     return any(map(str.isalpha, text))

@@ -34,6 +34,8 @@ class Candidate:
     strict: bool = False
     protected: tuple[str, ...] = ()
     """Literals of `protect` and `do_not_translate` that occur in the source."""
+    words: tuple[str, ...] = ()
+    """Those of `do_not_translate`: they count only as whole words, "Go" not in "Good"."""
     terms: tuple[Term, ...] = ()
     """Glossary entries that occur in the source."""
     max_chars: int | None = None

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from dragoman_text.spans import find_spans
+from dragoman_text.spans import count_words, find_spans
 from dragoman_worker.ports.quality import Candidate
 from dragoman_worker.quality.gates.defect import Defect, listed
 
@@ -33,12 +33,18 @@ def find(candidate: Candidate) -> Defect | None:
     expected = _placeholders(source)
     counted = _counts(target, expected)
     # Literals overlap with each other and with placeholders, so each is counted by itself.
-    expected.update({each: source.count(each) for each in candidate.protected if each})
-    counted.update({each: target.count(each) for each in candidate.protected if each})
+    apart = {"", *candidate.words}
+    literals = [each for each in candidate.protected if each not in apart]
+    expected.update({each: source.count(each) for each in literals})
+    counted.update({each: target.count(each) for each in literals})
+    words, found = (count_words(text, candidate.words) for text in (source, target))
     missing = [each for each, times in expected.items() if counted[each] < times]
+    # An ending may follow a word in the translation: Finnish has "Kafkan".
+    missing += [each for each, times in words.items() if target.count(each) < times]
     if missing:
         return Defect(f"The answer lacks {listed(missing)}.")
     repeated = [each for each, times in expected.items() if counted[each] > times]
+    repeated += [each for each, times in words.items() if found[each] > times]
     return Defect(f"The answer repeats {listed(repeated)}.") if repeated else None
 
 

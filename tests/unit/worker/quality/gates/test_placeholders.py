@@ -52,6 +52,18 @@ def test_a_protected_literal_must_come_through_as_often() -> None:
         assert placeholders.find(Candidate(source, answer, "de", protected=protected))
 
 
+def test_a_word_counts_only_as_a_whole_word_in_the_source_and_with_endings_in_the_answer() -> None:
+    def found(source: str, answer: str, word: str) -> object:
+        candidate = Candidate(source, answer, "fi", protected=(word,), words=(word,))
+        return placeholders.find(candidate)
+
+    assert found("Go is good, Good Go", "Go on hyvä, hyvä Go", "Go") is None
+    assert found("Kafka is fast", "Kafkan nopeus", "Kafka") is None
+    assert found("Go is good", "Se on hyvä", "Go")
+    assert found("Go is good", "Go Go on hyvä", "Go")
+    assert found("Good", "hyvä", "Go") is None
+
+
 def test_a_literal_may_look_like_a_regular_expression() -> None:
     kept = Candidate("Use (a|b)* now", "Nutze (a|b)*", "de", protected=("(a|b)*",))
     assert placeholders.find(kept) is None
