@@ -9,10 +9,10 @@ from dragoman_schemas.jobs import Item, TranslationJob
 from dragoman_schemas.results import ItemError, ItemResult, Usage
 from dragoman_text.terms import Term
 from dragoman_worker.errors import JobError
-from dragoman_worker.job.joining import Piece, join
 from dragoman_worker.job.terms import JobTerms
 from dragoman_worker.ports import Decoding, Detection
 from dragoman_worker.prompts.base import Profile
+from dragoman_worker.quality.joining import Piece, join
 
 
 @dataclass(slots=True, eq=False)

@@ -27,7 +27,7 @@ from dragoman_text.spans import (
 )
 from dragoman_text.terms import Term
 from dragoman_worker.ports.quality import Finding, Judgement
-from dragoman_worker.quality import corrections, cutting
+from dragoman_worker.quality import corrections, cutting, joining
 
 Name = Literal["native", "tokens", "sentences", "pieces", "resample", "split", "paragraphs"]
 
@@ -78,6 +78,7 @@ class Try:
     """What to ask the engine for. Its pieces, joined, are the text."""
 
     pieces: tuple[Piece, ...]
+    target_lang: str
     name: Name = "native"
     warmer: float = 0.0
     """Added to the temperature of the job or the profile."""
@@ -101,7 +102,7 @@ class Try:
 
 def first(wanted: Wanted) -> Try:
     """Return the first try: the text as it is."""
-    return Try((_piece(wanted.source),))
+    return Try((_piece(wanted.source),), wanted.target_lang)
 
 
 def following(wanted: Wanted, previous: Try, judgement: Judgement, attempt: int) -> Try:
@@ -127,24 +128,37 @@ def join(tried: Try, answers: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
 
     Tokens that are missing, repeated or unknown are findings, never an exception.
     """
-    parts: list[str] = []
+    parts: list[joining.Piece] = []
     findings: list[Finding] = []
     remaining = iter(answers)
     for piece in tried.pieces:
-        if piece.kept:
-            parts.append(piece.text)
-            continue
-        text, found = _restored(next(remaining), piece)
-        parts += (piece.before, text, piece.after)
-        findings += found
+        text = piece.text
+        if not piece.kept:
+            text, found = _restored(next(remaining), piece)
+            findings += found
+        parts.append(joining.Piece(piece.before, _source(piece), piece.after, text))
     if tried.rung == PIECES:
         findings.append(Finding("pieces", "warn", "translated in pieces around what must be kept"))
-    return "".join(parts), tuple(dict.fromkeys(findings))
+    return _joined(parts, tried), tuple(dict.fromkeys(findings))
 
 
 def better(one: Judgement, other: Judgement) -> Judgement:
     """Return the better of two: fewer hard gates, fewer warnings, more usual length; then `one`."""
     return min(one, other, key=_rank)
+
+
+def _joined(parts: Sequence[joining.Piece], tried: Try) -> str:
+    """Return the text of the parts; the blanks around spans stay, those between sentences may not.
+
+    Only one of two languages may have blanks between sentences.
+    """
+    if tried.rung != PIECES:
+        return joining.join(parts, tried.target_lang)
+    return "".join(text for part in parts for text in (part.before, part.text, part.after))
+
+
+def _source(piece: Piece) -> str:
+    return piece.text if piece.masked is None else restore(piece.text, piece.masked).text
 
 
 def _rank(judgement: Judgement) -> tuple[int, int, float]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dragoman_text.spans import STYLES, TokenStyle
@@ -41,6 +43,7 @@ TEXTS = st.text(max_size=60) | st.lists(
     ),
     max_size=25,
 ).map("".join)
+UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u2e80-\ua4cf\ua9e0-\uffef\U00020000-\U0003ffff]")
 GATES = ("placeholders", "tags", "copy", "language", "loop", "paragraphs", "structure", "length")
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -183,9 +186,19 @@ def test_a_text_of_ten_thousand_spans_is_not_asked_for_in_ten_thousand_pieces() 
 def test_answers_that_are_their_pieces_give_the_source(
     text: str, gates: list[str], style: TokenStyle
 ) -> None:
+    assume(UNSPACED.search(text) is None)  # English has blanks where Japanese has none
     wanted = Wanted(text, "en", "en", protect=("ACME",), style=style, max_attempts=9)
     for tried in climb(wanted, *gates):
         assert join(tried, [piece.text for piece in tried.asked])[0] == text
+
+
+def test_blanks_between_sentences_are_those_of_the_target() -> None:
+    wanted = Wanted("You have {a}. It is {b}.", "ja", "en", max_attempts=5)
+    tried = climb(wanted, "placeholders", "placeholders")[-1]
+    assert join(tried, ["<x0/>あり。", "<x0/>です。"])[0] == "{a}あり。{b}です。"
+    wanted = Wanted("{a}があります。{b}です。", "en", "ja", max_attempts=5)
+    tried = climb(wanted, "placeholders", "placeholders")[-1]
+    assert join(tried, ["There is <x0/>.", "It is <x0/>."])[0] == "There is {a}. It is {b}."
 
 
 def test_fewer_failed_gates_are_better_then_fewer_warnings_then_the_length() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.job.joining import Piece, join
+from dragoman_worker.quality.joining import Piece, join
 
 
 def joined(target_lang: str, *pieces: tuple[str, str, str, str]) -> str:
