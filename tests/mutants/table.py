@@ -1287,6 +1287,8 @@ MUTANTS = (
         'kinds <= {"ok", "unchanged"}',
         'kinds <= {"ok", "unchanged", "unchecked"}',
         "unit/producer/test_verdicts.py",
+    ),
+    Mutant(
         "words are protected inside words",
         "text/dragoman_text/terms.py",
         'marked = code if _inside_word(character) else f"{_MARK}{character}{_MARK}"',
