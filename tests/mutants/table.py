@@ -1185,10 +1185,10 @@ MUTANTS = (
     ),
     Mutant(
         "look-ups wait while Redis does not answer",
-        f"{CORE}/stores/redis_memory.py",
-        "        if not calls or not self._outages.available:\n",
-        "        if not calls:\n",
-        MEMORY,
+        f"{CORE}/stores/memory_outages.py",
+        "        self.available = False\n        self._task",
+        "        self._task",
+        "unit/worker/stores/test_memory_outages.py",
     ),
     Mutant(
         "an approved translation of another script is used",

@@ -23,9 +23,10 @@ async def memory_problem(redis: RedisSettings) -> str | None:
     keys = tuple(f"{redis.key_prefix}memory:{{check}}:{name}" for name in ("new", "old"))
     # At most one byte per hash: the second entry makes the newer hash the older one.
     arguments = (1, _TTL_MS, *_ENTRY, *_ENTRY)
+    remember = ("EVALSHA", scripts.REMEMBER.sha1, 2, *keys, *arguments)
     call = Call(
         [
-            ("EVALSHA", scripts.REMEMBER.sha1, 2, *keys, *arguments),
+            *(remember, remember),  # the second one reads the TTL of the first one's hash
             ("HGET", keys[0], _ENTRY[0]),
             ("HMGET", f"{redis.key_prefix}memory:approved:{{check}}", _ENTRY[0]),
         ]

@@ -50,6 +50,8 @@ class MemoryOutages:
         self._task: asyncio.Task[None] | None = None
         self._warned: dict[tuple[str, str], float] = {}
         self.available = True
+        self._reported = False
+        """Whether the current outage has been logged."""
 
     async def start(self) -> None:
         """Connect; if that fails, warn and go on trying. Never raises an Exception."""
@@ -65,12 +67,14 @@ class MemoryOutages:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def failed(self, error: Exception) -> None:
-        """Begin an outage, unless there is one."""
+        """Begin an outage, unless there is one.
+
+        Redis is tried at once: a single slow reply, as on a busy machine, costs that look-up alone.
+        """
         if not self.available:
             return
         self.available = False
-        logger().warning("memory_unavailable", error=refusal(error))
-        self._task = asyncio.create_task(self._until_reached(), name="memory-outage")
+        self._task = asyncio.create_task(self._until_reached(error), name="memory-outage")
 
     def refused(self, code: str, operation: str) -> None:
         """Warn that Redis answers, but refuses an operation."""
@@ -79,15 +83,27 @@ class MemoryOutages:
             self._warned[code, operation] = now
             logger().warning("memory_refused", error=code, operation=operation)
 
-    async def _until_reached(self) -> None:
+    async def _until_reached(self, error: Exception) -> None:
+        report = asyncio.get_running_loop().call_later(self._pause_s, self._report, error)
         while not self.available:
-            await asyncio.sleep(self._pause_s)
             try:
                 await self._reach()
-            except Exception:  # noqa: BLE001, S112  the outage goes on
-                continue
-            self.available = True
-            logger().info("memory_back")
+            except Exception as again:  # noqa: BLE001  the outage goes on
+                self._report(again)
+                await asyncio.sleep(self._pause_s)
+            else:
+                self.available = True
+        report.cancel()
+        if not self._reported:
+            self.refused(refusal(error), "recall")
+            return
+        self._reported = False
+        logger().info("memory_back")
+
+    def _report(self, error: Exception) -> None:
+        if not self._reported and not self.available:
+            self._reported = True
+            logger().warning("memory_unavailable", error=refusal(error))
 
     async def _reach(self) -> None:
         async with asyncio.timeout(TRY_LIMIT_S):
