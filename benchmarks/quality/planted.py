@@ -14,6 +14,7 @@ from corpora import Pair
 
 from dragoman_text.spans import find_spans
 from dragoman_worker.quality.gates.languages import same_family
+from dragoman_worker.quality.gates.prose import prose
 
 _NUMBER = re.compile(r"\d{2,}")
 _WORD = re.compile(r"\w+")
@@ -89,7 +90,7 @@ def looped_end(pair: Pair, chance: random.Random, _others: Sequence[Pair]) -> st
 
 
 def looped_sentence(pair: Pair, chance: random.Random, _others: Sequence[Pair]) -> str | None:
-    if len(pair.target) < 40:
+    if len(prose(pair.target).strip()) < 40:
         return None
     return " ".join([pair.target.strip()] * chance.randint(3, 20))
 

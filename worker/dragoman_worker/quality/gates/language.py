@@ -60,9 +60,13 @@ def find(candidate: Candidate, detect: Detect) -> Defect | None:
 
 
 def _native(text: str) -> str:
-    """Return the words in other letters than ASCII, if they are a quarter: the others are names."""
-    native = " ".join(word for word in text.split() if not word.isascii())
+    """Return the words in other letters than Latin, if they are a quarter: the others are names."""
+    native = " ".join(word for word in text.split() if any(map(_is_not_latin, word)))
     return native if 4 * letters(native) >= letters(text) else text
+
+
+def _is_not_latin(character: str) -> bool:
+    return character > "\u036f" and character.isalpha() and not "\u1e00" <= character <= "\u1eff"
 
 
 def _windows(text: str) -> Iterator[str]:

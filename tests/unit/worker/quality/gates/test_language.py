@@ -94,3 +94,11 @@ def test_a_hostile_text_takes_linear_time(unit: str) -> None:
     started = time.process_time()
     found(text, "zh-Hans")
     assert time.process_time() - started < 2.0
+
+
+def test_accents_do_not_hide_a_latin_answer_to_a_cyrillic_target() -> None:
+    assert found("Sélectionnez un ou plusieurs mots dans le document.", "ru", "en")
+
+
+def test_names_in_latin_letters_do_not_decide() -> None:
+    assert found("Лицензия GNU General Public License, только версии 2", "ru", "en") is None
