@@ -20,6 +20,7 @@ class Mutant:
 
 
 CORE = "worker/dragoman_worker"
+GATES, GATE_TESTS = f"{CORE}/quality/gates", "unit/worker/quality/gates"
 SCHEMAS, CLIENT = "schemas/dragoman_schemas", "producer/dragoman_producer"
 CONNECTIONS = "connections/dragoman_connections"
 WORKER, EXECUTOR = "unit/worker/job/test_worker.py", "unit/worker/job/test_executor.py"
@@ -1392,5 +1393,131 @@ MUTANTS = (
         "        text = text.partition(_CLOSING)[2]\n",
         "        text = text.rpartition(_CLOSING)[2]\n",
         "unit/worker/prompts/test_profiles.py",
+    ),
+    Mutant(
+        "a placeholder too many is no defect",
+        f"{GATES}/placeholders.py",
+        "counted[each] > times",
+        "counted[each] > times + 9",
+        f"{GATE_TESTS}/test_placeholders.py",
+    ),
+    Mutant(
+        "positions of placeholders count",
+        f"{GATES}/placeholders.py",
+        "return _POSITION.sub(",
+        "return placeholder or _POSITION.sub(",
+        f"{GATE_TESTS}/test_placeholders.py",
+    ),
+    Mutant(
+        "a repetition of the source fails its translation",
+        f"{GATES}/loop.py",
+        "    if found is not None and not _source_repeats(source, found):",
+        "    if found is not None:",
+        f"{GATE_TESTS}/test_loop.py",
+    ),
+    Mutant(
+        "a longer loop than the source's passes",
+        f"{GATES}/loop.py",
+        "found.length <= _MORE_THAN_SOURCE * repeated.length",
+        "True",
+        f"{GATE_TESTS}/test_loop.py",
+    ),
+    Mutant(
+        "copies of names fail",
+        f"{GATES}/copy.py",
+        "    if not _is_prose(source):",
+        "    if False:",
+        f"{GATE_TESTS}/test_copy.py",
+    ),
+    Mutant(
+        "languages of one family fail for copies",
+        f"{GATES}/copy.py",
+        "if not unknown and same_family(",
+        "if not unknown and not same_family(",
+        f"{GATE_TESTS}/test_copy.py",
+    ),
+    Mutant(
+        "the end of a long answer is not judged for its language",
+        f"{GATES}/language.py",
+        "    if len(text) > _WINDOW:",
+        "    if False:",
+        f"{GATE_TESTS}/test_language.py",
+    ),
+    Mutant(
+        "a source in the target language fails",
+        f"{GATES}/language.py",
+        "if given is not None and languages.same_language(",
+        "if given is None and languages.same_language(",
+        f"{GATE_TESTS}/test_language.py",
+    ),
+    Mutant(
+        "the length is compared with that of the source",
+        f"{GATES}/length.py",
+        "factor = median(candidate)",
+        "factor = 1.0",
+        f"{GATE_TESTS}/test_length.py",
+    ),
+    Mutant(
+        "crossing tags pass",
+        f"{GATES}/tags.py",
+        "if _nests(source, certain) and not _nests(target, certain):",
+        "if False:",
+        f"{GATE_TESTS}/test_tags.py",
+    ),
+    Mutant(
+        "a lone unknown tag is demanded",
+        f"{GATES}/tags.py",
+        "certain = _paired(source)",
+        "certain = {tag.name for tag in source}",
+        f"{GATE_TESTS}/test_tags.py",
+    ),
+    Mutant(
+        "chatter that the source has fails",
+        f"{GATES}/chatter.py",
+        "if mark in target and mark not in source:",
+        "if mark in target:",
+        f"{GATE_TESTS}/test_chatter.py",
+    ),
+    Mutant(
+        "control characters of the source fail",
+        f"{GATES}/control.py",
+        "- Counter(pattern.findall(candidate.source))",
+        "- Counter[str]()",
+        f"{GATE_TESTS}/test_control.py",
+    ),
+    Mutant(
+        "strict does not sharpen warnings",
+        f"{GATES}/__init__.py",
+        "return gate.strict if strict else gate.basic",
+        "return gate.basic",
+        f"{GATE_TESTS}/test_gates.py",
+    ),
+    Mutant(
+        "joined items are judged by every gate",
+        f"{GATES}/__init__.py",
+        "if candidate.joined and not gate.joined:",
+        "if False:",
+        f"{GATE_TESTS}/test_gates.py",
+    ),
+    Mutant(
+        "details have no bound",
+        f"{GATES}/__init__.py",
+        "<= FINDINGS_BYTES:",
+        "<= 10**9:",
+        f"{GATE_TESTS}/test_gates.py",
+    ),
+    Mutant(
+        "case_sensitive terms match in any case",
+        f"{GATES}/glossary.py",
+        "        if term.case_sensitive:",
+        "        if False:",
+        f"{GATE_TESTS}/test_glossary.py",
+    ),
+    Mutant(
+        "a full stop is added in Thai",
+        f"{GATES}/framing.py",
+        "if script in _NO_STOP or ",
+        "if ",
+        f"{GATE_TESTS}/test_framing.py",
     ),
 )

@@ -1,0 +1,99 @@
+"""Plot of the gates: false alarms on human translations, and detection of planted errors.
+
+usage: plot.py RESULTS_DIR OUT_DIR
+
+Reads false-alarms.json and detection.json, writes quality-gates-light.svg and
+quality-gates-dark.svg. Needs matplotlib (extra `plots`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib import pyplot
+
+INK = {"light": "#22262e", "dark": "#e6e9ef"}
+GROUND = {"light": "white", "dark": "#1e2129"}
+GRID = {"light": "#d9dde4", "dark": "#3a3f4b"}
+HARD, SLIGHT = {"light": "#0b6e4f", "dark": "#3fbf95"}, {"light": "#8d99ae", "dark": "#8d99ae"}
+ORDER = (
+    "placeholders tags structure loop copy language length chatter control paragraphs verbatim "
+    "numbers blank"
+)
+
+
+def style(theme: str) -> dict[str, Any]:
+    ink, grid = INK[theme], GRID[theme]
+    return {
+        "font.family": "sans-serif",
+        "font.size": 10,
+        "text.color": ink,
+        "axes.labelcolor": ink,
+        "axes.edgecolor": grid,
+        "axes.facecolor": GROUND[theme],
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "xtick.color": ink,
+        "ytick.color": ink,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "dragoman",
+        "figure.facecolor": GROUND[theme],
+    }
+
+
+def false_alarms(axes: Any, place: Path, theme: str) -> None:
+    """Plot the share of human sentences and messages with a finding, per gate."""
+    read = json.loads(place.read_text())
+    corpora = {"tatoeba", "catalogues"}
+    pairs = sum(row["pairs"] for row in read["pairs"] if row["corpus"] in corpora)
+    found: dict[str, Counter[str]] = {"fail": Counter(), "warn": Counter()}
+    for row in read["findings"]:
+        if row["corpus"] in corpora and row["severity"] in found:
+            found[row["severity"]][row["gate"]] += row["found"]
+    gates = ORDER.split()[::-1]
+    for at, gate in enumerate(gates):
+        fail, warn = (100 * found[kind][gate] / pairs for kind in ("fail", "warn"))
+        axes.barh(at, fail, color=HARD[theme], height=0.62)
+        axes.barh(at, warn, left=fail, color=SLIGHT[theme], height=0.62)
+        axes.text(fail + warn + 0.004, at, f"{fail + warn:.3f}", va="center")
+    axes.set_yticks(range(len(gates)), gates)
+    axes.set_xlim(0, 0.26)
+    axes.set_xlabel(f"findings on {pairs:,} human translations, %")
+    axes.barh([0], [0], color=HARD[theme], label="fail")
+    axes.barh([0], [0], color=SLIGHT[theme], label="warn")
+    axes.legend(frameon=False, loc="lower right")
+
+
+def detection(axes: Any, place: Path, theme: str) -> None:
+    """Plot the share of planted errors that the gate for them finds, and that any gate does."""
+    rows = json.loads(place.read_text())[::-1]
+    for at, row in enumerate(rows):
+        own, any_gate = (100 * row.get(name, 0) / row["planted"] for name in ("gate", "any"))
+        axes.barh(at, any_gate, color=SLIGHT[theme], height=0.62)
+        axes.barh(at, own, color=HARD[theme], height=0.62)
+        axes.text(102, at, f"{own:.1f}", va="center")
+    axes.set_yticks(range(len(rows)), [row["kind"] for row in rows])
+    axes.set_xlim(0, 115)
+    axes.set_xlabel("planted errors found, % (grey: by another gate)")
+
+
+def main() -> None:
+    results, out = map(Path, sys.argv[1:3])
+    for theme in ("light", "dark"):
+        with mpl.rc_context(style(theme)):
+            figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 5), layout="constrained")
+            false_alarms(left, results / "false-alarms.json", theme)
+            detection(right, results / "detection.json", theme)
+            for axes in (left, right):
+                axes.tick_params(axis="y", length=0)
+            figure.savefig(out / f"quality-gates-{theme}.svg", metadata={"Date": None})
+            pyplot.close(figure)
+
+
+if __name__ == "__main__":
+    main()
