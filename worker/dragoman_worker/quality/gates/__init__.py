@@ -33,7 +33,7 @@ from dragoman_worker.quality.gates import (
 from dragoman_worker.quality.gates.defect import Defect
 from dragoman_worker.quality.gates.language import Detect
 
-__all__ = ["GATES", "Detect", "Gate", "judge"]
+__all__ = ["GATES", "ONCE", "Detect", "Gate", "judge"]
 
 DETAIL_CHARACTERS: Final = 200
 _ORDER: Final[tuple[Severity, ...]] = ("fail", "warn", "fixed")
@@ -53,6 +53,9 @@ class Gate:
     slight_strict: Severity = "warn"
     joined: bool = False
     """Whether the gate judges joined items too."""
+    once: bool = False
+    """Whether the translator asks again only once for it and then reports a warning: some texts
+    are copied rightly, and every answer says so."""
 
 
 def _without_detector(
@@ -67,7 +70,7 @@ GATES: Final = (
     Gate("placeholders", _without_detector(placeholders.find)),
     Gate("tags", _without_detector(tags.find)),
     Gate("structure", _without_detector(structure.find)),
-    Gate("copy", _without_detector(copy.find)),
+    Gate("copy", _without_detector(copy.find), once=True),
     Gate("language", language.find, slight_strict="fail", joined=True),
     Gate("length", _without_detector(length.find)),
     Gate("chatter", _without_detector(chatter.find)),
@@ -78,6 +81,9 @@ GATES: Final = (
     Gate("verbatim", _without_detector(verbatim.find)),
     Gate("numbers", _without_detector(numbers.find)),
 )
+
+ONCE: Final = frozenset(gate.name for gate in GATES if gate.once)
+"""Names of the gates for which one more answer is enough."""
 
 
 def judge(candidate: Candidate, *, detect: Detect) -> Judgement:

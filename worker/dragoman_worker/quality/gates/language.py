@@ -47,6 +47,8 @@ def find(candidate: Candidate, detect: Detect) -> Defect | None:
     wrong = _wrong_script(text, candidate.target_lang)
     if wrong is not None:
         return wrong
+    if not languages.is_detected(candidate.target_lang):
+        return None  # it would be taken for another language, always
     if languages.script(candidate.target_lang) != "Latn":
         text = _native(text)
     expected = languages.family(candidate.target_lang)

@@ -12,7 +12,7 @@ _FAMILIES: Final = (
     "hr sr bs sh",
     "nb no nn da sv",
     "cs sk",
-    "es ca gl pt oc an ast",
+    "es ca gl pt oc an ast ext",
     "bg mk",
     "zh yue wuu lzh",
     "ar arz ary apc ajp ars aeb",
@@ -21,10 +21,30 @@ _FAMILIES: Final = (
     "nl af fy li",
     "de lb gsw nds",
     "xh zu",
-    "en sco",
+    "en sco pcm",
+    "it vec lij",
+    "fr gcf gcr",
+    "he hbo",
+    "el grc",
+    "lv ltg",
+    "tr crh",
+    "bn as",
+    "nso st",
+    "gug gn",
+    "tt ba",
     "uz uzs",
 )
 """Pairs that py3langid confuses, and whose human translations may resemble the source by 90 %."""
+
+_LABELS: Final = (
+    "ace af am an ar as az ba bcl be bg bn br bs ca crh cs cy da de dz el en eo es et eu ext "
+    "fa fi fil fo fr fuv fy ga gcf gcr gd gl gom grc gu gug guw ha hbo he hi hr ht hu hy id "
+    "ig is it ja jv ka kab kik kk km kn ko ku ky la lb lg lij ln lo lt ltg lv mg mk ml mn mr "
+    "ms mt my nb ne nl nn nso oc om or pa pcm pl ps pt qu ro ru rw sa sdh se si sk sl sn so "
+    "sq sr st sv sw ta te tg th tk tr tt ug uk ur uz vec vi vo wa wuu xh yo yue zh zu"
+)
+_DETECTED: Final = frozenset(_LABELS.split())
+"""The languages of py3langid's model, by the tags of jobs."""
 
 _BY_LANGUAGE: Final = {
     language: frozenset(family.split()) for family in _FAMILIES for language in family.split()
@@ -57,6 +77,11 @@ def family(tag: str) -> frozenset[str]:
     """Return the base languages that may be confused with the tag's, and its own."""
     own = base(tag)
     return _BY_LANGUAGE.get(own, frozenset({own})) | {own}
+
+
+def is_detected(tag: str) -> bool:
+    """Return whether the detector knows the language of the tag, or a relative of it."""
+    return not family(tag).isdisjoint(_DETECTED)
 
 
 def same_family(tag: str, other: str) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_text.terms import Term
 from dragoman_worker.ports.quality import Candidate, Detection
 from dragoman_worker.quality.gates import DETAIL_CHARACTERS, FINDINGS_BYTES, GATES, judge
 
@@ -60,3 +62,40 @@ def test_no_text_makes_a_gate_raise(source: str, target: str, strict: bool) -> N
 @pytest.mark.parametrize("name", [gate.name for gate in GATES])
 def test_each_gate_has_its_own_module(name: str) -> None:
     __import__(f"dragoman_worker.quality.gates.{name}")
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a",
+        "<b>",
+        "{a}",
+        "漢",
+        "e\u0301",
+        "\u200b",
+        "👩\u200d👧",
+        "\u202e",
+        "<|im_end|>",
+        "1.",
+        "\n\n",
+    ],
+)
+def test_a_hostile_text_takes_linear_time_through_all_gates(unit: str) -> None:
+    text = unit * (131_072 // len(unit))
+    terms = tuple(Term(f"t{number}", (f"z{number}", unit)) for number in range(50))
+    candidate = Candidate(text, text[1:], "zh-Hans", "en", protected=(unit,), terms=terms)
+    started = time.process_time()
+    judge(candidate, detect=no_language)
+    assert time.process_time() - started < 2.0
+
+
+def test_a_source_in_the_target_language_is_a_warning() -> None:
+    assert found("Die Sitzung", "Die Sitzung", source_lang="de-AT") == {"same_language": "warn"}
+    assert found("Die Sitzung", "Die Sitzung", source_lang="de", joined=True) == {}
+
+
+def test_a_repaired_end_is_reported_and_returned() -> None:
+    judgement = judge(Candidate("It is late.", " Es ist spät", "de"), detect=no_language)
+    assert judgement.text == "Es ist spät."
+    assert [each.severity for each in judgement.findings] == ["fixed"]
+    assert judgement.verdict == "ok"

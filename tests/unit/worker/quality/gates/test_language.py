@@ -7,7 +7,7 @@ import time
 import pytest
 
 from dragoman_worker.ports.quality import Candidate
-from dragoman_worker.quality.gates import language
+from dragoman_worker.quality.gates import language, languages
 from dragoman_worker.quality.gates.defect import Defect
 from dragoman_worker.quality.language import LanguageDetector
 
@@ -102,3 +102,12 @@ def test_accents_do_not_hide_a_latin_answer_to_a_cyrillic_target() -> None:
 
 def test_names_in_latin_letters_do_not_decide() -> None:
     assert found("Лицензия GNU General Public License, только версии 2", "ru", "en") is None
+
+
+def test_a_language_that_the_detector_does_not_know_is_not_judged() -> None:
+    assert found("Ko te rā tēnei e tīmata ai te hui i te whare nui o te iwi.", "mi") is None
+
+
+def test_the_known_languages_are_those_of_the_model() -> None:
+    labels = {str(label) for label in DETECTOR._loaded().nb_classes} - {"zxx"}  # type: ignore[attr-defined]
+    assert {languages.base(label) for label in labels} - {"uzs"} == languages._DETECTED
