@@ -23,7 +23,6 @@ from dragoman_worker.job.plan import Unit
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.ports import Decoding, EngineLimits
 from dragoman_worker.prompts import get_profile, tokens
-from dragoman_worker.quality.language import LanguageDetector
 
 
 class _Tokens:
@@ -48,7 +47,6 @@ def planner_for(tokenizer: Any, max_model_len: int, profile: str, *, exact: bool
         choose_profile=lambda name: get_profile(name or profile),
         max_tokens=4096,
         exact_lengths=exact,
-        detector=LanguageDetector(),
     )
 
 

@@ -24,7 +24,8 @@ from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Candidate, Judgement
 from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.process.gc_tuning import seldom_collected
-from dragoman_worker.quality.judge import InlineJudge, ProcessJudge
+from dragoman_worker.quality.inline_judge import InlineJudge
+from dragoman_worker.quality.judge import ProcessJudge
 
 TICK_S = 0.005
 Judging = Callable[[Candidate], Awaitable[Judgement | None]]

@@ -4,7 +4,7 @@ usage: source_detection.py --catalogues /usr/share/locale [--tatoeba DIR] [--job
 
 Alone: one text per row of letters, detected by itself. Jobs: texts of up to 30 letters of one
 language, or of two. Every figure is the mean over the languages of that corpus. `sure` is the
-share with a confidence of at least `DOUBTFUL_BELOW`, `right` the share of those that are right.
+share that is not doubtful, `right` the share of those that are right.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statistics import mean
 
 from corpora import add_options, sampled
 
-from dragoman_worker.quality.language import DOUBTFUL_BELOW, LanguageDetector
+from dragoman_worker.quality.language import LanguageDetector
 
 LETTERS = ((3, 8), (9, 15), (16, 30), (31, 60))
 JOBS = ((1, 0), (2, 0), (3, 0), (5, 0), (10, 0), (20, 0), (5, 5), (9, 1))
@@ -82,7 +82,7 @@ def _judged(
         for detection, language in zip(found, languages, strict=True):
             tag = detection.language if detection else None
             is_right = {"no": "nb", "yue": "zh"}.get(tag or "", tag) == language
-            is_sure = detection is not None and detection.confidence >= DOUBTFUL_BELOW
+            is_sure = detection is not None and not detection.doubtful
             total, right, sure = total + 1, right + is_right, sure + is_sure
             both += is_right and is_sure
             wrong_target += tag == target and is_sure

@@ -13,7 +13,8 @@ from prometheus_client import CollectorRegistry
 from dragoman_text.terms import Term
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Candidate, Finding, Judge
-from dragoman_worker.quality.judge import InlineJudge, ProcessJudge
+from dragoman_worker.quality.inline_judge import InlineJudge
+from dragoman_worker.quality.judge import ProcessJudge
 from support.fakes import odd_gates
 
 LARGEST = 128 * 1024

@@ -36,7 +36,7 @@ from dragoman_worker.process.parent_link import ReplicaSlot
 from dragoman_worker.process.signals import stop_signals, supervised_signals
 from dragoman_worker.prompts import names
 from dragoman_worker.prompts.chooser import profile_chooser
-from dragoman_worker.quality.language import LanguageDetector
+from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.stores.redis_memory import RedisMemory
@@ -54,7 +54,7 @@ class App:
         self._log = logger()
         self._metrics = Metrics(CollectorRegistry())
         self._outages = Outages()
-        self._detector = LanguageDetector()
+        self._judge = ProcessJudge(timeout_s=settings.quality.timeout_s, metrics=self._metrics)
         self._topics = TopicWatch(settings.kafka)
         self._stopping = asyncio.Event()
         self._readiness = Readiness(self._outages, self._topics, self._stopping)
@@ -117,11 +117,15 @@ class App:
         self._readiness.enter(StartPhase.KAFKA)
         publisher = await _open_publisher(stack, settings, within)
         self._readiness.enter(StartPhase.LANGUAGE_MODEL)
-        # Loading takes 2 s; done later, it would block the event loop at the first job.
-        await asyncio.to_thread(self._detector.load)
+        stack.push_async_callback(self._judge.close)
+        if _always_judges(settings):
+            self._judge.start()  # it is ready before the engine
+        # Done later, it would block the event loop at the first job.
         await asyncio.to_thread(names.load)
         self._readiness.enter(StartPhase.ENGINE)
         engine = await _start_engine(stack, settings)
+        if _always_judges(settings):
+            await self._judge.ready()
         self._readiness.enter(StartPhase.CONSUMER_GROUP)
         consumer = _consumer(settings, self._slot, self._metrics)
         core = Core(
@@ -132,10 +136,10 @@ class App:
                 store=store,
                 dead_letters=_dead_letters(publisher, settings),
                 results=_results(publisher, settings.kafka),
+                judge=self._judge,
                 memory=await _open_memory(stack, settings, self._metrics),
             ),
             choose_profile=choose_profile,
-            detector=self._detector,
             outages=self._outages,
             metrics=self._metrics,
             slot=self._slot,
@@ -189,6 +193,14 @@ class App:
 
     def _live(self) -> Mapping[str, bool]:
         return self._watchdog.checks() if self._watchdog is not None else {}
+
+
+def _always_judges(settings: WorkerSettings) -> bool:
+    """Whether most jobs need the judge: not those of an echo engine without quality gates."""
+    quality = settings.quality
+    return settings.engine.kind != "echo" or (
+        "level" in quality.model_fields_set and quality.level != "off"
+    )
 
 
 async def _open_store(

@@ -28,11 +28,12 @@ from dragoman_worker.job.translator import Translator
 from dragoman_worker.job.worker import Worker
 from dragoman_worker.kafka.memory import MemoryConsumer, MemoryDeadLetters, MemoryResults
 from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Judge
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
-from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.stores.memory import JobState, MemoryStore
 from support.fakes.scripted_engine import ScriptedEngine
+from support.fakes.scripted_judge import ScriptedJudge
 from support.processes.waiting import eventually
 
 TIMEOUT_S = 10.0
@@ -69,7 +70,7 @@ class Core:
     grace_s: float = TIMEOUT_S
     in_flight: JobsInFlight = field(default_factory=JobsInFlight)
     worker_id: str = "w1"
-    detector: LanguageDetector = field(default_factory=LanguageDetector)
+    judge: Judge = field(default_factory=ScriptedJudge)
     openings: Openings | None = None
     _running: asyncio.Task[None] | None = None
 
@@ -94,6 +95,7 @@ class Core:
             planned=planned,
             permits=self.permits,
             in_flight=self.in_flight,
+            judge=self.judge,
             openings=self.openings,
         )
         executor = Executor(
@@ -120,7 +122,6 @@ class Core:
             choose_profile=self.choose_profile,
             max_tokens=self.max_tokens,
             exact_lengths=self.exact_lengths,
-            detector=self.detector,
             budget_s=self.plan_budget_s,
         )
 

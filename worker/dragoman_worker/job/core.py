@@ -26,13 +26,13 @@ from dragoman_worker.ports import (
     DeadLetters,
     Engine,
     EngineLimits,
+    Judge,
     Memory,
     Results,
     Store,
 )
 from dragoman_worker.process.parent_link import ReplicaSlot
 from dragoman_worker.prompts.chooser import ProfileChooser
-from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.settings import LimitsSettings, WorkerSettings
 
 
@@ -45,6 +45,7 @@ class Ports:
     store: Store
     dead_letters: DeadLetters
     results: Results | None
+    judge: Judge
     memory: Memory | None = None
     """None if the memory is switched off: nothing is recalled, remembered or coalesced."""
 
@@ -58,7 +59,6 @@ class Core:
         ports: Ports,
         *,
         choose_profile: ProfileChooser,
-        detector: LanguageDetector,
         outages: Outages,
         metrics: Metrics,
         slot: ReplicaSlot | None = None,
@@ -74,9 +74,7 @@ class Core:
         self._outages = outages
         self._metrics = metrics
         self._planned = PlannedTokens(most_planned_tokens(limits, engine.limits))
-        planner = build_planner(
-            settings, engine, choose_profile, detector, budget_s=limits.plan_budget_s
-        )
+        planner = build_planner(settings, engine, choose_profile, budget_s=limits.plan_budget_s)
         translator = self._translator(planner)
         preparation = Preparation(
             planner=planner,
@@ -85,6 +83,7 @@ class Core:
             planned=self._planned,
             permits=self.permits,
             in_flight=self.in_flight,
+            judge=ports.judge,
             openings=journaled(slot, poison_after=settings.retry.poison_after),
         )
         self.worker = self._worker(self._executor(preparation, translator))
@@ -140,7 +139,6 @@ def build_planner(
     settings: WorkerSettings,
     engine: Engine,
     choose_profile: ProfileChooser,
-    detector: LanguageDetector,
     *,
     budget_s: float = math.inf,
 ) -> Planner:
@@ -150,7 +148,6 @@ def build_planner(
         choose_profile=choose_profile,
         max_tokens=settings.limits.max_tokens,
         exact_lengths=settings.engine.exact_lengths,
-        detector=detector,
         budget_s=budget_s,
     )
 

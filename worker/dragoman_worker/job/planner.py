@@ -24,11 +24,7 @@ from dragoman_worker.job.requests import Change, Request, Requests, framed
 from dragoman_worker.job.terms import job_terms
 from dragoman_worker.ports import Decoding, Detection, Engine, StoredGlossary
 from dragoman_worker.prompts.base import Profile
-from dragoman_worker.quality.language import LanguageDetector
 
-LEAST_CONFIDENCE: Final = 0.1
-"""Minimum confidence at which the detected language is reported; below it (usually a word or two)
-it is only used internally."""
 MOST_SPLITS: Final = 3
 """How often a text that is cut off is split: into eight pieces in the end, so that a budget may be
 eight times too small, and a model that never stops costs no more than a few long answers."""
@@ -46,13 +42,11 @@ class Planner:
         choose_profile: Callable[[str | None], Profile],
         max_tokens: int,
         exact_lengths: bool,
-        detector: LanguageDetector,
         budget_s: float = math.inf,
     ) -> None:
         self._requests = Requests(engine, max_tokens=max_tokens, exact_lengths=exact_lengths)
         self._choose_profile = choose_profile
         self._exact_lengths = exact_lengths
-        self._detector = detector
         self._budget_s = budget_s
 
     def open(
@@ -85,9 +79,15 @@ class Planner:
             steering_chars=steering_chars(job),
         )
 
-    def plan(self, job: TranslationJob) -> Plan:
+    def languages(self, job: TranslationJob) -> frozenset[str] | None:
+        """Return the base languages among which the job's items are. Raises UnknownProfile."""
+        return self._choose_profile(job.profile).languages
+
+    def plan(
+        self, job: TranslationJob, detections: Sequence[Detection | None] | None = None
+    ) -> Plan:
         """Return the whole plan at once. Raises the JobError that fails the whole job."""
-        plan = self.open(job)
+        plan = self.open(job, detections=detections)
         while not plan.complete:
             self.step(plan)
         return plan
@@ -201,15 +201,11 @@ class Planner:
     def _source_lang(self, plan: Plan, planned: PlannedItem) -> str | None:
         if plan.job.source_lang is not None:
             return plan.job.source_lang
-        if plan.detections is None:
-            found = self._detector.detect(planned.item.text, plan.profile.languages)
-        else:
-            found = plan.detections[plan.next_item]
-        if found is None:
-            return _assumed(plan, planned) if plan.profile.needs_source else None
-        if found.confidence >= LEAST_CONFIDENCE:
+        found = plan.detections[plan.next_item] if plan.detections is not None else None
+        if found is not None and not found.doubtful:
             planned.detected = found.language
-        return found.language
+            return found.language
+        return _assumed(plan, planned, found) if plan.profile.needs_source else None
 
     def _pieces(self, plan: Plan, planned: PlannedItem) -> Iterator[Unit]:
         made: dict[str, Request | None] = {}
@@ -292,11 +288,14 @@ def _few_sentences(plan: Plan, planned: PlannedItem) -> bool:
     return len(split_sentences(text, planned.source_lang or "en")) <= most
 
 
-def _assumed(plan: Plan, planned: PlannedItem) -> str:
+def _assumed(plan: Plan, planned: PlannedItem, guess: Detection | None) -> str:
     """Return the language to name where the prompt needs one and the item's is in doubt.
 
-    That of most items of the job, or the likeliest one in the item's script.
+    The guess for the item, the language of most items of the job, or the likeliest one in the
+    item's script.
     """
+    if guess is not None:
+        return guess.language
     found = Counter(each.language for each in plan.detections or () if each is not None)
     if found:
         return found.most_common(1)[0][0]

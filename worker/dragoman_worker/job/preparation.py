@@ -7,11 +7,11 @@ is done in slices, so that it does not hold the event loop up (docs/adr/0014).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Container
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.names import HEADER_REPLAY
@@ -35,8 +35,10 @@ from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.log import logger
-from dragoman_worker.ports import Delivery
+from dragoman_worker.ports import Delivery, Detection, Judge
 from dragoman_worker.process.journal import Stage
+
+T = TypeVar("T")
 
 _POLL_CLAIMS_S: Final = 0.01
 _DECODE_ERRORS: Final = {
@@ -57,6 +59,7 @@ class Preparation:
         planned: PlannedTokens,
         permits: Permits,
         in_flight: JobsInFlight,
+        judge: Judge,
         openings: Openings | None = None,
     ) -> None:
         self._planner = planner
@@ -65,6 +68,7 @@ class Preparation:
         self._planned = planned
         self._permits = permits
         self._in_flight = in_flight
+        self._judge = judge
         self._openings = openings or Openings()
 
     async def read(self, delivery: Delivery) -> JobInFlight:
@@ -111,24 +115,45 @@ class Preparation:
             self._planned.admit_next()
 
     async def _staged(self, job: JobInFlight) -> Plan | JobError:
+        prepared = await self._in_stage(job, self._decode_and_plan)
+        if not isinstance(prepared, TranslationJob):
+            return prepared
+        # Between two stages: the judge's process may take seconds, and cannot kill this one.
+        texts = [item.text for item in prepared.items]
+        candidates = self._planner.languages(prepared)
+        detections = await self._judge.detect(texts, candidates, prepared.target_lang)
+        return await self._in_stage(job, lambda _: self._plan(job, prepared, detections))
+
+    async def _in_stage(self, job: JobInFlight, work: Callable[[JobInFlight], Awaitable[T]]) -> T:
+        """Do the work in a stage of its own, in a slice of the event loop."""
         opening, cost = job.opening, _cost(job.delivery)
         if not self._slices.may_run_now(cost):
             await self._slices.wait_for_slice(cost)
         if opening.enter_now(Stage.PLANNING):
             try:
-                return await self._plan(job, cost)
+                return await work(job)
             finally:
                 opening.leave()
         async with self._at(Stage.PLANNING, opening):
-            return await self._plan(job, cost)
+            return await work(job)
 
-    async def _plan(self, job: JobInFlight, cost: int) -> Plan | JobError:
+    async def _decode_and_plan(self, job: JobInFlight) -> Plan | JobError | TranslationJob:
+        """Return the plan, or the job itself if the languages of its items are to be detected."""
+        cost = _cost(job.delivery)
         decode = partial(decode_job, job.envelope, size=len(job.delivery.value or b""))
         decoded = decode() if cost <= LARGE else await self._slices.run(cost, decode)
         job.decoded = decoded
         if _is_past_deadline(decoded):
             return errors.DeadlineExceeded("the deadline had passed")
-        plan = self._planner.open(decoded, priority=job.delivery.topic)
+        return decoded if decoded.source_lang is None else await self._plan(job, decoded)
+
+    async def _plan(
+        self,
+        job: JobInFlight,
+        decoded: TranslationJob,
+        detections: Sequence[Detection | None] | None = None,
+    ) -> Plan:
+        plan = self._planner.open(decoded, priority=job.delivery.topic, detections=detections)
         try:
             await self._translator.prepare(plan)
         except BaseException:

@@ -1,4 +1,4 @@
-"""The judge of answers in a child process, and the same in this process.
+"""The judge of answers in a child process.
 
 The gates and the language detection take 0.2 to 0.5 ms per text. On the event loop that would be
 most of a core at 3,000 texts per second; in a thread they would hold the GIL as long. One call per
@@ -19,10 +19,8 @@ from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Candidate, Detection, Judgement
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.quality import judge_wire as wire
-from dragoman_worker.quality.judge_child import GATES, Gates, Work, load_gates
-from dragoman_worker.quality.judge_process import JudgeProcess
+from dragoman_worker.quality.judge_process import GATES, JudgeProcess
 from dragoman_worker.quality.judge_queue import Request, RequestQueue
-from dragoman_worker.quality.language import LanguageDetector
 
 START_S: Final = 30.0
 """Time limit of a start, which takes about a second on an idle machine."""
@@ -224,30 +222,3 @@ class ProcessJudge:
         if failure.place not in self._places and len(self._places) < _PLACES:
             self._places.add(failure.place)
             logger().error("judge_failed", error=failure.error, place=failure.place)
-
-
-class InlineJudge:
-    """The port `Judge` in this process, for tests and tools."""
-
-    def __init__(self, gates: Gates | None = None) -> None:
-        """Without `gates` the project's own are used."""
-        self._work = Work(gates or load_gates(GATES), LanguageDetector())
-
-    async def judge(self, candidate: Candidate) -> Judgement | None:
-        """See `Judge`."""
-        answer = self._answer(wire.pack_candidate(candidate))
-        return None if answer is None else wire.unpack_judgement(answer, candidate)
-
-    async def detect(
-        self,
-        texts: Sequence[str],
-        candidates: Collection[str] | None,
-        target_lang: str | None = None,
-    ) -> Sequence[Detection | None]:
-        """See `Judge`."""
-        answer = self._answer(wire.pack_texts(wire.DetectRequest(texts, candidates, target_lang)))
-        return [None] * len(texts) if answer is None else wire.unpack_detections(answer)
-
-    def _answer(self, payload: bytes) -> Any:
-        answer = self._work.answer(payload)
-        return None if isinstance(answer, wire.Failed) else answer

@@ -24,8 +24,6 @@ from dragoman_worker.quality import judge_wire as wire
 from dragoman_worker.quality.gates import Detect
 from dragoman_worker.quality.language import LanguageDetector
 
-GATES: Final = "dragoman_worker.quality.gates:judge"
-"""The judging function, as `module:function`."""
 MEMORY_BYTES: Final = 1024**3
 """Address space that judging may take beyond what the loaded process has: a batch of the largest
 answers takes less than 100 MB."""

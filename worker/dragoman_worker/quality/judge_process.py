@@ -13,6 +13,9 @@ from typing import Any, Final
 from dragoman_worker.process.signals import stop_signals_blocked
 from dragoman_worker.quality.judge_wire import Frames, frame
 
+GATES: Final = "dragoman_worker.quality.gates:judge"
+"""The project's judging function, as `module:function`."""
+
 _REAP_S: Final = 5.0
 """Seconds until a killed process is left to the kernel: normally it is gone in milliseconds."""
 _LOOK_S: Final = 0.005

@@ -21,12 +21,6 @@ from dragoman_worker.ports import Detection
 LETTERS_READ: Final = 300
 """More letters do not improve the detection; this also bounds its cost."""
 
-DOUBTFUL_BELOW: Final = 0.5
-"""Confidence below which a detected language is a guess: 40 % of these are right, 96 % of others.
-
-Measured on single strings of up to 30 letters (benchmarks/quality/source_detection.py).
-"""
-
 _CHARACTERS_SCANNED: Final = 4 * LETTERS_READ
 # An address begins at the start of a word or after other code. Possessive quantifiers avoid
 # backtracking: a word of 1,200 @ signs is read once, not once per position.

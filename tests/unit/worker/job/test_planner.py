@@ -17,7 +17,6 @@ from dragoman_worker.ports import Detection, Prompt, StoredGlossary
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.chat import CHAT
 from dragoman_worker.prompts.plain import PLAIN, Plain
-from dragoman_worker.quality.language import LanguageDetector
 from support.fakes.core import record
 from support.fakes.scripted_engine import ScriptedEngine
 
@@ -36,7 +35,6 @@ def planner(
         choose_profile=lambda _: cast("Profile", profile),
         max_tokens=max_tokens,
         exact_lengths=False,
-        detector=LanguageDetector(),
     )
 
 

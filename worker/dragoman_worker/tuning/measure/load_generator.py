@@ -26,7 +26,7 @@ from dragoman_worker.job.core import build_planner, build_translator
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Engine
+from dragoman_worker.ports import Detection, Engine
 from dragoman_worker.prompts.chooser import profile_chooser
 from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.settings import WorkerSettings
@@ -87,8 +87,9 @@ class LoadGenerator:
         self._settings = settings
         self._jobs = jobs
         choose_profile = profile_chooser(settings.engine)
-        self._detector = LanguageDetector()
-        self._planner = build_planner(settings, engine, choose_profile, self._detector)
+        self._planner = build_planner(settings, engine, choose_profile)
+        self._detections: dict[str, Sequence[Detection | None]] = {}
+        """Languages of the items by job id, of the jobs that give none."""
         self._gpu = GpuBusy(engine.limits.devices)
         self._slices = Slices()
         self._tasks: list[asyncio.Task[None]] = []
@@ -101,9 +102,23 @@ class LoadGenerator:
         """Jobs completed since `begin`."""
 
     async def prepare(self) -> None:
-        """Load the language detector and start sampling the GPU."""
-        await asyncio.to_thread(self._detector.load)
+        """Detect the languages that the jobs do not give, and start sampling the GPU.
+
+        Beforehand, because a worker does it in another process.
+        """
+        await asyncio.to_thread(self._detect)
         self._gpu.start()
+
+    def _detect(self) -> None:
+        detector = LanguageDetector()
+        for job in self._jobs:
+            if job.source_lang is None:
+                with suppress(JobError):  # of its profile: planning reports it
+                    self._detections[job.job_id] = detector.detect_job(
+                        [item.text for item in job.items],
+                        self._planner.languages(job),
+                        job.target_lang,
+                    )
 
     def survey(self, most: int) -> dict[str, Any]:
         """Return items per job and tokens per request of the first `most` jobs."""
@@ -111,7 +126,7 @@ class LoadGenerator:
         unplanned, first_error = 0, None
         for job in self._jobs[:most]:
             try:
-                plan = planner.plan(job)
+                plan = planner.plan(job, self._detections.get(job.job_id))
             except JobError as error:
                 unplanned, first_error = unplanned + 1, first_error or error.message
                 continue
@@ -219,7 +234,7 @@ class LoadGenerator:
 
     def _planned(self, job: TranslationJob) -> Plan | None:
         try:
-            return self._planner.open(job)
+            return self._planner.open(job, detections=self._detections.get(job.job_id))
         except JobError:
             self._window.failed += 1
             self.done += 1
