@@ -17,7 +17,6 @@ from dragoman_worker.prompts import names, tokens
 from dragoman_worker.prompts.base import Profile, Segment
 from dragoman_worker.prompts.chat import CHAT
 from dragoman_worker.prompts.plain import PLAIN
-from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.settings import EngineSettings
 from support.builders.chat_tokenizers import byte_level
 from support.builders.odd_records import ODD_RECORDS, OddRecord
@@ -27,7 +26,6 @@ from support.processes.waiting import eventually
 
 LONGEST_STALL_S: Final = 0.1
 PATIENCE_S: Final = 120.0
-DETECTOR: Final = LanguageDetector()
 PLANNED_LONG: Final = (
     *("mail_like_items", "one_word_of_128_kib", "thai_without_spaces", "marks_in_reverse_order"),
     *("opened_comments", "control_tokens", "short_sentences", "short_items_with_a_long_context"),
@@ -58,7 +56,6 @@ def _tokenizer() -> Any:
 @pytest.fixture(scope="module", autouse=True)
 def _everything_is_loaded() -> None:
     """As a worker has loaded it before its first job."""
-    DETECTOR.load()
     names.load()
     tokens.encode(CHAT.render(Segment("A text.", "de", "en")).prompt, _tokenizer())
 
@@ -99,7 +96,7 @@ def _core(engine: Any, profile: Profile) -> Core:
             raise UnknownProfile("profile: there is none of this name")
         return profile
 
-    return Core(engine=engine, choose_profile=choose, detector=DETECTOR)
+    return Core(engine=engine, choose_profile=choose)
 
 
 async def _worked_off(core: Core, *values: bytes | None) -> Stalls:

@@ -11,6 +11,7 @@ import math
 import resource
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
