@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import redis
 
@@ -154,6 +155,23 @@ def test_order_ids_and_untranslatable_items_are_kept(bench: Bench) -> None:
     assert "id" not in result["translations"][0]
     assert result["metadata"] == {"k": "v"}
     assert [item["attempts"] for item in result["translations"]] == [1, 1, 0, 0, 0, 0, 1]
+
+
+def test_source_languages_are_detected_in_a_process_that_ends_with_the_worker(
+    bench: Bench,
+) -> None:
+    items = ["Datei öffnen", "Speichern unter", "Einstellungen", "Abbrechen", "Drucken"]
+    bench.publish({"job_id": "a", "text": items, "target_lang": "en"})
+    result = bench.ended("a")["result"]
+    assert {item["detected_source_lang"] for item in result["translations"]} == {"de"}
+    [judge] = [
+        process
+        for process in psutil.Process(bench.worker.pid).children()
+        if any("judge_child" in argument for argument in process.cmdline())
+    ]
+    bench.worker.terminate()
+    assert bench.worker.wait(timeout_s=30) == 0
+    assert not judge.is_running()
 
 
 UNREADABLE = {

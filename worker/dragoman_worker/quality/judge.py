@@ -3,7 +3,7 @@
 The gates and the language detection take 0.2 to 0.5 ms per text. On the event loop that would be
 most of a core at 3,000 texts per second; in a thread they would hold the GIL as long. One call per
 text to another process falls behind, so requests are handed over in batches: whatever arrives
-while the process judges one batch is the next.
+while the process judges one batch is the next (docs/adr/0019).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dragoman_worker.quality import judge_wire as wire
 from dragoman_worker.quality.judge_process import GATES, JudgeProcess
 from dragoman_worker.quality.judge_queue import Request, RequestQueue
 
-START_S: Final = 30.0
-"""Time limit of a start, which takes about a second on an idle machine."""
+START_S: Final = 60.0
+"""Time limit of a start, which takes 1 to 2 s on an idle machine."""
 _PATIENCE: Final = 5
 """Time limits for which a request waits in all while processes are replaced.
 
