@@ -9,7 +9,6 @@ from dragoman_text.terms import Term
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.memory.key import Question, memory_key
 from dragoman_worker.prompts.plain import PLAIN
-from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.stores.glossaries_memory import MemoryGlossaries
 from support.fakes.core import record
 from support.fakes.scripted_engine import ScriptedEngine
@@ -27,7 +26,6 @@ async def keys(glossaries: MemoryGlossaries) -> list[bytes]:
         choose_profile=lambda _: PLAIN,
         max_tokens=4_096,
         exact_lengths=False,
-        detector=LanguageDetector(),
     )
     plan = planner.open(job, glossary=await glossaries.find("ui", job.target_lang))
     while not plan.complete:
