@@ -197,10 +197,7 @@ class App:
 
 def _always_judges(settings: WorkerSettings) -> bool:
     """Whether most jobs need the judge: not those of an echo engine without quality gates."""
-    quality = settings.quality
-    return settings.engine.kind != "echo" or (
-        "level" in quality.model_fields_set and quality.level != "off"
-    )
+    return settings.engine.kind != "echo" or settings.quality.level != "off"
 
 
 async def _open_store(
