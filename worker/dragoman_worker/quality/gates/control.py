@@ -14,6 +14,8 @@ _TOKEN: Final = re.compile(
     r"<[|｜][^|｜<>\s]{1,40}[|｜]>|<\|[a-z_]{1,20}>|<[a-z_]{1,20}\|>"
     r"|<(?:pad|unk|bos|eos|mask|s|/s|start_of_turn|end_of_turn|extra_[0-9]{1,3}|unused[0-9]{1,4}"
     r"|0x[0-9A-F]{2})>|\[/?INST\]|<</?SYS>>"
+    # Numbered tokens of the protection that no original belongs to; `tags` finds `<x1/>`.
+    r"|⟦\s*\d{1,6}\s*⟧|\{\{\s*\d{1,6}\s*\}\}"
 )
 # Control characters but tab, line feed and return; the replacement and SentencePiece characters;
 # byte-order marks; private use, which has the stand-ins of `prompts/tokens.py`; non-characters.

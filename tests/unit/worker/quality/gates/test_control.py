@@ -20,7 +20,19 @@ from dragoman_worker.quality.gates import control
             "<extra_0>",
             "[INST]",
         ),
-        *("\x00", "\x1b", "\x85", "\ufffd", "\ufeff", "▁", "\U000f0000", "\u202e", "\u2066"),
+        *(
+            "⟦7⟧",
+            "{{ 7 }}",
+            "\x00",
+            "\x1b",
+            "\x85",
+            "\ufffd",
+            "\ufeff",
+            "▁",
+            "\U000f0000",
+            "\u202e",
+            "\u2066",
+        ),
     ],
 )
 def test_a_new_control_token_or_character_is_a_defect(added: str) -> None:

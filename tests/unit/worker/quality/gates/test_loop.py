@@ -46,6 +46,8 @@ def test_a_repetition_of_the_source_may_be_translated(source: str, answer: str) 
 
 def test_a_repetition_much_longer_than_in_the_source_is_a_loop() -> None:
     assert loop.find(Candidate("Ha ha ha ha ha!", "Ha " * 200, "de"))
+    assert loop.find(Candidate("Wait......", "Warte" + "." * 100, "de"))
+    assert loop.find(Candidate("Wait......", "Warte" + "." * 10, "de")) is None
 
 
 @given(
