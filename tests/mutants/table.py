@@ -35,6 +35,7 @@ WAITS, CLOSED = "unit/worker/job/test_worker_waits.py", "unit/worker/job/test_en
 QUARANTINE, SETTLING = "unit/worker/flow/test_quarantine.py", "unit/worker/job/test_settling.py"
 DURABILITY = "contract/test_durability.py"
 OPENING, JOURNAL = "unit/worker/job/test_opening.py", "unit/worker/process/test_journal.py"
+PLANNER = "unit/worker/job/test_planner.py"
 MEMORY_KEY = "unit/worker/memory/test_key.py"
 MEMORY = "contract/test_memory.py"
 COALESCED = "unit/worker/memory/test_in_flight.py"
@@ -1074,6 +1075,84 @@ MUTANTS = (
         "            self._queue.pop(job, None)\n            self.admit_next()\n",
         "            self._queue.pop(job, None)\n",
         PLANNED,
+    ),
+    Mutant(
+        "a text is planned whole although its translation does not fit",
+        f"{CORE}/job/requests.py",
+        "        if most < (1 if whole else need):\n",
+        "        if most < 1:\n",
+        PLANNER,
+    ),
+    Mutant(
+        "a permit reserves the longest output",
+        f"{CORE}/job/requests.py",
+        "            expected_tokens=None if self._exact_lengths else output.estimate,\n",
+        "            expected_tokens=None,\n",
+        PLANNER,
+    ),
+    Mutant(
+        "an estimate that was too low is kept",
+        f"{CORE}/job/plan.py",
+        '        expected = longest if self.finish_reason == "length" else self.expected_tokens\n',
+        "        expected = self.expected_tokens\n",
+        PLANNER,
+    ),
+    Mutant(
+        "a text that is cut off is split without end",
+        f"{CORE}/job/planner.py",
+        "        if unit.splits >= MOST_SPLITS or self._limited_by_job(plan, unit):\n",
+        "        if self._limited_by_job(plan, unit):\n",
+        PLANNER,
+    ),
+    Mutant(
+        "a text cut off at the job's own limit is split",
+        f"{CORE}/job/planner.py",
+        "        if unit.splits >= MOST_SPLITS or self._limited_by_job(plan, unit):\n",
+        "        if unit.splits >= MOST_SPLITS:\n",
+        PLANNER,
+    ),
+    Mutant(
+        "tokens spent on a text that was cut off are lost",
+        f"{CORE}/job/planner.py",
+        "    first.prompt_tokens, first.completion_tokens = unit.prompt_tokens, "
+        "unit.completion_tokens\n",
+        "",
+        PLANNER,
+    ),
+    Mutant(
+        "a stored glossary wins over the job's own",
+        f"{CORE}/job/terms.py",
+        " if _key(term.source) not in self.own_sources)\n",
+        ")\n",
+        PLANNER,
+    ),
+    Mutant(
+        "a glossary for another language is applied",
+        f"{CORE}/job/terms.py",
+        "    if base_of(glossary.source_lang) == base_of(source_lang):\n",
+        "    if True:\n",
+        PLANNER,
+    ),
+    Mutant(
+        "Japanese sentences are joined with blanks",
+        f"{CORE}/quality/joining.py",
+        '        return "" if _meet_unspaced(left.text, right.text) else blank\n',
+        "        return blank\n",
+        "unit/worker/quality/test_joining.py",
+    ),
+    Mutant(
+        "sentences are cut where sentencex is given no more text",
+        "text/dragoman_text/sentences.py",
+        "            ends = [end for end in ends if end < len(block)]\n",
+        "            pass\n",
+        "unit/text/test_sentences.py",
+    ),
+    Mutant(
+        "an unknown language gets the least that its script needs",
+        f"{CORE}/job/output_budget.py",
+        "        most = max(self._like(target))\n",
+        "        most = min(self._like(target))\n",
+        "unit/worker/job/test_output_budget.py",
     ),
     Mutant(
         "planning has no budget",

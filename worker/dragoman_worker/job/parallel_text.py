@@ -22,8 +22,12 @@ def by_tag() -> Mapping[str, str]:
     """Return the text by BCP-47 tag; the first language of a script is its likeliest one."""
     path = files("dragoman_worker.job").joinpath("parallel_text.tsv")
     lines = path.read_text(encoding="utf-8").splitlines()
-    pairs = (line.partition("\t")[::2] for line in lines if line and not line.startswith("#"))
-    return MappingProxyType(dict(pairs))
+    texts: dict[str, str] = {}
+    for line in lines:
+        tag, _, text = line.partition("\t")
+        if text and not line.startswith("#"):
+            texts[tag] = text
+    return MappingProxyType(texts)
 
 
 @lru_cache(maxsize=1)

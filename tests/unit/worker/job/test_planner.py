@@ -221,7 +221,7 @@ def planned(text: Any, glossary_of: StoredGlossary | None = None, **fields: Any)
 
 def test_a_unit_has_the_terms_that_occur_and_its_own_glossary_wins() -> None:
     plan = planned(
-        ["the red house", "a tree"],
+        ["the red house beside a house", "a tree"],
         stored(
             Term("House", ("Gebäude",)), Term("red house", ("Rotes Haus",)), Term("car", ("x",))
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman_worker.quality.joining import Piece, join
@@ -69,6 +69,8 @@ def test_the_blanks_around_an_item_are_kept(target_lang: str) -> None:
 TEXTS = st.text("aあ。. ", max_size=4)
 
 
+# Other tests share the machine, so slowness is not a failure here.
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.tuples(st.text(" \n"), TEXTS, st.text(" \n\u3000"), TEXTS)),
     st.sampled_from(["ja", "en", "th"]),
