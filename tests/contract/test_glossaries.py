@@ -23,7 +23,7 @@ from dragoman_schemas.glossaries import (
 )
 from dragoman_text.terms import Term
 from dragoman_worker.errors import Unavailable
-from dragoman_worker.ports import Glossaries
+from dragoman_worker.ports import Glossaries, StoredGlossary
 from dragoman_worker.stores import glossaries as stored
 from dragoman_worker.stores.glossaries import RedisGlossaries
 from dragoman_worker.stores.glossaries_memory import MemoryGlossaries
@@ -277,7 +277,7 @@ async def test_a_cancelled_find_does_not_fail_the_others(
     finds[0].cancel()
     found = await asyncio.gather(*finds, return_exceptions=True)
     assert isinstance(found[0], asyncio.CancelledError)
-    assert all(one is not None for one in found[1:])
+    assert all(isinstance(one, StoredGlossary) for one in found[1:])
 
 
 async def test_the_oldest_indexes_are_dropped_beyond_the_limits(
