@@ -100,6 +100,12 @@ def test_any_text_is_searched_for_any_terms(text: str, terms: list[str]) -> None
         assert text[each.start : each.end].strip()
 
 
+def test_a_part_of_a_word_is_not_the_term() -> None:
+    assert sources("Good goes", "Go") == []
+    index = TermIndex([term("Go")])
+    assert list(index.occurrences("Good, go")) == [Occurrence(6, 8, term("Go"))]
+
+
 def test_a_term_inside_a_longer_term_does_not_count_as_its_own() -> None:
     assert sources("Ice cream!", "ice", "ice cream", "cream") == ["ice cream"]
     assert sources("Ice cream and ice", "ice", "ice cream") == ["ice cream", "ice"]

@@ -91,8 +91,9 @@ def test_the_ladder_is_tokens_then_sentences_then_pieces() -> None:
 
 
 def test_the_last_attempt_is_the_pieces_which_warn() -> None:
-    wanted = Wanted("You have {count} files.", "de", max_attempts=3)
-    tried = climb(wanted, "placeholders", "tags")[-1]
+    assert names(climb(Wanted(TWO, "de", max_attempts=3), "tags", "tags"))[-1] == "pieces"
+    wanted = Wanted("You have {count} files.", "de", max_attempts=2)
+    tried = climb(wanted, "placeholders")[-1]
     assert tried.name == "pieces"
     text, findings = join(tried, ["Sie haben", "Dateien."])
     assert text == "Sie haben {count} Dateien."
