@@ -11,13 +11,13 @@ from typing import Final
 from dragoman_worker.quality.gates import languages
 
 _STOP_OF: Final = {
-    **dict.fromkeys(("Hans", "Hant", "Jpan"), "。"),
-    "Deva": "।",
-    "Beng": "।",
-    "Mymr": "။",
-    "Khmr": "។",
-    "Ethi": "።",
-    "Armn": "։",
+    **dict.fromkeys(("zh", "ja", "yue"), "。"),
+    **dict.fromkeys(("hi", "ne", "bn", "as", "or"), "।"),
+    **dict.fromkeys(("am", "ti"), "።"),
+    "my": "။",
+    "km": "។",
+    "hy": "։",
+    "ur": "۔",
 }
 _NO_STOP: Final = frozenset({"Thai", "Laoo", "Tibt"})
 _QUOTES: Final = {
@@ -51,7 +51,7 @@ def _stopped(source: str, target: str, tag: str) -> str:
         return target
     if unicodedata.category(target[-1])[0] not in "LM":
         return target
-    return target + _STOP_OF.get(script, ".")
+    return target + _STOP_OF.get(languages.base(tag), ".")
 
 
 def _quoted(source: str, target: str) -> str:

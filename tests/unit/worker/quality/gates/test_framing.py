@@ -17,6 +17,8 @@ from dragoman_worker.quality.gates import framing
         ("It is late.", "Es ist spät", "de", "Es ist spät."),
         ("It is late.", "遅いです", "ja", "遅いです。"),
         ("It is late.", "यह देर है", "hi", "यह देर है।"),
+        ("It is late.", "उशीर झाला आहे", "mr", "उशीर झाला आहे."),
+        ("It is late.", "دیر ہو چکی ہے", "ur", "دیر ہو چکی ہے۔"),
         ("「遅い。」", "„It is late“", "en", "„It is late“"),
         ('"Yes"', "Ja", "de", '"Ja"'),
         ("«Yes.»", "Ja.", "de", "«Ja.»"),
