@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -203,7 +204,11 @@ async def test_a_busy_process_dies_with_its_parent() -> None:
         assert parent.stdout is not None
         child = psutil.Process(int(await asyncio.to_thread(parent.stdout.readline)))
         parent.kill()
-    await eventually(lambda: _gone(child), timeout_s=10, what="the judge process has gone")
+    try:
+        await eventually(lambda: _gone(child), timeout_s=10, what="the judge process has gone")
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
 
 
 def _gone(process: psutil.Process) -> bool:

@@ -1599,4 +1599,71 @@ MUTANTS = (
         "if ",
         f"{GATE_TESTS}/test_framing.py",
     ),
+    # --- the judge process and the detection ------------------------------------------------------
+    Mutant(
+        "every text of a lost batch stays unjudged",
+        f"{CORE}/quality/judge_queue.py",
+        "            request.lost = True\n",
+        "            request.resolve(None)\n",
+        "unit/worker/quality/test_judge_queue.py",
+    ),
+    Mutant(
+        "a lost batch is judged again as a whole",
+        f"{CORE}/quality/judge_queue.py",
+        "most = 1 if source is self._suspects else MOST_TEXTS",
+        "most = MOST_TEXTS",
+        "unit/worker/quality/test_judge_queue.py",
+    ),
+    Mutant(
+        "a request waits for ever while there is no judge process",
+        f"{CORE}/quality/judge_queue.py",
+        "queue[0].since < before or ",
+        "",
+        "unit/worker/quality/test_judge_queue.py",
+    ),
+    Mutant(
+        "a batch that hangs is waited for",
+        f"{CORE}/quality/judge.py",
+        "            process.give_up(f",
+        "            str(f",
+        "integration/test_judge_process.py",
+    ),
+    Mutant(
+        "the judge process outlives its worker",
+        f"{CORE}/process/parent_link.py",
+        "    if not _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):\n        return False",
+        "    if True:\n        return False",
+        "integration/test_judge_process.py",
+    ),
+    Mutant(
+        "the target language is guessed for short texts",
+        f"{CORE}/quality/language.py",
+        "    return target.language if written == script else None",
+        "    return None",
+        "unit/worker/quality/test_language.py",
+    ),
+    Mutant(
+        "short texts are detected one by one",
+        f"{CORE}/quality/language.py",
+        "share * (pooled.get(tag, 0.0) + _OTHER_LANGUAGE)",
+        "share",
+        "unit/worker/quality/test_language.py",
+    ),
+    Mutant(
+        "a guess is reported as the source language",
+        f"{CORE}/ports/quality.py",
+        "return self.confidence < 0.5",
+        "return False",
+        "unit/worker/job/test_detection.py",
+    ),
+    Mutant(
+        "jobs that wait for the judge hold places of the journal",
+        f"{CORE}/job/preparation.py",
+        "        return decoded if decoded.source_lang is None else await self._plan(job, decoded)",
+        "        if decoded.source_lang is not None:\n"
+        "            return await self._plan(job, decoded)\n"
+        "        texts = [item.text for item in decoded.items]\n"
+        "        return await self._plan(job, decoded, await self._judge.detect(texts, None))",
+        "unit/worker/job/test_detection.py",
+    ),
 )
