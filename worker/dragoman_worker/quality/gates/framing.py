@@ -58,7 +58,9 @@ def _quoted(source: str, target: str) -> str:
     """Put the answer into the quotes around the whole source, if it has none at its ends."""
     closing = _QUOTES.get(source[0])
     inside = source[1:-1]
-    if len(source) < 3 or source[-1] != closing or source[0] in inside or closing in inside:
+    if len(source) < 3 or closing is None or source[-1] != closing:
+        return target
+    if source[0] in inside or closing in inside:
         return target
     if target[0] in _MARKS or target[-1] in _MARKS:
         return target

@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_text.terms import Term
-from dragoman_worker.ports.quality import Candidate, Detection
-from dragoman_worker.quality.gates import DETAIL_CHARACTERS, FINDINGS_BYTES, GATES, judge
+from dragoman_worker.ports.quality import Candidate, Detection, Finding
+from dragoman_worker.quality.gates import (
+    DETAIL_CHARACTERS,
+    FINDINGS_BYTES,
+    GATES,
+    _bounded,
+    judge,
+)
 
 
 def no_language(_text: str, _candidates: Collection[str] | None = None) -> Detection | None:
@@ -51,6 +57,14 @@ def test_details_are_bounded() -> None:
     findings = judge(candidate, detect=no_language).findings
     assert all(len(each.detail) <= DETAIL_CHARACTERS for each in findings)
     assert sum(len(each.detail.encode()) for each in findings) <= FINDINGS_BYTES
+
+
+def test_many_long_details_share_one_kibibyte() -> None:
+    long = [Finding("tags", "fail", "漢" * DETAIL_CHARACTERS) for _number in range(7)]
+    bounded = _bounded(long)
+    assert len(bounded) == 7
+    assert sum(len(each.detail.encode()) for each in bounded) <= FINDINGS_BYTES
+    assert all(each.detail.endswith("…") for each in bounded)
 
 
 @given(source=st.text(max_size=200), target=st.text(max_size=200), strict=st.booleans())
