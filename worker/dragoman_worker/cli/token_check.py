@@ -13,7 +13,7 @@ from dragoman_connections.settings import SettingsError
 from dragoman_worker import log
 from dragoman_worker.engines import open_engine
 from dragoman_worker.errors import Halt, JobError
-from dragoman_worker.prompts import get_profile
+from dragoman_worker.prompts.chooser import profiles_of
 from dragoman_worker.quality.token_survival import Survival, best, measure, target_languages
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.output.columns import Column, Line, fitted
@@ -31,7 +31,7 @@ async def check_tokens(settings: WorkerSettings, *, as_json: bool) -> int:
     """Start the engine, measure and print; return the exit status."""
     log.configure(settings.log, worker_id=settings.worker_id)
     try:
-        profile = get_profile(settings.engine.profile)
+        profile = profiles_of(settings.engine)[settings.engine.profile]
         engine = open_engine(settings.engine)
         try:
             await engine.start()

@@ -15,7 +15,7 @@ from dragoman_worker.prompts.base import (
     Steering,
 )
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import KEEP_TOKENS, user_texts
+from dragoman_worker.prompts.instructed import keep_tokens, user_texts
 
 LANGUAGES: Final = names.tags(
     "zh en fr pt es ja tr ru ar ko th it de vi ms id fil hi pl cs nl km my fa gu ur te mr he "
@@ -113,7 +113,7 @@ def _preferences(segment: Segment) -> str:
     """Render the card's personalisation prompt: numbered tasks, of which the last translates."""
     tasks = _tasks(segment)
     if segment.tokens:
-        tasks.append(KEEP_TOKENS)
+        tasks.append(keep_tokens(segment.text))
     ending = f", {_BACKGROUND}." if _context(segment) else "."
     tasks.append(f"Translate the [Source Text] into {_target(segment)}{ending}")
     lines = [f"{number}. {task}" for number, task in enumerate(tasks, start=1)]

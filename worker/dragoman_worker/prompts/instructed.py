@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from dragoman_text.spans import STYLES
 from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import Segment
-
-KEEP_TOKENS: Final = (
-    "Copy every numbered tag of the text, such as <x1/> or <g2>…</g2>, unchanged to the place "
-    "where it belongs in the translation."
-)
 
 
 def request(segment: Segment) -> str:
@@ -51,10 +45,20 @@ def _rules(segment: Segment) -> list[str]:
 
 def remedies(segment: Segment) -> list[str]:
     """Return one sentence each for the tokens in the text and for the previous answer's fault."""
-    sentences = [KEEP_TOKENS] if segment.tokens else []
+    sentences = [keep_tokens(segment.text)] if segment.tokens else []
     if segment.correction and segment.correction.strip():
         sentences.append(segment.correction.strip())
     return sentences
+
+
+def keep_tokens(text: str) -> str:
+    """Return the sentence that asks for the text's numbered tokens, with the first as example."""
+    found = (style.pattern.search(text) for style in STYLES)
+    example = next((token[0] for token in found if token), STYLES[0].token(1))
+    return (
+        f"Copy every numbered token of the text, such as {example}, unchanged to the place where "
+        "it belongs in the translation."
+    )
 
 
 def user_texts(segment: Segment) -> tuple[str, ...]:

@@ -190,7 +190,7 @@ def test_a_correction_enters_the_prompt_of_profiles_that_take_instructions() -> 
     )
     assert "Not English." not in engine.encoded[0]
     assert "Not English." in engine.encoded[-1]
-    assert "numbered tag" in engine.encoded[-1]
+    assert "numbered token" in engine.encoded[-1]
 
 
 def test_a_profile_without_instructions_ignores_a_correction() -> None:

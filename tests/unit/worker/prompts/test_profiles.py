@@ -236,7 +236,9 @@ def test_remedies_are_in_the_prompts_that_take_instructions_and_in_no_other(name
         return
     text = content(name, remedied)
     assert "Answer in German." in text
-    assert "numbered tag" in text
+    assert "numbered token of the text, such as <x1/>," in text
+    bracketed = dataclasses.replace(remedied, text="Press ⟦2⟧ now.")
+    assert "numbered token of the text, such as ⟦2⟧," in content(name, bracketed)
     assert "Answer in German." in profile.render(remedied).prompt.user_texts
     blank = dataclasses.replace(plain, correction=" \n")
     assert content(name, blank) == content(name, plain)
