@@ -16,8 +16,8 @@ PRELOADED: Final = "support.processes.preloaded"
 def fork_server() -> ForkServerContext:
     """Return the context whose processes are forked from the server, which runs from now on.
 
-    Up to Python 3.12 the server does not get this process' `sys.path`, and what it cannot import it
-    leaves out in silence: then every fork would import the worker by itself, in 4.5 s.
+    Python 3.11's server ignores this process' `sys.path`, and what it cannot import it leaves out
+    in silence: without the variable every fork would import the worker by itself, in 4.5 s.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([PRELOADED])
