@@ -1,4 +1,4 @@
-"""A worker translates real text with a real engine and survives a kill."""
+"""A worker translates real text with a real engine; a kill loses nothing and leaves no engine."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import psutil
 import pytest
 import redis
 
+from support.builders.engine_requests import gone
 from support.processes.waiting import wait_until
 from support.processes.worker_process import WorkerProcess
 from support.services.kafka_broker import KafkaBroker
@@ -26,35 +27,33 @@ SETTINGS = {
     "engine.options.max_model_len": 512,
     "engine.options.enforce_eager": True,
 }
+PARTITIONS = 4
 READY_S = 240.0  # vLLM starts in 20 s on two quiet cores, and in minutes on busy ones
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]
 
 
 @pytest.fixture
-def new_worker(
+def worker(
     kafka: KafkaBroker,
     redis_server: RedisServer,
     topic: MakeTopic,
     demo_model: Path,
     tmp_path: Path,
-) -> Callable[[str], WorkerProcess]:
-    """Return a function that makes workers of one group on one topic."""
-    name = topic(partitions=4)
+) -> WorkerProcess:
+    """Return a worker on its own topic, to be started by the test.
+
+    vLLM has a process of its own beside the engine's, as with several GPUs.
+    """
+    name = topic(partitions=PARTITIONS)
     kafka.create_topic(f"{name}-dead", 1)
-
-    def make(worker: str) -> WorkerProcess:
-        return WorkerProcess(
-            tmp_path,
-            kafka=kafka.bootstrap,
-            redis=redis_server.url,
-            topic=name,
-            name=worker,
-            settings={**SETTINGS, "engine.model": str(demo_model)},
-        )
-
-    make.topic = name  # type: ignore[attr-defined]
-    return make
+    return WorkerProcess(
+        tmp_path,
+        kafka=kafka.bootstrap,
+        redis=redis_server.url,
+        topic=name,
+        settings={**SETTINGS, "engine.model": str(demo_model)},
+    )
 
 
 def real_jobs(count: int) -> list[dict[str, Any]]:
@@ -68,43 +67,51 @@ def real_jobs(count: int) -> list[dict[str, Any]]:
 LONG = "This sentence is about the weather in the north of the country. " * 60
 
 
-def test_real_text_is_translated_and_a_kill_loses_nothing(
-    kafka: KafkaBroker,
-    redis_server: RedisServer,
-    new_worker: Callable[[str], WorkerProcess],
+def test_real_text_is_translated_and_each_engine_is_gone_with_its_killed_replica(
+    kafka: KafkaBroker, redis_server: RedisServer, worker: WorkerProcess
 ) -> None:
-    topic: str = new_worker.topic  # type: ignore[attr-defined]
+    """A killed replica and later the killed worker leave no engine, and no job is lost."""
+    (topic,) = worker.settings["kafka.topics"]
     jobs = real_jobs(600)
     publish(kafka.bootstrap, topic, jobs)
-    with redis.Redis.from_url(redis_server.url) as client:
-        with new_worker("first") as first:
-            first.ready(READY_S)
-            wait_until(lambda: job(client, "r40").get("result"), timeout_s=60, what="some results")
-            engine = psutil.Process(first.pid).children(recursive=True)
-            first.kill()
-            done_before = {
-                each["job_id"]: fields
-                for each in jobs
-                if "result" in (fields := job(client, each["job_id"]))
-            }
-            wait_until(
-                lambda: not any(process.is_running() for process in engine),
-                timeout_s=20,
-                what="the engine ends with its worker",
-            )
+    with worker, redis.Redis.from_url(redis_server.url) as client:
+        worker.ready(READY_S)
+        wait_until(lambda: job(client, "r40").get("result"), timeout_s=60, what="some results")
+        replica, engine = replica_and_engine(worker)
+        for process in engine:
+            process.suspend()  # none may end by itself
+        replica.kill()
+        [successor] = worker.wait_for(
+            lambda: [one for one in worker.replicas() if one != replica],
+            timeout_s=30,
+            what="a successor",
+        )
+        assert not any(process.is_running() for process in engine)
+        assert successor.is_running()
+        ids = [each["job_id"] for each in jobs]
+        done_before = {name: fields for name in ids if "result" in (fields := job(client, name))}
         assert 0 < len(done_before) < len(jobs)
+
         publish(kafka.bootstrap, topic, odd_jobs())
-        with new_worker("second") as second:
-            second.ready(READY_S)
-            for each in jobs:
-                assert ended(client, each["job_id"], 120)["status"] == "completed"
-            assert {name: job(client, name) for name in done_before} == done_before
-            check_odd(client)
-            wait_until(
-                lambda: len(set(committed(kafka.bootstrap, f"{topic}-group", topic, 4))) == 1,
-                timeout_s=20,
-                what="everything is committed",
-            )
+        for name in ids:
+            assert ended(client, name, READY_S)["status"] == "completed"
+        assert {name: job(client, name) for name in done_before} == done_before
+        check_odd(client)
+        wait_until(
+            lambda: len(set(committed(kafka.bootstrap, f"{topic}-group", topic, PARTITIONS))) == 1,
+            timeout_s=20,
+            what="everything is committed",
+        )
+        _, engine = replica_and_engine(worker)
+        worker.kill()
+        gone(engine)
+
+
+def replica_and_engine(worker: WorkerProcess) -> tuple[psutil.Process, list[psutil.Process]]:
+    [replica] = worker.replicas()
+    engine = replica.children(recursive=True)
+    assert any("VLLM" in process.name() for process in engine)
+    return replica, engine
 
 
 def odd_jobs() -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -12,6 +13,8 @@ from collections.abc import Mapping
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Self
+
+import psutil
 
 from support.processes.child_process import ChildProcess, command
 from support.processes.crash_points import start_replica
@@ -62,6 +65,10 @@ class WorkerProcess(ChildProcess):
         """Wait until it claims jobs."""
         self.wait_for(self._is_ready, timeout_s=timeout_s, what="/readyz")
         return self
+
+    def replicas(self) -> list[psutil.Process]:
+        """Return the processes of its replicas that run now."""
+        return [child for child in psutil.Process(self.pid).children() if _is_replica(child)]
 
     def _is_ready(self) -> bool:
         return self.get("/readyz")[0] == 200
@@ -119,6 +126,12 @@ class _Forked:
     def send_signal(self, number: signal.Signals) -> None:
         if self.poll() is None:
             os.kill(self.pid, number)
+
+
+def _is_replica(child: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):  # an orphan that has just been killed
+        return "replica" in child.cmdline()
+    return False
 
 
 def _pair(name: str, value: Any) -> str:
