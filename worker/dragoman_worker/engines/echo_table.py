@@ -17,7 +17,7 @@ from dragoman_connections.settings import SettingsError
 from dragoman_schemas.languages import UnknownLanguage, normalise
 
 MOST_BYTES: Final = 256 * 1024 * 1024
-"""Size of a table: about a million sentences, held in about three times as much memory."""
+"""Size of a table. Short sentences take five times as much memory: 94 MB for 19 MB of them."""
 LONGEST_LINE: Final = 4 * 1024 * 1024
 """Bytes of a line: a source and some answers of 128 KiB each, all of it escaped."""
 
