@@ -65,3 +65,17 @@ def test_option_of_speed_alone_is_the_same_identity(model: Path) -> None:
 
 def test_state_of_a_single_file_is_that_file(model: Path) -> None:
     assert [state[0] for state in files_state(model / "config.json")] == ["config.json"]
+
+
+def test_retrained_adapter_of_a_profile_is_another_identity(model: Path, tmp_path: Path) -> None:
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        (adapter / name).write_text("{}")
+    profile = tmp_path / "mine.toml"
+    profile.write_text('name = "chat"\nadapter = "adapter"\n')
+    settings = EngineSettings(kind="vllm", model=str(model), profile_file=profile)
+    before = engine_identity(settings)
+    assert before != identity(model)
+    (adapter / "adapter_model.safetensors").write_text("retrained")
+    assert engine_identity(settings) != before

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from dragoman_worker.engines.vllm.arguments import resolve_model
+from dragoman_worker.engines.vllm.profiles import adapters_of
 from dragoman_worker.settings import EngineSettings
 
 _SUFFIXES: Final = frozenset(
@@ -50,10 +51,11 @@ forgotten for nothing costs less than a stale one."""
 
 
 def engine_identity(settings: EngineSettings) -> str:
-    """Return the SHA-256, in hex, of the model's files and of the options that change answers."""
+    """Return the SHA-256, in hex, of the files of model and adapters and the options."""
     model = resolve_model(settings.model or "")
     options = {key: value for key, value in settings.options.items() if key not in _OF_SPEED}
-    members = ["vllm", _model(model, options.get("revision")), options]
+    adapters = [files_state(Path(folder)) for folder in adapters_of(settings)]
+    members = ["vllm", _model(model, options.get("revision")), options, adapters]
     return sha256(json.dumps(members, sort_keys=True, default=str).encode()).hexdigest()
 
 
