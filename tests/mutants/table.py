@@ -1371,7 +1371,7 @@ MUTANTS = (
     Mutant(
         "words are protected inside words",
         "text/dragoman_text/terms.py",
-        'marked = code if _inside_word(character) else f"{_MARK}{character}{_MARK}"',
+        'marked = code if inside_word(character) else f"{_MARK}{character}{_MARK}"',
         'marked = f"{_MARK}{character}{_MARK}"',
         "unit/text/test_terms.py",
     ),

@@ -176,7 +176,7 @@ class _Marked(dict[int, str | int]):
 
     def __missing__(self, code: int) -> str | int:
         character = chr(code)
-        marked = code if _inside_word(character) else f"{_MARK}{character}{_MARK}"
+        marked = code if inside_word(character) else f"{_MARK}{character}{_MARK}"
         if len(self) < _CACHED_CHARACTERS:  # a text may have a million different characters
             self[code] = marked
         return marked
@@ -194,7 +194,7 @@ def _folded(text: str) -> str:
     return composed(text).casefold()
 
 
-def _inside_word(character: str) -> bool:
+def inside_word(character: str) -> bool:
     """Return whether the character forms a word together with such neighbours."""
     if _WRITTEN_WITHOUT_SPACES.match(character):
         return False
@@ -214,9 +214,11 @@ def _offsets(text: str, folded: str, fold: _Fold) -> Sequence[int]:
         if end < len(text) and _joins(text[end]):
             continue
         part = text[begin:end]
-        copy = fold(part)
-        same = len(copy) == len(part) and composed(part) == part
-        offsets += range(begin, end) if same else [begin] * len(copy)
+        if composed(part) == part:
+            for place in range(begin, end):
+                offsets += [place] * len(fold(text[place]))
+        else:
+            offsets += [begin] * len(fold(part))
         begin = end
     return [*offsets, len(text)]
 

@@ -7,18 +7,11 @@ one pass in C, however often the term occurs inside other words.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from functools import lru_cache
 from typing import Final
 
 from dragoman_text.composing import composed
-
-_WRITTEN_WITHOUT_SPACES: Final = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-    "\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-"""Thai, Lao, Burmese, Khmer, kana, Han, and Korean, whose particles join the noun."""
+from dragoman_text.terms import inside_word
 
 _MARK: Final = "\0"
 _CACHED_CHARACTERS: Final = 8_192
@@ -30,7 +23,7 @@ class _Marked(dict[int, str | int]):
 
     def __missing__(self, code: int) -> str | int:
         character = chr(code)
-        marked = code if _inside_word(character) else f"{_MARK}{character}{_MARK}"
+        marked = code if inside_word(character) else f"{_MARK}{character}{_MARK}"
         if len(self) < _CACHED_CHARACTERS:  # a text may have a million different characters
             self[code] = marked
         return marked
@@ -78,10 +71,3 @@ _cached_term = lru_cache(maxsize=4_096)(_term)
 
 def _marked(text: str) -> str:
     return composed(text).casefold().translate(_MARKED)
-
-
-def _inside_word(character: str) -> bool:
-    """Return whether the character forms a word together with such neighbours."""
-    if _WRITTEN_WITHOUT_SPACES.match(character):
-        return False
-    return unicodedata.category(character)[0] in "LMN" or character == "_"
