@@ -52,6 +52,41 @@ GLOSSARY_FILES = "unit/producer/test_glossary_files.py"
 
 MUTANTS = (
     Mutant(
+        "a gate that failed an earlier answer is forgotten",
+        "worker/dragoman_worker/job/assessments.py",
+        "    for attempt in earlier:\n",
+        "    for attempt in ():\n",
+        "unit/worker/job/test_answering.py",
+    ),
+    Mutant(
+        "the last answer is kept instead of the best",
+        "worker/dragoman_worker/job/answering.py",
+        "            if remedies.better(best.judgement, attempt.judgement) is attempt.judgement:\n",
+        "            if True:\n",
+        "unit/worker/job/test_answering.py",
+    ),
+    Mutant(
+        "a follower keeps its permit",
+        "worker/dragoman_worker/job/answering.py",
+        "                self._generator.release(permit)\n",
+        "                pass\n",
+        "unit/worker/job/test_recall.py",
+    ),
+    Mutant(
+        "an answer without a verdict is remembered",
+        "worker/dragoman_worker/job/plan.py",
+        'return rules.level != "off" and not rules.counts_only',
+        "return not rules.counts_only",
+        "unit/worker/job/test_recall.py",
+    ),
+    Mutant(
+        "a job that asks for a new answer recalls the old one",
+        "worker/dragoman_worker/job/recall.py",
+        'if plan.job.memory == "refresh":',
+        "if False:",
+        "unit/worker/job/test_recall.py",
+    ),
+    Mutant(
         "complete before write (test 2)",
         f"{CORE}/job/worker.py",
         "            stands = await self._settler.settle(delivery, outcome)\n"
@@ -205,14 +240,14 @@ MUTANTS = (
     ),
     Mutant(
         "generate without permit",
-        f"{CORE}/job/translator.py",
-        "            permit = await self._enter(plan, unit)",
+        f"{CORE}/job/generating.py",
+        "            permit = await self.enter(plan, unit)",
         "            permit = self._permits._take(plan.job.job_id, unit.tokens)",
         TRANSLATION,
     ),
     Mutant(
         "length counts as success",
-        f"{CORE}/job/translator.py",
+        f"{CORE}/job/generating.py",
         'if generation.finish_reason == "stop" or',
         'if generation.finish_reason in {"stop", "length"} or',
         TRANSLATION,
@@ -907,8 +942,8 @@ MUTANTS = (
     ),
     Mutant(
         "a job that hangs in quarantine is asked again",
-        f"{CORE}/job/translator.py",
-        "            if self._permits.in_quarantine(plan.job.job_id):\n",
+        f"{CORE}/job/generating.py",
+        "            if self.in_quarantine(plan):\n",
         "            if False:\n",
         EXECUTOR,
     ),
@@ -1659,11 +1694,9 @@ MUTANTS = (
     Mutant(
         "jobs that wait for the judge hold places of the journal",
         f"{CORE}/job/preparation.py",
-        "        return decoded if decoded.source_lang is None else await self._plan(job, decoded)",
-        "        if decoded.source_lang is not None:\n"
-        "            return await self._plan(job, decoded)\n"
-        "        texts = [item.text for item in decoded.items]\n"
-        "        return await self._plan(job, decoded, await self._judge.detect(texts, None))",
+        "        if self._lookups.needed(decoded):\n            return None\n"
+        "        return await self._plan(job, NOTHING)",
+        "        return await self._plan(job, await self._look_up(job))",
         "unit/worker/job/test_detection.py",
     ),
 )

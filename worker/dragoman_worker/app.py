@@ -38,6 +38,7 @@ from dragoman_worker.prompts import names
 from dragoman_worker.prompts.chooser import profile_chooser
 from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.stores.glossaries import RedisGlossaries
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.stores.redis_memory import RedisMemory
 
@@ -138,6 +139,7 @@ class App:
                 results=_results(publisher, settings.kafka),
                 judge=self._judge,
                 memory=await _open_memory(stack, settings, self._metrics),
+                glossaries=_open_glossaries(stack, settings),
             ),
             choose_profile=choose_profile,
             outages=self._outages,
@@ -211,6 +213,12 @@ async def _open_store(
     stack.push_async_callback(store.close)
     await store.start(within)
     return store
+
+
+def _open_glossaries(stack: AsyncExitStack, settings: WorkerSettings) -> RedisGlossaries:
+    glossaries = RedisGlossaries(settings.redis, refresh_s=settings.glossary.refresh_s)
+    stack.push_async_callback(glossaries.close)
+    return glossaries
 
 
 async def _open_memory(

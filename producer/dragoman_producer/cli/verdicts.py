@@ -65,7 +65,7 @@ def check_status(result: TranslationResult) -> int:
 
 def verdict_lines(result: TranslationResult) -> Iterator[str]:
     """Yield the counts of a job, then the items to look at, each line as wide as the terminal."""
-    verdicts = Counter(kind_of(item) for item in result.translations)
+    verdicts: Counter[Kind] = Counter(kind_of(item) for item in result.translations)
     yield _shortened(f"{result.job_id} {result.status}: {_counted(verdicts)}")
     for warning in result.warnings[:_MOST_REASONS]:
         yield _shortened(f"  {_cut(warning)}")

@@ -16,19 +16,25 @@ from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
+from dragoman_worker.job.answering import Answers
+from dragoman_worker.job.assessments import NOT_JUDGED, Rules
 from dragoman_worker.job.executor import Executor
+from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.in_flight import JobsInFlight
+from dragoman_worker.job.lookups import Lookups
 from dragoman_worker.job.opening import Openings
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.preparation import Preparation
+from dragoman_worker.job.recall import Recall
 from dragoman_worker.job.reporter import Identity, Reporter
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.job.worker import Worker
 from dragoman_worker.kafka.memory import MemoryConsumer, MemoryDeadLetters, MemoryResults
+from dragoman_worker.memory.in_flight import Coalesced
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Judge
+from dragoman_worker.ports import Glossaries, Judge, Memory
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.stores.memory import JobState, MemoryStore
@@ -72,30 +78,30 @@ class Core:
     worker_id: str = "w1"
     judge: Judge = field(default_factory=ScriptedJudge)
     openings: Openings | None = None
+    rules: Rules = NOT_JUDGED
+    memory: Memory | None = None
+    glossaries: Glossaries | None = None
     _running: asyncio.Task[None] | None = None
 
     def build(self) -> tuple[Translator, Executor, Worker]:
         """Build translator, executor and worker on these parts."""
         slices, planned = Slices(), PlannedTokens(self.max_planned_tokens)
         planner = self._planner()
-        translator = Translator(
-            planner=planner,
-            engine=self.engine,
-            permits=self.permits,
-            planned=planned,
-            slices=slices,
-            retry=self.retry,
-            attempt_timeout_s=self.attempt_timeout_s,
-            metrics=self.metrics,
-        )
+        translator = self._translator(planner, planned, slices)
         preparation = Preparation(
             planner=planner,
             translator=translator,
+            lookups=Lookups(
+                outages=self.outages,
+                metrics=self.metrics,
+                judge=self.judge,
+                glossaries=self.glossaries,
+                memory=self.memory,
+            ),
             slices=slices,
             planned=planned,
             permits=self.permits,
             in_flight=self.in_flight,
-            judge=self.judge,
             openings=self.openings,
         )
         executor = Executor(
@@ -115,6 +121,37 @@ class Core:
         worker = self._worker(executor)
         self.engine.on_death(worker.halt)
         return translator, executor, worker
+
+    def _translator(self, planner: Planner, planned: PlannedTokens, slices: Slices) -> Translator:
+        generator = Generator(
+            engine=self.engine,
+            permits=self.permits,
+            planned=planned,
+            retry=self.retry,
+            attempt_timeout_s=self.attempt_timeout_s,
+            metrics=self.metrics,
+        )
+        recall = None
+        if self.memory is not None:
+            joined = self.metrics.memory_by_result["joined"].inc
+            recall = Recall(self.memory, Coalesced(joined), engine="scripted")
+        answers = Answers(
+            planner=planner,
+            generator=generator,
+            slices=slices,
+            rules=self.rules,
+            judge=self.judge,
+            recall=recall,
+            metrics=self.metrics,
+        )
+        return Translator(
+            planner=planner,
+            generator=generator,
+            answers=answers,
+            permits=self.permits,
+            planned=planned,
+            slices=slices,
+        )
 
     def _planner(self) -> Planner:
         return Planner(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from dragoman_worker.ports import Candidate, Detection, Judgement
+from dragoman_worker.ports import Candidate, Detection, Finding, Judgement
 
 ENGLISH = Detection("en", 1.0)
 
@@ -54,3 +54,13 @@ class ScriptedJudge:
     async def _wait(self) -> None:
         if self.open is not None:
             await self.open.wait()
+
+
+def judging(findings: Callable[[Candidate], Sequence[Finding] | None]) -> ScriptedJudge:
+    """Return a judge with these findings about each candidate; None leaves it unjudged."""
+
+    def script(candidate: Candidate) -> Judgement | None:
+        found = findings(candidate)
+        return None if found is None else Judgement(candidate.target, tuple(found))
+
+    return ScriptedJudge(script=script)

@@ -5,27 +5,35 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 
+from dragoman_text.spans import style_named
 from dragoman_worker.flow.admission import Admission, most_planned_tokens
 from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
+from dragoman_worker.job.answering import Answers
+from dragoman_worker.job.assessments import NOT_JUDGED, Rules
 from dragoman_worker.job.executor import Executor
+from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.in_flight import JobsInFlight
+from dragoman_worker.job.lookups import Lookups
 from dragoman_worker.job.opening import journaled
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.preparation import Preparation
+from dragoman_worker.job.recall import Recall
 from dragoman_worker.job.reporter import Identity, Reporter
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.job.worker import Worker
+from dragoman_worker.memory.in_flight import Coalesced
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import (
     Consumer,
     DeadLetters,
     Engine,
     EngineLimits,
+    Glossaries,
     Judge,
     Memory,
     Results,
@@ -47,7 +55,8 @@ class Ports:
     results: Results | None
     judge: Judge
     memory: Memory | None = None
-    """None if the memory is switched off: nothing is recalled, remembered or coalesced."""
+    """None if the memory is switched off: nothing is recalled, remembered or shared."""
+    glossaries: Glossaries | None = None
 
 
 class Core:
@@ -79,11 +88,17 @@ class Core:
         preparation = Preparation(
             planner=planner,
             translator=translator,
+            lookups=Lookups(
+                outages=outages,
+                metrics=metrics,
+                judge=ports.judge,
+                glossaries=ports.glossaries,
+                memory=ports.memory,
+            ),
             slices=self.slices,
             planned=self._planned,
             permits=self.permits,
             in_flight=self.in_flight,
-            judge=ports.judge,
             openings=journaled(slot, poison_after=settings.retry.poison_after),
         )
         self.worker = self._worker(self._executor(preparation, translator))
@@ -97,6 +112,8 @@ class Core:
             planned=self._planned,
             slices=self.slices,
             metrics=self._metrics,
+            judge=self._ports.judge,
+            memory=self._ports.memory,
         )
 
     def _executor(self, preparation: Preparation, translator: Translator) -> Executor:
@@ -161,19 +178,57 @@ def build_translator(
     planned: PlannedTokens,
     slices: Slices,
     metrics: Metrics,
+    judge: Judge | None = None,
+    memory: Memory | None = None,
 ) -> Translator:
-    """Return a translator with the retries and the time limit that the settings give."""
+    """Return a translator with the retries, the rules and the time limit that the settings give.
+
+    Without a judge no answer is judged; without a memory none is recalled or shared.
+    """
     retry = settings.retry
-    return Translator(
-        planner=planner,
+    generator = Generator(
         engine=engine,
         permits=permits,
         planned=planned,
-        slices=slices,
         retry=RetryPolicy(attempts=retry.attempts, initial_s=retry.initial_s, max_s=retry.max_s),
         attempt_timeout_s=retry.attempt_timeout_s,
         metrics=metrics,
     )
+    answers = Answers(
+        planner=planner,
+        generator=generator,
+        slices=slices,
+        rules=_rules(settings) if judge is not None else NOT_JUDGED,
+        judge=judge,
+        recall=_recall(memory, engine, metrics),
+        metrics=metrics,
+    )
+    return Translator(
+        planner=planner,
+        generator=generator,
+        answers=answers,
+        permits=permits,
+        planned=planned,
+        slices=slices,
+    )
+
+
+def _rules(settings: WorkerSettings) -> Rules:
+    quality = settings.quality
+    return Rules(
+        quality.level,
+        quality.max_attempts,
+        quality.on_fail,
+        counts_only=settings.engine.exact_lengths,
+        token_style=style_named(quality.token_style),
+    )
+
+
+def _recall(memory: Memory | None, engine: Engine, metrics: Metrics) -> Recall | None:
+    if memory is None:
+        return None
+    joined = Coalesced(metrics.memory_by_result["joined"].inc)
+    return Recall(memory, joined, engine=engine.identity)
 
 
 def _max_in_flight_jobs(limits: LimitsSettings, engine: EngineLimits) -> int:

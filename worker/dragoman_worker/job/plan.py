@@ -1,16 +1,16 @@
-"""What a job needs from the engine, and its results so far: items, each in one or more requests."""
+"""What a job needs from the engine, and its texts so far: items, each in one or more requests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dragoman_schemas.jobs import Item, TranslationJob
-from dragoman_schemas.results import ItemError, ItemResult, Usage
 from dragoman_text.terms import Term
 from dragoman_worker.errors import JobError
+from dragoman_worker.job.assessments import NOT_JUDGED, UNCHECKED, Assessment, Rules, recalled
 from dragoman_worker.job.terms import JobTerms
-from dragoman_worker.ports import Decoding, Detection
+from dragoman_worker.ports import Decoding, Detection, Remembered
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.quality.joining import Piece, join
 
@@ -45,6 +45,12 @@ class Unit:
     completion_tokens: int = 0
     waits: bool = False
     """Whether it is planned and waits for its first permit."""
+    item: int = 0
+    """Index of its item in the plan."""
+    key: bytes | None = None
+    """Its key in the memory, once it was asked for."""
+    assessment: Assessment = UNCHECKED
+    """What the gates say of its text."""
 
     @property
     def tokens(self) -> int:
@@ -55,6 +61,18 @@ class Unit:
         longest = self.decoding.max_tokens
         expected = longest if self.finish_reason == "length" else self.expected_tokens
         return len(self.prompt_ids) + min(longest, longest if expected is None else expected)
+
+    def recall(self, remembered: Remembered) -> None:
+        """Take the text from the memory, or from an equal unit in flight."""
+        self.text, self.assessment = remembered.text, recalled(remembered)
+
+    def count(self, pieces: Iterable[Unit]) -> None:
+        """Add what further requests for its text have cost."""
+        for piece in pieces:
+            self.attempts = max(self.attempts, piece.attempts)
+            self.prompt_tokens += piece.prompt_tokens
+            self.completion_tokens += piece.completion_tokens
+            self.finish_reason = piece.finish_reason or self.finish_reason
 
 
 @dataclass(slots=True, eq=False)
@@ -70,6 +88,14 @@ class PlannedItem:
     detected: str | None = None
     warnings: list[str] = field(default_factory=list)
     error: JobError | None = None
+    approved: Remembered | None = None
+    """Its approved translation; it needs no request then."""
+    whole: Assessment | None = None
+    """What the gates say of the text joined from several units."""
+
+    def joined(self, target_lang: str) -> str:
+        """Return the text joined from its units, which all have one."""
+        return join((_piece(unit) for unit in self.units), target_lang)
 
     def replace(self, unit: Unit, pieces: Sequence[Unit]) -> None:
         """Put the pieces of a unit in its place."""
@@ -94,10 +120,12 @@ class Plan:
     """Entries of its glossaries, if it has any."""
     detections: Sequence[Detection | None] | None = None
     """Language of each item, if detected; None for all where the source is given."""
+    rules: Rules = NOT_JUDGED
+    """How its answers are judged."""
     steering_chars: int = 0
     """Characters of context, terms and instructions, which are part of every request."""
-    upcoming: Unit | None = None
-    """The first request, from its planning until the job runs."""
+    upcoming: list[Unit] = field(default_factory=list)
+    """The first requests, from their planning until the job runs; usually one."""
     runs: bool = False
     next_item: int = 0
     """Index of the item that is planned next, or whose pieces are."""
@@ -114,6 +142,12 @@ class Plan:
         return self.next_item == len(self.items)
 
     @property
+    def remembers(self) -> bool:
+        """Whether its answers may be recalled, shared and remembered: only those judged."""
+        rules = self.rules
+        return rules.level != "off" and not rules.counts_only and self.job.memory != "off"
+
+    @property
     def units(self) -> list[Unit]:
         """All requests, in the order of the items."""
         return [unit for item in self.items for unit in item.units]
@@ -123,62 +157,6 @@ class Plan:
         """The requests without a text so far."""
         return [unit for unit in self.units if unit.text is None]
 
-    def results(self, unfinished: JobError | None = None) -> list[ItemResult]:
-        """Return each item's result, in order; unfinished items carry the error `unfinished`."""
-        return [_item_result(item, self.target_lang, unfinished) for item in self.items]
 
-    def first_failure(self) -> JobError | None:
-        """Return the error of the first item that failed, None if none did."""
-        failures = (_joined(item, self.target_lang, None)[1] for item in self.items)
-        return next((failure for failure in failures if failure is not None), None)
-
-
-def _item_result(planned: PlannedItem, target_lang: str, unfinished: JobError | None) -> ItemResult:
-    item = planned.item
-    text, error = _joined(planned, target_lang, unfinished)
-    attempts, reason, prompt_tokens, completion_tokens = _summed(planned.units)
-    return ItemResult(
-        id=item.id,
-        text=text,
-        error=None if error is None else ItemError(code=error.code.value, message=error.message),
-        detected_source_lang=planned.detected,
-        warnings=planned.warnings,
-        attempts=attempts,
-        finish_reason=reason,
-        usage=Usage(
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            source_chars=len(item.text),
-            target_chars=len(text or ""),
-        ),
-    )
-
-
-def _summed(units: list[Unit]) -> tuple[int, str | None, int, int]:
-    """Return the most attempts, the last finish reason, and the sums of both token counts."""
-    if len(units) == 1:  # the usual item
-        unit = units[0]
-        return unit.attempts, unit.finish_reason, unit.prompt_tokens, unit.completion_tokens
-    return (
-        max((unit.attempts for unit in units), default=0),
-        next((unit.finish_reason for unit in reversed(units) if unit.finish_reason), None),
-        sum(unit.prompt_tokens for unit in units),
-        sum(unit.completion_tokens for unit in units),
-    )
-
-
-def _joined(
-    planned: PlannedItem, target_lang: str, unfinished: JobError | None
-) -> tuple[str | None, JobError | None]:
-    if planned.error is not None:
-        return None, planned.error
-    if not planned.complete:
-        return None, unfinished
-    if not planned.units:
-        return planned.item.text, None
-    pieces: list[Piece] = []
-    for unit in planned.units:
-        if unit.text is None:
-            return None, unit.error or unfinished
-        pieces.append(Piece(unit.before, unit.source, unit.after, unit.text))
-    return join(pieces, target_lang), None
+def _piece(unit: Unit) -> Piece:
+    return Piece(unit.before, unit.source, unit.after, unit.text or "")

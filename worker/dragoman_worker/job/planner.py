@@ -22,7 +22,7 @@ from dragoman_worker.job.plan_costs import (
 )
 from dragoman_worker.job.requests import Change, Request, Requests, framed
 from dragoman_worker.job.terms import job_terms
-from dragoman_worker.ports import Decoding, Detection, Engine, StoredGlossary
+from dragoman_worker.ports import Decoding, Detection, Engine, Remembered, StoredGlossary
 from dragoman_worker.prompts.base import Profile
 
 MOST_SPLITS: Final = 3
@@ -56,23 +56,25 @@ class Planner:
         priority: str = "",
         glossary: StoredGlossary | None = None,
         detections: Sequence[Detection | None] | None = None,
+        approved: Sequence[Remembered | None] | None = None,
     ) -> Plan:
         """Return a plan with no request yet. Raises the JobError that fails the whole job.
 
         `glossary` is the stored one that the job names, None if there is none. `detections` are
-        those of the items, in order, if their language is not given.
+        those of the items, in order, if their language is not given; `approved` their approved
+        translations, which need no request.
         """
         profile = self._choose_profile(job.profile)
         if job.glossary_id is not None and glossary is None:
             raise UnknownGlossary(
-                f"glossary_id: there is no glossary {job.glossary_id!r}; "
-                "give the terms in `glossary`"
+                f"glossary_id: there is no glossary {job.glossary_id!r}; `dragoman glossary list` "
+                "shows those that are stored"
             )
         return Plan(
             job,
             profile,
             job.target_lang,
-            [PlannedItem(item) for item in job.items],
+            _items(job, approved),
             priority=priority,
             terms=job_terms(job.glossary, glossary),
             detections=detections,
@@ -119,6 +121,8 @@ class Planner:
         finally:
             if plan.step_began is not None:
                 plan.spent_s += time.thread_time() - plan.step_began
+        if unit is not None:
+            unit.item = plan.next_item
         if plan.pieces is None:
             self._complete(plan, planned)
         return unit
@@ -183,7 +187,7 @@ class Planner:
     def _begin(self, plan: Plan, planned: PlannedItem) -> Unit | None:
         """Return the item's request, or the first of its pieces, or None if it needs none."""
         text = planned.item.text
-        if not is_translatable(text):
+        if planned.approved is not None or not is_translatable(text):
             return None
         planned.source_lang = self._source_lang(plan, planned)
         whole = self._make(plan, planned, text)
@@ -247,6 +251,14 @@ class Planner:
         return made.unit if made is not None else None
 
 
+def _items(job: TranslationJob, approved: Sequence[Remembered | None] | None) -> list[PlannedItem]:
+    if approved is None:
+        return [PlannedItem(item) for item in job.items]
+    return [
+        PlannedItem(item, approved=found) for item, found in zip(job.items, approved, strict=True)
+    ]
+
+
 def _kept(planned: PlannedItem, request: Request) -> Unit:
     planned.units.append(request.unit)
     if request.warnings:
@@ -264,7 +276,7 @@ def _in_place_of(unit: Unit, pieces: list[Unit]) -> list[Unit]:
     first.before, last.after = unit.before + first.before, last.after + unit.after
     first.prompt_tokens, first.completion_tokens = unit.prompt_tokens, unit.completion_tokens
     for piece in pieces:
-        piece.splits = unit.splits + 1
+        piece.splits, piece.item = unit.splits + 1, unit.item
     return pieces
 
 

@@ -7,7 +7,7 @@ is done in slices, so that it does not hold the event loop up (docs/adr/0014).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
@@ -30,12 +30,13 @@ from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import LARGE, Slices
 from dragoman_worker.job.defects import as_defect
 from dragoman_worker.job.in_flight import JobInFlight, JobsInFlight
+from dragoman_worker.job.lookups import NOTHING, Known, Lookups
 from dragoman_worker.job.opening import Opening, Openings
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.log import logger
-from dragoman_worker.ports import Delivery, Detection, Judge
+from dragoman_worker.ports import Delivery
 from dragoman_worker.process.journal import Stage
 
 T = TypeVar("T")
@@ -55,20 +56,20 @@ class Preparation:
         *,
         planner: Planner,
         translator: Translator,
+        lookups: Lookups,
         slices: Slices,
         planned: PlannedTokens,
         permits: Permits,
         in_flight: JobsInFlight,
-        judge: Judge,
         openings: Openings | None = None,
     ) -> None:
         self._planner = planner
         self._translator = translator
+        self._lookups = lookups
         self._slices = slices
         self._planned = planned
         self._permits = permits
         self._in_flight = in_flight
-        self._judge = judge
         self._openings = openings or Openings()
 
     async def read(self, delivery: Delivery) -> JobInFlight:
@@ -115,45 +116,47 @@ class Preparation:
             self._planned.admit_next()
 
     async def _staged(self, job: JobInFlight) -> Plan | JobError:
-        prepared = await self._in_stage(job, self._decode_and_plan)
-        if not isinstance(prepared, TranslationJob):
-            return prepared
-        # Between two stages: the judge's process may take seconds, and cannot kill this one.
-        texts = [item.text for item in prepared.items]
-        candidates = self._planner.languages(prepared)
-        detections = await self._judge.detect(texts, candidates, prepared.target_lang)
-        return await self._in_stage(job, lambda _: self._plan(job, prepared, detections))
+        cost = _cost(job.delivery)
+        opened = await self._in_stage(job.opening, cost, partial(self._open, job, cost))
+        if opened is not None:
+            return opened
+        known = await self._look_up(job)
+        return await self._in_stage(job.opening, cost, partial(self._plan, job, known))
 
-    async def _in_stage(self, job: JobInFlight, work: Callable[[JobInFlight], Awaitable[T]]) -> T:
-        """Do the work in a stage of its own, in a slice of the event loop."""
-        opening, cost = job.opening, _cost(job.delivery)
+    async def _in_stage(self, opening: Opening, cost: int, work: Callable[[], Awaitable[T]]) -> T:
         if not self._slices.may_run_now(cost):
             await self._slices.wait_for_slice(cost)
         if opening.enter_now(Stage.PLANNING):
             try:
-                return await work(job)
+                return await work()
             finally:
                 opening.leave()
         async with self._at(Stage.PLANNING, opening):
-            return await work(job)
+            return await work()
 
-    async def _decode_and_plan(self, job: JobInFlight) -> Plan | JobError | TranslationJob:
-        """Return the plan, or the job itself if the languages of its items are to be detected."""
-        cost = _cost(job.delivery)
+    async def _open(self, job: JobInFlight, cost: int) -> Plan | JobError | None:
+        """Decode the job and plan it; None if something must be looked up before."""
         decode = partial(decode_job, job.envelope, size=len(job.delivery.value or b""))
         decoded = decode() if cost <= LARGE else await self._slices.run(cost, decode)
         job.decoded = decoded
         if _is_past_deadline(decoded):
             return errors.DeadlineExceeded("the deadline had passed")
-        return decoded if decoded.source_lang is None else await self._plan(job, decoded)
+        if self._lookups.needed(decoded):
+            return None
+        return await self._plan(job, NOTHING)
 
-    async def _plan(
-        self,
-        job: JobInFlight,
-        decoded: TranslationJob,
-        detections: Sequence[Detection | None] | None = None,
-    ) -> Plan:
-        plan = self._planner.open(decoded, priority=job.delivery.topic, detections=detections)
+    async def _look_up(self, job: JobInFlight) -> Known:
+        decoded = _decoded(job)
+        return await self._lookups.of(decoded, self._planner.languages(decoded))
+
+    async def _plan(self, job: JobInFlight, known: Known) -> Plan:
+        plan = self._planner.open(
+            _decoded(job),
+            priority=job.delivery.topic,
+            glossary=known.glossary,
+            detections=known.detections,
+            approved=known.approved,
+        )
         try:
             await self._translator.prepare(plan)
         except BaseException:
@@ -199,6 +202,12 @@ def _read(delivery: Delivery, opening: Opening) -> JobInFlight:
         raise UnreadableRecord(f"the record cannot be read: {delivery.unreadable}")
     envelope = open_record(delivery.value)
     return JobInFlight(delivery, envelope, _replay(delivery), _document_id(envelope), opening)
+
+
+def _decoded(job: JobInFlight) -> TranslationJob:
+    if job.decoded is None:
+        raise errors.Internal("the job was not decoded")
+    return job.decoded
 
 
 def _replay(delivery: Delivery) -> int:

@@ -21,6 +21,7 @@ from dragoman_schemas.wire import now_rfc3339, stored_result
 from dragoman_worker import errors
 from dragoman_worker.errors import JobError
 from dragoman_worker.job.in_flight import JobInFlight
+from dragoman_worker.job.item_results import first_failure, item_results
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.prompts.plain import PLAIN
@@ -43,10 +44,10 @@ class Reporter:
 
     def finished(self, job: JobInFlight, plan: Plan) -> Outcome:
         """Return the outcome of a run: completed if every item has a text, rejected otherwise."""
-        items = plan.results()
+        items = item_results(plan)
         if all(item.error is None for item in items):
             return Completed(self._result(job, "completed", items), job.claim)
-        failure = plan.first_failure() or errors.Internal("an item has no text")
+        failure = first_failure(plan) or errors.Internal("an item has no text")
         return self.rejected(job, failure, items)
 
     def ended(self, job: JobInFlight, why: JobError) -> Outcome:
@@ -121,7 +122,7 @@ class Reporter:
 
 def _items(job: JobInFlight, unfinished: JobError) -> list[ItemResult]:
     if job.plan is not None:
-        return job.plan.results(unfinished)
+        return item_results(job.plan, unfinished)
     error = ItemError(code=unfinished.code.value, message=unfinished.message)
     items = job.decoded.items if job.decoded else ()
     return [

@@ -72,6 +72,10 @@ class Coalesced:
     def __len__(self) -> int:
         return len(self._flights)
 
+    def __contains__(self, key: bytes) -> bool:
+        """Whether a unit of this key is in flight."""
+        return key in self._flights
+
     @asynccontextmanager
     async def enter(self, key: bytes, *, quarantined: bool = False) -> AsyncIterator[Turn]:
         """Wait for an equal unit's answer, or for the turn to generate.

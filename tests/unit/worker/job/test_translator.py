@@ -24,6 +24,7 @@ from dragoman_worker.errors import (
     UnknownProfile,
 )
 from dragoman_worker.flow.permits import Draining, Permits
+from dragoman_worker.job.item_results import first_failure, item_results
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.prompts.base import Profile, Segment
@@ -54,7 +55,7 @@ async def run(core: Core, text: Any, **fields: Any) -> Plan:
 
 
 def texts(core: Core, plan: Plan) -> list[str | None]:
-    return [item.text for item in plan.results()]
+    return [item.text for item in item_results(plan)]
 
 
 # --- unchanged, whitespace, order ---------------------------------------------------------------
@@ -64,7 +65,7 @@ def texts(core: Core, plan: Plan) -> list[str | None]:
 async def test_what_needs_no_translation_comes_back_unchanged_without_the_engine(text: str) -> None:
     core = Core()
     plan = await run(core, text)
-    [item] = plan.results()
+    [item] = item_results(plan)
     assert (item.text, item.error, item.attempts) == (text, None, 0)
     assert core.engine.requests == []
     assert core.permits.held_items == 0
@@ -95,7 +96,7 @@ async def test_items_keep_their_order_and_ids_whichever_is_done_first() -> None:
     )
     slow.set()
     await task
-    items = plan.results()
+    items = item_results(plan)
     assert [(item.id, item.text) for item in items] == [
         ("x", "ONE"),
         (None, "TWO"),
@@ -112,7 +113,7 @@ async def test_only_stop_is_success(reason: Any) -> None:
     core = Core()
     core.engine.script("one", *[Says("ONE", reason)] * 3)
     plan = await run(core, "one")
-    [item] = plan.results()
+    [item] = item_results(plan)
     assert item.text is None
     assert item.error is not None
     assert item.error.code == "engine_failed"
@@ -135,7 +136,7 @@ async def test_a_stumble_is_asked_for_again(last_error: Any) -> None:
     core = Core()
     core.engine.script("one", last_error)
     plan = await run(core, "one")
-    [item] = plan.results()
+    [item] = item_results(plan)
     assert (item.text, item.error, item.attempts, item.finish_reason) == ("ONE", None, 2, "stop")
     assert [request.attempt for request in core.engine.requests] == [1, 2]
 
@@ -144,11 +145,11 @@ async def test_what_would_fail_again_is_not_asked_for_again() -> None:
     core = Core()
     core.engine.script("one", PermanentEngineError("never"))
     plan = await run(core, ["one", "two"])
-    first, second = plan.results()
+    first, second = item_results(plan)
     assert first.error is not None
     assert (first.error.message, first.attempts) == ("never", 1)
     assert second.text == "TWO"
-    failure = plan.first_failure()
+    failure = first_failure(plan)
     assert failure is not None
     assert failure.code is FailureCode.ENGINE_FAILED
 
@@ -164,7 +165,7 @@ async def test_a_cut_off_translation_gets_a_larger_budget() -> None:
 async def test_a_larger_budget_stays_within_the_context_and_the_policy() -> None:
     core = Core(engine=ScriptedEngine(max_model_len=100), max_tokens=90)
     core.engine.script("one", *[Says("O", "length")] * 3)
-    failure = (await run(core, "one")).first_failure()
+    failure = first_failure(await run(core, "one"))
     budgets = [request.decoding.max_tokens for request in core.engine.requests]
     assert budgets == [66, 90], "a third attempt could be no longer than the second"
     assert failure is not None
@@ -174,7 +175,7 @@ async def test_a_larger_budget_stays_within_the_context_and_the_policy() -> None
 async def test_a_text_cut_off_at_the_jobs_own_limit_is_not_retryable() -> None:
     core = Core()
     core.engine.script("one", *[Says("O", "length")] * 3)
-    failure = (await run(core, "one", sampling={"max_tokens": 5})).first_failure()
+    failure = first_failure(await run(core, "one", sampling={"max_tokens": 5}))
     assert [request.decoding.max_tokens for request in core.engine.requests] == [5]
     assert failure is not None
     assert "sampling.max_tokens" in failure.message
@@ -196,7 +197,7 @@ async def test_usage_is_summed_over_attempts() -> None:
     core = Core()
     core.engine.script("one two", Says("a b c", "length"), Says("d e"))
     plan = await run(core, "one two")
-    usage = plan.results()[0].usage
+    usage = item_results(plan)[0].usage
     assert (usage.prompt_tokens, usage.completion_tokens) == (4, 5)
     assert (usage.source_chars, usage.target_chars) == (7, 3)
 
@@ -303,7 +304,7 @@ async def test_a_cut_keeps_what_was_done_and_says_why_the_rest_is_not() -> None:
     await core.inside("two")
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    done, cut, blank = plan.results(Cancelled("cancelled while it ran"))
+    done, cut, blank = item_results(plan, Cancelled("cancelled while it ran"))
     assert (done.text, blank.text, cut.text) == ("ONE", "", None)
     assert cut.error is not None
     assert cut.error.code == "cancelled"
@@ -324,7 +325,7 @@ async def test_an_item_cut_between_two_attempts_was_cancelled_not_failed() -> No
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    [item] = plan.results(Cancelled("cancelled while it ran"))
+    [item] = item_results(plan, Cancelled("cancelled while it ran"))
     assert item.error is not None
     assert item.error.code == "cancelled"
     assert item.attempts == 1
@@ -369,7 +370,7 @@ async def test_exact_lengths_count_length_as_success_and_say_so() -> None:
     core = Core(exact_lengths=True)
     core.engine.script("one", Says("", "length", completion_tokens=9))
     plan = await run(core, "one", sampling={"max_tokens": 9})
-    [item] = plan.results()
+    [item] = item_results(plan)
     assert (item.error, item.attempts) == (None, 1)
     assert any("exact_lengths" in warning for warning in item.warnings)
     assert core.engine.requests[0].decoding.exact_length
@@ -423,7 +424,7 @@ async def test_a_stretch_that_cannot_be_split_fails_with_its_counts_and_spares_t
     core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_tokens=1)))
     core.engine = CharacterEngine()
     plan = await run(core, ["ok", "x" * 300])
-    fine, long = plan.results()
+    fine, long = item_results(plan)
     assert fine.text == "OK"
     assert long.error is not None
     assert (long.text, long.error.code) == (None, "too_long")
@@ -466,7 +467,7 @@ async def test_a_job_whose_first_piece_needs_no_translation_still_pays_for_the_n
 async def test_warnings_of_any_piece_are_kept() -> None:
     core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=1)))
     plan = await run(core, "One two three. 42!", context="a letter")
-    [item] = plan.results()
+    [item] = item_results(plan)
     assert any("context" in warning for warning in item.warnings)
 
 
@@ -474,7 +475,7 @@ async def test_one_piece_that_fails_fails_its_item() -> None:
     core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=1)))
     core.engine.script("Four five six.", PermanentEngineError("never"))
     plan = await run(core, "One two three. Four five six.")
-    [item] = plan.results()
+    [item] = item_results(plan)
     assert item.text is None
     assert item.error is not None
     assert item.usage.prompt_tokens == 3
@@ -485,7 +486,7 @@ async def test_an_answer_that_is_cut_off_again_and_again_is_asked_for_in_halves(
     text = SENTENCE * 4
     core.engine.script(text.strip(), *[Says("THIS", "length")] * 3)
     plan = await run(core, text)
-    [item] = plan.results()
+    [item] = item_results(plan)
     assert (item.text, item.error) == (text.upper(), None)
     assert in_engine(core)[3:] == [(SENTENCE * 2).strip()] * 2
     assert item.usage.prompt_tokens == 3 * 32 + 32
@@ -496,7 +497,7 @@ async def test_a_long_answer_at_default_limits_is_split_instead_of_cut_off() -> 
     core = Core(engine=ScriptedEngine(max_model_len=32_000))
     text = SENTENCE * 1_000
     plan = await run(core, text)
-    [item] = plan.results()
+    [item] = item_results(plan)
     assert item.text == text.upper()
     assert all(request.decoding.max_tokens <= 4_096 for request in core.engine.requests)
     assert all(1.2 * len(source.split()) <= 4_096 for source in in_engine(core))
@@ -507,7 +508,7 @@ async def test_a_half_that_fails_fails_the_item() -> None:
     text = SENTENCE * 2
     core.engine.script(text.strip(), *[Says("THIS", "length")] * 3)
     core.engine.script(SENTENCE.strip(), PermanentEngineError("never"))
-    [item] = (await run(core, text)).results()
+    [item] = item_results(await run(core, text))
     assert item.error is not None
     assert (item.text, item.error.message) == (None, "never")
 

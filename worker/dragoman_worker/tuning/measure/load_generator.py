@@ -24,6 +24,7 @@ from dragoman_worker.flow.permits import Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
 from dragoman_worker.job.core import build_planner, build_translator
+from dragoman_worker.job.item_results import first_failure
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.metrics import Metrics
@@ -247,7 +248,7 @@ class LoadGenerator:
         self._ended = time.perf_counter()
         window.jobs += 1
         window.items += len(plan.items)
-        window.failed += plan.first_failure() is not None
+        window.failed += first_failure(plan) is not None
         window.prompt_tokens += sum(unit.prompt_tokens for unit in plan.units)
         answers = [unit.completion_tokens for unit in plan.units]
         window.answers += answers

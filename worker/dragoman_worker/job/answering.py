@@ -1,0 +1,282 @@
+"""Answer one unit: recall it, share it with equal units, or generate and judge it until it passes.
+
+The engine's own failures are retried below, by the Generator, with back-off. Here an answer that
+fails gates is asked for again at once, otherwise than before (quality/remedies.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from dragoman_worker.errors import JobError
+from dragoman_worker.flow.permits import Permit
+from dragoman_worker.flow.slices import Slices
+from dragoman_worker.job import assessments
+from dragoman_worker.job.assessments import Attempt, Rules
+from dragoman_worker.job.generating import Generator
+from dragoman_worker.job.plan import Plan, PlannedItem, Unit
+from dragoman_worker.job.planner import Planner
+from dragoman_worker.job.recall import Recall
+from dragoman_worker.job.together import together
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Candidate, Finding, Judge, Judgement
+from dragoman_worker.quality import remedies
+from dragoman_worker.quality.gates import ONCE
+from dragoman_worker.quality.remedies import Try, Wanted
+
+_TOO_LONG: Final = frozenset({"length", "repetition"})
+"""Finish reasons after which a shorter text may succeed."""
+_ACTIONS: Final = {"fail": "failed", "warn": "warned", "fixed": "fixed"}
+
+
+class Answers:
+    """Fills units with texts that pass the gates, or with the best of several attempts."""
+
+    def __init__(
+        self,
+        *,
+        planner: Planner,
+        generator: Generator,
+        slices: Slices,
+        rules: Rules,
+        judge: Judge | None,
+        recall: Recall | None,
+        metrics: Metrics,
+    ) -> None:
+        self._planner = planner
+        self._generator = generator
+        self._slices = slices
+        self._rules = rules
+        self._judge = judge
+        self._recall = recall
+        self._metrics = metrics
+
+    def open(self, plan: Plan) -> None:
+        """Set the rules by which the plan's answers are judged."""
+        plan.rules = self._rules.of(plan.job.quality)
+
+    async def recall(self, plan: Plan, units: Sequence[Unit]) -> None:
+        """Fill those of the units that the memory knows, before they wait for a permit."""
+        if self._recall is None or not plan.remembers:
+            return
+        await self._recall.fill(plan, units)
+        for unit in units:
+            if unit.text is not None:
+                self._generator.leave_queue(plan, unit)
+
+    async def answer(self, plan: Plan, unit: Unit, permit: Permit | None = None) -> None:
+        """Fill the unit with its text or its error. `permit` is released.
+
+        Raises Halt. If cancelled, the unit stays without a text.
+        """
+        try:
+            if self._recall is None or not plan.remembers:
+                await self._generate(plan, unit, permit)
+            else:
+                await self._share(plan, unit, permit, self._recall)
+        except JobError as error:
+            if not await self._answer_in_pieces(plan, unit):
+                unit.error = error
+        unit.prompt_ids = ()
+
+    async def judge_joined(self, plan: Plan) -> None:
+        """Judge once more the items that were joined from several units."""
+        if not self._judges(plan) or plan.rules.counts_only:
+            return
+        for item in plan.items:
+            if len(item.units) > 1 and all(unit.text is not None for unit in item.units):
+                judgement = await self._judged(_joined(plan, item))
+                if judgement is not None:
+                    self._count(judgement)
+                    item.whole = assessments.assessment_of(Attempt(judgement, "native", 1), ())
+
+    async def _share(self, plan: Plan, unit: Unit, permit: Permit | None, recall: Recall) -> None:
+        """Recall the unit or join an equal unit in flight; otherwise generate and remember it."""
+        if unit.key is None:
+            await self.recall(plan, [unit])
+            if unit.text is not None:
+                return
+        key = recall.key_of(plan, unit)
+        if key in recall.in_flight:  # hold no permit meanwhile: the leader may need it
+            self._generator.leave_queue(plan, unit)
+            if permit is not None:
+                self._generator.release(permit)
+                permit = None
+        quarantined = self._generator.in_quarantine(plan)
+        async with recall.in_flight.enter(key, quarantined=quarantined) as turn:
+            if turn.shared is not None:
+                unit.recall(turn.shared)
+                return
+            await self._generate(plan, unit, permit)
+            translation = assessments.remembered(unit.text or "", unit.assessment)
+            turn.share(translation)
+            recall.remember(key, translation)
+
+    async def _generate(self, plan: Plan, unit: Unit, permit: Permit | None) -> None:
+        """Generate the unit's text and, if the plan's rules say so, judge it.
+
+        Raises the JobError of the first answer.
+        """
+        text = await self._generator.generate(plan, unit, permit)
+        if self._judges(plan):
+            await self._improve(plan, unit, text)
+        else:
+            unit.text = text
+
+    async def _improve(self, plan: Plan, unit: Unit, text: str) -> None:
+        """Ask again while the answer fails gates, at most `max_attempts` times; keep the best."""
+        item = plan.items[unit.item]
+        wanted = _wanted(plan, item, unit)
+        tried, attempts = remedies.first(wanted), list[Attempt]()
+        found: tuple[Finding, ...] = ()
+        while True:
+            judgement = await self._judged(_candidate(plan, item, unit, text), found)
+            if judgement is None:
+                break
+            judgement = _excused(judgement, attempts)
+            attempts.append(Attempt(judgement, tried.name, len(attempts) + 1))
+            if not self._worth_another(plan, attempts):
+                break
+            tried = remedies.following(wanted, tried, judgement, len(attempts) + 1)
+            answers = await self._ask(plan, unit, tried)
+            if answers is None:
+                break
+            text, found = remedies.join(tried, answers)
+        self._keep_best(plan, unit, attempts, text)
+
+    def _worth_another(self, plan: Plan, attempts: Sequence[Attempt]) -> bool:
+        if plan.rules.counts_only or len(attempts) >= plan.rules.max_attempts:
+            return False
+        failed = attempts[-1].judgement.failed
+        for finding in failed:
+            self._metrics.gates.labels(finding.gate, "retried").inc()
+        return bool(failed)
+
+    def _keep_best(self, plan: Plan, unit: Unit, attempts: Sequence[Attempt], text: str) -> None:
+        if not attempts:
+            unit.text, unit.assessment = text, assessments.UNJUDGED
+            return
+        best = attempts[0]
+        for attempt in attempts[1:]:
+            if remedies.better(best.judgement, attempt.judgement) is attempt.judgement:
+                best = attempt
+        self._count(best.judgement)
+        unit.text = text if plan.rules.counts_only else best.judgement.text
+        if not plan.rules.counts_only:
+            unit.assessment = assessments.assessment_of(best, attempts[: best.number - 1])
+
+    async def _ask(self, plan: Plan, unit: Unit, tried: Try) -> list[str] | None:
+        """Return the answer to each piece of a remedy; None if one of them has none."""
+        pieces: list[Unit] = []
+        try:
+            for piece in tried.asked:
+                size = len(piece.text)
+                await self._slices.wait_for_slice(size)
+                request = partial(self._request, plan, unit, piece.text, tried)
+                pieces.append(await self._slices.run(size, request))
+            return await together(self._generator.generate(plan, piece) for piece in pieces)
+        except JobError:
+            return None
+        finally:
+            unit.count(pieces)
+
+    def _request(self, plan: Plan, unit: Unit, text: str, tried: Try) -> Unit:
+        piece = self._planner.request(
+            plan,
+            plan.items[unit.item],
+            text,
+            warmer=tried.warmer,
+            seed_step=round(tried.warmer / remedies.WARMER),
+            correction=tried.correction,
+            protected_tokens=tried.tokens,
+        )
+        piece.attempts = unit.attempts
+        return piece
+
+    async def _answer_in_pieces(self, plan: Plan, unit: Unit) -> bool:
+        """Answer smaller units in place of one that was cut off; False if it has none."""
+        if unit.finish_reason not in _TOO_LONG:
+            return False
+        item = plan.items[unit.item]
+        size, smaller = len(unit.source), partial(self._planner.smaller, plan, item, unit)
+        await self._slices.wait_for_slice(size)
+        pieces = await self._slices.run(size, smaller)
+        if not pieces:
+            return False
+        item.replace(unit, pieces)
+        for piece in pieces:
+            if piece.text is None:
+                await self.answer(plan, piece)
+        return True
+
+    def _judges(self, plan: Plan) -> bool:
+        return self._judge is not None and plan.rules.level != "off"
+
+    async def _judged(
+        self, candidate: Candidate, found: tuple[Finding, ...] = ()
+    ) -> Judgement | None:
+        """Return the judge's findings after those that were `found` in restoring the answer."""
+        judgement = await self._judge.judge(candidate) if self._judge is not None else None
+        if judgement is None or not found:
+            return judgement
+        return replace(judgement, findings=(*found, *judgement.findings))
+
+    def _count(self, judgement: Judgement) -> None:
+        for finding in judgement.findings:
+            self._metrics.gates.labels(finding.gate, _ACTIONS[finding.severity]).inc()
+
+
+def _excused(judgement: Judgement, earlier: Sequence[Attempt]) -> Judgement:
+    """Return the judgement with a warning for a gate that fails again but is to fail only once."""
+    failed = {finding.gate for attempt in earlier for finding in attempt.judgement.failed}
+    again = failed & ONCE
+    if not again:
+        return judgement
+    findings = tuple(
+        replace(finding, severity="warn") if finding.gate in again else finding
+        for finding in judgement.findings
+    )
+    return replace(judgement, findings=findings)
+
+
+def _candidate(plan: Plan, item: PlannedItem, unit: Unit, text: str) -> Candidate:
+    alone = item.complete and len(item.units) == 1
+    return Candidate(
+        source=unit.source,
+        target=text,
+        target_lang=plan.target_lang,
+        source_lang=item.source_lang,
+        strict=plan.rules.level == "strict",
+        protected=unit.protected,
+        terms=unit.terms,
+        max_chars=item.item.max_chars if alone else None,
+    )
+
+
+def _joined(plan: Plan, item: PlannedItem) -> Candidate:
+    return Candidate(
+        source=item.item.text,
+        target=item.joined(plan.target_lang),
+        target_lang=plan.target_lang,
+        source_lang=item.source_lang,
+        strict=plan.rules.level == "strict",
+        max_chars=item.item.max_chars,
+        joined=True,
+    )
+
+
+def _wanted(plan: Plan, item: PlannedItem, unit: Unit) -> Wanted:
+    return Wanted(
+        source=unit.source,
+        target_lang=plan.target_lang,
+        source_lang=item.source_lang,
+        protect=tuple(item.item.protect or ()),
+        do_not_translate=tuple(plan.job.do_not_translate or ()),
+        terms=unit.terms,
+        max_chars=item.item.max_chars,
+        style=plan.rules.token_style,
+        max_attempts=plan.rules.max_attempts,
+    )

@@ -1,0 +1,172 @@
+"""Generate the text of one unit: permit, engine, and retries of the engine's own failures."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import Final
+
+from dragoman_worker.errors import (
+    CutOff,
+    EngineDead,
+    JobError,
+    PermanentEngineError,
+    TransientEngineError,
+)
+from dragoman_worker.flow.permits import Permit, Permits
+from dragoman_worker.flow.planned_tokens import PlannedTokens
+from dragoman_worker.job.plan import Plan, Unit
+from dragoman_worker.job.retry import RetryPolicy
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest
+
+_NOT_SUCCESS: Final = {
+    "length": "the translation was cut off at {max_tokens} tokens",
+    "abort": "the engine aborted the generation",
+    "error": "the engine reported an error for this generation",
+    "repetition": "the translation ran into a loop",
+}
+
+
+class Generator:
+    """Asks the engine for texts. Judges only whether the engine finished, not what it wrote."""
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        permits: Permits,
+        planned: PlannedTokens,
+        retry: RetryPolicy,
+        attempt_timeout_s: float,
+        metrics: Metrics,
+    ) -> None:
+        self._engine = engine
+        self._permits = permits
+        self._planned = planned
+        self._retry = retry
+        self._attempt_timeout_s = attempt_timeout_s
+        self._metrics = metrics
+
+    async def enter(self, plan: Plan, unit: Unit, *, starts_job: bool = False) -> Permit:
+        """Wait for a permit for the unit. Raises Draining for one that would start its job."""
+        came = time.perf_counter()
+        tokens = unit.tokens
+        try:
+            permit = await self._permits.acquire(
+                plan.job.job_id, tokens, priority=plan.priority, starts_job=starts_job
+            )
+        finally:
+            self.leave_queue(plan, unit)
+        self._metrics.engine_wait_seconds.observe(time.perf_counter() - came)
+        return permit
+
+    def leave_queue(self, plan: Plan, unit: Unit) -> None:
+        """Count the unit no longer as one that is planned and waits for a permit. Idempotent."""
+        if unit.waits:
+            unit.waits = False
+            self._planned.leave(plan, unit.tokens)
+
+    def release(self, permit: Permit) -> None:
+        """Release a permit that is not used. Idempotent."""
+        self._permits.release(permit)
+
+    def in_quarantine(self, plan: Plan) -> bool:
+        """Return whether the job is a suspect in a round of the quarantine."""
+        return self._permits.in_quarantine(plan.job.job_id)
+
+    async def generate(self, plan: Plan, unit: Unit, first: Permit | None = None) -> str:
+        """Return the text of the unit, cleaned; `first` is the permit of its first attempt.
+
+        Raises the JobError of the last attempt, and Halt.
+        """
+
+        def attempt(number: int) -> Awaitable[str]:
+            return self._attempt(plan, unit, first if number == 1 else None)
+
+        return await self._retry.run(attempt)
+
+    async def _attempt(self, plan: Plan, unit: Unit, permit: Permit | None) -> str:
+        if permit is None:
+            permit = await self.enter(plan, unit)
+        if unit.last_error is not None:
+            self._metrics.retries.labels(unit.last_error.code.value).inc()
+        unit.attempts += 1
+        try:
+            generation = await self._generate(plan, unit)
+            return self._text(plan, unit, generation)
+        except JobError as error:
+            unit.last_error = error
+            raise
+        finally:
+            self._permits.release(permit)
+
+    async def _generate(self, plan: Plan, unit: Unit) -> Generation:
+        request = GenerationRequest(
+            request_id=plan.job.job_id,
+            prompt_ids=unit.prompt_ids,
+            decoding=unit.decoding,
+            source=unit.source,
+            target_lang=plan.target_lang,
+            attempt=unit.attempts,
+        )
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._attempt_timeout_s):
+                generation = await self._engine.generate(request)
+        except EngineDead:
+            self._permits.close()  # before the release below grants it to another job
+            raise
+        except TimeoutError:
+            why = f"no answer within {self._attempt_timeout_s:g} s (retry.attempt_timeout_s)"
+            if self.in_quarantine(plan):
+                # A retry would keep all other jobs out of the engine for as long again.
+                raise PermanentEngineError(f"{why}, in quarantine after crashes") from None
+            raise TransientEngineError(why) from None
+        if generation.completion_tokens:
+            seconds = (time.perf_counter() - started) / generation.completion_tokens
+            self._metrics.decode_seconds_per_token.observe(seconds)
+        return generation
+
+    def _text(self, plan: Plan, unit: Unit, generation: Generation) -> str:
+        """Return the cleaned text of a finished generation; raise the error of any other."""
+        unit.finish_reason = generation.finish_reason
+        unit.prompt_tokens += generation.prompt_tokens
+        unit.completion_tokens += generation.completion_tokens
+        exact = unit.decoding.exact_length
+        if generation.finish_reason == "stop" or (exact and generation.finish_reason == "length"):
+            text = plan.profile.clean(generation.text, unit.source)
+            if text.strip() or exact:
+                return text.strip()
+            error = TransientEngineError("the engine wrote nothing")
+        elif generation.finish_reason == "length" and not _may_grow(unit):
+            raise CutOff(
+                f"the translation was cut off at {unit.decoding.max_tokens} tokens, and neither "
+                "sampling.max_tokens, limits.max_tokens nor the model's context allows more"
+            )
+        else:
+            why = _NOT_SUCCESS.get(generation.finish_reason, "the engine gave no reason")
+            error = TransientEngineError(why.format(max_tokens=unit.decoding.max_tokens))
+        unit.decoding = _otherwise(unit, generation)
+        raise error
+
+
+def _otherwise(unit: Unit, generation: Generation) -> Decoding:
+    """Return other decoding parameters: greedy decoding would fail in the same way again."""
+    if generation.finish_reason == "length":
+        longer = min(2 * unit.decoding.max_tokens, unit.most_tokens)
+        return replace(unit.decoding, max_tokens=longer)
+    if generation.finish_reason in {"repetition", "stop"}:
+        return replace(
+            unit.decoding,
+            temperature=max(0.3, unit.decoding.temperature),
+            frequency_penalty=min(1.0, unit.decoding.frequency_penalty + 0.3),
+            seed=None if unit.decoding.seed is None else unit.decoding.seed + 1,
+        )
+    return unit.decoding
+
+
+def _may_grow(unit: Unit) -> bool:
+    return unit.decoding.max_tokens < unit.most_tokens

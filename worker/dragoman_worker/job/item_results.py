@@ -1,0 +1,123 @@
+"""The results of a plan's items: texts, verdicts, errors and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dragoman_schemas.results import ItemError, ItemResult, Usage
+from dragoman_worker.errors import JobError, QualityFailed
+from dragoman_worker.job.assessments import UNCHECKED, Assessment, bounded, merged, recalled
+from dragoman_worker.job.plan import Plan, PlannedItem, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The text of an item or why it has none, and what the gates say of it."""
+
+    text: str | None
+    error: JobError | None = None
+    assessment: Assessment = UNCHECKED
+    fallback: Literal["best_effort", "source"] | None = None
+
+
+def item_results(plan: Plan, unfinished: JobError | None = None) -> list[ItemResult]:
+    """Return each item's result, in order; unfinished items carry the error `unfinished`."""
+    return [_result(plan, item, unfinished) for item in plan.items]
+
+
+def first_failure(plan: Plan) -> JobError | None:
+    """Return the error of the first item that failed, None if none did."""
+    errors = (_outcome(plan, item, None).error for item in plan.items)
+    return next((error for error in errors if error is not None), None)
+
+
+def _result(plan: Plan, planned: PlannedItem, unfinished: JobError | None) -> ItemResult:
+    item = planned.item
+    outcome = _outcome(plan, planned, unfinished)
+    error, assessment = outcome.error, outcome.assessment
+    attempts, reason, prompt_tokens, completion_tokens = _summed(planned.units)
+    return ItemResult(
+        id=item.id,
+        text=outcome.text,
+        error=None if error is None else ItemError(code=error.code.value, message=error.message),
+        fallback=outcome.fallback,
+        detected_source_lang=planned.detected,
+        quality=assessment.quality,
+        checks=bounded(assessment.checks),
+        warnings=[*planned.warnings, *assessment.warnings],
+        attempts=attempts,
+        finish_reason=reason,
+        cached=assessment.cached,
+        usage=Usage(
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            source_chars=len(item.text),
+            target_chars=len(outcome.text or ""),
+        ),
+    )
+
+
+def _outcome(plan: Plan, planned: PlannedItem, unfinished: JobError | None) -> _Outcome:
+    if planned.approved is not None:
+        return _Outcome(planned.approved.text, assessment=recalled(planned.approved))
+    if planned.error is not None or not planned.complete:
+        return _Outcome(None, planned.error or unfinished)
+    if not planned.units:
+        return _Outcome(planned.item.text)
+    missing = next((unit for unit in planned.units if unit.text is None), None)
+    if missing is not None:
+        return _Outcome(None, missing.error or unfinished)
+    assessment = _assessment(planned)
+    if assessment.quality == "fail":
+        return _failed(plan, planned, assessment)
+    return _Outcome(planned.joined(plan.target_lang), assessment=assessment)
+
+
+def _failed(plan: Plan, planned: PlannedItem, assessment: Assessment) -> _Outcome:
+    """Return what `quality.on_fail` asks for."""
+    match plan.rules.on_fail:
+        case "best_effort":
+            text = planned.joined(plan.target_lang)
+            return _Outcome(text, assessment=assessment, fallback="best_effort")
+        case "source":
+            return _Outcome(planned.item.text, assessment=assessment, fallback="source")
+        case "fail":
+            return _Outcome(None, _quality_failed(assessment), assessment)
+
+
+def _quality_failed(assessment: Assessment) -> QualityFailed:
+    gates = [gate for gate, check in assessment.checks.items() if check["verdict"] == "fail"]
+    return QualityFailed(
+        f"the translation did not pass: {', '.join(gates)}; `checks` has the details, and "
+        "quality.on_fail = 'best_effort' keeps such texts"
+    )
+
+
+def _assessment(planned: PlannedItem) -> Assessment:
+    """Return the item's assessment, of its units and of the joined text.
+
+    Units that needed no answer, as a separator of a table, do not count.
+    """
+    parts = [unit.assessment for unit in planned.units if _answered(unit)]
+    if planned.whole is not None:
+        parts.append(planned.whole)
+    return merged(parts)
+
+
+def _answered(unit: Unit) -> bool:
+    return unit.attempts > 0 or unit.assessment.cached
+
+
+def _summed(units: Sequence[Unit]) -> tuple[int, str | None, int, int]:
+    """Return the most attempts, the last finish reason, and the sums of both token counts."""
+    if len(units) == 1:  # the usual item
+        unit = units[0]
+        return unit.attempts, unit.finish_reason, unit.prompt_tokens, unit.completion_tokens
+    return (
+        max((unit.attempts for unit in units), default=0),
+        next((unit.finish_reason for unit in reversed(units) if unit.finish_reason), None),
+        sum(unit.prompt_tokens for unit in units),
+        sum(unit.completion_tokens for unit in units),
+    )

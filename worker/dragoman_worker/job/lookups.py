@@ -1,0 +1,111 @@
+"""What a job needs to know before it is planned: languages, its glossary, approved translations.
+
+All of it comes from outside this process, so it is looked up between two stages of an opening:
+a record that waits does not count as being opened (docs/adr/0013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_schemas.jobs import Item, TranslationJob
+from dragoman_worker.job.outages import STORE, Outages
+from dragoman_worker.memory.approved import fits
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import (
+    ApprovedQuery,
+    Detection,
+    Glossaries,
+    Judge,
+    Memory,
+    Remembered,
+    StoredGlossary,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was found for one job; the sequences have one entry per item."""
+
+    detections: Sequence[Detection | None] | None = None
+    glossary: StoredGlossary | None = None
+    approved: Sequence[Remembered | None] | None = None
+
+
+NOTHING: Final = Known()
+
+
+class Lookups:
+    """Looks up in the judge, the stored glossaries and the memory. Any of them may be missing."""
+
+    def __init__(
+        self,
+        *,
+        outages: Outages,
+        metrics: Metrics,
+        judge: Judge,
+        glossaries: Glossaries | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        self._until_available = outages.until_available
+        self._count_approved = metrics.memory_by_result["approved"].inc
+        self._judge = judge
+        self._glossaries = glossaries
+        self._memory = memory
+
+    def needed(self, job: TranslationJob) -> bool:
+        """Return whether anything is to be looked up for the job."""
+        given = job.source_lang is not None and job.glossary_id is None
+        return not given or self._memory_for(job) is not None
+
+    async def of(self, job: TranslationJob, languages: Collection[str] | None) -> Known:
+        """Return what is known for the job; `languages` are those of its profile.
+
+        Waits while Redis is unavailable for its glossary.
+        """
+        return Known(
+            await self._detections(job, languages),
+            await self._glossary(job),
+            await self._approved(job),
+        )
+
+    async def _detections(
+        self, job: TranslationJob, languages: Collection[str] | None
+    ) -> Sequence[Detection | None] | None:
+        if job.source_lang is not None:
+            return None
+        texts = [item.text for item in job.items]
+        return await self._judge.detect(texts, languages, job.target_lang)
+
+    async def _glossary(self, job: TranslationJob) -> StoredGlossary | None:
+        if job.glossary_id is None or self._glossaries is None:
+            return None
+        find = self._glossaries.find
+        return await self._until_available(STORE, find, job.glossary_id, job.target_lang)
+
+    async def _approved(self, job: TranslationJob) -> Sequence[Remembered | None] | None:
+        memory = self._memory_for(job)
+        if memory is None:
+            return None
+        queries = [
+            ApprovedQuery(item.text, job.target_lang, job.source_lang, item.context or job.context)
+            for item in job.items
+        ]
+        found = await memory.approved(queries)
+        fitting = [_fitting(each, item) for each, item in zip(found, job.items, strict=True)]
+        self._count_approved(sum(each is not None for each in fitting))
+        return fitting
+
+    def _memory_for(self, job: TranslationJob) -> Memory | None:
+        return None if job.memory in {"refresh", "off"} else self._memory
+
+
+def _fitting(found: Remembered | None, item: Item) -> Remembered | None:
+    """Return the approved translation if it keeps what the item demands, else None."""
+    if found is None or not fits(
+        found.text, item.text, protect=item.protect or (), max_chars=item.max_chars
+    ):
+        return None
+    return found
