@@ -113,6 +113,8 @@ def _settings(engine: EngineKind, bootstrap: str, redis_url: str, port: int) -> 
             "profile": "demo",
             "options": {"max_model_len": 512, "max_num_seqs": 64, "enforce_eager": True},
         }
+        # A small model keeps braces best (`check --tokens`), and a first look shows every text.
+        settings["quality"] = {"token_style": "braces", "on_fail": "best_effort"}
     return settings
 
 

@@ -131,7 +131,7 @@ class Answers:
         item = plan.items[unit.item]
         wanted = _wanted(plan, item, unit)
         tried, attempts = remedies.first(wanted), list[Attempt]()
-        found: tuple[Finding, ...] = ()
+        text, found = remedies.join(tried, [text])
         while True:
             judgement = await self._judged(_candidate(plan, item, unit, text), found)
             if judgement is None:
@@ -251,6 +251,7 @@ def _candidate(plan: Plan, item: PlannedItem, unit: Unit, text: str) -> Candidat
         source_lang=item.source_lang,
         strict=plan.rules.level == "strict",
         protected=unit.protected,
+        words=tuple(plan.job.do_not_translate or ()),
         terms=unit.terms,
         max_chars=item.item.max_chars if alone else None,
     )
