@@ -197,7 +197,7 @@ def _add_unit(
         targets = {tag: tag for tag in unit.texts if tag != source_tag}
     else:
         match = matching_tag(languages.target, unit.texts)
-        targets = {} if match in {None, source_tag} else {match: languages.target}
+        targets = {match: languages.target} if match and match != source_tag else {}
     found = False
     for held, tag in targets.items():
         target = cleaned(path, unit.line, unit.texts[held])

@@ -109,17 +109,20 @@ def merged(parts: Sequence[Assessment]) -> Assessment:
     """
     if len(parts) == 1:  # the usual item
         return parts[0]
-    found = {part.quality for part in parts}
-    present = [quality for quality in _ORDER if quality in found]
-    worst: QualityVerdict = present[0] if present else "unchecked"
-    if "unchecked" in found and worst != "fail":
-        worst = "unchecked"
+    found: frozenset[QualityVerdict] = frozenset(part.quality for part in parts)
+    worst = _worst(found)
     checks: dict[str, Mapping[str, Any]] = {}
     for part in sorted(parts, key=lambda part: _ORDER.index(part.quality)):
         checks = {**part.checks, **checks}
     warnings = dict.fromkeys(warning for part in parts for warning in part.warnings)
     cached = bool(parts) and all(part.cached for part in parts)
     return Assessment(worst, checks, tuple(warnings), cached)
+
+
+def _worst(found: frozenset[QualityVerdict]) -> QualityVerdict:
+    if "unchecked" in found and "fail" not in found:
+        return "unchecked"
+    return min(found, key=_ORDER.index) if found else "unchecked"
 
 
 def bounded(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

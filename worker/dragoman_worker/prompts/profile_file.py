@@ -187,7 +187,9 @@ def _template(key: str, source: str) -> PromptTemplate:
 
 
 def _takes(given: _File, used: frozenset[str]) -> frozenset[Steering]:
-    found = frozenset(field for variable, field in _TAKEN_BY.items() if variable in used)
+    found: frozenset[Steering] = frozenset(
+        field for variable, field in _TAKEN_BY.items() if variable in used
+    )
     if given.takes is not None and (missing := sorted(set(given.takes) - found)):
         raise _Fault(f"takes: no template uses what the job gives as {missing[0]}; add it there")
     return found if given.takes is None else frozenset(given.takes)
