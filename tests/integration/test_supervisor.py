@@ -62,11 +62,11 @@ def test_two_replicas_share_a_topic_and_one_signal_drains_both(
     with pair.worker as worker, redis.Redis.from_url(redis_server.url) as client:
         pair.both_are_ready()
         assert len(worker.replicas()) == 2
-        pair.publish({name: f"#!sleep 1\n{name}" for name in names})
+        pair.publish({name: f"#!sleep 3\n{name}" for name in names})
         wait_until(
-            lambda: worker.metric("dragoman_jobs_in_flight") >= len(names),
+            lambda: worker.metric("dragoman_items_in_flight") >= len(names),
             timeout_s=20,
-            what="in flight",
+            what="all in the engine",
         )
         os.killpg(worker.pid, signal.SIGINT)  # Ctrl-C goes to the whole group
         assert worker.wait(timeout_s=40) == 0
