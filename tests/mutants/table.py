@@ -73,6 +73,13 @@ MUTANTS = (
         "unit/worker/job/test_recall.py",
     ),
     Mutant(
+        "a copy that comes back fails its item",
+        "worker/dragoman_worker/job/answering.py",
+        '        replace(finding, severity="warn") if finding.gate in again else finding\n',
+        "        finding\n",
+        "unit/worker/job/test_answering.py",
+    ),
+    Mutant(
         "an answer without a verdict is remembered",
         "worker/dragoman_worker/job/plan.py",
         'return rules.level != "off" and not rules.counts_only',

@@ -100,12 +100,12 @@ class Answers:
             if unit.text is not None:
                 return
         key = recall.key_of(plan, unit)
-        if key in recall.in_flight:  # hold no permit meanwhile: the leader may need it
+        quarantined = self._generator.in_quarantine(plan)
+        if key in recall.in_flight and not quarantined:
             self._generator.leave_queue(plan, unit)
-            if permit is not None:
+            if permit is not None:  # the leader may need it
                 self._generator.release(permit)
                 permit = None
-        quarantined = self._generator.in_quarantine(plan)
         async with recall.in_flight.enter(key, quarantined=quarantined) as turn:
             if turn.shared is not None:
                 unit.recall(turn.shared)

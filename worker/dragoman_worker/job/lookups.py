@@ -99,7 +99,7 @@ class Lookups:
         return fitting
 
     def _memory_for(self, job: TranslationJob) -> Memory | None:
-        return None if job.memory in {"refresh", "off"} else self._memory
+        return None if job.memory == "off" else self._memory
 
 
 def _fitting(found: Remembered | None, item: Item) -> Remembered | None:

@@ -165,6 +165,16 @@ async def test_an_approved_translation_is_used_without_the_engine() -> None:
     assert core.engine.requests == []
 
 
+async def test_an_approved_translation_is_used_by_a_job_that_asks_for_new_answers() -> None:
+    core = remembering()
+    local(core).approve(ApprovedTranslation("one", "eins", "de"))
+    _, [item] = await results(
+        core, record("j0", "one", memory="off"), record("j1", "one", memory="refresh")
+    )
+    assert item.text == "eins"
+    assert core.engine.asked("one") == 1
+
+
 async def test_an_approved_translation_that_is_too_long_is_ignored() -> None:
     core = remembering()
     local(core).approve(ApprovedTranslation("one", "much too long", "de"))
