@@ -83,15 +83,17 @@ class Answers:
         unit.prompt_ids = ()
 
     async def judge_joined(self, plan: Plan) -> None:
-        """Judge once more the items that were joined from several units."""
+        """Judge once more the items that were joined from pieces."""
         if not self._judges(plan) or plan.rules.counts_only:
             return
-        for item in plan.items:
-            if len(item.units) > 1 and all(unit.text is not None for unit in item.units):
-                judgement = await self._judged(_joined(plan, item))
-                if judgement is not None:
-                    self._count(judgement)
-                    item.whole = assessments.assessment_of(Attempt(judgement, "native", 1), ())
+        joined = [item for item in plan.items if item.in_pieces and item.translated]
+        await together(self._judge_whole(plan, item) for item in joined)
+
+    async def _judge_whole(self, plan: Plan, item: PlannedItem) -> None:
+        judgement = await self._judged(_joined(plan, item))
+        if judgement is not None:
+            self._count(judgement)
+            item.whole = assessments.assessment_of(Attempt(judgement, "native", 1), ())
 
     async def _share(self, plan: Plan, unit: Unit, permit: Permit | None, recall: Recall) -> None:
         """Recall the unit or join an equal unit in flight; otherwise generate and remember it."""
@@ -204,7 +206,7 @@ class Answers:
         size, smaller = len(unit.source), partial(self._planner.smaller, plan, item, unit)
         await self._slices.wait_for_slice(size)
         pieces = await self._slices.run(size, smaller)
-        if not pieces:
+        if not pieces or item.error is not None:  # one that failed has no units any more
             return False
         item.replace(unit, pieces)
         for piece in pieces:
@@ -243,7 +245,7 @@ def _excused(judgement: Judgement, earlier: Sequence[Attempt]) -> Judgement:
 
 
 def _candidate(plan: Plan, item: PlannedItem, unit: Unit, text: str) -> Candidate:
-    alone = item.complete and len(item.units) == 1
+    words = plan.job.do_not_translate or ()
     return Candidate(
         source=unit.source,
         target=text,
@@ -251,9 +253,9 @@ def _candidate(plan: Plan, item: PlannedItem, unit: Unit, text: str) -> Candidat
         source_lang=item.source_lang,
         strict=plan.rules.level == "strict",
         protected=unit.protected,
-        words=tuple(plan.job.do_not_translate or ()),
+        words=tuple(word for word in words if word in unit.protected),
         terms=unit.terms,
-        max_chars=item.item.max_chars if alone else None,
+        max_chars=None if item.in_pieces else item.item.max_chars,
     )
 
 

@@ -126,13 +126,21 @@ def _worst(found: frozenset[QualityVerdict]) -> QualityVerdict:
 
 
 def bounded(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the checks within CHECKS_BYTES: without their details if they are too long."""
-    if len(json.dumps(checks, ensure_ascii=False).encode()) <= CHECKS_BYTES:
-        return dict(checks)
-    return {
-        gate: {name: value for name, value in check.items() if name != "detail"}
-        for gate, check in checks.items()
-    }
+    """Return the checks within CHECKS_BYTES: without details if they are too long, then fewer."""
+    kept = dict(checks)
+    if _size(kept) > CHECKS_BYTES:
+        kept = {gate: _without_detail(check) for gate, check in kept.items()}
+    while _size(kept) > CHECKS_BYTES:
+        kept.popitem()
+    return kept
+
+
+def _without_detail(check: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in check.items() if name != "detail"}
+
+
+def _size(checks: Mapping[str, Mapping[str, Any]]) -> int:
+    return len(json.dumps(checks, ensure_ascii=False).encode())
 
 
 def _check(finding: Finding, attempt: Attempt) -> Mapping[str, Any]:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dragoman_schemas.results import ItemError, ItemResult, Usage
 from dragoman_worker.errors import JobError, QualityFailed
-from dragoman_worker.job.assessments import UNCHECKED, Assessment, bounded, merged, recalled
+from dragoman_worker.job.assessments import (
+    UNCHECKED,
+    UNJUDGED,
+    Assessment,
+    bounded,
+    merged,
+    recalled,
+)
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 
 
@@ -69,7 +76,7 @@ def _outcome(plan: Plan, planned: PlannedItem, unfinished: JobError | None) -> _
     missing = next((unit for unit in planned.units if unit.text is None), None)
     if missing is not None:
         return _Outcome(None, missing.error or unfinished)
-    assessment = _assessment(planned)
+    assessment = _assessment(plan, planned)
     if assessment.quality == "fail":
         return _failed(plan, planned, assessment)
     return _Outcome(planned.joined(plan.target_lang), assessment=assessment)
@@ -95,15 +102,16 @@ def _quality_failed(assessment: Assessment) -> QualityFailed:
     )
 
 
-def _assessment(planned: PlannedItem) -> Assessment:
+def _assessment(plan: Plan, planned: PlannedItem) -> Assessment:
     """Return the item's assessment, of its units and of the joined text.
 
     Units that needed no answer, as a separator of a table, do not count.
     """
     parts = [unit.assessment for unit in planned.units if _answered(unit)]
-    if planned.whole is not None:
-        parts.append(planned.whole)
-    return merged(parts)
+    if not planned.in_pieces or plan.rules.level == "off" or plan.rules.counts_only:
+        return merged(parts)
+    whole = merged([*parts, planned.whole or UNJUDGED])
+    return replace(whole, cached=all(part.cached for part in parts))
 
 
 def _answered(unit: Unit) -> bool:

@@ -65,11 +65,9 @@ class Lookups:
 
         Waits while Redis is unavailable for its glossary.
         """
-        return Known(
-            await self._detections(job, languages),
-            await self._glossary(job),
-            await self._approved(job),
-        )
+        detections = await self._detections(job, languages)
+        glossary = await self._glossary(job)
+        return Known(detections, glossary, await self._approved(job, detections))
 
     async def _detections(
         self, job: TranslationJob, languages: Collection[str] | None
@@ -85,13 +83,18 @@ class Lookups:
         find = self._glossaries.find
         return await self._until_available(STORE, find, job.glossary_id, job.target_lang)
 
-    async def _approved(self, job: TranslationJob) -> Sequence[Remembered | None] | None:
+    async def _approved(
+        self, job: TranslationJob, detections: Sequence[Detection | None] | None
+    ) -> Sequence[Remembered | None] | None:
         memory = self._memory_for(job)
         if memory is None:
             return None
+        found_langs = detections or [None] * len(job.items)
         queries = [
-            ApprovedQuery(item.text, job.target_lang, job.source_lang, item.context or job.context)
-            for item in job.items
+            ApprovedQuery(
+                item.text, job.target_lang, _source(job, found), item.context or job.context
+            )
+            for item, found in zip(job.items, found_langs, strict=True)
         ]
         found = await memory.approved(queries)
         fitting = [_fitting(each, item) for each, item in zip(found, job.items, strict=True)]
@@ -100,6 +103,13 @@ class Lookups:
 
     def _memory_for(self, job: TranslationJob) -> Memory | None:
         return None if job.memory == "off" else self._memory
+
+
+def _source(job: TranslationJob, found: Detection | None) -> str | None:
+    """Return the source language if it is given or detected without doubt."""
+    if job.source_lang is not None or found is None or found.doubtful:
+        return job.source_lang
+    return found.language
 
 
 def _fitting(found: Remembered | None, item: Item) -> Remembered | None:

@@ -72,7 +72,6 @@ class Unit:
             self.attempts = max(self.attempts, piece.attempts)
             self.prompt_tokens += piece.prompt_tokens
             self.completion_tokens += piece.completion_tokens
-            self.finish_reason = piece.finish_reason or self.finish_reason
 
 
 @dataclass(slots=True, eq=False)
@@ -88,10 +87,17 @@ class PlannedItem:
     detected: str | None = None
     warnings: list[str] = field(default_factory=list)
     error: JobError | None = None
+    in_pieces: bool = False
+    """Whether its text was split, so that what counts for the whole is judged when joined."""
     approved: Remembered | None = None
     """Its approved translation; it needs no request then."""
     whole: Assessment | None = None
-    """What the gates say of the text joined from several units."""
+    """What the gates say of the text joined from its pieces."""
+
+    @property
+    def translated(self) -> bool:
+        """Whether all its units have a text."""
+        return bool(self.units) and all(unit.text is not None for unit in self.units)
 
     def joined(self, target_lang: str) -> str:
         """Return the text joined from its units, which all have one."""
@@ -99,6 +105,7 @@ class PlannedItem:
 
     def replace(self, unit: Unit, pieces: Sequence[Unit]) -> None:
         """Put the pieces of a unit in its place."""
+        self.in_pieces = True
         place = self.units.index(unit)
         self.units[place : place + 1] = pieces
 

@@ -193,6 +193,7 @@ class Planner:
         whole = self._make(plan, planned, text)
         if whole is not None and _few_sentences(plan, planned):
             return _kept(planned, whole)
+        planned.in_pieces = True
         plan.pieces = self._pieces(plan, planned)
         return self._continue(plan, planned)
 

@@ -117,11 +117,24 @@ class Preparation:
 
     async def _staged(self, job: JobInFlight) -> Plan | JobError:
         cost = _cost(job.delivery)
-        opened = await self._in_stage(job.opening, cost, partial(self._open, job, cost))
-        if opened is not None:
-            return opened
-        known = await self._look_up(job)
-        return await self._in_stage(job.opening, cost, partial(self._plan, job, known))
+        plan = await self._in_stage(job.opening, cost, partial(self._open, job, cost))
+        if plan is None:
+            known = await self._look_up(job)
+            plan = await self._in_stage(job.opening, cost, partial(self._plan, job, known))
+        if isinstance(plan, Plan) and plan.remembers:
+            await self._recall(job.opening, plan)
+        return plan
+
+    async def _recall(self, opening: Opening, plan: Plan) -> None:
+        """Recall and plan in turns, until a request is unknown: each planning is journaled too."""
+        try:
+            while await self._translator.recall(plan):
+                size = self._planner.size(plan)
+                more = partial(self._translator.prepare_more, plan)
+                await self._in_stage(opening, size, more)
+        except BaseException:
+            self._translator.dismiss(plan, None)
+            raise
 
     async def _in_stage(self, opening: Opening, cost: int, work: Callable[[], Awaitable[T]]) -> T:
         if not self._slices.may_run_now(cost):

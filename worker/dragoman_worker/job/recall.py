@@ -53,5 +53,6 @@ class Recall:
             level=plan.rules.level,
             protected=unit.protected,
             terms=unit.terms,
-            max_chars=item.item.max_chars,
+            words=tuple(word for word in plan.job.do_not_translate or () if word in unit.protected),
+            max_chars=None if item.in_pieces else item.item.max_chars,
         )

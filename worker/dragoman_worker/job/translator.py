@@ -45,14 +45,36 @@ class Translator:
         unit = self._at_once(plan) or await self._step(plan, has_turn=True)
         plan.upcoming = [] if unit is None else [unit]
 
+    async def recall(self, plan: Plan) -> bool:
+        """Look the planned units up in the memory; return whether more are to be planned at once.
+
+        That is so if all were found. One unit is looked up by itself: a job of which it is unknown
+        is likely all new.
+        """
+        if not plan.remembers or not plan.upcoming:
+            return False
+        await self._answers.recall(plan, plan.upcoming)
+        plan.upcoming = [unit for unit in plan.upcoming if unit.text is None]
+        return not plan.upcoming and not plan.complete
+
+    async def prepare_more(self, plan: Plan) -> None:
+        """Plan the next requests, as many as are looked up together."""
+        unit = await self._step(plan)
+        while unit is not None:
+            plan.upcoming.append(unit)
+            full = len(plan.upcoming) == RECALLED_AT_ONCE
+            unit = None if full else self._at_once(plan)
+
     async def admit(self, plan: Plan) -> Permit | None:
         """Wait for the permit of the first request; None if the engine is not needed.
 
         Raises Draining when the worker is stopping. Followed by `run` and `dismiss`.
         """
-        unit = await self._first(plan)
-        if unit is None:
+        if not plan.upcoming and (unit := await self._next(plan)) is not None:
+            plan.upcoming = [unit]
+        if not plan.upcoming:
             return None
+        unit = plan.upcoming[0]
         permit = await self._generator.enter(plan, unit, starts_job=True)
         if self._permits.closed:  # between the grant and this turn of the loop
             self._permits.release(permit)
@@ -60,8 +82,13 @@ class Translator:
         return permit
 
     def dismiss(self, plan: Plan, permit: Permit | None) -> None:
-        """Release the first permit, if `run` did not, and the planned tokens. Idempotent."""
+        """Release the first permit, if `run` did not, and the planned tokens. Idempotent.
+
+        The plan may be admitted again, as that of a suspect in its round of the quarantine.
+        """
         self._planned.forget(plan)
+        for unit in plan.upcoming:
+            unit.waits = False
         if permit is not None:
             self._permits.release(permit)
 
@@ -93,26 +120,6 @@ class Translator:
         if plan.upcoming:
             return plan.upcoming.pop(0)
         return self._at_once(plan) or await self._next(plan)
-
-    async def _first(self, plan: Plan) -> Unit | None:
-        """Return the first request that the memory cannot answer; None if there is none.
-
-        One request is looked up by itself: a job of which it is unknown is likely all new.
-        """
-        most = 1
-        while units := plan.upcoming or await self._next_alone(plan):
-            while plan.remembers and len(units) < most and (more := self._at_once(plan)):
-                units.append(more)
-            await self._answers.recall(plan, units)
-            plan.upcoming = [each for each in units if each.text is None]
-            if plan.upcoming:
-                return plan.upcoming[0]
-            most = RECALLED_AT_ONCE
-        return None
-
-    async def _next_alone(self, plan: Plan) -> list[Unit]:
-        unit = await self._next(plan)
-        return [] if unit is None else [unit]
 
     async def _next(self, plan: Plan) -> Unit | None:
         """Plan the next request as soon as there is capacity for it; None at the end."""

@@ -44,9 +44,12 @@ class Question:
     level: QualityLevel
     protected: tuple[str, ...] = ()
     """Literals of `protect` and `do_not_translate` that occur in the source."""
+    words: tuple[str, ...] = ()
+    """Those of `do_not_translate`: the gates count them as whole words."""
     terms: tuple[Term, ...] = ()
     """Glossary entries that occur in the source, also if the profile's prompt takes none."""
     max_chars: int | None = None
+    """Of the item; None for a piece of one."""
 
 
 def memory_key(question: Question) -> bytes:
@@ -73,6 +76,7 @@ def _members(question: Question) -> list[object]:
         question.source_lang,
         question.level,
         question.protected,
+        question.words,
         [(term.source, term.targets, term.case_sensitive) for term in question.terms],
         question.max_chars,
     ]

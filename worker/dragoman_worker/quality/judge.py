@@ -119,6 +119,7 @@ class ProcessJudge:
             self._metrics.judge_restarts.inc()
             logger().warning("judge_restarted", reason=reason, requests=len(self._queue.batch))
             self._queue.batch_lost()
+            self._watch_patience()  # the next start may hang
             await self._back_off(lived_s=loop.time() - began)
 
     async def _one_life(self, first_start: asyncio.Future[str | None]) -> str:

@@ -286,3 +286,12 @@ async def test_one_failed_piece_fails_its_item() -> None:
     text = " ".join(f"This is sentence number {n} of a long text." for n in range(40))
     [item] = item_results(await run(core, text, quality={"on_fail": "source"}))
     assert (item.text, item.fallback, item.quality) == (text, "source", "fail")
+
+
+async def test_a_joined_text_that_cannot_be_judged_is_unchecked() -> None:
+    core = short_context()
+    core.judge = judging(lambda candidate: None if candidate.joined else [])
+    text = " ".join(f"This is sentence number {n} of a long text." for n in range(40))
+    [item] = item_results(await run(core, text))
+    assert item.quality == "unchecked"
+    assert item.warnings[0].startswith("unjudged")

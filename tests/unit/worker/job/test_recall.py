@@ -9,16 +9,31 @@ from typing import Any
 import pytest
 
 from dragoman_schemas.approved import ApprovedTranslation
+from dragoman_schemas.scripts import Quarantine
+from dragoman_schemas.wire import open_record
 from dragoman_text.terms import Term, TermIndex
 from dragoman_worker.errors import PermanentEngineError
 from dragoman_worker.job.assessments import Rules
-from dragoman_worker.ports import Candidate, Detection, Finding, StoredGlossary
+from dragoman_worker.job.opening import Openings
+from dragoman_worker.job.plan import Plan, Unit
+from dragoman_worker.job.planner import Planner
+from dragoman_worker.ports import (
+    Candidate,
+    Claim,
+    ClaimRequest,
+    Detection,
+    Finding,
+    StoredGlossary,
+)
+from dragoman_worker.process.journal import Stage
 from dragoman_worker.stores.local_memory import LocalMemory
 from support.fakes.core import Core, record
 from support.fakes.scripted_engine import Says
 from support.fakes.scripted_judge import ScriptedJudge, judging
 from support.processes.waiting import eventually
 
+NOW = "2030-01-01T00:00:00.000Z"
+LONG = " ".join(f"This is sentence number {n} of a long text." for n in range(40))
 RULES = Rules("basic", max_attempts=2, on_fail="best_effort")
 
 
@@ -153,6 +168,97 @@ async def test_followers_go_on_when_their_leader_fails() -> None:
     assert [core.texts(f"j{n}") for n in (1, 2)] == [["SAME"], ["SAME"]]
 
 
+async def test_a_suspect_whose_first_items_are_recalled_runs_and_holds_nothing_afterwards() -> None:
+    core = remembering()
+    items = ["one", "two", "three", "four", "five"]
+    suspect = record("j1", items)
+    envelope = open_record(suspect)
+    for number in range(2):  # left behind by crashed workers
+        claim = Claim(envelope.job_id, envelope.fingerprint, f"crashed{number}")
+        await core.store.claim(
+            ClaimRequest(claim, "dragoman.jobs/0/1", NOW, quarantine=Quarantine.BY_ITSELF)
+        )
+    await results(core, record("j0", "one"), suspect, record("j2", "after"))
+    assert core.texts("j1") == [item.upper() for item in items]
+    assert core.texts("j2") == ["AFTER"]
+    assert core.permits.held_items == 0
+
+
+async def test_each_planning_of_recalled_items_is_journaled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    core = remembering()
+    texts = [f"text {number}" for number in range(70)]
+    inside = 0
+    at_each: list[int] = []
+
+    class Journaled(Openings):
+        def enter_now(self, name: str, stage: Stage) -> int | None:
+            nonlocal inside
+            slot = super().enter_now(name, stage)
+            inside += slot is not None
+            return slot
+
+        def leave(self, slot: int) -> None:
+            nonlocal inside
+            inside -= 1
+            super().leave(slot)
+
+    def step(planner: Planner, plan: Plan, *, timed: bool = False) -> Unit | None:
+        at_each.append(inside)
+        return planned(planner, plan, timed=timed)
+
+    planned = Planner.step
+    core.openings = Journaled()
+    core.consumer.append(record("j0", texts))
+    await core.run_all()
+    core.restart()
+    monkeypatch.setattr(Planner, "step", step)
+    core.consumer.append(record("j1", texts))
+    await core.run_all()
+    assert core.engine.asked("text 69") == 1
+    assert at_each == [1] * 70
+
+
+async def test_a_piece_does_not_answer_an_item_with_a_limit_of_characters() -> None:
+    def rule(candidate: Candidate) -> Sequence[Finding]:
+        most = candidate.max_chars
+        long = most is not None and len(candidate.target) > most and not candidate.joined
+        return [Finding("max_chars", "fail", "why")] if long else []
+
+    core = remembering(judging(rule))
+    core.max_tokens = 40
+    [[first]] = await results(core, record("j0", [{"text": LONG, "max_chars": 10}]))
+    piece = core.engine.requests[0].source
+    core.restart()
+    core.consumer.append(record("j1", [{"text": piece, "max_chars": 10}]))
+    await core.run_all()
+    assert len(piece) < len(LONG)
+    assert first.quality == "ok"
+    result = core.state("j1").result
+    assert result is not None
+    assert [item.quality for item in result.translations] == ["fail"]
+
+
+async def test_words_and_literals_do_not_share_answers() -> None:
+    core = remembering()
+    text = "Go and see."
+    jobs = (
+        record("j0", text, do_not_translate=["Go"]),
+        record("j1", [{"text": text, "protect": ["Go"]}]),
+    )
+    await results(core, *jobs)
+    assert core.engine.asked(text) == 2
+
+
+async def test_an_item_recalled_in_pieces_is_cached() -> None:
+    core = remembering()
+    core.max_tokens = 40
+    _, [item] = await results(core, record("j0", LONG), record("j1", LONG))
+    assert len(core.engine.requests) > 1
+    assert (item.cached, item.quality) == (True, "ok")
+
+
 # --- approved translations ------------------------------------------------------------------------
 
 
@@ -173,6 +279,20 @@ async def test_an_approved_translation_is_used_by_a_job_that_asks_for_new_answer
     )
     assert item.text == "eins"
     assert core.engine.asked("one") == 1
+
+
+async def test_an_approved_translation_is_found_by_the_detected_language() -> None:
+    core = remembering(ScriptedJudge(languages=lambda _: Detection("fr", 0.9)))
+    local(core).approve(ApprovedTranslation("un", "eins", "de", "fr"))
+    [[item]] = await results(core, record("j0", "un", source_lang=...))
+    assert item.text == "eins"
+
+
+async def test_a_doubtful_language_finds_no_approved_translation() -> None:
+    core = remembering(ScriptedJudge(languages=lambda _: Detection("fr", 0.2)))
+    local(core).approve(ApprovedTranslation("un", "eins", "de", "fr"))
+    [[item]] = await results(core, record("j0", "un", source_lang=...))
+    assert item.text == "UN"
 
 
 async def test_an_approved_translation_that_is_too_long_is_ignored() -> None:

@@ -23,6 +23,7 @@ ASKED = Question(
     source_lang="en",
     level="basic",
     protected=("%s",),
+    words=("%s",),
     terms=(Term("Hello", ("Hallo",)),),
     max_chars=20,
 )
@@ -37,6 +38,7 @@ OTHER: dict[str, Any] = {
     "source_lang": None,
     "level": "strict",
     "protected": (),
+    "words": (),
     "terms": (Term("Hello", ("Guten Tag",)),),
     "max_chars": 21,
 }
@@ -92,7 +94,7 @@ def test_the_note_of_a_term_does_not_change_the_key() -> None:
 
 def test_key_has_32_bytes_and_is_the_same_in_every_process() -> None:
     assert memory_key(ASKED).hex() == (
-        "c469ab62139fa18d1bf61483e88a022c643e684fdc28e10dfe5b29dfb4b2dcd5"
+        "3b596df5aa513beecd10de378acca09b259c19983dd632186865de248ce18b18"
     )
 
 
@@ -124,6 +126,7 @@ _QUESTIONS = st.builds(
     source_lang=st.none() | _TEXT,
     level=st.sampled_from(["off", "basic", "strict"]),
     protected=st.lists(_TEXT, max_size=2).map(tuple),
+    words=st.lists(_TEXT, max_size=2).map(tuple),
     terms=st.lists(
         st.builds(
             Term, source=_TEXT, targets=st.lists(_TEXT, max_size=2).map(tuple), note=st.none()
