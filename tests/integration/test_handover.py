@@ -81,7 +81,15 @@ def kill_one_with_jobs_in_flight(
     publish(
         kafka.bootstrap,
         topic,
-        [{"job_id": name, "text": f"#!sleep 1.5\n{name}", "target_lang": "de"} for name in names],
+        [
+            {
+                "job_id": name,
+                "text": f"#!sleep 1.5\n{name}",
+                "source_lang": "en",
+                "target_lang": "de",
+            }
+            for name in names
+        ],
     )
     wait_until(
         lambda: sum(each.metric("dragoman_jobs_in_flight") for each in workers) >= len(names),

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from support.processes.why import is_named
+from support.processes.waiting import wait_until
+from support.processes.why import is_named, named
 from support.processes.worker_process import ForkedWorker
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import publish
@@ -41,9 +42,11 @@ def test_an_empty_queue_few_sequences_and_a_redis_that_stalls(
 
         client.client_pause(30_000, all=False)
         try:
-            answer = is_named(worker, "feed")
-            assert answer["feed"] == "store"
-            assert answer["numbers"]["stalled"] > 0
-            assert worker.metric("dragoman_feed_wait_seconds_total") >= 4
+            is_named(worker, "feed")
+            # A call counts as stalled after seconds; until then the queue looks slow.
+            wait_until(lambda: named(worker)["feed"] == "store", timeout_s=20, what="store")
+            assert named(worker)["numbers"]["stalled"] > 0
+            waited = "dragoman_feed_wait_seconds_total"
+            wait_until(lambda: worker.metric(waited) >= 4, timeout_s=20, what=waited)
         finally:
             client.client_unpause()
