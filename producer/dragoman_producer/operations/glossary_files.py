@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,13 @@ from dragoman_producer.operations.tmx import TmxUnit, read_tmx
 from dragoman_schemas.glossaries import GlossaryEntry
 from dragoman_schemas.languages import UnknownLanguage, lookup_tags, normalise
 
+_TEXTS: Final = ("source", "target")
 _NOTE: Final = "note"
 _CASE: Final = "case_sensitive"
 _YES: Final = frozenset({"1", "x", "yes", "true"})
 _NO: Final = frozenset({"", "0", "no", "false"})
 _MOST_COLUMNS: Final = 256
+_QUOTED: Final = re.compile('"[^"]*"')
 _SUFFIXES: Final = (".tsv", ".csv", ".tmx")
 
 
@@ -93,8 +96,7 @@ def table_rows(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
     if suffix == ".tsv":
         reader = csv.reader(texts(), delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
     else:
-        separator = max(",;\t", key=first[1].count)
-        reader = csv.reader(texts(), delimiter=separator, strict=True)
+        reader = csv.reader(texts(), delimiter=_separator(path, first[1]), strict=True)
     try:
         for cells in reader:
             yield reader.line_num, cells
@@ -102,15 +104,29 @@ def table_rows(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
         raise InvalidFile(path, reader.line_num, f"{error}; is a quote not closed?") from None
 
 
+def _separator(path: Path, line: str) -> str:
+    """Return what separates the cells of the first line. Raises InvalidFile if that is in doubt."""
+    outside = _QUOTED.sub("", line)
+    held = [sign for sign in ",;\t" if sign in outside]
+    if len(held) > 1:
+        why = "the line holds more than one of comma, semicolon and tab, so what separates its"
+        raise InvalidFile(path, 1, f"{why} cells is in doubt: quote the cells, or save it as .tsv")
+    return held[0] if held else ","
+
+
 def _header(path: Path, cells: list[str], languages: Languages, draft: Draft) -> _Columns | None:
     """Return the columns if the row is a header of language tags, else None. Raises InvalidFile."""
     names = [cell.strip().strip("\ufeff").lower() for cell in cells[: _MOST_COLUMNS + 1]]
     others = {name: place for place, name in enumerate(names) if name in (_NOTE, _CASE)}
+    if names[:2] == list(_TEXTS) and len(names) == 2 + len(others) and languages.target:
+        return _Columns(len(names), {1: languages.target}, others.get(_NOTE), others.get(_CASE))
     tags = {place: _tag(name) for place, name in enumerate(names) if name not in others}
     source, *targets = tags.values() or (None,)
     if source is None or not targets or None in targets:
         return None
-    if languages.target is not None and languages.target not in targets:
+    held = [tag for tag in targets if tag is not None]
+    chosen = matching_tag(languages.target, held)
+    if languages.target is not None and chosen is None:
         return None
     if len(names) > _MOST_COLUMNS or len(set(targets)) < len(targets) or 0 in others.values():
         why = f"a header names a language twice, or has more than {_MOST_COLUMNS} columns"
@@ -120,9 +136,9 @@ def _header(path: Path, cells: list[str], languages: Languages, draft: Draft) ->
     elif languages.source not in lookup_tags(source):
         raise InvalidFile(path, 1, f"the header is from {source}, not from {languages.source}")
     wanted = {
-        place: tag
+        place: languages.target or tag
         for place, tag in tags.items()
-        if place and tag is not None and languages.target in {None, tag}
+        if place and tag is not None and chosen in {None, tag}
     }
     return _Columns(len(names), wanted, others.get(_NOTE), others.get(_CASE))
 

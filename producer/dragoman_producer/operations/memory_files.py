@@ -121,7 +121,7 @@ def _table(path: Path, suffix: str, languages: Languages) -> Iterator[Row]:
             yield Row(path, line, problem=EMPTY)
             continue
         if columns is None:
-            columns = _header(cells)
+            columns = _header(cells, languages)
             if columns is not None:
                 continue
             columns = ["source", "target", "context"][: max(2, min(3, len(cells)))]
@@ -131,13 +131,19 @@ def _table(path: Path, suffix: str, languages: Languages) -> Iterator[Row]:
         yield from _cells(path, line, dict(zip(columns, cells, strict=True)), languages)
 
 
-def _header(cells: list[str]) -> list[str] | None:
-    """Return the columns if the row is a header, of our names or of language tags; else None."""
+def _header(cells: list[str], languages: Languages) -> list[str] | None:
+    """Return the columns if the row is a header, of our names or of language tags; else None.
+
+    With --to, tags are a header only if that language is among them: `no` and `yes` are words too.
+    """
     names = [cell.strip().strip("\ufeff") for cell in cells]
     if {"source", "target"} <= set(names) <= set(NAMED) and len(set(names)) == len(names):
         return [*names]
     tags = [name if name == "context" else _tag(name) for name in names]
     if len(tags) < 2 or None in tags or len(set(tags)) < len(tags) or tags[0] == "context":
+        return None
+    targets = [tag for tag in tags[1:] if tag is not None and tag != "context"]
+    if languages.target is not None and matching_tag(languages.target, targets) is None:
         return None
     return [f"={tag}" if tag != "context" else "context" for tag in tags]
 
@@ -149,13 +155,14 @@ def _cells(path: Path, line: int, cells: Mapping[str, str], languages: Languages
         yield _row(path, line, texts, languages)
         return
     (source_tag, source), *targets = [pair for pair in cells.items() if pair[0] != "context"]
-    wanted = [(tag[1:], text) for tag, text in targets if languages.target in {None, tag[1:]}]
+    chosen = matching_tag(languages.target, [tag[1:] for tag, _ in targets])
+    wanted = [(tag[1:], text) for tag, text in targets if chosen in {None, tag[1:]}]
     for tag, target in wanted:
         members = {
             "source": source,
             "target": target,
             "source_lang": languages.source or source_tag[1:],
-            "target_lang": tag,
+            "target_lang": languages.target or tag,
             "context": cells.get("context"),
         }
         yield _row(path, line, members, languages)

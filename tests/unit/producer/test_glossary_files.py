@@ -78,6 +78,26 @@ def test_to_chooses_one_language_of_a_header(tmp_path: Path) -> None:
     assert draft.entries() == {"fr": [GlossaryEntry("gate", ("portail",))]}
 
 
+def test_to_chooses_a_variety_of_a_header_and_stores_it_under_the_given_tag(tmp_path: Path) -> None:
+    draft = read(tmp_path, "en-US\tde-DE\tfr\ngate\tTor\tporte\n")
+    assert pairs(draft) == [("gate", ("Tor",))]
+
+
+def test_a_header_of_column_names_is_no_term(tmp_path: Path) -> None:
+    draft = read(tmp_path, "source\ttarget\ngate\tTor\n")
+    assert pairs(draft) == [("gate", ("Tor",))]
+
+
+def test_a_csv_whose_separator_is_in_doubt_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match="in doubt"):
+        read(tmp_path, "Hello, dear world;Hallo, liebe Welt\n", "terms.csv")
+
+
+def test_quoted_cells_may_hold_other_separators(tmp_path: Path) -> None:
+    draft = read(tmp_path, '"Hello, world";"Hallo, Welt"\n', "terms.csv")
+    assert pairs(draft) == [("Hello, world", ("Hallo, Welt",))]
+
+
 def test_terms_that_look_like_tags_are_no_header(tmp_path: Path) -> None:
     draft = read(tmp_path, "is\tist\nno\tnein\n")
     assert pairs(draft) == [("is", ("ist",)), ("no", ("nein",))]

@@ -95,3 +95,15 @@ def test_exported_row_is_read_as_it_was(
     content = f"{head}\tde\t{escaped(source)}\t{escaped(target)}\t\n"
     (row,) = rows(tmp_path_factory.getbasetemp() / "law.tsv", content)
     assert row.translation == ApprovedTranslation(source, target, "de")
+
+
+def test_to_chooses_a_variety_of_a_header_and_stores_it_under_the_given_tag(tmp_path: Path) -> None:
+    found = rows(
+        tmp_path / "a.tsv", "en-US\tde-DE\tfr\ngate\tTor\tporte\n", source="en", target="de"
+    )
+    assert [row.translation for row in found] == [ApprovedTranslation("gate", "Tor", "de", "en")]
+
+
+def test_words_that_look_like_tags_are_no_header_without_the_language_of_to(tmp_path: Path) -> None:
+    found = rows(tmp_path / "a.tsv", "no\tnon\nyes\toui\n", source="en", target="fr")
+    assert [row.translation.source for row in found if row.translation] == ["no", "yes"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -99,3 +100,16 @@ def test_any_bytes_are_an_entry_or_none(value: bytes) -> None:
 )
 def test_values_that_cannot_be_used_are_none(value: bytes) -> None:
     assert decode_approved(value) is None
+
+
+def test_the_example_of_the_reference_page_holds() -> None:
+    page = (Path(__file__).parents[3] / "docs/reference/memory.md").read_text(encoding="utf-8")
+    entry = ApprovedTranslation("Save", "any", "de", "en")
+    assert entry.field.hex() in page
+    assert f"`{entry.shard:02x}`" in page
+
+
+def test_the_field_is_of_json_without_needless_escapes() -> None:
+    entry = ApprovedTranslation('a/b <&> "é"\u2028\n', "any", "de", "en")
+    written = '["a/b <&> \\"é\\"\u2028\\n","en","de",null]'
+    assert entry.field == hashlib.sha256(written.encode()).digest()
