@@ -1,12 +1,12 @@
 """Tokens that the memory saves: repeated segments, a kill at half, and two replicas on one text.
 
-usage: repetition.py --tatoeba DIR [--jobs 2000] [--items 10] [--repeated 0.6]
+usage: repetition.py --tatoeba DIR [--jobs 2000] [--items 10] [--repeated 0.6] [--latency 0]
 
 Real Kafka and Redis. The echo engine answers English segments with their human translations into
 German (mode `table`), so that the gates judge real text; tokens are its words. Segments are drawn
 so that `--repeated` of them occurred before. Rows: the tokens that were generated without the
-memory and with it; after a SIGKILL at half, the same jobs under new ids, and what of the tokens was
-paid twice; one text in 200 jobs at once for two replicas.
+memory, for each text once, and with the memory; after a SIGKILL at half, the same jobs under new
+ids, and what of the tokens was paid twice; one text in 200 jobs at once for two replicas.
 """
 
 from __future__ import annotations
@@ -94,10 +94,14 @@ def terminal(harness: Harness, jobs: Sequence[Job]) -> int:
 
 
 def run(harness: Harness, folder: Path, jobs: Sequence[Job], **settings: Any) -> float:
-    """Run the jobs to their end; return the seconds that took."""
+    """Run the jobs to their end on warm replicas; return the seconds that took."""
     topic = harness.fresh_topic(4) if settings.pop("clear", True) else _topic(harness)
-    publish(harness.broker.bootstrap, topic, jobs)
-    with worker(harness, folder, topic, settings):
+    replicas = settings.get("engine.replicas", 1)
+    with worker(harness, folder, topic, settings) as running:
+        wait_until(
+            lambda: running.metric("dragoman_ready") == replicas, timeout_s=90, what="replicas"
+        )
+        publish(harness.broker.bootstrap, topic, jobs)
         began = time.monotonic()
         wait_until(
             lambda: terminal(harness, jobs) == len(jobs), timeout_s=LONGEST_RUN_S, what="all jobs"
@@ -112,16 +116,28 @@ def _topic(harness: Harness) -> str:
     return topic
 
 
-def saved(harness: Harness, folder: Path, jobs: list[list[str]]) -> int:
-    """Print the tokens without and with the memory; return those with it."""
+def distinct(harness: Harness, jobs: Sequence[Job]) -> int:
+    """Return the tokens of these jobs if each text were generated once."""
+    tokens: dict[str, int] = {}
+    for job in jobs:
+        items = state_of(harness.client, job["job_id"])["result"]["translations"]
+        used = (item["usage"]["completion_tokens"] for item in items)
+        tokens.update(zip(job["text"], used, strict=True))
+    return sum(tokens.values())
+
+
+def saved(harness: Harness, folder: Path, jobs: list[list[str]], latency_s: float) -> int:
+    """Print the tokens without and with the memory; return those of the distinct texts."""
     off, on = records(jobs, "off"), records(jobs, "on")
-    seconds = run(harness, folder, off, **{"memory.enabled": False})
-    without = paid(harness, off)
+    latency = {"engine.echo.latency_s": latency_s}
+    seconds = run(harness, folder, off, **latency, **{"memory.enabled": False})
+    without, least = paid(harness, off), distinct(harness, off)
     print(f"without the memory: {without} tokens, {seconds:.1f} s", flush=True)
-    seconds = run(harness, folder, on)
+    print(f"each text once: {least} tokens ({least / without:.1%})", flush=True)
+    seconds = run(harness, folder, on, **latency)
     tokens = paid(harness, on)
-    print(f"with it: {tokens} tokens ({tokens / without:.1%}), {seconds:.1f} s", flush=True)
-    return tokens
+    print(f"with the memory: {tokens} tokens ({tokens / without:.1%}), {seconds:.1f} s", flush=True)
+    return least
 
 
 def killed(harness: Harness, folder: Path, jobs: list[list[str]], unique: int) -> None:
@@ -164,6 +180,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2_000)
     parser.add_argument("--items", type=int, default=10)
     parser.add_argument("--repeated", type=float, default=0.6)
+    parser.add_argument("--latency", type=float, default=0.0, help="of an item, in seconds")
     given = parser.parse_args()
     pairs = [
         pair for pair in sampled(given) if (pair.source_lang, pair.target_lang) == ("en", "de")
@@ -174,7 +191,7 @@ def main() -> None:
         folder = Path(name)
         rows = (f"{pair.source}\tde\t{pair.target}\n" for pair in by_source.values())
         (folder / "table.tsv").write_text("".join(rows), encoding="utf-8")
-        unique = saved(harness, folder, jobs)
+        unique = saved(harness, folder, jobs, given.latency)
         killed(harness, folder, jobs, unique)
         crowd(harness, folder, jobs[0][0])
 

@@ -74,7 +74,7 @@ def decode_meta(value: bytes) -> GlossaryMeta:
 
 
 def encode_terms(entries: Iterable[GlossaryEntry]) -> bytes:
-    """Return the bytes of a field `terms:<tag>`: a JSON list of [source, [targets], options?]."""
+    """Return the bytes of a field `terms:<tag>`: per entry source, targets and options, if any."""
     rows = [_row(entry) for entry in entries]
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
 

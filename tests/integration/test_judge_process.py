@@ -20,7 +20,7 @@ from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Candidate, Judgement
 from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.quality.judge import ProcessJudge
-from support.fakes import odd_gates
+from support.fakes import odd_gates, slow_gates
 from support.processes.waiting import eventually
 
 TESTS = Path(odd_gates.__file__).parents[2]
@@ -77,8 +77,11 @@ async def test_only_the_text_that_kills_the_process_is_unjudged(
     assert restarts(judge) == 2
 
 
-async def test_only_the_text_that_hangs_is_unjudged(opened: Opened) -> None:
-    judge = opened(timeout_s=1.0)
+@pytest.mark.parametrize("gates", [odd_gates.NAME, slow_gates.NAME])
+async def test_only_the_text_that_hangs_is_unjudged_however_long_a_start_takes(
+    opened: Opened, gates: str
+) -> None:
+    judge = opened(timeout_s=1.5, gates=gates)
     await judge.ready()
     found = await judged(judge, "one", "#hang", "two", "three")
     assert [each is None for each in found] == [False, True, False, False]

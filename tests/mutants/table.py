@@ -110,8 +110,8 @@ MUTANTS = (
     Mutant(
         "an answer without a verdict is remembered",
         "worker/dragoman_worker/job/plan.py",
-        'return rules.level != "off" and not rules.counts_only',
-        "return not rules.counts_only",
+        'return self.rules.decide and self.job.memory != "off"',
+        'return self.job.memory != "off"',
         "unit/worker/job/test_recall.py",
     ),
     Mutant(
@@ -1441,8 +1441,8 @@ MUTANTS = (
     Mutant(
         "words are protected inside words",
         "text/dragoman_text/terms.py",
-        'marked = code if inside_word(character) else f"{_MARK}{character}{_MARK}"',
-        'marked = f"{_MARK}{character}{_MARK}"',
+        'form = code if inside_word(character) else f"{MARK}{character}{MARK}"',
+        'form = f"{MARK}{character}{MARK}"',
         "unit/text/test_terms.py",
     ),
     Mutant(

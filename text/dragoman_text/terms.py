@@ -24,7 +24,7 @@ _WRITTEN_WITHOUT_SPACES: Final = re.compile(
 )
 """Thai, Lao, Burmese, Khmer, kana, Han, and Korean, whose particles join the noun."""
 
-_MARK: Final = "\ud800"
+MARK: Final = "\ud800"
 """Between tokens. No text has it: UTF-8 cannot express a lone surrogate."""
 _CACHED_CHARACTERS: Final = 8_192
 
@@ -176,10 +176,10 @@ class _Marked(dict[int, str | int]):
 
     def __missing__(self, code: int) -> str | int:
         character = chr(code)
-        marked = code if inside_word(character) else f"{_MARK}{character}{_MARK}"
+        form = code if inside_word(character) else f"{MARK}{character}{MARK}"
         if len(self) < _CACHED_CHARACTERS:  # a text may have a million different characters
-            self[code] = marked
-        return marked
+            self[code] = form
+        return form
 
 
 _MARKED: Final = _Marked()
@@ -187,7 +187,12 @@ _MARKED: Final = _Marked()
 
 def _tokens(folded: str) -> list[str]:
     """Return the words and the characters between them, in order; joined they are the text."""
-    return [token for token in folded.translate(_MARKED).split(_MARK) if token]
+    return [token for token in folded.translate(_MARKED).split(MARK) if token]
+
+
+def marked(text: str) -> str:
+    """Return the folded text with marks around each character at which a word may end."""
+    return _folded(text).translate(_MARKED)
 
 
 def _folded(text: str) -> str:

@@ -84,7 +84,7 @@ class Answers:
 
     async def judge_joined(self, plan: Plan) -> None:
         """Judge once more the items that were joined from pieces."""
-        if not self._judges(plan) or plan.rules.counts_only:
+        if not plan.rules.decide:
             return
         joined = [item for item in plan.items if item.in_pieces and item.translated]
         await together(self._judge_whole(plan, item) for item in joined)
@@ -150,7 +150,7 @@ class Answers:
         self._keep_best(plan, unit, attempts, text)
 
     def _worth_another(self, plan: Plan, attempts: Sequence[Attempt]) -> bool:
-        if plan.rules.counts_only or len(attempts) >= plan.rules.max_attempts:
+        if not plan.rules.decide or len(attempts) >= plan.rules.max_attempts:
             return False
         failed = attempts[-1].judgement.failed
         for finding in failed:
@@ -166,9 +166,11 @@ class Answers:
             if remedies.better(best.judgement, attempt.judgement) is attempt.judgement:
                 best = attempt
         self._count(best.judgement)
-        unit.text = text if plan.rules.counts_only else best.judgement.text
-        if not plan.rules.counts_only:
-            unit.assessment = assessments.assessment_of(best, attempts[: best.number - 1])
+        if not plan.rules.decide:
+            unit.text = text
+            return
+        unit.text = best.judgement.text
+        unit.assessment = assessments.assessment_of(best, attempts[: best.number - 1])
 
     async def _ask(self, plan: Plan, unit: Unit, tried: Try) -> list[str] | None:
         """Return the answer to each piece of a remedy; None if one of them has none."""
@@ -245,7 +247,6 @@ def _excused(judgement: Judgement, earlier: Sequence[Attempt]) -> Judgement:
 
 
 def _candidate(plan: Plan, item: PlannedItem, unit: Unit, text: str) -> Candidate:
-    words = plan.job.do_not_translate or ()
     return Candidate(
         source=unit.source,
         target=text,
@@ -253,7 +254,7 @@ def _candidate(plan: Plan, item: PlannedItem, unit: Unit, text: str) -> Candidat
         source_lang=item.source_lang,
         strict=plan.rules.level == "strict",
         protected=unit.protected,
-        words=tuple(word for word in words if word in unit.protected),
+        words=plan.words(unit),
         terms=unit.terms,
         max_chars=None if item.in_pieces else item.item.max_chars,
     )

@@ -31,6 +31,11 @@ class Rules:
     token_style: TokenStyle = TAGS
     """How protected spans are spelled where they are numbered."""
 
+    @property
+    def decide(self) -> bool:
+        """Whether verdicts decide: what is asked for again, remembered and reported."""
+        return self.level != "off" and not self.counts_only
+
     def of(self, asked: Quality | None) -> Rules:
         """Return these rules with what a job asks for."""
         if asked is None:

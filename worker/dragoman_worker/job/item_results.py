@@ -108,7 +108,7 @@ def _assessment(plan: Plan, planned: PlannedItem) -> Assessment:
     Units that needed no answer, as a separator of a table, do not count.
     """
     parts = [unit.assessment for unit in planned.units if _answered(unit)]
-    if not planned.in_pieces or plan.rules.level == "off" or plan.rules.counts_only:
+    if not planned.in_pieces or not plan.rules.decide:
         return merged(parts)
     whole = merged([*parts, planned.whole or UNJUDGED])
     return replace(whole, cached=all(part.cached for part in parts))

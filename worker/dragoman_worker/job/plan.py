@@ -151,8 +151,11 @@ class Plan:
     @property
     def remembers(self) -> bool:
         """Whether its answers may be recalled, shared and remembered: only those judged."""
-        rules = self.rules
-        return rules.level != "off" and not rules.counts_only and self.job.memory != "off"
+        return self.rules.decide and self.job.memory != "off"
+
+    def words(self, unit: Unit) -> tuple[str, ...]:
+        """Return the words of `do_not_translate` that occur in the unit's source."""
+        return tuple(word for word in self.job.do_not_translate or () if word in unit.protected)
 
     @property
     def units(self) -> list[Unit]:

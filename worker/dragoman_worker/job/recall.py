@@ -53,6 +53,6 @@ class Recall:
             level=plan.rules.level,
             protected=unit.protected,
             terms=unit.terms,
-            words=tuple(word for word in plan.job.do_not_translate or () if word in unit.protected),
+            words=plan.words(unit),
             max_chars=None if item.in_pieces else item.item.max_chars,
         )

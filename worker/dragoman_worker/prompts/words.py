@@ -10,26 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from dragoman_text.composing import composed
-from dragoman_text.terms import inside_word
+from dragoman_text.terms import MARK, marked
 
-_MARK: Final = "\0"
-_CACHED_CHARACTERS: Final = 8_192
 _MAX_CACHED_TERM_CHARS: Final = 200
-
-
-class _Marked(dict[int, str | int]):
-    """Table for `str.translate` with each character's form in the copy, filled on first use."""
-
-    def __missing__(self, code: int) -> str | int:
-        character = chr(code)
-        marked = code if inside_word(character) else f"{_MARK}{character}{_MARK}"
-        if len(self) < _CACHED_CHARACTERS:  # a text may have a million different characters
-            self[code] = marked
-        return marked
-
-
-_MARKED: Final = _Marked()
 
 
 def occurs(term: str, text: str) -> bool:
@@ -40,7 +23,7 @@ def occurs(term: str, text: str) -> bool:
     wanted = _cached_term(term) if len(term) <= _MAX_CACHED_TERM_CHARS else _term(term)
     copy, words = _copy(text)
     word = wanted[1:-1]
-    if _MARK not in word:  # a single word, found in the set without a search
+    if MARK not in word:  # a single word, found in the set without a search
         return word in words
     return wanted in copy
 
@@ -51,23 +34,19 @@ def _copy(text: str) -> tuple[str, frozenset[str]]:
 
     The words contain no empty string, so a blank term occurs nowhere.
     """
-    copy = f"{_MARK}{_marked(text)}{_MARK}"
-    return copy, frozenset(copy.split(_MARK)) - {""}
+    copy = f"{MARK}{marked(text)}{MARK}"
+    return copy, frozenset(copy.split(MARK)) - {""}
 
 
 def _term(term: str) -> str:
     """Return the term as it is searched in the copy, empty if the term is blank."""
-    marked = _marked(term.strip())
-    if not marked:
+    wanted = marked(term.strip())
+    if not wanted:
         return ""
-    before = "" if marked.startswith(_MARK) else _MARK
-    after = "" if marked.endswith(_MARK) else _MARK
-    return f"{before}{marked}{after}"
+    before = "" if wanted.startswith(MARK) else MARK
+    after = "" if wanted.endswith(MARK) else MARK
+    return f"{before}{wanted}{after}"
 
 
 _cached_term = lru_cache(maxsize=4_096)(_term)
 """Cached, because each item and each piece of an item searches for all terms of the job."""
-
-
-def _marked(text: str) -> str:
-    return composed(text).casefold().translate(_MARKED)

@@ -25,7 +25,7 @@ from dragoman_worker.quality.judge_queue import Request, RequestQueue
 START_S: Final = 60.0
 """Time limit of a start, which takes 1 to 2 s on an idle machine."""
 _PATIENCE: Final = 5
-"""Time limits for which a request waits in all while processes are replaced.
+"""Time limits, each with a start, for which a request waits in all while processes are replaced.
 
 Two other requests that hang take four, each in a batch and again by itself.
 """
@@ -57,6 +57,8 @@ class ProcessJudge:
         self._keeper: asyncio.Task[None] | None = None
         self._first_start: asyncio.Future[str | None] | None = None
         """The failure of the first start; None if it succeeded."""
+        self._start_s = 0.0
+        """The longest start so far: a busy machine needs several times that of an idle one."""
         self._backoff = Backoff(max_s=10.0)
         self._backing_off = self._closed = self._flushes = False
         self._overdue: asyncio.TimerHandle | None = None
@@ -125,9 +127,11 @@ class ProcessJudge:
     async def _one_life(self, first_start: asyncio.Future[str | None]) -> str:
         """Start a process, use it until it is lost, and return why it was."""
         process = JudgeProcess(self._answered)
+        began = time.monotonic()
         try:
             async with asyncio.timeout(START_S):
                 await process.start(self._gates)
+            self._start_s = max(self._start_s, time.monotonic() - began)
             if not first_start.done():
                 first_start.set_result(None)
             self._process = process
@@ -217,7 +221,9 @@ class ProcessJudge:
     def _patience_s(self) -> float:
         if self._first_start is not None and not self._first_start.done():
             return START_S
-        return self._timeout_s if self._backing_off else _PATIENCE * self._timeout_s
+        if self._backing_off:
+            return self._timeout_s
+        return _PATIENCE * (self._timeout_s + self._start_s)
 
     def _log_failure(self, failure: wire.Failed) -> None:
         if failure.place not in self._places and len(self._places) < _PLACES:
