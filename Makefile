@@ -80,7 +80,7 @@ fmt: install ## Format and fix what ruff and rumdl can fix; write the reference 
 	$(BIN)/rumdl check --fix $$(git ls-files '*.md')
 
 lock: install ## Resolve requirements/*.lock from pyproject.toml (ARGS=--upgrade: newest versions)
-	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --extra echo --extra demo \
+	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --extra echo --extra demo --extra documents \
 		--group dev --group cpu-engine $(ARGS) -o requirements/cpu.lock >/dev/null
 	@# The client in the versions that the tests ran with.
 	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --constraint requirements/cpu.lock \

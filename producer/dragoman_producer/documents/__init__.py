@@ -1,0 +1,1 @@
+"""Documents: files in, a mirrored folder of translated files out."""

@@ -1,0 +1,152 @@
+"""The interface of a document format, and the values that cross it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Reason = Literal[
+    "unsupported_format", "encrypted", "corrupt", "wrong_type", "bomb", "too_large", "encoding"
+]
+"""Why a document cannot be read; a part of the reasons of the report."""
+Kind = Literal[
+    "paragraph", "heading", "list_item", "cell", "caption", "attribute", "title", "metadata",
+    "code", "cue", "message", "plural", "value", "note", "link",
+]  # fmt: skip
+"""What a segment is in its document."""
+State = Literal["empty", "draft", "done"]
+"""What a format with a place for translations holds there: nothing, one to be looked at, one."""
+
+
+class DocumentError(Exception):
+    """A document that cannot be read. Its message names the place and what to do, without text."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason: Reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How documents are read and written. Each codec ignores what does not concern it."""
+
+    target_lang: str
+    """A normalised tag, such as `de` or `zh-Hant`."""
+    source_lang: str | None = None
+    columns: tuple[str, ...] = ()
+    """CSV and TSV: columns to translate, names or numbers from 1; default: all with text."""
+    fields: tuple[str, ...] = ()
+    """JSONL: members to translate, `a.b` for nested ones; default: all with text."""
+    keys: tuple[str, ...] = ()
+    """JSON and YAML: patterns of paths to translate, such as `pages.*.title`; default: all."""
+    in_place: bool = False
+    """CSV and TSV: write over the source column instead of adding `name.de`."""
+    bilingual: bool = False
+    """Keep the source and put the translation after it, where blocks can be doubled."""
+    headings: bool = False
+    """Fill `Segment.headings`."""
+
+
+@dataclass(frozen=True, slots=True)
+class InlineCode:
+    """Markup inside a segment: what stands behind `<g1>..</g1>` or, without `closing`, `<x1/>`.
+
+    Codes are numbered from 1 in the order in which they begin, pairs and single ones together.
+    """
+
+    opening: str
+    closing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A block of text that is translated as one."""
+
+    text: str
+    """What is translated: decoded, with inline markup as `<g1>..</g1>` and `<x2/>`."""
+    place: str
+    """Where it is, for people: `line 12`, `slide 3`, `sheet Sales, B7`, `menu.file.open`."""
+    kind: Kind = "paragraph"
+    codes: tuple[InlineCode, ...] = ()
+    max_chars: int | None = None
+    state: State = "empty"
+    """Only of formats with a place for translations (`Codec.has_targets`)."""
+    target: str | None = None
+    """The translation that the document holds, with the same tags; None if there is none."""
+    plural: str | None = None
+    """The plural category (`one`, `few`, ...) of the target language, for one form of a message."""
+    context: str | None = None
+    """What disambiguates the text in its format: gettext's msgctxt, a comment for translators."""
+    headings: tuple[str, ...] = ()
+    """The headings above, outermost first."""
+    doubled: bool = True
+    """Whether a bilingual document has source and translation as two segments of this kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something a person should know of a document, without its text."""
+
+    place: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """The segments of a document, and a digest of everything else."""
+
+    segments: tuple[Segment, ...]
+    skeleton: str
+    """Hex digest of what no translation may change: markup, keys, numbers of cells, times."""
+    encoding: str = "utf-8"
+    """Name for Python's codecs; `utf-8-sig` and the like tell of a byte order mark."""
+    remarks: tuple[Remark, ...] = ()
+    layout: object = field(default=None, compare=False, repr=False)
+    """Of the codec: where the segments are in the bytes. Never stored; extract again instead."""
+
+
+class Codec(Protocol):
+    """A document format.
+
+    `extract` and `splice` are deterministic, linear in the size of the document, and safe to call
+    in any thread. `splice(data, extract(data, o), [None] * n, o)` returns `data`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the format, as `--format` takes it: `markdown`."""
+
+    @property
+    def suffixes(self) -> frozenset[str]:
+        """Suffixes of file names, with the dot and in lower case: `.md`."""
+
+    @property
+    def by_language(self) -> bool:
+        """Whether the segments depend on the target language, as plural forms do."""
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether a document holds sources and translations side by side, as PO and XLIFF do."""
+
+    @property
+    def can_double(self) -> bool:
+        """Whether `Options.bilingual` is supported."""
+
+    def extract(self, data: bytes, options: Options) -> Extraction:
+        """Return the segments of a document in their order. Raises DocumentError."""
+
+    def splice(
+        self,
+        data: bytes,
+        extraction: Extraction,
+        texts: Sequence[str | None],
+        options: Options,
+    ) -> bytes:
+        """Return the document with a translation for each segment.
+
+        `extraction` is `extract(data, options)`, `texts` has as many members; None leaves a segment
+        as the format leaves what is not translated: the source, an empty msgstr. Tags in a text
+        are those of its segment, in any order that nests (see `inline_codes.fits`).
+        """

@@ -1,0 +1,103 @@
+"""Encodings of text files: read as declared or recognised, written as read."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_producer.documents.codecs.codec import DocumentError
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16: it begins with the same bytes
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_MOST_RECOGNISED: Final = 1024 * 1024
+"""Bytes that are looked at to recognise an encoding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The text of a file, and how to write it back byte by byte."""
+
+    text: str
+    encoding: str
+    mark: bytes = b""
+
+    def encoded(self, text: str, fallback: Callable[[str], str] | None = None) -> bytes:
+        """Return the bytes of a new text in the encoding of the file.
+
+        `fallback` spells a character that the encoding lacks (`&#8364;`, `\\u20ac`); without it the
+        bytes are UTF-8: compare `encoding_of`.
+        """
+        try:
+            return self.mark + text.encode(self.encoding)
+        except UnicodeEncodeError:
+            if fallback is None:
+                return text.encode("utf-8")
+            return self.mark + "".join(self._spelled(each, fallback) for each in text).encode(
+                self.encoding
+            )
+
+    def encoding_of(self, text: str) -> str:
+        """Return the encoding that `encoded` uses for a text without a fallback."""
+        try:
+            text.encode(self.encoding)
+        except UnicodeEncodeError:
+            return "utf-8"
+        return self.encoding
+
+    def _spelled(self, character: str, fallback: Callable[[str], str]) -> str:
+        try:
+            character.encode(self.encoding)
+        except UnicodeEncodeError:
+            return fallback(character)
+        return character
+
+
+def decoded(data: bytes, declared: str | None = None) -> Decoded:
+    """Return the text: by its byte order mark, as declared, as UTF-8, or as recognised.
+
+    Newlines stay as they are. Raises DocumentError (`encoding`) if no encoding gives the same bytes
+    back.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _exact(data[len(mark) :], encoding, mark)
+    if declared is not None and (found := _tried(data, declared)) is not None:
+        return found
+    if (found := _tried(data, "utf-8")) is not None:
+        return found
+    return _exact(data, _recognised(data))
+
+
+def _tried(data: bytes, encoding: str) -> Decoded | None:
+    try:
+        text = data.decode(encoding)
+        return (
+            Decoded(text, codecs.lookup(encoding).name) if text.encode(encoding) == data else None
+        )
+    except (LookupError, UnicodeError):
+        return None
+
+
+def _exact(data: bytes, encoding: str, mark: bytes = b"") -> Decoded:
+    found = _tried(data, encoding)
+    if found is None:
+        raise DocumentError(
+            "encoding", f"the bytes are not {encoding} throughout; convert the file to UTF-8"
+        )
+    return Decoded(found.text, found.encoding, mark)
+
+
+def _recognised(data: bytes) -> str:
+    from charset_normalizer import from_bytes  # noqa: PLC0415  0.1 s, and rarely needed
+
+    best = from_bytes(data[:_MOST_RECOGNISED]).best()
+    if best is None or b"\0" in data[:_MOST_RECOGNISED]:
+        raise DocumentError("encoding", "its encoding is unknown; convert the file to UTF-8")
+    return best.encoding

@@ -1,0 +1,115 @@
+"""The check of every output: extracted again, it holds exactly what was put into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from dragoman_producer.documents.codecs.codec import (
+    Codec,
+    DocumentError,
+    Extraction,
+    Options,
+    Segment,
+)
+from dragoman_producer.documents.codecs.inline_codes import composed, fits, pieces
+
+
+class SkeletonDiffers(Exception):
+    """An output whose markup is not that of its source, so that it must not be written."""
+
+
+def differing(
+    codec: Codec,
+    output: bytes,
+    extraction: Extraction,
+    texts: Sequence[str | None],
+    options: Options,
+) -> list[int]:
+    """Return the indices of the segments that do not read back as they were put in.
+
+    Raises SkeletonDiffers if anything beside the segments has changed, or a segment is lost.
+    """
+    try:
+        again = codec.extract(output, replace(options, bilingual=False))
+    except DocumentError as error:
+        raise SkeletonDiffers(f"the output cannot be read: {error.detail}") from error
+    if options.bilingual:
+        return _differing_doubles(again, extraction, texts)
+    if again.skeleton != extraction.skeleton:
+        raise SkeletonDiffers("the output's markup differs from its source's")
+    if len(again.segments) != len(extraction.segments):
+        raise SkeletonDiffers(
+            f"the output has {len(again.segments)} segments, its source {len(extraction.segments)}"
+        )
+    held = (_held(each, targets=codec.has_targets) for each in again.segments)
+    wanted = (
+        _wanted(each, text, targets=codec.has_targets)
+        for each, text in zip(extraction.segments, texts, strict=True)
+    )
+    return [index for index, (a, b) in enumerate(zip(held, wanted, strict=True)) if a != b]
+
+
+def _held(segment: Segment, *, targets: bool) -> tuple[str, str | None]:
+    return segment.text, segment.target if targets else None
+
+
+def _wanted(segment: Segment, text: str | None, *, targets: bool) -> tuple[str, str | None]:
+    """Return what a segment must hold; numbers of tags are those of the translation's own order."""
+    if targets:
+        return segment.text, segment.target if text is None else text
+    return segment.text if text is None else renumbered(text, segment), None
+
+
+def renumbered(text: str, segment: Segment) -> str:
+    """Return a translation with its tags numbered in the order in which they occur in it.
+
+    An extraction numbers tags by their order in the document, and a translation may change it.
+    Raises ValueError if the tags do not fit.
+    """
+    return composed(pieces(text, segment.codes))[0] if segment.codes else text
+
+
+def _differing_doubles(
+    again: Extraction, extraction: Extraction, texts: Sequence[str | None]
+) -> list[int]:
+    """Compare a bilingual output: each segment that can be doubled is followed by its translation.
+
+    One that cannot be holds both; it must contain the translation.
+    """
+    held = iter(again.segments)
+    found = [
+        index
+        for index, (segment, text) in enumerate(zip(extraction.segments, texts, strict=True))
+        if not _doubled(held, segment, text)
+    ]
+    if next(held, None) is not None:
+        raise SkeletonDiffers(
+            "the bilingual output has more segments than sources and translations"
+        )
+    return found
+
+
+def _doubled(held: Iterator[Segment], segment: Segment, text: str | None) -> bool:
+    first = _next(held)
+    if text is None:
+        return first.text == segment.text
+    wanted = renumbered(text, segment)
+    if not segment.doubled:
+        return wanted in first.text or first.text == wanted
+    return first.text == segment.text and _next(held).text == wanted
+
+
+def _next(held: Iterator[Segment]) -> Segment:
+    try:
+        return next(held)
+    except StopIteration:
+        raise SkeletonDiffers("the bilingual output lacks segments") from None
+
+
+def usable(texts: Sequence[str | None], segments: Sequence[Segment]) -> list[str | None]:
+    """Return the translations whose tags fit their segments; None for the others."""
+    return [
+        text if text is not None and fits(text, segment.codes) else None
+        for text, segment in zip(texts, segments, strict=True)
+    ]

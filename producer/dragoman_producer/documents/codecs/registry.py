@@ -1,0 +1,66 @@
+"""The table of document formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Final
+
+from dragoman_producer.documents.codecs.codec import Codec, DocumentError
+
+ENTRY_POINTS: Final = "dragoman.codecs"
+"""Group of entry points by which other packages add formats; a name replaces one of ours."""
+
+_FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {}
+"""Per format the module in this package, whose `CODEC` it is, and the suffixes of file names."""
+
+
+class MissingExtra(Exception):
+    """A format whose parser is not installed."""
+
+
+def formats() -> dict[str, frozenset[str]]:
+    """Return the suffixes of each format, of ours and of other packages."""
+    return {**{name: suffixes for name, (_, suffixes) in _FORMATS.items()}, **_others_suffixes()}
+
+
+@cache
+def codec(name: str) -> Codec:
+    """Return a codec by its name. Raises MissingExtra and DocumentError (`unsupported_format`)."""
+    if (other := _others().get(name)) is not None:
+        return other
+    if name not in _FORMATS:
+        known = ", ".join(sorted(formats()))
+        raise DocumentError("unsupported_format", f"there is no format {name!r}; known: {known}")
+    try:
+        module = import_module(f"{__package__}.{_FORMATS[name][0]}")
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f"the format {name} needs the package {error.name}: pip install 'dragoman[documents]'"
+        ) from error
+    found: Codec = module.CODECS[name]
+    return found
+
+
+def format_of(file_name: str) -> str | None:
+    """Return the format of a file by the longest suffix of its name that is known; else None."""
+    lowered = file_name.lower()
+    known = ((suffix, name) for name, suffixes in formats().items() for suffix in suffixes)
+    found = [(len(suffix), name) for suffix, name in known if lowered.endswith(suffix)]
+    return max(found)[1] if found else None
+
+
+@cache
+def _others() -> dict[str, Codec]:
+    return dict(_loaded())
+
+
+def _loaded() -> Iterator[tuple[str, Codec]]:
+    for point in entry_points(group=ENTRY_POINTS):
+        yield point.name, point.load()
+
+
+def _others_suffixes() -> dict[str, frozenset[str]]:
+    return {name: each.suffixes for name, each in _others().items()}
