@@ -26,7 +26,7 @@ from dragoman_worker.errors import Unavailable
 from dragoman_worker.ports import Glossaries, StoredGlossary
 from dragoman_worker.stores import glossaries as stored
 from dragoman_worker.stores.glossaries import RedisGlossaries
-from dragoman_worker.stores.glossaries_memory import MemoryGlossaries
+from dragoman_worker.stores.local_glossaries import LocalGlossaries
 from support.services.ports import free_port
 from support.services.redis_clients import async_client_of, client_of
 from support.services.redis_cluster import RedisCluster
@@ -60,7 +60,7 @@ class Writer(Protocol):
 class MemoryWriter:
     """Writes into the glossaries in memory."""
 
-    def __init__(self, glossaries: MemoryGlossaries) -> None:
+    def __init__(self, glossaries: LocalGlossaries) -> None:
         self._glossaries = glossaries
 
     async def put(self, name: str, terms: Terms, source_lang: str | None = None) -> None:
@@ -119,7 +119,7 @@ async def both(
     request: pytest.FixtureRequest, clock: Clock
 ) -> AsyncIterator[tuple[Glossaries, Writer]]:
     if request.param == "memory":
-        glossaries = MemoryGlossaries()
+        glossaries = LocalGlossaries()
         yield glossaries, MemoryWriter(glossaries)
         return
     if request.param == "cluster":

@@ -22,7 +22,7 @@ from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unavailable, Unreachable
 from dragoman_worker.ports import CancelNotice, Claim, Store
-from dragoman_worker.stores.memory import MemoryStore
+from dragoman_worker.stores.local_jobs import LocalJobs
 from dragoman_worker.stores.redis import RedisStore
 from support.builders.store_calls import (
     FINGERPRINT,
@@ -74,9 +74,9 @@ class Client(Protocol):
 
 
 class MemoryClient:
-    """Acts on a MemoryStore."""
+    """Acts on a LocalJobs."""
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: LocalJobs) -> None:
         self._store = store
 
     async def stub(self, job_id: str) -> None:
@@ -183,7 +183,7 @@ class RedisClient:
 )
 async def pair(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Store, Client]]:
     if request.param == "memory":
-        memory = MemoryStore(live_ttl_s=TTL_S)
+        memory = LocalJobs(live_ttl_s=TTL_S)
         yield memory, MemoryClient(memory)
         return
     server: RedisServer | RedisCluster = request.getfixturevalue(f"redis_{KINDS[request.param]}")

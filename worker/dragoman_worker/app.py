@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
-from typing import Any, Final
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 
@@ -16,7 +16,7 @@ from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.gpu import Gpus
 from dragoman_worker.flow.admission import steering
 from dragoman_worker.health.liveness import liveness_checks, run_watchdog
-from dragoman_worker.health.readiness import Readiness, StartPhase
+from dragoman_worker.health.readiness import Readiness, StartPhase, report_settled
 from dragoman_worker.health.sampler import Sampler
 from dragoman_worker.health.watchdog import LoopGuard, Watchdog
 from dragoman_worker.job.core import Core, Ports
@@ -41,8 +41,6 @@ from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.glossaries import RedisGlossaries
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.stores.redis_memory import RedisMemory
-
-_CHECK_SETTLED_EVERY_S: Final = 0.5
 
 
 class App:
@@ -75,7 +73,7 @@ class App:
             self._log.info("working")
             if self._slot:
                 self._slot.parent_link.ready()
-                _beside(stack, worker, "settled", _report_settled(self._slot, self._metrics))
+                _beside(stack, worker, "settled", report_settled(self._slot, self._metrics))
             try:
                 with seldom_collected():
                     await worker.run()
@@ -295,12 +293,3 @@ def _beside(
     task = asyncio.create_task(work, name=name)
     task.add_done_callback(worker.side_task_ended)
     stack.callback(task.cancel)
-
-
-async def _report_settled(slot: ReplicaSlot, metrics: Metrics) -> None:
-    """Report the first finished job; the supervisor then counts the replica as recovered."""
-    while True:
-        await asyncio.sleep(_CHECK_SETTLED_EVERY_S)
-        if metrics.jobs_done():
-            break
-    slot.parent_link.settled()

@@ -37,7 +37,7 @@ from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Glossaries, Judge, Memory
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
-from dragoman_worker.stores.memory import JobState, MemoryStore
+from dragoman_worker.stores.local_jobs import JobState, LocalJobs
 from support.fakes.scripted_engine import ScriptedEngine
 from support.fakes.scripted_judge import ScriptedJudge
 from support.processes.waiting import eventually
@@ -56,7 +56,7 @@ class Core:
     """The parts of a worker; a test may replace each before `build` and inspect it afterwards."""
 
     engine: ScriptedEngine = field(default_factory=ScriptedEngine)
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: LocalJobs = field(default_factory=LocalJobs)
     consumer: MemoryConsumer = field(default_factory=lambda: MemoryConsumer(poll_s=0.01))
     dead_letters: MemoryDeadLetters = field(default_factory=MemoryDeadLetters)
     results: MemoryResults = field(default_factory=MemoryResults)

@@ -10,7 +10,7 @@ from dragoman_schemas.results import TranslationResult
 from dragoman_schemas.scripts import ClaimAnswer
 from dragoman_worker.kafka.memory import MemoryConsumer, MemoryDeadLetters, MemoryResults
 from dragoman_worker.ports import Claim, ClaimRequest, DeadLetter, Delivery
-from dragoman_worker.stores.memory import MemoryStore
+from dragoman_worker.stores.local_jobs import LocalJobs
 from support.fakes.core import Core
 
 
@@ -36,8 +36,8 @@ class Diary:
         self.begin(f"after-{step}")
 
 
-class TracedStore(MemoryStore):
-    """MemoryStore with a diary."""
+class TracedStore(LocalJobs):
+    """LocalJobs with a diary."""
 
     def __init__(self, diary: Diary, **options: Any) -> None:
         super().__init__(**options)

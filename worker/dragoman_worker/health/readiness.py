@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Final
 
 from dragoman_worker.job.outages import DEAD_LETTERS, RESULTS, STORE, Outages
 from dragoman_worker.job.worker import Worker, WorkerState
 from dragoman_worker.kafka.availability import KafkaAvailability
 from dragoman_worker.kafka.topic_watch import TopicWatch
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.process.parent_link import ReplicaSlot
+
+_CHECK_SETTLED_EVERY_S: Final = 0.5
 
 
 class StartPhase(StrEnum):
@@ -72,3 +77,12 @@ class Readiness:
         worker = self._worker
         stopped = worker is not None and worker.state is not WorkerState.WORKING
         return stopped or self._stopping.is_set()
+
+
+async def report_settled(slot: ReplicaSlot, metrics: Metrics) -> None:
+    """Report the first finished job; the supervisor then counts the replica as recovered."""
+    while True:
+        await asyncio.sleep(_CHECK_SETTLED_EVERY_S)
+        if metrics.jobs_done():
+            break
+    slot.parent_link.settled()

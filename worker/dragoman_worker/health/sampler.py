@@ -13,10 +13,11 @@ from typing import Final
 from dragoman_worker.engines.gpu import Gpus, GpuStats
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.health.bottleneck import STALLED_S, Moment, Window, bottleneck
+from dragoman_worker.health.pace import Pace
 from dragoman_worker.health.stalls import StallClock
 from dragoman_worker.job.in_flight import JobsInFlight, Step
 from dragoman_worker.kafka.consumer import KafkaConsumer
-from dragoman_worker.metrics import Metrics, Pace
+from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Engine, EngineStats
 
 SAMPLE_EVERY_S: Final = 0.5

@@ -15,7 +15,7 @@ from dragoman_schemas.scripts import Quarantine as Level
 from dragoman_worker.flow import quarantine as quarantine_module
 from dragoman_worker.flow.permits import Draining, Permits
 from dragoman_worker.flow.quarantine import SMALLEST_COHORT, Quarantine, cohort_size
-from dragoman_worker.stores.memory import MemoryStore
+from dragoman_worker.stores.local_jobs import LocalJobs
 from support.builders.store_calls import claim_of, request, result
 
 POISON_AFTER = 4
@@ -262,7 +262,7 @@ class Fleet:
     """
 
     def __init__(self, jobs: int, poisonous: Iterable[int]) -> None:
-        self.store = MemoryStore(poison_after=POISON_AFTER)
+        self.store = LocalJobs(poison_after=POISON_AFTER)
         self.open = [f"j{number}" for number in range(jobs)]
         self.poisonous = {f"j{number}" for number in poisonous}
         self.poisoned: list[str] = []

@@ -9,7 +9,7 @@ from dragoman_text.terms import Term
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.memory.key import Question, memory_key
 from dragoman_worker.prompts.plain import PLAIN
-from dragoman_worker.stores.glossaries_memory import MemoryGlossaries
+from dragoman_worker.stores.local_glossaries import LocalGlossaries
 from support.fakes.core import record
 from support.fakes.scripted_engine import ScriptedEngine
 
@@ -17,7 +17,7 @@ TEXTS = ["The gate is closed.", "The sun shines."]
 BEFORE = Term("gate", ("Tor",))
 
 
-async def keys(glossaries: MemoryGlossaries) -> list[bytes]:
+async def keys(glossaries: LocalGlossaries) -> list[bytes]:
     """Return the memory's key of each text, for a job that names the glossary."""
     fields = json.loads(record(text=TEXTS, source_lang="en", glossary_id="ui"))
     job = TranslationJob.model_validate(fields)
@@ -49,7 +49,7 @@ async def keys(glossaries: MemoryGlossaries) -> list[bytes]:
 
 
 async def test_no_answer_made_with_other_terms_is_used_after_an_edit() -> None:
-    glossaries = MemoryGlossaries()
+    glossaries = LocalGlossaries()
     glossaries.put("ui", {"de": [BEFORE]}, "en")
     before = await keys(glossaries)
     for edited in (
@@ -65,7 +65,7 @@ async def test_no_answer_made_with_other_terms_is_used_after_an_edit() -> None:
 
 
 async def test_an_edit_elsewhere_in_the_glossary_costs_no_hit() -> None:
-    glossaries = MemoryGlossaries()
+    glossaries = LocalGlossaries()
     glossaries.put("ui", {"de": [BEFORE]}, "en")
     before = await keys(glossaries)
     others = [Term(f"term {number}", ("x",)) for number in range(100)]

@@ -9,11 +9,11 @@ from dragoman_schemas.wire import open_record
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.outcome import Outcome, Released
 from dragoman_worker.ports import Capacity, Claim, ClaimRequest, Delivery
-from dragoman_worker.stores.memory import MemoryStore
+from dragoman_worker.stores.local_jobs import LocalJobs
 from support.fakes.core import Core, record
 
 
-class ClosingStore(MemoryStore):
+class ClosingStore(LocalJobs):
     """The engine dies while a claim is under way."""
 
     permits: Permits | None = None

@@ -21,7 +21,7 @@ from dragoman_worker.job.outcome import Completed, Outcome, Rejected, Released
 from dragoman_worker.ports import CancelNotice, Capacity, Claim, ClaimRequest, Delivery
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
-from dragoman_worker.stores.memory import MemoryStore
+from dragoman_worker.stores.local_jobs import LocalJobs
 from support.fakes.core import TIMEOUT_S, Core, record
 from support.processes.waiting import eventually
 
@@ -145,7 +145,7 @@ async def test_a_job_that_has_ended_is_announced_for_its_document() -> None:
 
 
 async def test_without_stored_results_the_state_is_known_all_the_same() -> None:
-    core = Core(store=MemoryStore(want_results=False))
+    core = Core(store=LocalJobs(want_results=False))
     core.engine.script("one two", PermanentEngineError("never"))
     await settled(core, await execute(core, record()))
     assert completed(await execute(core, record())).status == "failed"
@@ -441,7 +441,7 @@ async def test_a_cancel_during_the_run_keeps_finished_items_and_frees_the_engine
     await settled(core, outcome)
 
 
-class SlowToClaim(MemoryStore):
+class SlowToClaim(LocalJobs):
     """Lets the test act between the store's claim and the executor's receipt of the answer."""
 
     def __init__(self, meanwhile: Callable[[], object]) -> None:
@@ -599,7 +599,7 @@ async def test_one_cancelled_by_the_worker_leaves_its_take_to_be_released() -> N
 
 
 async def test_a_take_whose_reply_was_lost_can_still_be_released() -> None:
-    class Losing(MemoryStore):
+    class Losing(LocalJobs):
         async def claim(self, request: ClaimRequest) -> ClaimAnswer:
             await super().claim(request)
             await asyncio.Event().wait()
@@ -741,7 +741,7 @@ async def test_no_two_claims_share_a_nonce_even_where_processes_are_forked() -> 
     """A fork copies what the module holds: each executor has to draw for itself."""
     claims: list[str] = []
 
-    class Store(MemoryStore):
+    class Store(LocalJobs):
         async def claim(self, request: ClaimRequest) -> ClaimAnswer:
             claims.append(request.claim.nonce)
             return await super().claim(request)

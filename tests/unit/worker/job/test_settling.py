@@ -7,7 +7,7 @@ import pytest
 from dragoman_schemas.results import JobStatus
 from dragoman_schemas.wire import open_record
 from dragoman_worker.errors import Conflict, PermanentEngineError, Unavailable
-from dragoman_worker.stores.memory import JobState, MemoryStore
+from dragoman_worker.stores.local_jobs import JobState, LocalJobs
 from support.builders.store_calls import claim_of, request, result
 from support.fakes.core import Core, record
 from support.fakes.traced import traced
@@ -40,7 +40,7 @@ async def test_event_bitmaps_results_and_duplicates_are_told_the_result_that_sta
 async def test_an_id_that_ran_out_and_was_used_again_is_a_conflict() -> None:
     """The record becomes a dead letter; only its own record publishes the other job's result."""
     now = [1_000.0]
-    core = Core(store=MemoryStore(live_ttl_s=60, clock=lambda: now[0]))
+    core = Core(store=LocalJobs(live_ttl_s=60, clock=lambda: now[0]))
     released = core.engine.hold("one two")
     core.consumer.append(record(document=DOCUMENT))
     async with core.working():
@@ -59,7 +59,7 @@ async def test_an_id_that_ran_out_and_was_used_again_is_a_conflict() -> None:
 
 async def test_a_failed_job_whose_id_was_used_again_has_its_one_dead_letter() -> None:
     now = [1_000.0]
-    core = Core(store=MemoryStore(live_ttl_s=60, clock=lambda: now[0]))
+    core = Core(store=LocalJobs(live_ttl_s=60, clock=lambda: now[0]))
     held = core.engine.hold("one two")
     core.consumer.append(record())
     async with core.working():

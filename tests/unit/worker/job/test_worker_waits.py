@@ -18,7 +18,7 @@ from dragoman_worker.kafka import resyncs
 from dragoman_worker.kafka.memory import MemoryConsumer
 from dragoman_worker.ports import Capacity, Claim, Delivery
 from dragoman_worker.process.backoff import Backoff
-from dragoman_worker.stores.memory import MemoryStore
+from dragoman_worker.stores.local_jobs import LocalJobs
 from support.fakes.core import TIMEOUT_S, Core, record
 from support.fakes.traced import traced
 from support.processes.waiting import eventually
@@ -39,7 +39,7 @@ class CountedSource(MemoryConsumer):
         return await super().poll(capacity)
 
 
-class GatedStore(MemoryStore):
+class GatedStore(LocalJobs):
     """Holds every finish until `gate` is set."""
 
     def __init__(self) -> None:

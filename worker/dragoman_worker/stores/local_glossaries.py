@@ -1,4 +1,4 @@
-"""In-memory glossaries that behave as those in Redis do, for tests and embedded cores."""
+"""In-process glossaries that behave as those in Redis do, for tests and embedded cores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dragoman_text.terms import Term, TermIndex
 from dragoman_worker.ports import StoredGlossary
 
 
-class MemoryGlossaries:
+class LocalGlossaries:
     """The Glossaries port. The same contract tests hold for it and for `RedisGlossaries`."""
 
     def __init__(self) -> None:

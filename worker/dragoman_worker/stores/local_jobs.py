@@ -1,4 +1,4 @@
-"""An in-memory store of jobs that behaves as the scripts of the contract do.
+"""An in-process store of jobs that behaves as the scripts of the contract do.
 
 For tests and for programs that embed the worker's core. The same contract tests hold for it and
 for `RedisStore`; nothing survives the process.
@@ -59,7 +59,7 @@ class DocumentProgress:
     ended: set[int] = field(default_factory=set)
 
 
-class MemoryStore:
+class LocalJobs:
     """The Store port, and what clients do to the same keys. Event loop only; never unavailable."""
 
     def __init__(
