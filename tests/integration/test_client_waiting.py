@@ -77,7 +77,7 @@ async def test_a_lost_hint_delays_a_result_by_seconds(
         worker.finish(f"lost-{number}", _OWNER, "da", hint=False)
     began = time.monotonic()
     assert await asyncio.gather(*waiting) == ["da"] * 20
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 25, "before the waits end by themselves"
 
 
 async def test_a_hint_before_the_key_or_about_another_job_finishes_no_wait(

@@ -105,7 +105,7 @@ async def test_a_process_that_is_killed_while_it_starts_is_replaced(opened: Open
 
 
 async def test_a_stopped_process_is_replaced(opened: Opened) -> None:
-    judge = opened(timeout_s=1.0)
+    judge = opened(timeout_s=3.0)
     await judge.ready()
     os.kill(children()[0].pid, signal.SIGSTOP)
     assert await judge.judge(FINE) is not None

@@ -303,5 +303,5 @@ def test_a_worker_without_its_broker_lives_works_on_and_can_be_stopped(
         stopped_at = time.monotonic()
         worker.terminate()
         assert worker.wait(timeout_s=30) == 0
-        assert time.monotonic() - stopped_at < 20
+        assert time.monotonic() - stopped_at < 60
         assert "Traceback" not in worker.log.read_text()

@@ -200,7 +200,7 @@ async def test_after_an_error_polls_stay_bounded_and_fetch_only_after_a_pause(
     while not (offsets := await bench.offsets()):
         polls += 1
         assert not bench.fake.seeks, "a seek makes aiokafka fetch at once"
-        assert time.monotonic() - failed_at < 10
+        assert time.monotonic() - failed_at < 60
     assert time.monotonic() - failed_at >= 1.0, "half of the longest pause"
     assert polls >= 3, "each was a quarter of a second"
     assert len(offsets) == 20
