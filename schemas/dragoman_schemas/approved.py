@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from dragoman_schemas.languages import same_script_tags
+from dragoman_schemas.languages import lookup_tags
 
 UNDETERMINED: Final = "und"
 """Source tag of a translation whose source language was not given: it fits every one."""
@@ -96,8 +96,8 @@ def _is_text(value: object) -> bool:
 
 
 def _lookup_tags(target_lang: str, source_lang: str | None) -> Iterator[tuple[str, str | None]]:
-    sources = same_script_tags(source_lang) if source_lang else ()
-    for target in same_script_tags(target_lang):
+    sources = lookup_tags(source_lang) if source_lang else ()
+    for target in lookup_tags(target_lang):
         for source in (*sources, None):
             yield target, source
 

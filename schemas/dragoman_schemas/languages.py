@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -30,28 +31,30 @@ def normalise(tag: str) -> str:
 def lookup_tags(tag: str) -> tuple[str, ...]:
     """Return the tags under which to look for a canonical tag: exact, with script, language.
 
-    ``zh-TW`` gives ``zh-TW``, ``zh-Hant``, ``zh``: a script that the tag does not name is the
-    likely one.
+    ``zh-TW`` gives ``zh-TW`` and ``zh-Hant``, but not ``zh``, whose likely script (CLDR's likely
+    subtags) is another one: terms and translations in another script would be wrong answers.
+    ``zh-SG`` gives ``zh-SG``, ``zh-Hans`` and ``zh``.
     """
-    given = langcodes.get(tag)
+    given, script = langcodes.get(tag), _likely_script(tag)
     language = given.language or "und"
-    script = given.script or given.maximize().script
-    return tuple(dict.fromkeys((tag, f"{language}-{script}" if script else language, language)))
-
-
-@lru_cache(maxsize=4096)
-def same_script_tags(tag: str) -> tuple[str, ...]:
-    """Return those of ``lookup_tags`` that mean the same script: not ``zh`` for ``zh-TW``.
-
-    For texts that are used as they are, where another script would be another language.
-    """
-    script = _likely_script(tag)
-    tags = dict.fromkeys(langcodes.standardize_tag(other) for other in lookup_tags(tag))
+    shorter = (f"{language}-{script}" if script else language, language)
+    tags = dict.fromkeys(langcodes.standardize_tag(other) for other in shorter)
     return (tag, *(other for other in tags if other != tag and _likely_script(other) == script))
 
 
+def other_script_tags(tag: str, held: Iterable[str]) -> tuple[str, ...]:
+    """Return the held tags of the same language in another script, sorted; they may be invalid."""
+    language, script = tag.partition("-")[0], _likely_script(tag)
+    same = (other for other in held if other.partition("-")[0] == language)
+    return tuple(sorted(other for other in same if _likely_script(other) not in {None, script}))
+
+
+@lru_cache(maxsize=4096)
 def _likely_script(tag: str) -> str | None:
-    return langcodes.get(tag).maximize().script
+    try:
+        return langcodes.get(tag).maximize().script
+    except ValueError:  # another program wrote this tag
+        return None
 
 
 def _is_language(tag: str) -> bool:

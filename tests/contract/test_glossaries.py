@@ -129,6 +129,7 @@ async def both(
     else:
         url = cast(RedisServer, request.getfixturevalue("redis_server")).url
     redis, client = on_redis(url, clock), async_client_of(url)
+    await client.delete(KEY)  # of an earlier test: this fixture's servers are not emptied
     try:
         yield redis, RedisWriter(client, clock)
     finally:
@@ -174,14 +175,16 @@ async def test_the_terms_of_the_language_are_found(both: tuple[Glossaries, Write
     [
         (["zh-TW", "zh-Hant", "zh"], "zh-TW", "zh-TW"),
         (["zh-Hant", "zh"], "zh-TW", "zh-Hant"),
-        (["zh", "zh-Hans"], "zh-TW", "zh"),
+        (["zh", "zh-Hans"], "zh-TW", None),
+        (["zh"], "zh-SG", "zh"),
+        (["sr"], "sr-Latn", None),
         (["pt"], "pt-BR", "pt"),
         (["zh-Hans"], "zh", "zh-Hans"),
         (["pt-PT"], "pt-BR", None),
         (["de"], "fr", None),
     ],
 )
-async def test_look_up_is_by_tag_then_script_then_language(
+async def test_look_up_is_by_tag_then_script_then_language_of_that_script(
     both: tuple[Glossaries, Writer], stored_tags: list[str], target: str, used: str | None
 ) -> None:
     glossaries, writer = both
@@ -190,6 +193,17 @@ async def test_look_up_is_by_tag_then_script_then_language(
     assert found is not None
     wanted = () if used is None else (Term("gate", (used,)),)
     assert found.terms.find("gate") == wanted
+
+
+async def test_terms_in_another_script_are_reported_and_not_used(
+    both: tuple[Glossaries, Writer],
+) -> None:
+    glossaries, writer = both
+    await writer.put("ui", {tag: [GlossaryEntry("gate", (tag,))] for tag in ("zh", "de")})
+    for target, others in (("zh-TW", ("zh",)), ("fr", ()), ("zh", ()), ("de-AT", ())):
+        found = await glossaries.find("ui", target)
+        assert found is not None
+        assert found.other_scripts == others
 
 
 async def test_an_edited_glossary_has_another_version(both: tuple[Glossaries, Writer]) -> None:

@@ -1341,11 +1341,11 @@ MUTANTS = (
         "unit/worker/stores/test_memory_outages.py",
     ),
     Mutant(
-        "an approved translation of another script is used",
+        "terms or approved translations in another script are used",
         f"{SCHEMAS}/languages.py",
         " if other != tag and _likely_script(other) == script))",
         " if other != tag))",
-        "unit/schemas/test_approved.py",
+        "unit/schemas/test_glossaries.py",
     ),
     Mutant(
         "an answer that failed is shared",

@@ -15,7 +15,6 @@ from dragoman_schemas.approved import (
     encode_approved,
     lookup_fields,
 )
-from dragoman_schemas.languages import same_script_tags
 
 SAVE = ApprovedTranslation("Save", "Speichern", "de", "en", "a menu")
 
@@ -55,21 +54,6 @@ def test_fields_are_looked_up_by_context_then_target_then_source() -> None:
 
 def test_item_without_context_and_source_is_looked_up_once() -> None:
     assert lookup_fields("Save", "de", None, "") == [ApprovedTranslation("Save", "x", "de").field]
-
-
-@pytest.mark.parametrize(
-    ("tag", "tags"),
-    [
-        ("de", ("de",)),
-        ("pt-BR", ("pt-BR", "pt")),
-        ("zh-TW", ("zh-TW", "zh-Hant")),
-        ("zh-CN", ("zh-CN", "zh-Hans", "zh")),
-        ("sr-Latn", ("sr-Latn",)),
-        ("az-Cyrl-AZ", ("az-Cyrl-AZ", "az-Cyrl")),
-    ],
-)
-def test_shorter_tags_have_the_same_script(tag: str, tags: tuple[str, ...]) -> None:
-    assert same_script_tags(tag) == tags
 
 
 _TEXT = st.text(min_size=1, max_size=20).filter(lambda text: text.isprintable())

@@ -15,7 +15,7 @@ from dragoman_schemas.glossaries import (
     digest_of,
     encode_terms,
 )
-from dragoman_schemas.languages import lookup_tags
+from dragoman_schemas.languages import lookup_tags, other_script_tags
 
 TERMS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200)
 ENTRIES = st.builds(
@@ -69,15 +69,24 @@ def test_the_digest_changes_with_term_language_and_source() -> None:
 @pytest.mark.parametrize(
     ("tag", "tags"),
     [
-        ("de", ("de", "de-Latn")),
-        ("de-CH", ("de-CH", "de-Latn", "de")),
-        ("zh-TW", ("zh-TW", "zh-Hant", "zh")),
-        ("zh-Hant-HK", ("zh-Hant-HK", "zh-Hant", "zh")),
-        ("sr-Latn", ("sr-Latn", "sr")),
-        ("pa-Arab", ("pa-Arab", "pa")),
+        ("de", ("de",)),
+        ("de-CH", ("de-CH", "de")),
+        ("zh", ("zh", "zh-Hans")),
+        ("zh-SG", ("zh-SG", "zh-Hans", "zh")),
+        ("zh-TW", ("zh-TW", "zh-Hant")),
+        ("zh-Hant-HK", ("zh-Hant-HK", "zh-Hant")),
+        ("sr-Latn", ("sr-Latn",)),
+        ("sr-RS", ("sr-RS", "sr-Cyrl", "sr")),
+        ("pa-Arab", ("pa-Arab",)),
     ],
 )
-def test_a_tag_is_looked_up_with_its_likely_script_and_as_a_language(
+def test_a_tag_is_looked_up_with_its_likely_script_and_as_a_language_of_that_script(
     tag: str, tags: tuple[str, ...]
 ) -> None:
     assert lookup_tags(tag) == tags
+
+
+def test_held_tags_in_another_script_are_found_and_invalid_ones_ignored() -> None:
+    held = ["zh", "zh-Hans", "zh-HK", "de", "zh-!", "", "zh-" + "x" * 1_000]
+    assert other_script_tags("zh-TW", held) == ("zh", "zh-Hans")
+    assert other_script_tags("de", held) == ()

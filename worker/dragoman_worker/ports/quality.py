@@ -154,6 +154,8 @@ class StoredGlossary:
     version: str
     source_lang: str | None
     terms: TermIndex
+    other_scripts: tuple[str, ...] = ()
+    """Where there are no terms: the tags of the same language in another script."""
 
 
 class Glossaries(Protocol):
@@ -162,7 +164,8 @@ class Glossaries(Protocol):
     async def find(self, name: str, target_lang: str) -> StoredGlossary | None:
         """Return the glossary for the language, at most `glossary.refresh_s` old.
 
-        Lookup by exact tag, language and script, language. None if there is no such glossary.
-        A glossary without terms for the language has an empty index. Raises Unavailable.
+        Lookup by exact tag, language and script, language if its likely script is the same. None
+        if there is no such glossary. A glossary without terms for the language has an empty index.
+        Raises Unavailable.
         """
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dragoman_schemas.languages import lookup_tags
+from dragoman_schemas.languages import lookup_tags, other_script_tags
 from dragoman_text.terms import Term, TermIndex
 from dragoman_worker.ports import StoredGlossary
 
@@ -34,8 +34,10 @@ class LocalGlossaries:
             return None
         version, source_lang, indexes = self._glossaries[name]
         tag = next((tag for tag in lookup_tags(target_lang) if len(indexes.get(tag, ()))), None)
-        terms = TermIndex(()) if tag is None else indexes[tag]
-        return StoredGlossary(name, str(version), source_lang, terms)
+        if tag is not None:
+            return StoredGlossary(name, str(version), source_lang, indexes[tag])
+        others = other_script_tags(target_lang, indexes)
+        return StoredGlossary(name, str(version), source_lang, TermIndex(()), others)
 
     async def close(self) -> None:
         """Return at once."""
