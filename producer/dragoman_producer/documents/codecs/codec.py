@@ -47,6 +47,9 @@ class Options:
     """Keep the source and put the translation after it, where blocks can be doubled."""
     headings: bool = False
     """Fill `Segment.headings`."""
+    drafts: frozenset[int] = frozenset()
+    """For `splice`, formats with a place for translations: the indices of the segments whose
+    translation a person should look at (PO: `fuzzy`; XLIFF: `needs-review-translation`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,11 @@ class Segment:
     target: str | None = None
     """The translation that the document holds, with the same tags; None if there is none."""
     plural: str | None = None
-    """The plural category (`one`, `few`, ...) of the target language, for one form of a message."""
+    """The plural category (`one`, `few`, ...) of the target language, for one form of a message.
+
+    Forms of one message are neighbours with the same `place`; see `plurals.settled`."""
+    number: int | None = None
+    """The number in `text` that stands for the count of a plural form."""
     context: str | None = None
     """What disambiguates the text in its format: gettext's msgctxt, a comment for translators."""
     headings: tuple[str, ...] = ()

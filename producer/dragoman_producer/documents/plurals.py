@@ -1,0 +1,233 @@
+"""Plural forms of languages, and the numbers that stand for the count while they are translated.
+
+A message such as `%d files` is translated once per form of the target language, with a number of
+that form in the text: `2 files`, `5 files`. Afterwards the placeholder takes the number's place.
+The rules are those of Babel: CLDR for categories, gettext's traditional formulas for PO files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from gettext import c2py
+from itertools import groupby
+from typing import Final
+
+from babel.core import Locale, UnknownLocaleError
+from babel.messages.plurals import DEFAULT_PLURAL, PLURALS
+
+from dragoman_producer.documents.codecs.codec import Segment
+
+CATEGORIES: Final = ("zero", "one", "two", "few", "many", "other")
+"""The categories of CLDR, in the order in which formats list them."""
+_HIGHEST: Final = 200
+"""Numbers that are tried: each form of each language that has small numbers has one below it."""
+_CHOICES: Final = 8
+"""Numbers kept per form: a text that contains the first gets the next."""
+_RULE: Final = re.compile(r"\s*nplurals\s*=\s*(\d{1,2})\s*;\s*plural\s*=\s*([^;]{1,1000});?\s*")
+_RUN: Final = re.compile(r"(?<![A-Za-z_%{$#\d])(?<!\d[.,])(\d{1,18})(?![\d$}]|[.,]\d)")
+"""A number of its own: not of a tag, a placeholder, a decimal or a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One plural form: its CLDR category, and its smallest numbers, those above zero first."""
+
+    category: str
+    numbers: tuple[int, ...]
+
+    def number_for(self, *texts: str) -> int | None:
+        """Return the smallest number of the form that is in none of the texts, if there is one."""
+        taken = {int(match) for text in texts for match in re.findall(r"\d{1,9}", text)}
+        return next((each for each in self.numbers if each not in taken), None)
+
+
+@dataclass(frozen=True, slots=True)
+class GettextRule:
+    """The value of `Plural-Forms` in the header of a PO file."""
+
+    count: int
+    formula: str
+
+    def __str__(self) -> str:
+        return f"nplurals={self.count}; plural={self.formula};"
+
+
+def forms(lang: str) -> tuple[Form, ...]:
+    """Return the forms of a language for whole numbers, in the order of `CATEGORIES`.
+
+    Forms without a number up to 200 (Spanish `many`) are left out: `other` serves for them. A
+    language that Babel does not know has `one` and `other`.
+    """
+    return _forms(lang)
+
+
+@lru_cache(maxsize=64)
+def _forms(lang: str) -> tuple[Form, ...]:
+    rule = _category_of(lang)
+    numbers: dict[str, list[int]] = {}
+    for number in (*range(1, _HIGHEST + 1), 0):
+        numbers.setdefault(rule(number), []).append(number)
+    found = [Form(name, _chosen(numbers[name])) for name in CATEGORIES if name in numbers]
+    return tuple(found) if len(found) > 1 else (_only(),)
+
+
+def _chosen(numbers: Sequence[int]) -> tuple[int, ...]:
+    return tuple(numbers[:_CHOICES])
+
+
+def _only() -> Form:
+    """Return the form of a language with a single one, whose source is the plural: from 2."""
+    return Form("other", _chosen(range(2, _CHOICES + 2)))
+
+
+def _category_of(lang: str) -> Callable[[int], str]:
+    try:
+        return Locale.parse(lang, sep="-").plural_form
+    except (UnknownLocaleError, ValueError):
+        return lambda number: "one" if number == 1 else "other"
+
+
+@lru_cache(maxsize=64)
+def gettext_rule(lang: str) -> GettextRule:
+    """Return the rule for the header of a PO file, as gettext's own tools write it.
+
+    For a language without a traditional formula, a formula of another language with the same forms.
+    """
+    base, _, _ = lang.partition("-")
+    for name in (lang.replace("-", "_"), base):
+        if name in PLURALS:
+            return GettextRule(*PLURALS[name])
+    wanted = _partition(_category_of(lang))
+    same = (GettextRule(*each) for each in PLURALS.values())
+    return next(
+        (rule for rule in same if _partition(c2py(rule.formula)) == wanted),
+        GettextRule(*DEFAULT_PLURAL),
+    )
+
+
+def _partition(rule: Callable[[int], object]) -> list[int]:
+    """Return for each number the smallest number of the same form."""
+    first: dict[object, int] = {}
+    return [first.setdefault(rule(number), number) for number in range(_HIGHEST + 1)]
+
+
+def parsed_rule(value: str) -> GettextRule | None:
+    """Return the rule that a header has; None if it is missing, a placeholder, or malformed."""
+    found = _RULE.fullmatch(value)
+    if found is None:
+        return None
+    rule = GettextRule(int(found[1]), found[2].strip())
+    return rule if _indices(rule) is not None else None
+
+
+def fits_language(rule: GettextRule, lang: str) -> bool:
+    """Return whether a rule has as many forms as the language, by tradition or by CLDR."""
+    rare = 1 if _has_rare_form(lang) else 0
+    cldr = len(forms(lang))
+    return rule.count in {gettext_rule(lang).count, cldr, cldr + rare}
+
+
+def _has_rare_form(lang: str) -> bool:
+    """Return whether whole millions have a form of their own, as in Spanish and French."""
+    return _category_of(lang)(1_000_000) not in {each.category for each in forms(lang)}
+
+
+@lru_cache(maxsize=64)
+def gettext_forms(rule: GettextRule, lang: str) -> tuple[Form, ...]:
+    """Return the form of each index of a valid rule.
+
+    An index without a number up to 200 is translated as the general form. Raises ValueError for a
+    rule that `parsed_rule` would refuse.
+    """
+    indices = _indices(rule)
+    if indices is None:
+        raise ValueError(f"the plural formula {rule.formula!r} cannot be computed")
+    if rule.count == 1:
+        return (_only(),)
+    numbers: dict[int, list[int]] = {}
+    for number in (*range(1, _HIGHEST + 1), 0):
+        numbers.setdefault(indices[number], []).append(number)
+    category = _category_of(lang)
+    known = {index: Form(category(found[0]), _chosen(found)) for index, found in numbers.items()}
+    general = known[max(known, key=lambda index: len(numbers[index]))]
+    return tuple(known.get(index, general) for index in range(rule.count))
+
+
+@lru_cache(maxsize=64)
+def _indices(rule: GettextRule) -> tuple[int, ...] | None:
+    try:
+        formula = c2py(rule.formula)
+        found = tuple(formula(number) for number in range(_HIGHEST + 1))
+    except (ValueError, ArithmeticError, RecursionError):
+        return None
+    return found if rule.count and all(0 <= each < rule.count for each in found) else None
+
+
+def restored(text: str, number: int, placeholder: str) -> str | None:
+    """Return a text with the placeholder for the number; None if it is not there exactly once.
+
+    Digits of other scripts count: an Arabic translation may write its own.
+    """
+    found = [match for match in _RUN.finditer(text) if _is(match[1], number)]
+    if len(found) != 1:
+        return None
+    return text[: found[0].start()] + placeholder + text[found[0].end() :]
+
+
+def _is(digits: str, number: int) -> bool:
+    return len(digits) == len(str(number)) and int(digits) == number
+
+
+def settled(
+    segments: Sequence[Segment], texts: Sequence[str | None]
+) -> tuple[list[str | None], list[int]]:
+    """Return texts that can be spliced, and the indices of those that hold the general form.
+
+    A form whose number did not come back exactly once, or that has no translation while others of
+    its message have one, becomes the general form (`other`) of its message with its own number. If
+    that cannot be used either, the form has no translation. Texts beside plurals stay.
+    """
+    result, general = list(texts), []
+    for group in _messages(segments):
+        general += _settle(group, segments, result)
+    return result, general
+
+
+def _messages(segments: Sequence[Segment]) -> Iterator[list[int]]:
+    """Yield the indices of the forms of each message: neighbours with the same place."""
+    plural = (index for index, each in enumerate(segments) if each.plural is not None)
+    for _, group in groupby(
+        enumerate(plural), key=lambda each: (each[1] - each[0], segments[each[1]].place)
+    ):
+        yield [index for _, index in group]
+
+
+def _settle(
+    group: Sequence[int], segments: Sequence[Segment], texts: list[str | None]
+) -> list[int]:
+    if all(texts[index] is None for index in group):
+        return []
+    usable = {index: _usable(segments[index], texts[index]) for index in group}
+    other = next((i for i in group if segments[i].plural == "other" and usable[i]), None)
+    changed = []
+    for index in group:
+        texts[index] = usable[index]
+        if usable[index] is None and segments[index].target is None and other is not None:
+            texts[index] = _renumbered(usable[other] or "", segments[other], segments[index])
+            changed.append(index)
+    return changed
+
+
+def _usable(segment: Segment, text: str | None) -> str | None:
+    if text is None or segment.number is None:
+        return text
+    return restored(text, segment.number, str(segment.number))
+
+
+def _renumbered(text: str, general: Segment, segment: Segment) -> str | None:
+    if general.number is None or segment.number is None:
+        return text
+    return restored(text, general.number, str(segment.number))

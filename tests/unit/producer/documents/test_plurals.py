@@ -1,0 +1,158 @@
+"""Tests of plural forms and of the numbers that stand for the count."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman_producer.documents.codecs.codec import Segment
+from dragoman_producer.documents.plurals import (
+    GettextRule,
+    fits_language,
+    forms,
+    gettext_forms,
+    gettext_rule,
+    parsed_rule,
+    restored,
+    settled,
+)
+
+RUSSIAN = "(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2)"
+
+
+@pytest.mark.parametrize(
+    ("lang", "expected"),
+    [
+        ("de", [("one", 1), ("other", 2)]),
+        ("fr", [("one", 1), ("other", 2)]),
+        ("es-419", [("one", 1), ("other", 2)]),
+        ("ja", [("other", 2)]),
+        ("zh-Hant", [("other", 2)]),
+        ("ru", [("one", 1), ("few", 2), ("many", 5)]),
+        ("cs", [("one", 1), ("few", 2), ("other", 5)]),
+        ("sl", [("one", 1), ("two", 2), ("few", 3), ("other", 5)]),
+        ("ar", [("zero", 0), ("one", 1), ("two", 2), ("few", 3), ("many", 11), ("other", 100)]),
+        ("tlh", [("one", 1), ("other", 2)]),
+    ],
+)
+def test_each_form_has_its_smallest_number(lang: str, expected: list[tuple[str, int]]) -> None:
+    assert [(form.category, form.numbers[0]) for form in forms(lang)] == expected
+
+
+def test_a_number_that_the_text_has_is_not_taken() -> None:
+    assert forms("de")[1].number_for("%d of 2 files") == 3
+    assert forms("de")[0].number_for("%d of 1 file") is None
+
+
+@pytest.mark.parametrize(
+    ("lang", "rule"),
+    [
+        ("de", "nplurals=2; plural=(n != 1);"),
+        ("pt-BR", "nplurals=2; plural=(n > 1);"),
+        ("zh-Hant", "nplurals=1; plural=0;"),
+        ("tlh", "nplurals=2; plural=(n != 1);"),
+    ],
+)
+def test_the_header_has_the_rule_of_the_language(lang: str, rule: str) -> None:
+    assert str(gettext_rule(lang)) == rule
+
+
+def test_a_language_without_a_formula_takes_one_with_the_same_forms() -> None:
+    found = gettext_rule("gv")  # Manx
+    assert parsed_rule(str(found)) == found
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "nplurals=INTEGER; plural=EXPRESSION;",
+        "nplurals=2; plural=n/0;",
+        "nplurals=2; plural=n;",
+        "nplurals=0; plural=0;",
+        "nplurals=2; plural=__import__('os');",
+        "nplurals=2; plural=" + "(" * 900 + "n" + ")" * 99,
+    ],
+)
+def test_a_malformed_rule_is_none(value: str) -> None:
+    assert parsed_rule(value) is None
+
+
+def test_the_forms_of_a_formula_have_its_order() -> None:
+    rule = parsed_rule(f"nplurals=3; plural={RUSSIAN}")
+    assert rule is not None
+    found = gettext_forms(rule, "ru")
+    assert [(form.category, form.numbers[0]) for form in found] == [
+        ("one", 1),
+        ("few", 2),
+        ("many", 5),
+    ]
+
+
+def test_a_form_of_millions_alone_is_translated_as_the_general_form() -> None:
+    rule = GettextRule(3, "n == 1 ? 0 : n != 0 && n % 1000000 == 0 ? 1 : 2")
+    one, many, other = gettext_forms(rule, "es")
+    assert many == other != one
+    assert fits_language(rule, "es")
+    assert fits_language(GettextRule(2, "n != 1"), "es")
+    assert not fits_language(GettextRule(2, "n != 1"), "ru")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2 Dateien", "%d Dateien"),
+        ("共2个文件", "共%d个文件"),
+        ("\u0662 ملفات", "%d ملفات"),
+        ("zwei Dateien", None),
+        ("2 von 2", None),
+        ("<g2>2</g2> %2$s {2}", "<g2>%d</g2> %2$s {2}"),
+        ("2.000 Dateien", None),
+        ("12 Dateien", None),
+        ("Dateien: 2.", "Dateien: %d."),
+    ],
+)
+def test_the_placeholder_takes_the_place_of_its_number(text: str, expected: str | None) -> None:
+    assert restored(text, 2, "%d") == expected
+
+
+def _message(*numbers: int | None) -> list[Segment]:
+    categories = ("one", "few", "other")
+    return [
+        Segment(f"{number} files", "line 3", "plural", plural=category, number=number)
+        for category, number in zip(categories, numbers, strict=True)
+    ]
+
+
+def test_a_form_without_its_number_becomes_the_general_form() -> None:
+    segments = [Segment("a", "line 1"), *_message(1, 2, 5)]
+    texts = ["A", "eine Datei", "\u0662 Dateien", "5 Dateien"]
+    assert settled(segments, texts) == (["A", "1 Dateien", "2 Dateien", "5 Dateien"], [1])
+
+
+def test_a_failed_form_becomes_the_general_form() -> None:
+    assert settled(_message(1, 2, 5), ["1 Datei", None, "5 Dateien"]) == (
+        ["1 Datei", "2 Dateien", "5 Dateien"],
+        [1],
+    )
+
+
+def test_without_a_usable_general_form_a_form_stays_empty() -> None:
+    assert settled(_message(1, 2, 5), ["1 Datei", "keine", "viele"]) == (
+        ["1 Datei", None, None],
+        [],
+    )
+
+
+def test_messages_without_any_translation_stay() -> None:
+    assert settled(_message(1, 2, 5), [None] * 3) == ([None] * 3, [])
+
+
+def test_forms_of_two_messages_are_not_mixed() -> None:
+    other = [
+        Segment(each.text, "line 9", plural=each.plural, number=each.number)
+        for each in _message(1, 2, 5)
+    ]
+    texts = ["1 A", "zwei A", "5 A", "1 B", "zwei B", "5 B"]
+    assert settled([*_message(1, 2, 5), *other], texts)[0] == [
+        "1 A", "2 A", "5 A", "1 B", "2 B", "5 B",
+    ]  # fmt: skip
