@@ -108,7 +108,7 @@ class Extraction:
     skeleton: str
     """Hex digest of what no translation may change: markup, keys, numbers of cells, times."""
     encoding: str = "utf-8"
-    """Name for Python's codecs; `utf-8-sig` and the like tell of a byte order mark."""
+    """Name for Python's codecs; `utf-8-sig` and the like mean a byte order mark."""
     remarks: tuple[Remark, ...] = ()
     layout: object = field(default=None, compare=False, repr=False)
     """Of the codec: where the segments are in the bytes. Never stored; extract again instead."""
