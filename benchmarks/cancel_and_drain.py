@@ -29,7 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from documents import ENDED, Store, made, until
+from job_groups import ENDED, Store, made, until
 from pipeline import services
 from worker_process import Worker, working
 

@@ -32,7 +32,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import redis.asyncio
-from documents import made
+from job_groups import made
 from pipeline import DEAD, services
 from worker_process import Worker, working
 

@@ -1,4 +1,4 @@
-"""Documents of jobs, and the state of their jobs as read from Redis."""
+"""Jobs of one document id, and their state as read from Redis."""
 
 from __future__ import annotations
 
