@@ -124,25 +124,31 @@ class Codec(Protocol):
     @property
     def name(self) -> str:
         """Name of the format, as `--format` takes it: `markdown`."""
+        ...
 
     @property
     def suffixes(self) -> frozenset[str]:
         """Suffixes of file names, with the dot and in lower case: `.md`."""
+        ...
 
     @property
     def by_language(self) -> bool:
         """Whether the segments depend on the target language, as plural forms do."""
+        ...
 
     @property
     def has_targets(self) -> bool:
         """Whether a document holds sources and translations side by side, as PO and XLIFF do."""
+        ...
 
     @property
     def can_double(self) -> bool:
         """Whether `Options.bilingual` is supported."""
+        ...
 
     def extract(self, data: bytes, options: Options) -> Extraction:
         """Return the segments of a document in their order. Raises DocumentError."""
+        ...
 
     def splice(
         self,
@@ -157,3 +163,4 @@ class Codec(Protocol):
         as the format leaves what is not translated: the source, an empty msgstr. Tags in a text
         are those of its segment, in any order that nests (see `inline_codes.fits`).
         """
+        ...

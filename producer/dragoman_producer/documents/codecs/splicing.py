@@ -29,7 +29,7 @@ def replaced(data: AnyStr, replacements: Iterable[Replacement[AnyStr]]) -> AnySt
         parts += (data[end : each.start], each.content)
         end = each.end
     parts.append(data[end:])
-    return data[:0].join(parts)
+    return data[:0].join(parts)  # pyright: ignore[reportArgumentType]  all of one type
 
 
 def skeleton(data: str | bytes, ranges: Iterable[tuple[int, int]], *more: str) -> str:

@@ -137,4 +137,4 @@ def _hash(inline: str) -> str:
 
 @cache
 def _part(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return files("dragoman_producer.documents.review").joinpath(name).read_text(encoding="utf-8")
