@@ -47,10 +47,55 @@ SUPERVISOR, WATCHDOG = (
     "unit/worker/health/test_watchdog.py",
 )
 
+DOCUMENTS, DOCUMENT_TESTS = f"{CLIENT}/documents", "unit/producer/documents"
+CODECS, CODEC_TESTS = f"{DOCUMENTS}/codecs", f"{DOCUMENT_TESTS}/codecs"
+
 GLOSSARIES = "contract/test_glossaries.py"
 GLOSSARY_FILES = "unit/producer/test_glossary_files.py"
 
 MUTANTS = (
+    Mutant(
+        "a plural form without its number is used as it came",
+        f"{DOCUMENTS}/plurals.py",
+        "    if len(found) != 1:\n        return None\n",
+        "    if not found:\n        return text\n",
+        f"{DOCUMENT_TESTS}/test_plurals.py",
+    ),
+    Mutant(
+        "a number that the text has already stands for the count",
+        f"{DOCUMENTS}/plurals.py",
+        "if each not in taken",
+        "if each not in ()",
+        f"{DOCUMENT_TESTS}/test_plurals.py",
+    ),
+    Mutant(
+        "a rule of plural forms is replaced although messages follow it",
+        f"{CODECS}/po_header.py",
+        "(fits or filled)",
+        "fits",
+        f"{CODEC_TESTS}/test_po.py",
+    ),
+    Mutant(
+        "a template's header stays without the rule of plural forms",
+        f"{CODECS}/po_header.py",
+        "not found.declared and (template or plural)",
+        "not found.declared and plural",
+        f"{CODEC_TESTS}/test_po.py",
+    ),
+    Mutant(
+        "a fuzzy message stays fuzzy with its new translation",
+        f"{CODECS}/po.py",
+        "elif fuzzy and (None in new",
+        "elif fuzzy and (False and None in new",
+        f"{CODEC_TESTS}/test_po.py",
+    ),
+    Mutant(
+        "the flags of an obsolete message go to the next one",
+        f"{CODECS}/po_lines.py",
+        "            self._flags, self._previous = [], None\n        elif",
+        "            pass\n        elif",
+        f"{CODEC_TESTS}/test_po.py",
+    ),
     Mutant(
         "a gate that failed an earlier answer is forgotten",
         "worker/dragoman_worker/job/assessments.py",

@@ -40,7 +40,7 @@ class Form:
 
     def number_for(self, *texts: str) -> int | None:
         """Return the smallest number of the form that is in none of the texts, if there is one."""
-        taken = {int(match) for text in texts for match in re.findall(r"\d{1,9}", text)}
+        taken = {int(match[1]) for text in texts for match in _RUN.finditer(text)}
         return next((each for each in self.numbers if each not in taken), None)
 
 

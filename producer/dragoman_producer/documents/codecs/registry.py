@@ -13,7 +13,9 @@ from dragoman_producer.documents.codecs.codec import Codec, DocumentError
 ENTRY_POINTS: Final = "dragoman.codecs"
 """Group of entry points by which other packages add formats; a name replaces one of ours."""
 
-_FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {}
+_FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
+    "po": ("po", frozenset({".po", ".pot"})),
+}
 """Per format the module in this package, whose `CODEC` it is, and the suffixes of file names."""
 
 

@@ -1,0 +1,128 @@
+"""Identity, read-back and speed of a codec over files of its format.
+
+    identity.py FORMAT PATH... [--to LANG] [--limit FILES]
+
+Per file: without translations the same bytes; with `[LANG] ` before each text, as the echo engine
+gives in `tag` mode, everything reads back and, with the tags taken out again, is the source. Prints
+the counts, MB/s of extracting and of splicing, and the names of files that fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dragoman_producer.documents.codecs.codec import Codec, DocumentError, Extraction, Options
+from dragoman_producer.documents.codecs.read_back import SkeletonDiffers, differing
+from dragoman_producer.documents.codecs.registry import codec, formats
+
+try:
+    from dragoman_producer.documents.plurals import settled
+except ModuleNotFoundError:  # without Babel: no plurals
+    settled = None  # type: ignore[assignment]
+
+
+@dataclass
+class Totals:
+    """What has been seen."""
+
+    counts: Counter[str] = field(default_factory=Counter[str])
+    extracting: float = 0.0
+    splicing: float = 0.0
+    failed: list[str] = field(default_factory=list[str])
+
+    def fail(self, what: str, path: Path, detail: object = "") -> None:
+        """Count and name a file."""
+        self.counts[what] += 1
+        self.failed.append(f"{what}: {path} {detail}")
+
+
+def check(each: Codec, path: Path, options: Options, totals: Totals) -> None:
+    """Check one file."""
+    data = path.read_bytes()
+    start = time.perf_counter()
+    try:
+        extraction = each.extract(data, options)
+    except DocumentError as error:
+        totals.fail(f"refused ({error.reason})", path, error.detail)
+        return
+    finally:
+        totals.extracting += time.perf_counter() - start
+        totals.counts["bytes"] += len(data)
+        totals.counts["files"] += 1
+    totals.counts["segments"] += len(extraction.segments)
+    if each.splice(data, extraction, [None] * len(extraction.segments), options) != data:
+        totals.fail("not identical", path)
+    check_tagged(each, path, data, extraction, options, totals)
+
+
+def check_tagged(  # noqa: PLR0917
+    each: Codec, path: Path, data: bytes, extraction: Extraction, options: Options, totals: Totals
+) -> None:
+    """Check a file in `tag` mode, then with the tags taken out again."""
+    mark = f"[{options.target_lang}] "
+    texts: list[str | None] = [mark + segment.text for segment in extraction.segments]
+    if settled is not None:
+        texts, general = settled(extraction.segments, texts)
+        totals.counts["general plural forms"] += len(general)
+    start = time.perf_counter()
+    output = each.splice(data, extraction, texts, options)
+    totals.splicing += time.perf_counter() - start
+    try:
+        wrong = differing(each, output, extraction, texts, options)
+    except (SkeletonDiffers, DocumentError) as error:
+        totals.fail("skeleton differs", path, error)
+        return
+    totals.counts["segments not read back"] += len(wrong)
+    if wrong:
+        totals.fail("not read back", path, [extraction.segments[i].place for i in wrong[:5]])
+    if not each.has_targets:
+        untag(each, path, data, output, mark, options, totals)
+
+
+def untag(  # noqa: PLR0917
+    each: Codec, path: Path, data: bytes, output: bytes, mark: str, options: Options, totals: Totals
+) -> None:
+    """Check that the source comes back when each text loses its mark."""
+    again = each.extract(output, options)
+    texts: list[str | None] = [segment.text.removeprefix(mark) for segment in again.segments]
+    if each.splice(output, again, texts, options) != data:
+        totals.counts["spelled otherwise after untagging"] += 1
+
+
+def found(paths: list[Path], suffixes: frozenset[str]) -> Iterator[Path]:
+    """Yield the files of these suffixes, sorted."""
+    for path in paths:
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        yield from (
+            each
+            for each in inside
+            if each.is_file() and (path == each or each.name.lower().endswith(tuple(suffixes)))
+        )
+
+
+def main() -> None:
+    """Check the files and print the totals."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("format")
+    parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("--to", default="de")
+    parser.add_argument("--limit", type=int, default=1_000_000)
+    arguments = parser.parse_args()
+    totals, options = Totals(), Options(arguments.to, "en")
+    for number, path in enumerate(found(arguments.paths, formats()[arguments.format])):
+        if number < arguments.limit:
+            check(codec(arguments.format), path, options, totals)
+    size = totals.counts.pop("bytes", 0) / 1e6
+    print(*totals.failed[:40], sep="\n")
+    print(f"{size:.1f} MB", *(f"{count} {what}" for what, count in totals.counts.items()), sep=", ")
+    print(f"extract {size / max(totals.extracting, 1e-9):.1f} MB/s")
+    print(f"splice {size / max(totals.splicing, 1e-9):.1f} MB/s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""The entries of a PO file, with the places of their strings in the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, NoReturn
+
+from dragoman_producer.documents.codecs.codec import DocumentError
+
+_STRING: Final = r'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"'
+_TOKEN: Final = re.compile(
+    r"[ \t\r\f\v]*+(?:"
+    r"(?P<comment>\#[^\n]*+)"
+    r"|(?P<keyword>msgctxt|msgid_plural|msgid|msgstr|domain)[ \t]*+"
+    r"(?:\[[ \t]*+(?P<index>[0-9]{1,3})[ \t]*+\][ \t]*+)?"
+    rf"(?P<strings>{_STRING}(?:\s*+{_STRING})*+)"
+    r")?[ \t\r\f\v]*+(?:\n|\Z)"
+)
+_PART: Final = re.compile(r'"([^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+)"')
+_ESCAPE: Final = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(.))", re.DOTALL)
+_NAMED: Final = {
+    "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
+}  # fmt: skip
+_SPELLED: Final = str.maketrans(
+    {chr(code): f"\\{code:03o}" for code in range(32)}
+    | {character: f"\\{name}" for name, character in _NAMED.items()}
+    | {"\\": "\\\\", '"': '\\"'}
+)
+_WIDTH: Final = 76
+"""Characters per line inside the quotes, as gettext's tools wrap."""
+_WORD: Final = re.compile(r"\S*+[^\S\n]*+\n?")
+
+
+class Field(NamedTuple):
+    """A keyword with its string: `[start:end)` are the quoted parts, `line_start` the keyword."""
+
+    value: str
+    start: int
+    end: int
+    line_start: int
+    line_end: int
+    line: int
+
+
+@dataclass(slots=True)
+class Entry:
+    """A message: where its keyword begins, its flag lines, and its fields."""
+
+    start: int
+    flags: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    before_previous: int | None = None
+    """Start of the first line with the previous msgid."""
+    msgctxt: Field | None = None
+    msgid: Field | None = None
+    plural: Field | None = None
+    msgstr: Field | None = None
+    msgstrs: dict[int, Field] = field(default_factory=dict[int, Field])
+
+    @property
+    def is_header(self) -> bool:
+        """Whether it is the entry with the header."""
+        return self.msgctxt is None and self.msgid is not None and not self.msgid.value
+
+
+class Token(NamedTuple):
+    """A line, or a keyword with all its lines."""
+
+    start: int
+    end: int
+    line: int
+    comment: str | None
+    keyword: str | None
+    form: int | None
+    strings: tuple[int, int]
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Yield the lines of a PO file in order. Raises DocumentError at one that is none."""
+    place, line = 0, 1
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            _refuse(line, "is neither a comment, a keyword with a string, nor a string")
+        index = match["index"]
+        yield Token(
+            place, match.end(), line, match["comment"], match["keyword"],
+            None if index is None else int(index), match.span("strings"),
+        )  # fmt: skip
+        line += text.count("\n", place, match.end())
+        place = match.end()
+
+
+def entries(text: str, found: Iterable[Token]) -> Iterator[Entry]:
+    """Yield the messages in order; obsolete ones are left out. Raises DocumentError."""
+    builder = _Builder(text)
+    for token in found:
+        if token.comment is not None:
+            yield from builder.comment(token)
+        elif token.keyword is not None:
+            yield from builder.keyword(token)
+    yield from builder.done()
+
+
+class _Builder:
+    """Puts lines together to entries."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._entry: Entry | None = None
+        self._line = 0
+        self._flags: list[tuple[int, int]] = []
+        self._previous: int | None = None
+
+    def comment(self, token: Token) -> Iterator[Entry]:
+        if self._entry is not None and (self._entry.msgstr or self._entry.msgstrs):
+            yield from self.done()
+        comment = token.comment or ""
+        if comment.startswith("#~"):
+            self._flags, self._previous = [], None
+        elif comment.startswith("#,"):
+            self._flags.append((token.start, token.end))
+        elif comment.startswith("#|") and self._previous is None:
+            self._previous = token.start
+
+    def keyword(self, token: Token) -> Iterator[Entry]:
+        if token.keyword == "domain":
+            yield from self.done()
+            return
+        if self._begins(token.keyword):
+            yield from self.done()
+            self._entry = Entry(token.start, self._flags, self._previous)
+            self._flags, self._previous, self._line = [], None, token.line
+        self._add(token)
+
+    def done(self) -> Iterator[Entry]:
+        """Yield the entry that is complete, if there is one."""
+        entry, self._entry = self._entry, None
+        if entry is None:
+            return
+        if entry.msgid is None or not (entry.msgstr or entry.msgstrs):
+            _refuse(self._line, "begins a message without msgid or without msgstr")
+        if (entry.plural is None) != (not entry.msgstrs):
+            _refuse(self._line, "begins a message whose msgstr does not fit its msgid_plural")
+        yield entry
+
+    def _begins(self, keyword: str | None) -> bool:
+        entry = self._entry
+        if entry is None or keyword == "msgctxt":
+            return True
+        return keyword == "msgid" and entry.msgid is not None
+
+    def _add(self, token: Token) -> None:
+        entry, found = self._entry, self._field(token)
+        if entry is None:
+            return
+        if token.form is not None:
+            if token.keyword != "msgstr" or token.form in entry.msgstrs:
+                _refuse(token.line, f"has an index {token.form} that does not belong there")
+            entry.msgstrs[token.form] = found
+            return
+        name = "plural" if token.keyword == "msgid_plural" else str(token.keyword)
+        if getattr(entry, name) is not None:
+            _refuse(token.line, f"repeats {token.keyword} within a message")
+        setattr(entry, name, found)
+
+    def _field(self, token: Token) -> Field:
+        start, end = token.strings
+        value = value_of(self._text[start:end])
+        return Field(value, start, end, token.start, token.end, token.line)
+
+
+def value_of(quoted: str) -> str:
+    """Return what quoted strings mean, joined."""
+    joined = quoted[1:-1] if quoted.count('"') == 2 else "".join(_PART.findall(quoted))
+    return _ESCAPE.sub(_meant, joined) if "\\" in joined else joined
+
+
+def _meant(match: re.Match[str]) -> str:
+    if match[1]:
+        return chr(int(match[1], 8))
+    if match[2]:
+        return chr(int(match[2], 16))
+    return _NAMED.get(match[3], match[3])
+
+
+def escaped(text: str) -> str:
+    """Return a text as it is spelled within quotes."""
+    return text.translate(_SPELLED)
+
+
+def quoted(text: str, newline: str = "\n") -> str:
+    """Return the quoted strings of a text: one line if it fits, else wrapped as gettext does."""
+    spelled = escaped(text)
+    if len(spelled) <= _WIDTH and "\n" not in text.removesuffix("\n"):
+        return f'"{spelled}"'
+    return newline.join(['""', *(f'"{line}"' for line in _wrapped(text))])
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    line = ""
+    for word in _WORD.findall(text):
+        spelled = escaped(word)
+        if line and len(line) + len(spelled) > _WIDTH:
+            yield line
+            line = ""
+        line += spelled
+        if word.endswith("\n"):
+            yield line
+            line = ""
+    if line:
+        yield line
+
+
+def _refuse(line: int, problem: str) -> NoReturn:
+    raise DocumentError("corrupt", f"line {line} {problem}; check the file with msgfmt -c")

@@ -1,0 +1,175 @@
+"""Messages of a PO file as segments, and translations as values of msgstr."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_producer.documents.codecs.codec import InlineCode, Segment, State
+from dragoman_producer.documents.codecs.inline_codes import LOOKALIKE, composed, fits, rendered
+from dragoman_producer.documents.codecs.po_lines import Entry, Field
+from dragoman_producer.documents.plurals import Form, restored
+from dragoman_text.spans import is_translatable
+
+_COUNTABLE: Final = re.compile(
+    r"%\(\w{1,60}\)[0-9]{0,3}(?:[diu]|s)|%(?:[0-9]{1,2}\$)?[0-9]{0,3}(?:ll|l|z)?[diu]|%n\b"
+    r"|\$?\{\w{0,60}(?::[dn,]{1,2})?\}|%(?:[0-9]{1,2}\$)?s"
+)
+"""Placeholders that may hold the count."""
+_INTEGER: Final = re.compile(r"%.*[diun]|\{.*:.+\}")
+_NAMED: Final = re.compile(
+    r"(?i)[%{]\(?(?:count|num|number|n|counter|\w+_count|num_\w+|number_of_\w+)\b.*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A segment's place: its entry and, of a plural message, the index of the form."""
+
+    entry: Entry
+    form: int | None
+    lead: str
+    trail: str
+    placeholder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A form's text before it is a segment, and the number that stands in it."""
+
+    text: str
+    number: int | None = None
+    placeholder: str | None = None
+
+
+def segments(entry: Entry, forms: Sequence[Form], *, fuzzy: bool) -> Iterator[tuple[Segment, Slot]]:
+    """Yield the segments of an entry with their slots: one, or one per plural form."""
+    if entry.msgid is None or entry.is_header:
+        return
+    if entry.plural is None:
+        yield from _segment(entry, None, _Source(entry.msgid.value), "other", fuzzy=fuzzy)
+        return
+    sources = _form_sources(entry.msgid.value, entry.plural.value, forms)
+    for index, (form, source) in enumerate(zip(forms, sources, strict=True)):
+        yield from _segment(entry, index, source, form.category, fuzzy=fuzzy)
+
+
+def _segment(
+    entry: Entry, index: int | None, source: _Source, category: str, *, fuzzy: bool
+) -> Iterator[tuple[Segment, Slot]]:
+    core = source.text.strip()
+    if entry.msgid is None or not is_translatable(core):
+        return
+    lead, _, trail = source.text.partition(core)
+    text, codes = composed([core])
+    slot = Slot(entry, index, lead, trail, source.placeholder)
+    held = entry.msgstr if index is None else entry.msgstrs.get(index)
+    target = _target(held, slot, source.number, codes)
+    segment = Segment(
+        text=text,
+        place=f"line {entry.msgid.line}",
+        kind="message" if index is None else "plural",
+        codes=codes,
+        state=_state(target, fuzzy=fuzzy),
+        target=target,
+        plural=None if index is None else category,
+        context=None if entry.msgctxt is None else entry.msgctxt.value,
+        number=source.number,
+    )
+    yield segment, slot
+
+
+def _state(target: str | None, *, fuzzy: bool) -> State:
+    if target is None:
+        return "empty"
+    return "draft" if fuzzy else "done"
+
+
+def _target(
+    held: Field | None, slot: Slot, number: int | None, codes: Sequence[InlineCode]
+) -> str | None:
+    """Return the translation that is there, as its segment would have it; None if it is blank."""
+    if held is None or not held.value.strip():
+        return None
+    value = held.value.removeprefix(slot.lead)
+    value = _numbered(value.removesuffix(slot.trail), slot.placeholder, number)
+    return _tagged(value, codes) if codes else value
+
+
+def _numbered(value: str, placeholder: str | None, number: int | None) -> str:
+    if placeholder is None or number is None or value.count(placeholder) != 1:
+        return value
+    found = value.replace(placeholder, str(number))
+    return found if restored(found, number, placeholder) == value else value
+
+
+def _tagged(value: str, codes: Sequence[InlineCode]) -> str:
+    """Return a translation with the tags of its source for text that looks like one."""
+    left = dict(enumerate(codes, 1))
+
+    def tag(match: re.Match[str]) -> str:
+        number = next((n for n, code in left.items() if code.opening == match[0]), None)
+        if number is None:
+            return match[0]
+        del left[number]
+        return f"<x{number}/>"
+
+    return LOOKALIKE.sub(tag, value)
+
+
+def value(text: str, segment: Segment, slot: Slot) -> str | None:
+    """Return the msgstr of a translation; None if it cannot be one."""
+    if not fits(text, segment.codes):
+        return None
+    if slot.placeholder is not None and segment.number is not None:
+        found = restored(text, segment.number, slot.placeholder)
+        if found is None:
+            return None
+        text = found
+    return slot.lead + rendered(text, segment.codes, str) + slot.trail
+
+
+def _form_sources(singular: str, plural: str, forms: Sequence[Form]) -> list[_Source]:
+    """Return the source of each form: with numbers if each form can have one, else without."""
+    placeholder = _count_placeholder(singular, plural)
+    if placeholder is not None:
+        found = [_with_number(singular, plural, placeholder, form) for form in forms]
+        complete = [each for each in found if each is not None]
+        if len(complete) == len(forms):
+            return complete
+    same = sorted(_COUNTABLE.findall(singular)) == sorted(_COUNTABLE.findall(plural))
+    return [
+        _Source(singular if form.numbers == (1,) or (same and _is_one(form)) else plural)
+        for form in forms
+    ]
+
+
+def _is_one(form: Form) -> bool:
+    return form.numbers[0] == 1
+
+
+def _with_number(singular: str, plural: str, placeholder: str, form: Form) -> _Source | None:
+    text = singular if _is_one(form) else plural
+    if placeholder not in text:
+        if form.numbers == (1,):
+            return _Source(singular)
+        text = plural
+    number = form.number_for(singular.replace(placeholder, " "), plural.replace(placeholder, " "))
+    if number is None:
+        return None
+    found = text.replace(placeholder, str(number))
+    exact = restored(found, number, placeholder) == text
+    return _Source(found, number, placeholder) if exact else None
+
+
+def _count_placeholder(singular: str, plural: str) -> str | None:
+    """Return the placeholder of the count; None if it is in doubt, or there more than once."""
+    candidates = _COUNTABLE.findall(plural)
+    for pattern in (_NAMED, _INTEGER, _COUNTABLE):
+        found = [each for each in candidates if pattern.fullmatch(each)]
+        if found:
+            once = len(found) == 1 and plural.count(found[0]) == 1
+            return found[0] if once and singular.count(found[0]) <= 1 else None
+    return None

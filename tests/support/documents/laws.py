@@ -1,0 +1,53 @@
+"""Laws that every codec keeps, and the texts that try to break them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from hypothesis import strategies as st
+
+from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options
+from dragoman_producer.documents.codecs.read_back import differing, usable
+
+GERMAN: Final = Options("de", "en")
+HOSTILE: Final = (
+    "a|b", "- x", "# x", "1. x", "<b>&amp;", "*a*", "_a_", "`a`", "\"q\" 'q'", "\\\\", "x\\",
+    "{x}", "%s x", "a: b", "a #b", "a\tb", "a\u2028b", "]]>x", "--x", "x --> y", "\U0001f600 x",
+    "\u05e9\u05dc\u05d5\u05dd", "'x", '"x', "a,b;c", "a\u00a0b", "\ufeffx", "\u200bx", "[de] x",
+    "x" * 5_000, "WEBVTT", "NOTE x", "=x", "!x", "@x", "x\\n", "\\u0041x", "a  b",
+)  # fmt: skip
+"""Translations, without blanks at their ends and newlines, that look like markup somewhere."""
+translations: Final = st.one_of(
+    st.sampled_from(HOSTILE),
+    st.text(
+        st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=30
+    ).map(lambda text: f"x{text}x"),
+)
+"""Any line of text that begins and ends with a letter, or one of the hostile ones."""
+
+
+def assert_identity(codec: Codec, data: bytes, options: Options = GERMAN) -> Extraction:
+    """Check that a document without translations stays as it is; return its extraction."""
+    extraction = codec.extract(data, options)
+    assert codec.splice(data, extraction, [None] * len(extraction.segments), options) == data
+    return extraction
+
+
+def assert_read_back(
+    codec: Codec, data: bytes, texts: Sequence[str | None], options: Options = GERMAN
+) -> bytes:
+    """Check that translations read back as they were put in; return the output.
+
+    Texts whose tags do not fit their segments are left out, as the run does.
+    """
+    extraction = codec.extract(data, options)
+    held = usable(texts, extraction.segments)
+    output = codec.splice(data, extraction, held, options)
+    assert differing(codec, output, extraction, held, options) == []
+    return output
+
+
+def tagged(extraction: Extraction, language: str = "de") -> list[str | None]:
+    """Return the translations of the echo engine in `tag` mode."""
+    return [f"[{language}] {segment.text}" for segment in extraction.segments]
