@@ -39,6 +39,7 @@ PLANNER = "unit/worker/job/test_planner.py"
 MEMORY_KEY = "unit/worker/memory/test_key.py"
 MEMORY = "contract/test_memory.py"
 COALESCED = "unit/worker/memory/test_in_flight.py"
+SHARING = "unit/worker/job/test_sharing.py"
 RESTARTS, REPAIR = "unit/worker/process/test_restarts.py", "unit/worker/kafka/test_repair.py"
 PLANNED = "unit/worker/flow/test_planned_tokens.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
@@ -111,13 +112,6 @@ MUTANTS = (
         "unit/worker/job/test_answering.py",
     ),
     Mutant(
-        "a follower keeps its permit",
-        "worker/dragoman_worker/job/answering.py",
-        "                self._generator.release(permit)\n",
-        "                pass\n",
-        "unit/worker/job/test_recall.py",
-    ),
-    Mutant(
         "a copy that comes back fails its item",
         "worker/dragoman_worker/job/answering.py",
         '        replace(finding, severity="warn") if finding.gate in again else finding\n',
@@ -162,7 +156,7 @@ MUTANTS = (
     Mutant(
         "a job that asks for a new answer recalls the old one",
         "worker/dragoman_worker/job/recall.py",
-        'if plan.job.memory == "refresh":',
+        'if plan.job.memory == "refresh" or not unknown:',
         "if False:",
         "unit/worker/job/test_recall.py",
     ),
@@ -321,8 +315,8 @@ MUTANTS = (
     Mutant(
         "generate without permit",
         f"{CORE}/job/generating.py",
-        "            permit = await self.enter(plan, unit)",
-        "            permit = self._permits._take(plan.job.job_id, unit.tokens)",
+        "            permit = await self.enter(plan, unit, again=unit.attempts > 0)",
+        "            permit = Permit(plan.job.job_id, unit.tokens)",
         TRANSLATION,
     ),
     Mutant(
@@ -1213,28 +1207,6 @@ MUTANTS = (
         PLANNER,
     ),
     Mutant(
-        "a text that is cut off is split without end",
-        f"{CORE}/job/planner.py",
-        "        if unit.splits >= MOST_SPLITS or self._limited_by_job(plan, unit):\n",
-        "        if self._limited_by_job(plan, unit):\n",
-        PLANNER,
-    ),
-    Mutant(
-        "a text cut off at the job's own limit is split",
-        f"{CORE}/job/planner.py",
-        "        if unit.splits >= MOST_SPLITS or self._limited_by_job(plan, unit):\n",
-        "        if unit.splits >= MOST_SPLITS:\n",
-        PLANNER,
-    ),
-    Mutant(
-        "tokens spent on a text that was cut off are lost",
-        f"{CORE}/job/planner.py",
-        "    first.prompt_tokens, first.completion_tokens = unit.prompt_tokens, "
-        "unit.completion_tokens\n",
-        "",
-        PLANNER,
-    ),
-    Mutant(
         "a stored glossary wins over the job's own",
         f"{CORE}/job/terms.py",
         " if _key(term.source) not in self.own_sources)\n",
@@ -1323,32 +1295,121 @@ MUTANTS = (
         MEMORY_KEY,
     ),
     Mutant(
-        "a leader that leaves takes its followers' turns with it",
-        f"{CORE}/memory/in_flight.py",
-        "            flight.promote(promotes)\n",
-        "            flight.promote(0)\n",
-        COALESCED,
+        "a unit leads before it has a permit",
+        f"{CORE}/job/answering.py",
+        "            if permit is None:\n                permit = await",
+        "            if permit is None and not flight.may_lead:\n"
+        "                await flight.follow()\n"
+        "            elif permit is None:\n"
+        "                flight.leaders += 1\n"
+        "                permit = await",
+        SHARING,
     ),
     Mutant(
-        "a follower cancelled as it becomes leader keeps the turn",
+        "a follower keeps its permit",
+        f"{CORE}/job/answering.py",
+        "                self._generator.release(permit)\n                permit, followed",
+        "                permit, followed",
+        SHARING,
+    ),
+    Mutant(
+        "a job in quarantine follows a leader outside",
+        f"{CORE}/job/answering.py",
+        "elif flight.may_lead or self._generator.in_quarantine(plan):",
+        "elif flight.may_lead:",
+        SHARING,
+    ),
+    Mutant(
+        "an answer given while a unit waited for its permit is not taken",
+        f"{CORE}/job/answering.py",
+        "while unit.text is None and not recall.take(plan, unit):",
+        "while unit.text is None:",
+        SHARING,
+    ),
+    Mutant(
+        "a job that asks for a new answer takes that of another job",
+        f"{CORE}/job/recall.py",
+        "            unit.flight = self._in_flight.join(key + own)\n",
+        "            unit.flight = self._in_flight.join(key)\n",
+        SHARING,
+    ),
+    Mutant(
+        "an answer that failed is shared",
+        f"{CORE}/job/recall.py",
+        "if unit.text is None or unit.assessment.quality not in SHARED_VERDICTS:",
+        "if unit.text is None:",
+        SHARING,
+    ),
+    Mutant(
+        "a leader that leaves wakes no follower",
         f"{CORE}/memory/in_flight.py",
-        "                self._leave(key, flight, 1)\n",
-        "                pass\n",
+        "                self.most_leaders += 1\n            self._wake()\n",
+        "                self.most_leaders += 1\n",
         COALESCED,
     ),
     Mutant(
         "units that fail alike run one after the other",
         f"{CORE}/memory/in_flight.py",
-        "        promotes = 2\n",
-        "        promotes = 1\n",
+        "                self.most_leaders += 1\n",
+        "                pass\n",
         COALESCED,
     ),
     Mutant(
-        "a quarantined unit is coalesced",
+        "an old answer reaches units that come",
         f"{CORE}/memory/in_flight.py",
-        "        if quarantined:\n",
-        "        if False:\n",
+        "            del self._flights[key]\n",
+        "            pass\n",
         COALESCED,
+    ),
+    Mutant(
+        "a unit that is tried again waits behind the others of its job",
+        f"{CORE}/job/generating.py",
+        "again=unit.attempts > 0",
+        "again=False",
+        SHARING,
+    ),
+    Mutant(
+        "jobs whose look-ups end together exceed the bound on planned tokens",
+        f"{CORE}/job/preparation.py",
+        "            await self._planned.wait_for_capacity(job)  # others",
+        "            # others",
+        SHARING,
+    ),
+    Mutant(
+        "the pieces of a remedy are not counted as planned",
+        f"{CORE}/job/asking.py",
+        "            self._planned.enter(unit, piece.tokens)\n",
+        "            self._planned.enter(piece, piece.tokens)\n",
+        "unit/worker/job/test_answering.py",
+    ),
+    Mutant(
+        "attempts at a text that was cut off are lost",
+        f"{CORE}/job/splitting.py",
+        "        piece.earlier_attempts = unit.earlier_attempts + unit.attempts\n",
+        "",
+        "unit/worker/job/test_answering.py",
+    ),
+    Mutant(
+        "a text that is cut off is split without end",
+        f"{CORE}/job/splitting.py",
+        "    if unit.splits >= MOST_SPLITS:\n        return None\n",
+        "",
+        PLANNER,
+    ),
+    Mutant(
+        "a text cut off at the job's own limit is split",
+        f"{CORE}/job/planner.py",
+        "None if _limited_by_job(plan, unit) else cut_off",
+        "None if False else cut_off",
+        PLANNER,
+    ),
+    Mutant(
+        "tokens spent on a text that was cut off are lost",
+        f"{CORE}/job/splitting.py",
+        "    first.prompt_tokens, first.completion_tokens = unit.prompt_tokens, "
+        "unit.completion_tokens\n",
+        "",
+        PLANNER,
     ),
     Mutant(
         "a full hash of the memory grows on",
@@ -1391,13 +1452,6 @@ MUTANTS = (
         " if other != tag and _likely_script(other) == script))",
         " if other != tag))",
         "unit/schemas/test_glossaries.py",
-    ),
-    Mutant(
-        "an answer that failed is shared",
-        f"{CORE}/memory/in_flight.py",
-        " and translation.quality in SHARED_VERDICTS:",
-        ":",
-        COALESCED,
     ),
     Mutant(
         "a source that repeats does not raise the threshold of vLLM's loops",

@@ -139,6 +139,7 @@ class Core:
             planner=planner,
             generator=generator,
             slices=slices,
+            planned=planned,
             rules=self.rules,
             judge=self.judge,
             recall=recall,

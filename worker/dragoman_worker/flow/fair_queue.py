@@ -49,14 +49,18 @@ class FairQueue(Generic[Entry]):
         self._waiting = 0
         self._virtual_time = 0.0
 
-    def join(self, priority: str, job: str, entry: Entry) -> None:
-        """Append an entry to the queue of its job."""
+    def join(self, priority: str, job: str, entry: Entry, *, first: bool = False) -> None:
+        """Append an entry to the queue of its job, or put it `first` there."""
         there = self._classes.get(priority)
         if there is None:
             there = self._classes[priority] = _PriorityClass(1)
         if not there.jobs:
             there.next_start = max(there.next_start, self._virtual_time)
-        there.jobs.setdefault(job, deque()).append(entry)
+        entries = there.jobs.setdefault(job, deque())
+        if first:
+            entries.appendleft(entry)
+        else:
+            entries.append(entry)
         self._waiting += 1
 
     def first(self, among: Container[str] | None = None) -> Queued[Entry] | None:

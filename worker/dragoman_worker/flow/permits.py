@@ -114,9 +114,15 @@ class Permits:
         self._grant()
 
     async def acquire(
-        self, job: str, tokens: int, *, priority: str = "", starts_job: bool = False
+        self,
+        job: str,
+        tokens: int,
+        *,
+        priority: str = "",
+        starts_job: bool = False,
+        first: bool = False,
     ) -> Permit:
-        """Wait for a permit for one item of `job`.
+        """Wait for a permit for one item of `job`, the `first` to get one among its items or last.
 
         With `starts_job` raises Draining once the worker drains: no further job may start.
         """
@@ -125,7 +131,7 @@ class Permits:
         if not self._queue and self._fits(job, tokens):
             return self._issue(job, tokens)
         waiter = _Waiter(tokens, starts_job, asyncio.get_running_loop().create_future())
-        self._queue.join(priority, job, waiter)
+        self._queue.join(priority, job, waiter, first=first)
         self._grant()
         try:
             return await waiter.granted

@@ -3,6 +3,9 @@
 A job plans its next request only while the waiting requests of all jobs have fewer tokens than the
 bound. A running job with no waiting request plans one regardless. So every job has an entry in the
 queue for permits, and a job that runs by itself is not blocked by the jobs that it keeps out.
+
+The bound may be exceeded by one request of each job that has been let plan and is still tokenising,
+and by those of a job whose requests are looked up in the memory together.
 """
 
 from __future__ import annotations

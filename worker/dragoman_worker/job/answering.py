@@ -7,14 +7,17 @@ fails gates is asked for again at once, otherwise than before (quality/remedies.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from dragoman_worker.errors import JobError
 from dragoman_worker.flow.permits import Permit
+from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
 from dragoman_worker.job import assessments
+from dragoman_worker.job.asking import Remedies
 from dragoman_worker.job.assessments import Attempt, Rules
 from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
@@ -25,7 +28,7 @@ from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Candidate, Finding, Judge, Judgement
 from dragoman_worker.quality import remedies
 from dragoman_worker.quality.gates import ONCE
-from dragoman_worker.quality.remedies import Try, Wanted
+from dragoman_worker.quality.remedies import Wanted
 
 _TOO_LONG: Final = frozenset({"length", "repetition"})
 """Finish reasons after which a shorter text may succeed."""
@@ -41,6 +44,7 @@ class Answers:
         planner: Planner,
         generator: Generator,
         slices: Slices,
+        planned: PlannedTokens,
         rules: Rules,
         judge: Judge | None,
         recall: Recall | None,
@@ -49,6 +53,9 @@ class Answers:
         self._planner = planner
         self._generator = generator
         self._slices = slices
+        self._remedies = Remedies(
+            planner=planner, generator=generator, slices=slices, planned=planned
+        )
         self._rules = rules
         self._judge = judge
         self._recall = recall
@@ -80,7 +87,7 @@ class Answers:
         except JobError as error:
             if not await self._answer_in_pieces(plan, unit):
                 unit.error = error
-        unit.prompt_ids = ()
+        unit.prompt_ids, unit.flight = (), None
 
     async def judge_joined(self, plan: Plan) -> None:
         """Judge once more the items that were joined from pieces."""
@@ -96,26 +103,38 @@ class Answers:
             item.whole = assessments.assessment_of(Attempt(judgement, "native", 1), ())
 
     async def _share(self, plan: Plan, unit: Unit, permit: Permit | None, recall: Recall) -> None:
-        """Recall the unit or join an equal unit in flight; otherwise generate and remember it."""
-        if unit.key is None:
+        """Take an equal unit's answer, or generate the unit's own with a permit of its own.
+
+        A unit waits for its permit whatever equal units do: one that is only waiting may wait for
+        longer, as in a job of many items or a class of less weight.
+        """
+        if unit.flight is None:
             await self.recall(plan, [unit])
-            if unit.text is not None:
+        followed = False
+        while unit.text is None and not recall.take(plan, unit):
+            flight = recall.flight_of(plan, unit)
+            if permit is None:
+                permit = await self._generator.enter(plan, unit, again=followed)
+            elif flight.may_lead or self._generator.in_quarantine(plan):
+                await self._lead(plan, unit, permit, recall)
                 return
-        key = recall.key_of(plan, unit)
-        quarantined = self._generator.in_quarantine(plan)
-        if key in recall.in_flight and not quarantined:
-            self._generator.leave_queue(plan, unit)
-            if permit is not None:  # the leader may need it
+            else:
                 self._generator.release(permit)
-                permit = None
-        async with recall.in_flight.enter(key, quarantined=quarantined) as turn:
-            if turn.shared is not None:
-                unit.recall(turn.shared)
-                return
+                permit, followed = None, True
+                await flight.follow()
+        self._generator.leave_queue(plan, unit)
+        if permit is not None:
+            self._generator.release(permit)
+
+    async def _lead(self, plan: Plan, unit: Unit, permit: Permit, recall: Recall) -> None:
+        """Generate the unit; equal units may follow, except a job in quarantine.
+
+        Such a job neither leads nor follows: in its round no other leader can enter the engine.
+        """
+        quarantined = self._generator.in_quarantine(plan)
+        with nullcontext() if quarantined else recall.flight_of(plan, unit).lead():
             await self._generate(plan, unit, permit)
-            translation = assessments.remembered(unit.text or "", unit.assessment)
-            turn.share(translation)
-            recall.remember(key, translation)
+            recall.answered(plan, unit)
 
     async def _generate(self, plan: Plan, unit: Unit, permit: Permit | None) -> None:
         """Generate the unit's text and, if the plan's rules say so, judge it.
@@ -143,7 +162,7 @@ class Answers:
             if not self._worth_another(plan, attempts):
                 break
             tried = remedies.following(wanted, tried, judgement, len(attempts) + 1)
-            answers = await self._ask(plan, unit, tried)
+            answers = await self._remedies.ask(plan, unit, tried)
             if answers is None:
                 break
             text, found = remedies.join(tried, answers)
@@ -172,40 +191,13 @@ class Answers:
         unit.text = best.judgement.text
         unit.assessment = assessments.assessment_of(best, attempts[: best.number - 1])
 
-    async def _ask(self, plan: Plan, unit: Unit, tried: Try) -> list[str] | None:
-        """Return the answer to each piece of a remedy; None if one of them has none."""
-        pieces: list[Unit] = []
-        try:
-            for piece in tried.asked:
-                size = len(piece.text)
-                await self._slices.wait_for_slice(size)
-                request = partial(self._request, plan, unit, piece.text, tried)
-                pieces.append(await self._slices.run(size, request))
-            return await together(self._generator.generate(plan, piece) for piece in pieces)
-        except JobError:
-            return None
-        finally:
-            unit.count(pieces)
-
-    def _request(self, plan: Plan, unit: Unit, text: str, tried: Try) -> Unit:
-        piece = self._planner.request(
-            plan,
-            plan.items[unit.item],
-            text,
-            warmer=tried.warmer,
-            seed_step=round(tried.warmer / remedies.WARMER),
-            correction=tried.correction,
-            protected_tokens=tried.tokens,
-        )
-        piece.attempts = unit.attempts
-        return piece
-
     async def _answer_in_pieces(self, plan: Plan, unit: Unit) -> bool:
         """Answer smaller units in place of one that was cut off; False if it has none."""
         if unit.finish_reason not in _TOO_LONG:
             return False
         item = plan.items[unit.item]
-        size, smaller = len(unit.source), partial(self._planner.smaller, plan, item, unit)
+        size = self._planner.request_size(plan, unit, unit.source)
+        smaller = partial(self._planner.smaller, plan, item, unit)
         await self._slices.wait_for_slice(size)
         pieces = await self._slices.run(size, smaller)
         if not pieces or item.error is not None:  # one that failed has no units any more

@@ -198,6 +198,7 @@ def build_translator(
         planner=planner,
         generator=generator,
         slices=slices,
+        planned=planned,
         rules=_rules(settings) if judge is not None else NOT_JUDGED,
         judge=judge,
         recall=_recall(memory, engine, metrics),

@@ -50,13 +50,23 @@ class Generator:
         self._attempt_timeout_s = attempt_timeout_s
         self._metrics = metrics
 
-    async def enter(self, plan: Plan, unit: Unit, *, starts_job: bool = False) -> Permit:
-        """Wait for a permit for the unit. Raises Draining for one that would start its job."""
+    async def enter(
+        self, plan: Plan, unit: Unit, *, starts_job: bool = False, again: bool = False
+    ) -> Permit:
+        """Wait for a permit for the unit. Raises Draining for one that would start its job.
+
+        One that had a permit before, and enters `again`, is first among its job's units: others
+        may follow it.
+        """
         came = time.perf_counter()
         tokens = unit.tokens
         try:
             permit = await self._permits.acquire(
-                plan.job.job_id, tokens, priority=plan.priority, starts_job=starts_job
+                plan.job.job_id,
+                tokens,
+                priority=plan.priority,
+                starts_job=starts_job,
+                first=again,
             )
         finally:
             self.leave_queue(plan, unit)
@@ -90,7 +100,7 @@ class Generator:
 
     async def _attempt(self, plan: Plan, unit: Unit, permit: Permit | None) -> str:
         if permit is None:
-            permit = await self.enter(plan, unit)
+            permit = await self.enter(plan, unit, again=unit.attempts > 0)
         if unit.last_error is not None:
             self._metrics.retries.labels(unit.last_error.code.value).inc()
         unit.attempts += 1

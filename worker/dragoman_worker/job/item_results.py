@@ -119,12 +119,12 @@ def _answered(unit: Unit) -> bool:
 
 
 def _summed(units: Sequence[Unit]) -> tuple[int, str | None, int, int]:
-    """Return the most attempts, the last finish reason, and the sums of both token counts."""
+    """Return the most attempts at a text, the last finish reason and the sums of the tokens."""
     if len(units) == 1:  # the usual item
         unit = units[0]
         return unit.attempts, unit.finish_reason, unit.prompt_tokens, unit.completion_tokens
     return (
-        max((unit.attempts for unit in units), default=0),
+        max((unit.earlier_attempts + unit.attempts for unit in units), default=0),
         next((unit.finish_reason for unit in reversed(units) if unit.finish_reason), None),
         sum(unit.prompt_tokens for unit in units),
         sum(unit.completion_tokens for unit in units),

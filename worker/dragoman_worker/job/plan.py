@@ -10,6 +10,7 @@ from dragoman_text.terms import Term
 from dragoman_worker.errors import JobError
 from dragoman_worker.job.assessments import NOT_JUDGED, UNCHECKED, Assessment, Rules, recalled
 from dragoman_worker.job.terms import JobTerms
+from dragoman_worker.memory.in_flight import Flight
 from dragoman_worker.ports import Decoding, Detection, Remembered
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.quality.joining import Piece, join
@@ -34,6 +35,8 @@ class Unit:
     """Literals of `protect` and `do_not_translate` that occur in the source."""
     splits: int = 0
     """How often a text that it is part of was cut off and split."""
+    earlier_attempts: int = 0
+    """Attempts at that text before it was split."""
     text: str | None = None
     error: JobError | None = None
     """The final error."""
@@ -49,6 +52,8 @@ class Unit:
     """Index of its item in the plan."""
     key: bytes | None = None
     """Its key in the memory, once it was asked for."""
+    flight: Flight | None = None
+    """The equal units in flight, from its look-up in the memory to its answer."""
     assessment: Assessment = UNCHECKED
     """What the gates say of its text."""
 
@@ -65,6 +70,7 @@ class Unit:
     def recall(self, remembered: Remembered) -> None:
         """Take the text from the memory, or from an equal unit in flight."""
         self.text, self.assessment = remembered.text, recalled(remembered)
+        self.flight = None
 
     def count(self, pieces: Iterable[Unit]) -> None:
         """Add what further requests for its text have cost."""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
 
 from dragoman_schemas.jobs import TranslationJob
-from dragoman_text.sentences import pack, packed, split_sentences
+from dragoman_text.sentences import packed, split_sentences
 from dragoman_text.spans import is_translatable
 from dragoman_worker.errors import JobError, UnknownGlossary
-from dragoman_worker.job.parallel_text import likeliest_language
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 from dragoman_worker.job.plan_costs import (
     OverBudget,
@@ -20,16 +17,18 @@ from dragoman_worker.job.plan_costs import (
     over_budget,
     steering_chars,
 )
-from dragoman_worker.job.requests import Change, Request, Requests, framed
+from dragoman_worker.job.requests import Change, Request, Requests
+from dragoman_worker.job.splitting import (
+    assumed_lang,
+    cut_off,
+    few_sentences,
+    in_place_of,
+    literals_of,
+    untranslated,
+)
 from dragoman_worker.job.terms import job_terms
-from dragoman_worker.ports import Decoding, Detection, Engine, Remembered, StoredGlossary
+from dragoman_worker.ports import Detection, Engine, Remembered, StoredGlossary
 from dragoman_worker.prompts.base import Profile
-
-MOST_SPLITS: Final = 3
-"""How often a text that is cut off is split: into eight pieces in the end, so that a budget may be
-eight times too small, and a model that never stops costs no more than a few long answers."""
-LEAST_SPLIT_CHARS: Final = 200
-"""A single sentence that is shorter is not split when it is cut off: it is not its length."""
 
 
 class Planner:
@@ -99,6 +98,11 @@ class Planner:
         item = plan.items[plan.next_item].item
         return plan.steering_chars + len(item.text) + item_steering_chars(item)
 
+    def request_size(self, plan: Plan, unit: Unit, text: str) -> int:
+        """Return how many characters a request for a text of the unit's item reads."""
+        item = plan.items[unit.item].item
+        return plan.steering_chars + len(text) + item_steering_chars(item)
+
     def step(self, plan: Plan, *, timed: bool = False) -> Unit | None:
         """Plan the next request, or an item that needs none. In any thread, one step at a time.
 
@@ -164,25 +168,13 @@ class Planner:
     def smaller(self, plan: Plan, planned: PlannedItem, unit: Unit) -> list[Unit] | None:
         """Split a unit whose answer was cut off into smaller ones; None if that cannot help.
 
-        Joined, their sources are that of the unit. They carry the tokens spent on it.
+        Joined, their sources are that of the unit. They carry the tokens and attempts spent on it.
         """
-        if unit.splits >= MOST_SPLITS or self._limited_by_job(plan, unit):
-            return None
-        source, half = unit.source, math.ceil(len(unit.source) / 2)
-        literals = _literals(plan, planned)
-        sentences = split_sentences(source, planned.source_lang or "en", literals)
-        if len(sentences) == 1 and len(source) < LEAST_SPLIT_CHARS:
-            return None
-        chunks = pack(sentences, lambda chunk: len(chunk) <= half, literals)
-        if len(chunks) == 1:
+        chunks = None if _limited_by_job(plan, unit) else cut_off(plan, planned, unit)
+        if chunks is None:
             return None
         pieces = [self._piece(plan, planned, chunk) for chunk in chunks]
-        return None if None in pieces else _in_place_of(unit, [piece for piece in pieces if piece])
-
-    def _limited_by_job(self, plan: Plan, unit: Unit) -> bool:
-        """Return whether the job's own limit cut the answer off: the producer wants no more."""
-        asked = plan.job.sampling.max_tokens if plan.job.sampling is not None else None
-        return asked is not None and asked <= unit.most_tokens
+        return None if None in pieces else in_place_of(unit, [piece for piece in pieces if piece])
 
     def _begin(self, plan: Plan, planned: PlannedItem) -> Unit | None:
         """Return the item's request, or the first of its pieces, or None if it needs none."""
@@ -191,7 +183,7 @@ class Planner:
             return None
         planned.source_lang = self._source_lang(plan, planned)
         whole = self._make(plan, planned, text)
-        if whole is not None and _few_sentences(plan, planned):
+        if whole is not None and few_sentences(plan, planned):
             return _kept(planned, whole)
         planned.in_pieces = True
         plan.pieces = self._pieces(plan, planned)
@@ -210,7 +202,7 @@ class Planner:
         if found is not None and not found.doubtful:
             planned.detected = found.language
             return found.language
-        return _assumed(plan, planned, found) if plan.profile.needs_source else None
+        return assumed_lang(plan, planned, found) if plan.profile.needs_source else None
 
     def _pieces(self, plan: Plan, planned: PlannedItem) -> Iterator[Unit]:
         made: dict[str, Request | None] = {}
@@ -221,7 +213,7 @@ class Planner:
 
         for chunk in self._chunks(plan, planned, fits):
             if not is_translatable(chunk):
-                planned.units.append(_untranslated(chunk))
+                planned.units.append(untranslated(chunk))
                 continue
             piece = made.get(chunk) or self._make(plan, planned, chunk, whole=True)
             made.clear()
@@ -232,7 +224,7 @@ class Planner:
     def _chunks(
         self, plan: Plan, planned: PlannedItem, fits: Callable[[str], bool]
     ) -> Iterator[str]:
-        literals = _literals(plan, planned)
+        literals = literals_of(plan, planned)
         sentences = split_sentences(planned.item.text, planned.source_lang or "en", literals)
         most = plan.profile.max_source_sentences or len(sentences)
         for start in range(0, len(sentences), most):
@@ -247,7 +239,7 @@ class Planner:
 
     def _piece(self, plan: Plan, planned: PlannedItem, chunk: str) -> Unit | None:
         if not is_translatable(chunk):
-            return _untranslated(chunk)
+            return untranslated(chunk)
         made = self._requests.make(plan, planned, chunk, whole=True)
         return made.unit if made is not None else None
 
@@ -267,20 +259,6 @@ def _kept(planned: PlannedItem, request: Request) -> Unit:
     return request.unit
 
 
-def _untranslated(text: str) -> Unit:
-    core, before, after = framed(text)
-    return Unit(core, (), Decoding(max_tokens=0), before, after, text=core)
-
-
-def _in_place_of(unit: Unit, pieces: list[Unit]) -> list[Unit]:
-    first, last = pieces[0], pieces[-1]
-    first.before, last.after = unit.before + first.before, last.after + unit.after
-    first.prompt_tokens, first.completion_tokens = unit.prompt_tokens, unit.completion_tokens
-    for piece in pieces:
-        piece.splits, piece.item = unit.splits + 1, unit.item
-    return pieces
-
-
 def _fail_rest(plan: Plan, error: OverBudget) -> None:
     """Fail every item that is not planned completely, and plan nothing more."""
     for planned in plan.items[plan.next_item :]:
@@ -289,27 +267,7 @@ def _fail_rest(plan: Plan, error: OverBudget) -> None:
     plan.pieces, plan.next_item = None, len(plan.items)
 
 
-def _literals(plan: Plan, planned: PlannedItem) -> tuple[str, ...]:
-    """Return the literals inside which the item's text is not split."""
-    return (*(plan.job.do_not_translate or ()), *(planned.item.protect or ()))
-
-
-def _few_sentences(plan: Plan, planned: PlannedItem) -> bool:
-    most, text = plan.profile.max_source_sentences, planned.item.text
-    if most is None or len(text) < 2 * most:  # a sentence has two characters at least
-        return True
-    return len(split_sentences(text, planned.source_lang or "en")) <= most
-
-
-def _assumed(plan: Plan, planned: PlannedItem, guess: Detection | None) -> str:
-    """Return the language to name where the prompt needs one and the item's is in doubt.
-
-    The guess for the item, the language of most items of the job, or the likeliest one in the
-    item's script.
-    """
-    if guess is not None:
-        return guess.language
-    found = Counter(each.language for each in plan.detections or () if each is not None)
-    if found:
-        return found.most_common(1)[0][0]
-    return likeliest_language(planned.item.text)
+def _limited_by_job(plan: Plan, unit: Unit) -> bool:
+    """Return whether the job's own limit cut the answer off: the producer wants no more."""
+    asked = plan.job.sampling.max_tokens if plan.job.sampling is not None else None
+    return asked is not None and asked <= unit.most_tokens

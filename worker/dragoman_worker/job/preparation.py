@@ -120,6 +120,7 @@ class Preparation:
         plan = await self._in_stage(job.opening, cost, partial(self._open, job, cost))
         if plan is None:
             known = await self._look_up(job)
+            await self._planned.wait_for_capacity(job)  # others may have taken it meanwhile
             plan = await self._in_stage(job.opening, cost, partial(self._plan, job, known))
         if isinstance(plan, Plan) and plan.remembers:
             await self._recall(job.opening, plan)

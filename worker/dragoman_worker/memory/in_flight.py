@@ -3,129 +3,118 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
+from weakref import WeakValueDictionary
 
 from dragoman_worker.ports import Remembered
 
 SHARED_VERDICTS: Final = frozenset({"ok", "warn"})
 """Only such answers are shared and remembered."""
+KEPT_S: Final = 1.0
+"""How long an answer is shared with units that come after it: until the memory has written it."""
+MOST_KEPT: Final = 10_000
 
 
-class Turn:
-    """The turn of one unit: either `shared` is an equal unit's answer, or it must generate."""
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Flight:
+    """The equal units of one key in flight. It lives as long as one of them refers to it.
 
-    __slots__ = ("_share", "shared")
+    A unit leads from its permit to its answer, so nothing waits for a unit that waits. All others
+    wait for permits of their own or, once they had one while a unit led, for its answer. Each
+    answer that cannot be shared lets one more unit lead at once: units that fail alike then take
+    log2(n) rounds instead of n.
+    """
 
-    def __init__(
-        self,
-        shared: Remembered | None = None,
-        share: Callable[[Remembered], None] | None = None,
-    ) -> None:
-        self.shared = shared
-        self._share = share
-
-    def share(self, translation: Remembered) -> None:
-        """Give the answer to the units that wait; ignored unless its verdict is ok or warn."""
-        if self._share is not None and translation.quality in SHARED_VERDICTS:
-            self._share(translation)
-
-
-@dataclass(slots=True, eq=False)
-class _Flight:
-    """The equal units of one key: those that generate, and those that wait for an answer."""
-
-    leaders: int = 1
-    waiting: deque[asyncio.Future[Remembered | None]] = field(default_factory=deque)
     answer: Remembered | None = None
+    leaders: int = 0
+    most_leaders: int = 1
+    _waiting: list[asyncio.Future[None]] = field(default_factory=list)
+
+    @property
+    def may_lead(self) -> bool:
+        """Whether a unit that has a permit is to generate the answer."""
+        return self.leaders < self.most_leaders
+
+    @contextmanager
+    def lead(self) -> Iterator[None]:
+        """Lead inside the context; at its end the followers go on."""
+        self.leaders += 1
+        fails = True
+        try:
+            yield
+        except asyncio.CancelledError:
+            fails = False
+            raise
+        finally:
+            self.leaders -= 1
+            if fails and self.answer is None:
+                self.most_leaders += 1
+            self._wake()
+
+    async def follow(self) -> None:
+        """Wait until there is an answer or a leader has left. Hold no permit: it may be needed."""
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(woken)
+        await woken
 
     def share(self, translation: Remembered) -> None:
+        """Give the answer to all units of this flight."""
         self.answer = translation
-        while self.waiting:
-            _resolve(self.waiting.popleft(), translation)
+        self._wake()
 
-    def promote(self, most: int) -> None:
-        """Let up to `most` waiting units generate; those that are cancelled do not count."""
-        while most and self.waiting:
-            if _resolve(self.waiting.popleft(), None):
-                self.leaders += 1
-                most -= 1
+    def _wake(self) -> None:
+        for woken in self._waiting:
+            if not woken.done():
+                woken.set_result(None)
+        self._waiting.clear()
 
 
 class Coalesced:
     """The units in flight, by their memory key. Event loop only.
 
-    The first unit of a key leads: it generates. Equal ones wait, without a permit, for its answer.
-    A leader that is cancelled makes the next one lead. A leader whose answer cannot be shared makes
-    the next two lead: units that fail alike then take log2(n) rounds instead of n. Nothing waits
-    for a unit that waits, so leaders need nothing from their followers.
+    An answer reaches the units that were in flight when it was given, and those that come within
+    KEPT_S: a look-up in the memory may miss an answer that is still to be written there.
     """
 
-    def __init__(self, joined: Callable[[], None] = lambda: None) -> None:
-        """Call `joined` for each unit that gets an equal unit's answer."""
-        self._flights: dict[bytes, _Flight] = {}
-        self._joined = joined
+    def __init__(
+        self, joined: Callable[[], None] = lambda: None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Call `joined` for each unit that takes an equal unit's answer."""
+        self._flights: WeakValueDictionary[bytes, Flight] = WeakValueDictionary()
+        self._kept: deque[tuple[float, bytes, Flight]] = deque()
+        self._clock = clock
+        self.joined = joined
 
     def __len__(self) -> int:
         return len(self._flights)
 
-    def __contains__(self, key: bytes) -> bool:
-        """Whether a unit of this key is in flight."""
-        return key in self._flights
-
-    @asynccontextmanager
-    async def enter(self, key: bytes, *, quarantined: bool = False) -> AsyncIterator[Turn]:
-        """Wait for an equal unit's answer, or for the turn to generate.
-
-        Enter after the job's claim, and hold no permit: the leader may need it. A `quarantined`
-        unit neither leads nor follows: during its round no other leader can enter the engine, and
-        a suspect's followers would wait for its round.
-        """
-        if quarantined:
-            yield Turn()
-            return
+    def join(self, key: bytes) -> Flight:
+        """Return the flight of a unit's key. Join before the unit is looked up in the memory."""
+        if self._kept:
+            self._drop_old(self._clock() - KEPT_S)
         flight = self._flights.get(key)
         if flight is None:
-            flight = self._flights[key] = _Flight()
-        else:
-            shared = flight.answer or await self._follow(key, flight)
-            if shared is not None:
-                self._joined()
-                yield Turn(shared)
-                return
-        promotes = 2
-        try:
-            yield Turn(share=flight.share)
-        except asyncio.CancelledError:
-            promotes = 1
-            raise
-        finally:
-            self._leave(key, flight, promotes)
+            flight = self._flights[key] = Flight()
+        return flight
 
-    async def _follow(self, key: bytes, flight: _Flight) -> Remembered | None:
-        """Return the shared answer; None if this unit leads now."""
-        answer: asyncio.Future[Remembered | None] = asyncio.get_running_loop().create_future()
-        flight.waiting.append(answer)
-        try:
-            return await answer
-        except asyncio.CancelledError:
-            if not answer.cancelled() and answer.result() is None:  # promoted just before
-                self._leave(key, flight, 1)
-            raise
+    def share(self, key: bytes, flight: Flight, translation: Remembered) -> None:
+        """Give an answer to the flight's units and to those of the key that come next."""
+        flight.share(translation)
+        self._flights[key] = flight
+        self._kept.append((self._clock(), key, flight))
+        if len(self._kept) > MOST_KEPT:
+            self._drop_oldest()
 
-    def _leave(self, key: bytes, flight: _Flight, promotes: int) -> None:
-        flight.leaders -= 1
-        if flight.answer is None:
-            flight.promote(promotes)
-        if not flight.leaders:
+    def _drop_old(self, before: float) -> None:
+        while self._kept and self._kept[0][0] < before:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        _, key, flight = self._kept.popleft()
+        if self._flights.get(key) is flight:
             del self._flights[key]
-
-
-def _resolve(future: asyncio.Future[Remembered | None], answer: Remembered | None) -> bool:
-    if future.done():
-        return False
-    future.set_result(answer)
-    return True

@@ -42,6 +42,8 @@ class Question:
     source_lang: str | None
     """Given or detected with confidence."""
     level: QualityLevel
+    token_style: str
+    """Of remedies: an answer that was asked for with tokens depends on how they are spelled."""
     protected: tuple[str, ...] = ()
     """Literals of `protect` and `do_not_translate` that occur in the source."""
     words: tuple[str, ...] = ()
@@ -75,6 +77,7 @@ def _members(question: Question) -> list[object]:
         question.target_lang,
         question.source_lang,
         question.level,
+        question.token_style,
         question.protected,
         question.words,
         [(term.source, term.targets, term.case_sensitive) for term in question.terms],

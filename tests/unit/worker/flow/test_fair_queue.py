@@ -119,6 +119,14 @@ def test_the_jobs_of_a_class_are_served_in_rotation_and_each_in_order() -> None:
     assert queue.first() is None
 
 
+def test_an_entry_that_joins_first_is_the_first_of_its_job_alone() -> None:
+    queue: FairQueue[int] = FairQueue()
+    for job, cost in [("x", 1), ("y", 2), ("y", 3)]:
+        queue.join("a", job, cost)
+    queue.join("a", "y", 4, first=True)
+    assert [serve(queue)[1:] for _ in range(4)] == [("x", 1), ("y", 4), ("y", 2), ("y", 3)]
+
+
 def test_an_entry_that_leaves_is_not_served_and_can_leave_only_once() -> None:
     queue: FairQueue[str] = FairQueue()
     for entry in ("one", "two"):

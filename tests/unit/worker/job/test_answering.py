@@ -251,6 +251,29 @@ async def test_a_model_that_loses_every_token_gets_the_pieces_around_them() -> N
     assert any(warning.startswith("pieces") for warning in item.warnings)
 
 
+@pytest.mark.parametrize(("most", "inside"), [(1, 1), (100_000, 4)])
+async def test_the_pieces_of_a_remedy_count_as_planned_tokens(most: int, inside: int) -> None:
+    core = judged(placeholder_rule, Rules("basic", max_attempts=2))
+    core.max_planned_tokens = most
+    item = await only(core, "one %s two %s three %s four")
+    assert item.text == "ONE %s TWO %s THREE %s FOUR"
+    assert core.engine.most_inside == inside
+
+
+async def test_a_piece_of_a_remedy_that_is_cancelled_leaves_no_planned_tokens() -> None:
+    core = judged(placeholder_rule, Rules("basic", max_attempts=2))
+    core.engine.hold("two")
+    translate = core.build()[0]
+    plan = translate._planner.open(job("one %s two"))
+    await translate.prepare(plan)
+    running = asyncio.create_task(translate.run(plan, await translate.admit(plan)))
+    await core.inside("two")
+    assert translate._planned.held > 0
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert translate._planned.held == 0
+
+
 # --- items of several units -----------------------------------------------------------------------
 
 
@@ -286,6 +309,16 @@ async def test_one_failed_piece_fails_its_item() -> None:
     text = " ".join(f"This is sentence number {n} of a long text." for n in range(40))
     [item] = item_results(await run(core, text, quality={"on_fail": "source"}))
     assert (item.text, item.fallback, item.quality) == (text, "source", "fail")
+
+
+async def test_attempts_at_a_text_that_was_cut_off_count() -> None:
+    core = judged(lambda _: [])
+    text = " ".join(f"This is sentence number {n} of a text." for n in range(6))
+    core.engine.script(text, *[Says("CUT", "length")] * 3)
+    [item] = item_results(await run(core, text))
+    assert core.engine.asked(text) == 3
+    assert len(core.engine.requests) > 4
+    assert (item.text, item.attempts) == (text.upper(), 4)
 
 
 async def test_a_joined_text_that_cannot_be_judged_is_unchecked() -> None:

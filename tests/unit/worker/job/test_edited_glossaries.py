@@ -41,6 +41,7 @@ async def keys(glossaries: LocalGlossaries) -> list[bytes]:
                 target_lang=job.target_lang,
                 source_lang=job.source_lang,
                 level="basic",
+                token_style="tags",  # noqa: S106  no secret
                 terms=unit.terms,
             )
         )

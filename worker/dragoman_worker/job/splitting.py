@@ -1,0 +1,79 @@
+"""Cut the text of an item into the texts of several requests, and put units in place of one."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Final
+
+from dragoman_text.sentences import pack, split_sentences
+from dragoman_worker.job.parallel_text import likeliest_language
+from dragoman_worker.job.plan import Plan, PlannedItem, Unit
+from dragoman_worker.job.requests import framed
+from dragoman_worker.ports import Decoding, Detection
+
+MOST_SPLITS: Final = 3
+"""How often a text that is cut off is split: into eight pieces in the end, so that a budget may be
+eight times too small, and a model that never stops costs no more than a few long answers."""
+LEAST_SPLIT_CHARS: Final = 200
+"""A single sentence that is shorter is not split when it is cut off: it is not its length."""
+
+
+def cut_off(plan: Plan, planned: PlannedItem, unit: Unit) -> list[str] | None:
+    """Return parts of about half the text of a unit whose answer was cut off; None if it has none.
+
+    A text is split MOST_SPLITS times at most.
+    """
+    if unit.splits >= MOST_SPLITS:
+        return None
+    source, half = unit.source, math.ceil(len(unit.source) / 2)
+    literals = literals_of(plan, planned)
+    sentences = split_sentences(source, planned.source_lang or "en", literals)
+    if len(sentences) == 1 and len(source) < LEAST_SPLIT_CHARS:
+        return None
+    chunks = pack(sentences, lambda chunk: len(chunk) <= half, literals)
+    return chunks if len(chunks) > 1 else None
+
+
+def untranslated(text: str) -> Unit:
+    """Return a unit that is kept as it is: it has nothing to translate."""
+    core, before, after = framed(text)
+    return Unit(core, (), Decoding(max_tokens=0), before, after, text=core)
+
+
+def in_place_of(unit: Unit, pieces: list[Unit]) -> list[Unit]:
+    """Return the pieces of a unit with its blanks, and with what was spent on it."""
+    first, last = pieces[0], pieces[-1]
+    first.before, last.after = unit.before + first.before, last.after + unit.after
+    first.prompt_tokens, first.completion_tokens = unit.prompt_tokens, unit.completion_tokens
+    for piece in pieces:
+        piece.splits, piece.item = unit.splits + 1, unit.item
+        piece.earlier_attempts = unit.earlier_attempts + unit.attempts
+    return pieces
+
+
+def literals_of(plan: Plan, planned: PlannedItem) -> tuple[str, ...]:
+    """Return the literals inside which the item's text is not split."""
+    return (*(plan.job.do_not_translate or ()), *(planned.item.protect or ()))
+
+
+def few_sentences(plan: Plan, planned: PlannedItem) -> bool:
+    """Return whether the item has no more sentences than the profile takes at once."""
+    most, text = plan.profile.max_source_sentences, planned.item.text
+    if most is None or len(text) < 2 * most:  # a sentence has two characters at least
+        return True
+    return len(split_sentences(text, planned.source_lang or "en")) <= most
+
+
+def assumed_lang(plan: Plan, planned: PlannedItem, guess: Detection | None) -> str:
+    """Return the language to name where the prompt needs one and the item's is in doubt.
+
+    The guess for the item, the language of most items of the job, or the likeliest one in the
+    item's script.
+    """
+    if guess is not None:
+        return guess.language
+    found = Counter(each.language for each in plan.detections or () if each is not None)
+    if found:
+        return found.most_common(1)[0][0]
+    return likeliest_language(planned.item.text)
