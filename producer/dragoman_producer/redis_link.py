@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import NoPermissionError, OutOfMemoryError, RedisError
 
 from dragoman_connections.redis_access import open_servers
 from dragoman_connections.redis_access.calls import Call, Command, lasting
@@ -75,6 +75,7 @@ class RedisLink:
     def __init__(self, settings: RedisSettings, *, connect_timeout_s: float) -> None:
         self._servers = open_servers(settings.address, RedisConnection, ERRORS)
         self._address = settings.address.shown
+        self._prefix = settings.key_prefix
         self._timeout_s = connect_timeout_s
 
     async def send(self, *calls: Sequence[Command]) -> list[list[Any]]:
@@ -104,7 +105,7 @@ class RedisLink:
     def checked(self, reply: Any) -> Any:
         """Return the reply, or raise StoreRefused if it is an error."""
         if isinstance(reply, RedisError):
-            raise self._refused(reply) from None
+            raise self.refusal(reply) from None
         return reply
 
     async def run(self, operation: Callable[[], Awaitable[T]]) -> T:
@@ -118,11 +119,11 @@ class RedisLink:
                     return await _cancellable(operation)
             except _TRANSIENT as error:
                 if _misfit(error):
-                    raise self._refused(error) from None
+                    raise self.refusal(error) from None
                 if now() + pause_s >= deadline:
                     raise self._unreachable(error) from None
             except RedisError as error:
-                raise self._refused(error) from None
+                raise self.refusal(error) from None
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, 1.0)
 
@@ -131,13 +132,28 @@ class RedisLink:
         await self._servers.close()
 
     def _unreachable(self, error: BaseException) -> StoreUnreachable:
+        if isinstance(error, ERRORS.read_only):
+            return StoreUnreachable(
+                f"Redis at {self._address} is a read-only replica, for {self._timeout_s:g} s: name "
+                "the server that accepts writes in redis.url"
+            )
         why = str(error).strip() or "no reply"
         return StoreUnreachable(
             f"Redis at {self._address} could not be reached within {self._timeout_s:g} s "
             f"({why.splitlines()[0][:200]}): is it running? check redis.url"
         )
 
-    def _refused(self, error: Exception) -> StoreRefused:
+    def refusal(self, error: Exception) -> StoreRefused:
+        """Return the error for a refusal: what Redis replied, and what to do."""
+        if isinstance(error, OutOfMemoryError):
+            return StoreRefused(
+                f"Redis at {self._address} is full: {error} Raise maxmemory, or delete keys"
+            )
+        if isinstance(error, NoPermissionError):
+            return WrongStore(
+                f"Redis at {self._address} refused: {error}; give the user of redis.url this right "
+                f"on the keys {self._prefix}*"
+            )
         if _misfit(error):
             return WrongStore(f"Redis at {self._address} refused: {error}; check redis.url")
         return StoreRefused(f"Redis at {self._address} refused: {error}; see its log")

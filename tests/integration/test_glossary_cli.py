@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
 
-from support.processes.forked_command import run_forked
+from support.processes.child_process import ChildProcess, command
+from support.processes.redis_shell import RedisShell
 from support.services.ports import free_port
 from support.services.redis_server import RedisServer
 
@@ -23,40 +23,12 @@ ALTERNATIVE = (
 KEY = "dragoman:glossary:ui"
 
 
-class Shell:
-    """Runs `dragoman glossary` in a folder with files."""
-
-    def __init__(self, redis_url: str, folder: Path) -> None:
-        self._folder = folder
-        self._env = {
-            **os.environ,
-            "DRAGOMAN_REDIS__URL": redis_url,
-            "DRAGOMAN_CONNECT_TIMEOUT_S": "3",
-        }
-
-    def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        done = run_forked("dragoman", "glossary", *arguments, env=self._env)
-        assert "Traceback" not in done.stderr
-        assert "internal error" not in done.stderr
-        return done.returncode, done.stdout, done.stderr.replace(f"{self._folder}/", "")
-
-    def objects(self, *arguments: str) -> list[dict[str, Any]]:
-        status, out, err = self(*arguments, "--json")
-        assert (status, err) == (0, "")
-        return [json.loads(line) for line in out.splitlines()]
-
-    def file(self, name: str, content: str | bytes) -> str:
-        encoded = content.encode() if isinstance(content, str) else content
-        (self._folder / name).write_bytes(encoded)
-        return str(self._folder / name)
-
-
 @pytest.fixture
-def glossary(redis_server: RedisServer, tmp_path: Path) -> Shell:
-    return Shell(redis_server.url, tmp_path)
+def glossary(redis_server: RedisServer, tmp_path: Path) -> RedisShell:
+    return RedisShell("glossary", redis_server.url, tmp_path)
 
 
-def test_added_terms_are_listed_shown_and_removed(glossary: Shell) -> None:
+def test_added_terms_are_listed_shown_and_removed(glossary: RedisShell) -> None:
     terms = glossary.file("ui.tsv", "en\tde\tfr\tnote\ngate\tTor\tportail\tat airports\n")
     assert glossary("add", "ui", terms) == (0, "ui\tstored\tversion 1\ten -> de 1, fr 1\n", "")
     assert glossary("list")[1].startswith("ui\tversion 1\ten -> de 1, fr 1\t20")
@@ -70,7 +42,7 @@ def test_added_terms_are_listed_shown_and_removed(glossary: Shell) -> None:
         assert "there is no glossary ui" in err
 
 
-def test_add_replaces_and_merge_keeps(glossary: Shell) -> None:
+def test_add_replaces_and_merge_keeps(glossary: RedisShell) -> None:
     glossary(
         "add", "ui", glossary.file("a.tsv", "en\tde\tfr\ngate\tTor\tportail\ncloud\tWolke\tnuage\n")
     )
@@ -87,13 +59,13 @@ def test_add_replaces_and_merge_keeps(glossary: Shell) -> None:
     assert err == "fr: no longer in the glossary; --merge keeps them\n"
 
 
-def test_equal_terms_are_not_stored_again(glossary: Shell) -> None:
+def test_equal_terms_are_not_stored_again(glossary: RedisShell) -> None:
     add = ["add", "ui", glossary.file("a.tsv", "en\tde\ngate\tTor\n")]
     glossary(*add)
     assert glossary(*add) == (0, "ui\tunchanged\tversion 1\ten -> de 1\n", "")
 
 
-def test_odd_lines_are_reported_by_number(glossary: Shell) -> None:
+def test_odd_lines_are_reported_by_number(glossary: RedisShell) -> None:
     terms = glossary.file(
         "a.tsv", "gate\tTor\n\ngate\tTor\ngate\tSchranke\ncloud\n".replace("cloud\n", "cloud\t\n")
     )
@@ -107,7 +79,13 @@ def test_odd_lines_are_reported_by_number(glossary: Shell) -> None:
     ]
     (added,) = glossary.objects("add", "ui", terms, "--to", "de")
     assert added["remarks"] == {"empty": 1, "duplicate": 1, "alternative": 1, "incomplete": 1}
-    assert added["lines"][1] == {"kind": "duplicate", "file": terms, "line": 3, "earlier": 1}
+    assert added["lines"][1] == {
+        "kind": "duplicate",
+        "file": terms,
+        "line": 3,
+        "earlier": 1,
+        "earlier_file": terms,
+    }
 
 
 @pytest.mark.parametrize(
@@ -122,7 +100,7 @@ def test_odd_lines_are_reported_by_number(glossary: Shell) -> None:
     ],
 )
 def test_what_cannot_be_added_is_one_sentence_and_changes_nothing(
-    glossary: Shell, arguments: list[str], status: int, named: str
+    glossary: RedisShell, arguments: list[str], status: int, named: str
 ) -> None:
     good = glossary.file("good.tsv", "gate\tTor\n")
     files = {"good.tsv": good, "bad.tsv": glossary.file("bad.tsv", "gate\tTor\ncloud\n")}
@@ -136,7 +114,7 @@ def test_what_cannot_be_added_is_one_sentence_and_changes_nothing(
 
 
 def test_a_key_that_is_no_glossary_is_reported_and_can_be_removed(
-    glossary: Shell, redis_server: RedisServer
+    glossary: RedisShell, redis_server: RedisServer
 ) -> None:
     terms = glossary.file("a.tsv", "gate\tTor\n")
     with redis.Redis.from_url(redis_server.url) as client:
@@ -151,8 +129,32 @@ def test_a_key_that_is_no_glossary_is_reported_and_can_be_removed(
         assert "its key is not a hash" in glossary("show", "ui")[2]
 
 
+@pytest.mark.parametrize(
+    ("group", "arguments"),
+    [
+        ("glossary", ["add", "ui", "FILE", "--to", "de"]),
+        ("memory", ["import", "FILE", "--to", "de"]),
+    ],
+)
+def test_an_interrupt_while_files_are_read_is_one_line(
+    redis_server: RedisServer, tmp_path: Path, group: str, arguments: list[str]
+) -> None:
+    shell = RedisShell(group, redis_server.url, tmp_path)
+    pipe = tmp_path / "endless.tsv"
+    os.mkfifo(pipe)
+    argv = command("dragoman", group, *(str(pipe) if one == "FILE" else one for one in arguments))
+    with ChildProcess(argv, log=tmp_path / "log", env=shell.env, split_streams=True) as child:
+        with pipe.open("w") as lines:  # opened as soon as the command reads
+            lines.write("gate\tTor\n")
+            lines.flush()
+            child.interrupt()
+            assert child.wait(timeout_s=60) == 128 + signal.SIGINT
+        assert child.errors.startswith("dragoman: interrupted")
+        assert child.errors.count("\n") == 1
+
+
 def test_without_redis_the_command_says_so() -> None:
-    shell = Shell(f"redis://127.0.0.1:{free_port()}/0", Path.cwd())
+    shell = RedisShell("glossary", f"redis://127.0.0.1:{free_port()}/0", Path.cwd())
     status, _, err = shell("list")
     assert status == 1
     assert "could not be reached" in err

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
 
-from dragoman_producer.operations.memory_files import INVALID, KINDS
+from dragoman_producer.operations.memory_files import CONFLICT, INVALID, KEY, KINDS
 from dragoman_schemas import names
-from support.processes.forked_command import run_forked
+from dragoman_schemas.approved import shard_of
+from support.builders.tmx_files import unit, units
+from support.processes.redis_shell import RedisShell
 from support.services.ports import free_port
 from support.services.redis_cluster import RedisCluster
 from support.services.redis_server import RedisServer
@@ -32,40 +33,12 @@ BOMB = """<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY a "aaaaaaaaaa">
 """
 
 
-class Shell:
-    """Runs `dragoman memory` in a folder with files."""
-
-    def __init__(self, redis_url: str, folder: Path) -> None:
-        self._folder = folder
-        self._env = {
-            **os.environ,
-            "DRAGOMAN_REDIS__URL": redis_url,
-            "DRAGOMAN_CONNECT_TIMEOUT_S": "3",
-        }
-
-    def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        done = run_forked("dragoman", "memory", *arguments, env=self._env)
-        assert "Traceback" not in done.stderr
-        assert "internal error" not in done.stderr
-        return done.returncode, done.stdout, done.stderr.replace(f"{self._folder}/", "")
-
-    def objects(self, *arguments: str) -> list[dict[str, Any]]:
-        status, out, err = self(*arguments, "--json")
-        assert (status, err) == (0, "")
-        return [json.loads(line) for line in out.splitlines()]
-
-    def file(self, name: str, content: str | bytes) -> str:
-        encoded = content.encode() if isinstance(content, str) else content
-        (self._folder / name).write_bytes(encoded)
-        return str(self._folder / name)
-
-
 @pytest.fixture
-def memory(redis_server: RedisServer, tmp_path: Path) -> Shell:
-    return Shell(redis_server.url, tmp_path)
+def memory(redis_server: RedisServer, tmp_path: Path) -> RedisShell:
+    return RedisShell("memory", redis_server.url, tmp_path)
 
 
-def test_imported_translations_are_shown_exported_and_deleted(memory: Shell) -> None:
+def test_imported_translations_are_shown_exported_and_deleted(memory: RedisShell) -> None:
     table = memory.file("a.tsv", "Save\tSpeichern\nOpen\tÖffnen\n")
     imported = memory.objects("import", table, "--from", "en", "--to", "de")
     assert imported == [{"new": 2, "replaced": 0, "unchanged": 0, "problems": {}, "complete": True}]
@@ -83,7 +56,7 @@ def test_imported_translations_are_shown_exported_and_deleted(memory: Shell) -> 
     assert memory("show", "--text", "Save")[0] == 1
 
 
-def test_repeated_import_changes_nothing_and_a_new_translation_replaces(memory: Shell) -> None:
+def test_repeated_import_changes_nothing_and_a_new_translation_replaces(memory: RedisShell) -> None:
     table = memory.file("a.csv", 'en,de\nSave,"Spei,chern"\n')
     assert memory.objects("import", table)[0]["new"] == 1
     again = memory.objects("import", table)[0]
@@ -93,7 +66,7 @@ def test_repeated_import_changes_nothing_and_a_new_translation_replaces(memory: 
     assert memory.objects("show", "--text", "Save", "--to", "de")[0]["target"] == "Sichern"
 
 
-def test_lines_that_are_not_imported_are_named(memory: Shell) -> None:
+def test_lines_that_are_not_imported_are_named(memory: RedisShell) -> None:
     lines = ["Save\tSpeichern", "", "Save\tSpeichern", "Save\tSichern", "Open\t", "a\tb\tc\td"]
     table = memory.file("a.tsv", "\n".join(lines))
     status, out, err = memory("import", table, "--to", "de")
@@ -108,7 +81,7 @@ def test_lines_that_are_not_imported_are_named(memory: Shell) -> None:
     ]
 
 
-def test_tmx_in_varieties_is_stored_under_the_languages_asked_for(memory: Shell) -> None:
+def test_tmx_in_varieties_is_stored_under_the_languages_asked_for(memory: RedisShell) -> None:
     file = memory.file("a.tmx", TMX)
     assert memory.objects("import", file)[0]["new"] == 2
     found = {(one["source_lang"], one["target_lang"]) for one in memory.objects("export")}
@@ -132,7 +105,7 @@ def test_tmx_in_varieties_is_stored_under_the_languages_asked_for(memory: Shell)
     ],
 )
 def test_unreadable_file_is_refused_with_its_place(
-    memory: Shell, name: str, content: str | bytes, reported: str
+    memory: RedisShell, name: str, content: str | bytes, reported: str
 ) -> None:
     status, _, err = memory("import", memory.file(name, content), "--to", "de")
     assert status == 1
@@ -141,7 +114,7 @@ def test_unreadable_file_is_refused_with_its_place(
     assert memory.objects("export") == []
 
 
-def test_rows_before_a_broken_place_are_imported_and_the_rest_named(memory: Shell) -> None:
+def test_rows_before_a_broken_place_are_imported_and_the_rest_named(memory: RedisShell) -> None:
     table = memory.file("a.tsv", b"Save\tSpeichern\n\xff\n")
     status, out, err = memory("import", table, "--to", "de")
     assert (status, out) == (3, "1 new\t0 replaced\t0 unchanged\n")
@@ -149,7 +122,7 @@ def test_rows_before_a_broken_place_are_imported_and_the_rest_named(memory: Shel
 
 
 @pytest.mark.parametrize("form", ["jsonl", "tmx", "tsv"])
-def test_export_is_read_again_in_every_format(memory: Shell, form: str) -> None:
+def test_export_is_read_again_in_every_format(memory: RedisShell, form: str) -> None:
     odd = {
         "target_lang": "de",
         "source_lang": "en",
@@ -166,7 +139,7 @@ def test_export_is_read_again_in_every_format(memory: Shell, form: str) -> None:
     assert memory.objects("export") == [odd]
 
 
-def test_tmx_leaves_out_what_it_cannot_hold_and_says_so(memory: Shell) -> None:
+def test_tmx_leaves_out_what_it_cannot_hold_and_says_so(memory: RedisShell) -> None:
     lines = [
         {"target_lang": "de", "source": "a", "target": "b"},
         {"target_lang": "de", "source_lang": "en", "source": "c", "target": "d", "context": "e"},
@@ -182,7 +155,7 @@ def test_tmx_leaves_out_what_it_cannot_hold_and_says_so(memory: Shell) -> None:
 
 def test_commands_work_on_a_cluster(tmp_path: Path) -> None:
     with RedisCluster() as cluster:
-        memory = Shell(cluster.url, tmp_path)
+        memory = RedisShell("memory", cluster.url, tmp_path)
         table = memory.file("a.tsv", "".join(f"text {n}\tTexte {n}\n" for n in range(1_200)))
         assert memory.objects("import", table, "--to", "fr")[0]["new"] == 1_200
         assert len(memory.objects("export")) == 1_200
@@ -190,7 +163,7 @@ def test_commands_work_on_a_cluster(tmp_path: Path) -> None:
         assert memory.objects("clear", "--approved", "--yes")[0]["deleted"] == 1_200
 
 
-def test_unreadable_entries_are_counted(memory: Shell, redis_server: RedisServer) -> None:
+def test_unreadable_entries_are_counted(memory: RedisShell, redis_server: RedisServer) -> None:
     with redis.Redis.from_url(redis_server.url) as client:
         client.hset(names.Keys().memory_approved(7), b"x", b"no JSON")
     status, out, err = memory("export")
@@ -198,9 +171,167 @@ def test_unreadable_entries_are_counted(memory: Shell, redis_server: RedisServer
     assert "1 entries are unreadable" in err
 
 
-def test_unknown_language_and_missing_redis_are_one_line(memory: Shell, tmp_path: Path) -> None:
+# --- refusals of Redis ----------------------------------------------------------------------------
+
+
+def test_a_key_of_another_type_is_named_and_the_others_are_served(
+    memory: RedisShell, redis_server: RedisServer
+) -> None:
+    key = names.Keys().memory_approved(shard_of("Save"))
+    machine = names.Keys().memory(7, "new")
+    with redis.Redis.from_url(redis_server.url) as client:
+        client.set(key, "mine", ex=60)
+        client.set(machine, "mine", ex=60)
+    table = memory.file("a.tsv", "Save\tSpeichern\nOpen\tÖffnen\n")
+    status, out, err = memory("import", table, "--from", "en", "--to", "de")
+    assert (status, out) == (3, "1 new\t0 replaced\t0 unchanged\n")
+    assert err.splitlines()[0] == f"a.tsv, line 1: {KINDS[KEY]}"
+    for arguments, printed in (
+        (["show"], "approved\t1 translations"),
+        (["export"], '"Open"'),
+        (["clear", "--approved", "--yes"], "approved\t1 deleted"),
+        (["show", "--text", "Save"], ""),
+    ):
+        status, out, err = memory(*arguments)
+        assert status == (1 if "--text" in arguments else 3)
+        assert printed in out
+        assert key in err
+        assert "is not a hash" in err
+        assert (machine in err) == (arguments == ["show"])
+    with redis.Redis.from_url(redis_server.url) as client:
+        assert client.get(key) == b"mine"
+
+
+def test_a_full_redis_keeps_what_was_stored_and_a_second_run_goes_on(
+    own_redis: RedisServer, tmp_path: Path
+) -> None:
+    memory = RedisShell("memory", own_redis.url, tmp_path)
+    lines = [f"text {number} {'x' * 500}\tTexte {number}\n" for number in range(8_000)]
+    command = ["import", memory.file("a.tsv", "".join(lines)), "--to", "fr"]
+    with redis.Redis.from_url(own_redis.url) as client:
+        client.config_set("maxmemory", client.info("memory")["used_memory"] + 3_000_000)
+        status, out, err = memory(*command)
+        stored = int(out.split()[0].replace(",", ""))
+        assert status == 3
+        assert 0 < stored < 8_000
+        assert err.count("\n") == 1
+        assert "is full" in err
+        assert "Raise maxmemory" in err
+        assert "Run the command again" in err
+        held = sum(client.hlen(key) for key in client.scan_iter("dragoman:memory:*"))
+        assert held == stored, "what is reported is what is stored"
+        status, out, err = memory(*command)
+        assert status == 3, "entries that are stored need no room"
+        client.config_set("maxmemory", 0)
+        (again,) = memory.objects(*command)
+        assert again["new"] + again["unchanged"] == 8_000
+        assert again["unchanged"] >= stored
+
+
+def test_nothing_stored_in_a_full_redis_is_a_failure(
+    own_redis: RedisServer, tmp_path: Path
+) -> None:
+    memory = RedisShell("memory", own_redis.url, tmp_path)
+    with redis.Redis.from_url(own_redis.url) as client:
+        client.config_set("maxmemory", 1)
+        status, out, err = memory("import", memory.file("a.tsv", "a\tb\n"), "--to", "fr")
+        client.config_set("maxmemory", 0)
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert "is full" in err
+
+
+def test_a_read_only_replica_is_named_as_one(own_redis: RedisServer, tmp_path: Path) -> None:
+    memory = RedisShell("memory", own_redis.url, tmp_path)
+    with redis.Redis.from_url(own_redis.url) as client:
+        client.replicaof("127.0.0.1", str(free_port()))
+    status, _, err = memory("import", memory.file("a.tsv", "a\tb\n"), "--to", "fr")
+    assert (status, err.count("\n")) == (1, 1)
+    assert "read-only replica" in err
+    assert "redis.url" in err
+
+
+def test_a_missing_right_is_named(own_redis: RedisServer, tmp_path: Path) -> None:
+    with redis.Redis.from_url(own_redis.url) as client:
+        client.execute_command(
+            "ACL", "SETUSER", "reader", "on", ">secret", "~dragoman:*", "-@all", "+hget", "+hlen"
+        )
+    url = own_redis.url.replace("redis://", "redis://reader:secret@")
+    memory = RedisShell("memory", url, tmp_path)
+    for arguments, right in (
+        (["import", memory.file("a.tsv", "a\tb\n"), "--to", "fr"], "hset"),
+        (["export"], "hscan"),
+        (["clear"], "unlink"),
+    ):
+        status, out, err = memory(*arguments)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert right in err
+        assert "give the user of redis.url this right on the keys dragoman:*" in err
+    assert memory.objects("show")[1] == {"tier": "approved", "entries": 0, "bytes": None}
+
+
+# --- arguments and files --------------------------------------------------------------------------
+
+
+def test_an_earlier_line_of_another_file_is_named_with_that_file(memory: RedisShell) -> None:
+    files = [memory.file("a.tsv", "Save\tSpeichern\n"), memory.file("b.tsv", "Save\tSichern\n")]
+    status, _, err = memory("import", *files, "--to", "de")
+    assert status == 3
+    assert err == f"b.tsv, line 1 (a.tsv, line 1): {KINDS[CONFLICT]}\n"
+
+
+def test_one_invalid_unit_is_named_and_the_others_are_imported(memory: RedisShell) -> None:
+    bad = unit(("en", "Open"), ("de", "x" * 200_000))
+    content = units(unit(("en", "a"), ("de", "b")), "\n", bad, "\n", unit(("en", "c"), ("de", "d")))
+    status, out, err = memory("import", memory.file("a.tmx", content))
+    assert (status, out) == (3, "2 new\t0 replaced\t0 unchanged\n")
+    why = "a segment has more than 131,072 characters"
+    assert err == f"a.tmx, line 2: unit 2: {why}: not imported\n"
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl"])
+@pytest.mark.parametrize("lines", [2, 200_000])
+def test_a_file_with_carriage_returns_alone_is_refused_as_one(
+    memory: RedisShell, suffix: str, lines: int
+) -> None:
+    row = {"tsv": "a\tb\r", "csv": "a,b\r", "jsonl": '{"source": "a", "target": "b"}\r'}[suffix]
+    status, _, err = memory("import", memory.file(f"a.{suffix}", row * lines), "--to", "de")
+    assert status == 1
+    assert "line 1: carriage returns alone end its lines" in err
+
+
+def test_cells_up_to_the_limits_of_texts_are_imported(memory: RedisShell) -> None:
+    for suffix, mark in (("csv", ","), ("tsv", "\t")):
+        table = memory.file(f"a.{suffix}", f"a {suffix}{mark}{'x' * 400_000}\n")
+        assert memory.objects("import", table, "--to", "de")[0]["new"] == 1
+    table = memory.file("b.csv", 'a,b\nc,"' + "x\n" * 1_000_000)
+    status, _, err = memory("import", table, "--to", "fr")
+    assert status == 3
+    assert "a cell of more than 1,048,576 characters; is a quote not closed?" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["show", "--to", "de"], "--from and --to select translations of --text"),
+        (["show", "--text", b"a\xff"], "--text is not UTF-8"),
+        (["export", "--json", "--format", "tmx"], "give either --json or --format"),
+        (["export", "--json", "--format", "tsv"], "give either --json or --format"),
+        (["export", "--to", b"\xff"], "is not a language"),
+    ],
+)
+def test_arguments_that_contradict_or_cannot_be_read_are_usage_errors(
+    memory: RedisShell, arguments: list[str | bytes], why: str
+) -> None:
+    status, out, err = memory(*map(os.fsdecode, arguments))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert why in err
+
+
+def test_unknown_language_and_missing_redis_are_one_line(
+    memory: RedisShell, tmp_path: Path
+) -> None:
     assert memory("show", "--to", "xx-yy-zz-q")[0] == 2
-    away = Shell(f"redis://127.0.0.1:{free_port()}", tmp_path)
+    away = RedisShell("memory", f"redis://127.0.0.1:{free_port()}", tmp_path)
     status, _, err = away("show")
     assert status == 1
     assert err.count("\n") == 1

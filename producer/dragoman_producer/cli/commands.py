@@ -14,7 +14,16 @@ from typing import Annotated
 
 import typer
 
-from dragoman_producer.cli import audit, dead_letters, glossary, memory, results, submit, topics
+from dragoman_producer.cli import (
+    audit,
+    dead_letters,
+    glossary,
+    memory,
+    memory_import,
+    results,
+    submit,
+    topics,
+)
 from dragoman_producer.cli.terminal import (
     FAILURE,
     INTERRUPTED,
@@ -89,7 +98,7 @@ def _glossary_commands() -> typer.Typer:
 def _memory_commands() -> typer.Typer:
     app = typer.Typer(help="Show and fill the translation memory.", no_args_is_help=True)
     app.command()(memory.show)
-    app.command("import")(memory.import_files)
+    app.command("import")(memory_import.import_files)
     app.command()(memory.export)
     app.command()(memory.clear)
     return app

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +15,12 @@ from dragoman_producer.cli.terminal import (
     FAILURE,
     SUCCESS,
     USAGE_ERROR,
+    place,
     plain,
     print_json,
     print_line,
     print_note,
+    reported_interrupt,
     run,
 )
 
@@ -68,9 +70,13 @@ def add(
     from dragoman_producer.operations.text_files import InvalidFile
 
     _check_name(name)
-    languages = Languages(_language("--from", source), _language("--to", to))
+    languages = Languages(
+        options.language("dragoman glossary", "--from", source),
+        options.language("dragoman glossary", "--to", to),
+    )
     try:
-        draft = read_glossary(files, languages)
+        with reported_interrupt():
+            draft = read_glossary(files, languages)
     except InvalidFile as error:
         print_note(f"dragoman glossary add: {error}")
         raise typer.Exit(FAILURE) from None
@@ -124,7 +130,7 @@ def show(
 ) -> None:
     """Print the terms of a glossary: target language, term, translations and options."""
     _check_name(name)
-    wanted = _language("--to", to)
+    wanted = options.language("dragoman glossary", "--to", to)
 
     async def work(store: GlossaryStore) -> int:
         stored = await store.read(name)
@@ -207,16 +213,6 @@ def _check_name(name: str) -> None:
         raise typer.Exit(USAGE_ERROR)
 
 
-def _language(option: str, tag: str | None) -> str | None:
-    from dragoman_schemas.languages import UnknownLanguage, normalise  # keeps --help fast
-
-    try:
-        return None if tag is None else normalise(tag)
-    except UnknownLanguage as error:
-        print_note(f"dragoman glossary: {option}: {error}")
-        raise typer.Exit(USAGE_ERROR) from None
-
-
 def _looked_up(wanted: str, tags: list[str]) -> list[str]:
     from dragoman_schemas.languages import lookup_tags  # keeps --help fast
 
@@ -239,17 +235,14 @@ def _report(name: str, draft: Draft, terms: _Merged, written: Written, *, as_jso
 
     action = "stored" if written.changed else "unchanged"
     if as_json:
-        remarks = [
-            {"kind": one.kind, "file": one.file, "line": one.line, "earlier": one.earlier}
-            for one in draft.remarks
-        ]
+        remarks = [asdict(one) for one in draft.remarks]
         found = {"action": action, "replaced": terms.replaced, "removed": list(written.removed)}
         more = {"remarks": dict(draft.counts), "lines": remarks}
         print_json(_meta_fields(name, written.meta) | found | more)
         return
     for one in draft.remarks:
-        earlier = "" if one.earlier is None else f" (line {one.earlier:,})"
-        print_note(f"{plain(one.file)}, line {one.line:,}{earlier}: {KINDS[one.kind]}")
+        before = None if one.earlier_file is None else (one.earlier_file, one.earlier or 0)
+        print_note(f"{place(one.file, one.line, before)}: {KINDS[one.kind]}")
     for kind, count in draft.counts.items():
         if count > MOST_LISTED:
             print_note(f"{count - MOST_LISTED:,} more lines: {KINDS[kind]}")

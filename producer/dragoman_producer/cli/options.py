@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman_producer.cli.terminal import USAGE_ERROR, print_note
+
 if TYPE_CHECKING:
     from dragoman_connections.settings import DragomanSettings
 
@@ -52,3 +54,25 @@ class Connection:
 
         options = {"kafka.bootstrap_servers": self.kafka, "redis.url": self.redis}
         return load_settings(DragomanSettings, self.config, options)
+
+
+def language(command: str, option: str, tag: str | None) -> str | None:
+    """Return the canonical tag of an option. Exits with 2 if it is not a language."""
+    from dragoman_schemas.languages import UnknownLanguage, normalise  # keeps --help fast
+
+    try:
+        return None if tag is None else normalise(tag)
+    except UnknownLanguage as error:
+        print_note(f"{command}: {option}: {error}")
+        raise typer.Exit(USAGE_ERROR) from None
+
+
+def check_utf8(command: str, name: str, text: str) -> None:
+    """Exit with 2 if the bytes of an argument are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        print_note(
+            f"{command}: {name} is not UTF-8 (character {error.start + 1}); give it as UTF-8"
+        )
+        raise typer.Exit(USAGE_ERROR) from None

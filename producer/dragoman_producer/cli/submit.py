@@ -22,6 +22,7 @@ from dragoman_producer.cli.terminal import (
     print_line,
     print_note,
     progress,
+    reported_interrupt,
     run,
 )
 
@@ -98,8 +99,13 @@ def submit(
     from dragoman_producer.cli.inputs import InvalidInput, Wanted  # keeps --help fast
 
     wanted = Wanted(to, source, job_id)
+    texts = {"TEXT": what, "--to": to, "--from": source, "--id": job_id}
+    for name, text in texts.items():
+        if text is not None and not (name == "TEXT" and text.endswith(".jsonl")):
+            options.check_utf8("dragoman submit", name, text)
     try:
-        found = _source(what, wanted, lines=lines)
+        with reported_interrupt():
+            found = _source(what, wanted, lines=lines)
     except InvalidInput as error:
         print_note(f"dragoman submit: {error}")
         raise typer.Exit(USAGE_ERROR) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -55,6 +56,15 @@ def plain(content: object) -> str:
     )
 
 
+def place(file: object, line: int, earlier: tuple[object, int] | None = None) -> str:
+    """Return a line of a file as text, and the earlier line that it repeats, with another file."""
+    shown = f"{plain(file)}, line {line:,}"
+    if earlier is None:
+        return shown
+    other = "" if earlier[0] == file else f"{plain(earlier[0])}, "
+    return f"{shown} ({other}line {earlier[1]:,})"
+
+
 def run(work: Coroutine[Any, Any, int], interrupted: Callable[[], str] = lambda: "") -> None:
     """Run a command's work and exit with its status; known errors are printed in one line."""
     from dragoman_connections.settings import SettingsError
@@ -75,6 +85,30 @@ def run(work: Coroutine[Any, Any, int], interrupted: Callable[[], str] = lambda:
         flushed()
         status = FAILURE
     raise typer.Exit(status)
+
+
+@contextmanager
+def reported_interrupt() -> Iterator[None]:
+    """Report Ctrl-C before `run`, such as while input is read, as `run` reports it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print_note("dragoman: interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C end a blocking read inside a coroutine, which asyncio ends at its next await."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):  # ignored, as under nohup
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def flushed() -> bool:
@@ -124,7 +158,7 @@ def bar_of(what: str) -> Progress:
             return Text("" if speed is None else f"{speed:,.0f} {what}/s")
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # file names may have brackets
         BarColumn(),
         MofNCompleteColumn(),
         RateColumn(),

@@ -37,6 +37,10 @@ KINDS: Final = {
 }
 
 
+Place = tuple[Path, int]
+"""A file and a line of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """A line that was not taken as it is; `earlier` is the line it repeats or contradicts."""
@@ -45,6 +49,7 @@ class Remark:
     file: str
     line: int
     earlier: int | None = None
+    earlier_file: str | None = None
 
 
 @dataclass(slots=True)
@@ -53,7 +58,7 @@ class _Found:
     targets: list[str]
     case_sensitive: bool
     note: str | None
-    line: int
+    place: Place
 
 
 @dataclass(slots=True)
@@ -82,11 +87,12 @@ class Draft:
         if self.rows > MOST_ROWS:
             raise InvalidFile(path, line, f"more than {MOST_ROWS:,} rows; split the glossary")
 
-    def remark(self, kind: str, path: Path, line: int, earlier: int | None = None) -> None:
+    def remark(self, kind: str, path: Path, line: int, earlier: Place | None = None) -> None:
         """Note a line that is ignored or odd."""
         self.counts[kind] += 1
         if self.counts[kind] <= MOST_LISTED:
-            self.remarks.append(Remark(kind, str(path), line, earlier))
+            file, before = (str(earlier[0]), earlier[1]) if earlier else (None, None)
+            self.remarks.append(Remark(kind, str(path), line, before, file))
 
     def add(self, path: Path, line: int, tag: str, entry: GlossaryEntry) -> None:
         """Add a term with one translation. Raises InvalidFile beyond the limits."""
@@ -99,14 +105,14 @@ class Draft:
             if len(terms) == MOST_TERMS:
                 why = f"more than {MOST_TERMS:,} terms for {tag}; split the glossary"
                 raise InvalidFile(path, line, why)
-            terms[key] = _Found(entry.source, [target], exact, entry.note, line)
+            terms[key] = _Found(entry.source, [target], exact, entry.note, (path, line))
         elif target in known.targets:
-            self.remark(DUPLICATE, path, line, known.line)
+            self.remark(DUPLICATE, path, line, known.place)
         elif len(known.targets) == MOST_TARGETS:
             raise InvalidFile(path, line, f"more than {MOST_TARGETS} translations of one term")
         else:
             known.targets.append(target)
-            self.remark(ALTERNATIVE, path, line, known.line)
+            self.remark(ALTERNATIVE, path, line, known.place)
 
     def entries(self) -> dict[str, list[GlossaryEntry]]:
         """Return the terms by target tag, in the order of their first lines."""

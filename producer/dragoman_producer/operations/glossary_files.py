@@ -6,12 +6,18 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from dragoman_producer.operations import glossary_draft as drafts
 from dragoman_producer.operations.glossary_draft import Draft, cleaned, cleaned_note
-from dragoman_producer.operations.text_files import InvalidFile, numbered_lines
+from dragoman_producer.operations.text_files import (
+    LONE_RETURNS,
+    LONGEST_LINE,
+    InvalidFile,
+    numbered_lines,
+)
 from dragoman_producer.operations.tmx import TmxUnit, read_tmx
 from dragoman_schemas.glossaries import GlossaryEntry
 from dragoman_schemas.languages import UnknownLanguage, lookup_tags, normalise
@@ -24,6 +30,9 @@ _NO: Final = frozenset({"", "0", "no", "false"})
 _MOST_COLUMNS: Final = 256
 _QUOTED: Final = re.compile('"[^"]*"')
 _SUFFIXES: Final = (".tsv", ".csv", ".tmx")
+
+
+NumberedLines = Iterator[tuple[int, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +96,36 @@ def table_rows(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
     first = next(lines, None)
     if first is None:
         raise InvalidFile(path, None, "the file is empty")
+    yield from (_tsv_rows if suffix == ".tsv" else _csv_rows)(path, chain([first], lines), first[1])
 
-    def texts() -> Iterator[str]:
-        yield first[1]
-        for _, text in lines:
-            yield text
 
-    if suffix == ".tsv":
-        reader = csv.reader(texts(), delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
-    else:
-        reader = csv.reader(texts(), delimiter=_separator(path, first[1]), strict=True)
+def _tsv_rows(path: Path, lines: NumberedLines, _first: str) -> Iterator[tuple[int, list[str]]]:
+    for line, text in lines:
+        row = text.removesuffix("\n").removesuffix("\r")
+        if "\r" in row:
+            raise InvalidFile(path, line, LONE_RETURNS)
+        yield line, row.split("\t") if row else []
+
+
+def _csv_rows(path: Path, lines: NumberedLines, first: str) -> Iterator[tuple[int, list[str]]]:
+    if "\r" in _QUOTED.sub("", first).rstrip("\r\n"):
+        raise InvalidFile(path, 1, LONE_RETURNS)
+    csv.field_size_limit(LONGEST_LINE)  # the module's own limit is shorter than a translation
+    texts = (text for _, text in lines)
+    reader = csv.reader(texts, delimiter=_separator(path, first), strict=True)
     try:
         for cells in reader:
             yield reader.line_num, cells
     except csv.Error as error:
-        raise InvalidFile(path, reader.line_num, f"{error}; is a quote not closed?") from None
+        raise InvalidFile(path, reader.line_num, _why(str(error))) from None
+
+
+def _why(error: str) -> str:
+    if "new-line character" in error:
+        return LONE_RETURNS
+    if "field limit" in error:
+        return f"a cell of more than {LONGEST_LINE:,} characters; is a quote not closed?"
+    return f"{error}; is a quote not closed?"
 
 
 def _separator(path: Path, line: str) -> str:
@@ -189,6 +213,8 @@ def _read_tmx(path: Path, languages: Languages, draft: Draft) -> None:
     found = False
     for unit in read_tmx(path):
         draft.row(path, unit.line)
+        if unit.problem is not None:
+            raise InvalidFile(path, unit.line, f"unit {unit.number:,}: {unit.problem}")
         seen.update(unit.texts)
         source_tag = matching_tag(languages.source or unit.source_lang, unit.texts)
         if source_tag is None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError, ResponseError
 
 from dragoman_connections.settings import DragomanSettings
+from dragoman_producer.errors import StoreRefused
 from dragoman_producer.operations.digests import DIGEST_BYTES, DigestTable
 from dragoman_producer.operations.memory_files import CONFLICT, DUPLICATE, Row
 from dragoman_producer.redis_link import RedisLink
@@ -24,6 +26,7 @@ from dragoman_schemas.approved import (
 
 BATCH: Final = 500
 """Entries per round trip of an import or export."""
+_LINE_BITS: Final = 40
 _COUNT_FIELDS: Final = 1
 """Each hash of the machine's tier has the field `bytes` beside its entries."""
 
@@ -36,44 +39,54 @@ class Tier:
     size: int | None
 
 
+class Outcome(StrEnum):
+    """What became of an entry."""
+
+    NEW = "new"
+    REPLACED = "replaced"
+    UNCHANGED = "unchanged"
+    BROKEN_KEY = "broken key"
+    """Its key is not a hash: another program wrote it."""
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What an import changed: new entries, entries with another translation, equal ones."""
+    """Outcomes of a batch, in its order, and the error of the first entry that was refused."""
 
-    new: int = 0
-    replaced: int = 0
-    unchanged: int = 0
-
-    def __add__(self, other: Added) -> Added:
-        return Added(
-            self.new + other.new,
-            self.replaced + other.replaced,
-            self.unchanged + other.unchanged,
-        )
+    outcomes: list[Outcome]
+    error: StoreRefused | None = None
 
 
 class Seen:
-    """Lines of earlier rows, in bounded memory, to find duplicates and conflicts."""
+    """Places of earlier rows, in bounded memory, to find duplicates and conflicts."""
 
     def __init__(self) -> None:
         self._table = DigestTable()
-        self._files: dict[Path, int] = {}
+        self._files: list[Path] = []
 
     def close(self) -> None:
         """Delete the temporary database."""
         self._table.close()
 
-    def judge(self, row: Row) -> tuple[str, int] | None:
-        """Return the kind of problem and the earlier line; None for a text that is new."""
+    def judge(self, row: Row) -> tuple[str, Path, int] | None:
+        """Return the kind of problem and the earlier file and line; None for a text that is new."""
         entry = row.translation
         if entry is None:
             return None
         digest = entry.field[:DIGEST_BYTES]
-        if not (line := self._table.flags(digest)):
-            self._table.add(digest, row.line)
-            self._table.add(_with_target(entry), row.line)
+        if not (place := self._table.flags(digest)):
+            self._table.add(digest, self._place(row))
+            self._table.add(_with_target(entry), 1)
             return None
-        return (DUPLICATE if self._table.flags(_with_target(entry)) else CONFLICT), line
+        kind = DUPLICATE if self._table.flags(_with_target(entry)) else CONFLICT
+        return kind, self._files[place >> _LINE_BITS], place & (1 << _LINE_BITS) - 1
+
+    def _place(self, row: Row) -> int:
+        """Return a number above 0 for the row's file and line; files come one after another."""
+        if not self._files or self._files[-1] != row.path:
+            self._files.append(row.path)
+        return len(self._files) - 1 << _LINE_BITS | row.line
 
 
 def _with_target(entry: ApprovedTranslation) -> bytes:
@@ -81,9 +94,13 @@ def _with_target(entry: ApprovedTranslation) -> bytes:
 
 
 class MemoryStore:
-    """Client side of the memory's keys. Methods may raise StoreUnreachable and StoreRefused."""
+    """Client side of the memory's keys. Methods may raise StoreUnreachable and StoreRefused.
+
+    `broken_keys` are those that were found not to be hashes; every method goes on without them.
+    """
 
     def __init__(self, settings: DragomanSettings) -> None:
+        self.broken_keys: set[str] = set()
         self._link = RedisLink(settings.redis, connect_timeout_s=settings.connect_timeout_s)
         self._keys = names.Keys(settings.redis.key_prefix)
 
@@ -92,21 +109,30 @@ class MemoryStore:
         await self._link.close()
 
     async def add(self, entries: Sequence[ApprovedTranslation]) -> Added:
-        """Write entries, in one round trip. A repetition changes nothing."""
-        calls = []
-        for entry in entries:
-            key, field = self._keys.memory_approved(entry.shard), entry.field
-            calls.append([("HGET", key, field), ("HSET", key, field, encode_approved(entry))])
-        added = Added()
-        for entry, replies in zip(entries, await self._link.send(*calls), strict=True):
-            before, _ = map(self._link.checked, replies)
-            if before is None:
-                added += Added(new=1)
-            elif before == encode_approved(entry):
-                added += Added(unchanged=1)
+        """Write entries, in one round trip. A repetition changes nothing.
+
+        A Redis that refuses some of them, because it is full, has stored the others.
+        """
+        keys = [self._keys.memory_approved(entry.shard) for entry in entries]
+        values = [encode_approved(entry) for entry in entries]
+        calls = [
+            [("HGET", key, entry.field), ("HSET", key, entry.field, value)]
+            for key, entry, value in zip(keys, entries, values, strict=True)
+        ]
+        outcomes: list[Outcome] = []
+        error: StoreRefused | None = None
+        for key, value, replies in zip(keys, values, await self._link.send(*calls), strict=True):
+            before, written = replies
+            if self._is_broken(key, before):
+                outcomes.append(Outcome.BROKEN_KEY)
+            elif self._link.checked(before) == value:  # then a refusal changes nothing
+                outcomes.append(Outcome.UNCHANGED)
+            elif isinstance(written, RedisError):
+                error = error or self._link.refusal(written)
+                outcomes.append(Outcome.REFUSED)
             else:
-                added += Added(replaced=1)
-        return added
+                outcomes.append(Outcome.NEW if before is None else Outcome.REPLACED)
+        return Added(outcomes, error)
 
     async def entries(self) -> AsyncIterator[ApprovedTranslation | None]:
         """Yield the approved translations; None for each entry that cannot be read."""
@@ -132,9 +158,13 @@ class MemoryStore:
         return await self._size(self._approved_keys(), 0)
 
     async def clear(self, *, approved: bool) -> int:
-        """Delete the machine's tier, or the approved one; return how many entries it had."""
+        """Delete the machine's tier, or the approved one; return how many entries it had.
+
+        Keys that are not hashes stay: another program wrote them.
+        """
         tier = await (self.approved() if approved else self.machine())
         keys = self._approved_keys() if approved else self._machine_keys()
+        keys = [key for key in keys if key not in self.broken_keys]
         for (reply,) in await self._link.send(*([("UNLINK", key)] for key in keys)):
             self._link.checked(reply)
         return tier.entries
@@ -143,7 +173,10 @@ class MemoryStore:
         """Yield a shard's entries; HSCAN may repeat one while the hash grows."""
         key, cursor, seen = self._keys.memory_approved(shard), 0, set[bytes]()
         while True:
-            cursor, found = await self._link.ask("HSCAN", key, cursor, "COUNT", BATCH)
+            ((reply,),) = await self._link.send([("HSCAN", key, cursor, "COUNT", BATCH)])
+            if self._is_broken(key, reply):
+                return
+            cursor, found = self._link.checked(reply)
             for field, value in found.items():
                 if field not in seen:
                     seen.add(field)
@@ -155,13 +188,22 @@ class MemoryStore:
         calls = [[("HLEN", key), ("MEMORY", "USAGE", key)] for key in keys]
         entries, size = 0, 0
         reported = True
-        for length, used in await self._link.send(*calls):
+        for key, (length, used) in zip(keys, await self._link.send(*calls), strict=True):
+            if self._is_broken(key, length):
+                continue
             entries += max(0, self._link.checked(length) - beside)
             if isinstance(used, ResponseError):  # a right that this user need not have
                 reported = False
             else:
                 size += used or 0
         return Tier(entries, size if reported else None)
+
+    def _is_broken(self, key: str, reply: Any) -> bool:
+        """Note the key if the reply says that it is not a hash; return whether it does."""
+        broken = isinstance(reply, ResponseError) and "WRONGTYPE" in str(reply)
+        if broken:
+            self.broken_keys.add(key)
+        return broken
 
     def _machine_keys(self) -> list[str]:
         shards = range(names.MEMORY_SHARDS)

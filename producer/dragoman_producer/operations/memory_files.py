@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from dragoman_producer.operations.glossary_files import Languages, matching_tag, table_rows
-from dragoman_producer.operations.text_files import InvalidFile, numbered_lines
-from dragoman_producer.operations.tmx import read_tmx
+from dragoman_producer.operations.text_files import LONE_RETURNS, InvalidFile, numbered_lines
+from dragoman_producer.operations.tmx import TmxUnit, read_tmx
 from dragoman_schemas.approved import ApprovedTranslation, is_utf8
 from dragoman_schemas.jobs import MAX_CONTEXT_BYTES, MAX_TEXT_BYTES
 from dragoman_schemas.languages import UnknownLanguage, normalise
@@ -26,6 +26,8 @@ INCOMPLETE: Final = "incomplete"
 LANGUAGE: Final = "language"
 TOO_LONG: Final = "too_long"
 INVALID: Final = "invalid"
+UNIT: Final = "unit"
+KEY: Final = "key"
 DUPLICATE: Final = "duplicate"
 CONFLICT: Final = "conflict"
 KINDS: Final = {
@@ -35,6 +37,8 @@ KINDS: Final = {
     TOO_LONG: "the source has over 128 KiB, the translation over 512, or the context over 8: "
     "not imported",
     INVALID: "not an object with the texts source and target, or not its columns: not imported",
+    UNIT: "a text of the translation unit is invalid: not imported",
+    KEY: "its key in Redis is not a hash: not imported",
     DUPLICATE: "the same as an earlier line: ignored",
     CONFLICT: "another translation of an earlier line's text: not imported",
 }
@@ -48,6 +52,8 @@ class Row:
     line: int
     translation: ApprovedTranslation | None = None
     problem: str | None = None
+    detail: str | None = None
+    """The problem of this row, where its kind does not name it."""
 
 
 def read_memory(path: Path, languages: Languages) -> Iterator[Row]:
@@ -78,6 +84,8 @@ def _jsonl(path: Path, languages: Languages) -> Iterator[Row]:
         try:
             members = json.loads(text)
         except (ValueError, RecursionError):
+            if "\r" in text and "\n" not in text:
+                raise InvalidFile(path, line, LONE_RETURNS) from None
             members = None
         if isinstance(members, dict) and _has_texts(members):
             yield _row(path, line, members, languages)
@@ -94,24 +102,31 @@ def _has_texts(members: Mapping[str, object]) -> bool:
 def _tmx(path: Path, languages: Languages) -> Iterator[Row]:
     for unit in read_tmx(path):
         source_tag = matching_tag(languages.source or unit.source_lang, unit.texts)
-        if source_tag is None:
-            yield Row(path, unit.line, problem=LANGUAGE)
-            continue
-        wanted = matching_tag(languages.target, unit.texts)
-        if languages.target is None:
-            targets = {tag: tag for tag in unit.texts if tag != source_tag}
-        else:
-            targets = {wanted: languages.target} if wanted not in {None, source_tag} else {}
+        targets = {} if source_tag is None else _targets(unit, source_tag, languages)
         for held, tag in targets.items():
             members = {
-                "source": unit.texts[source_tag],
-                "target": unit.texts[held or ""],
+                "source": unit.texts[source_tag or ""],
+                "target": unit.texts[held],
                 "source_lang": languages.source or source_tag,
                 "target_lang": tag,
             }
             yield _row(path, unit.line, members, languages)
-        if not targets:
-            yield Row(path, unit.line, problem=INCOMPLETE)
+        if unit.problem is not None and (not targets or languages.target is None):
+            detail = f"unit {unit.number:,}: {unit.problem}: not imported"
+            yield Row(path, unit.line, problem=UNIT, detail=detail)
+        elif not targets:
+            yield Row(path, unit.line, problem=INCOMPLETE if source_tag else LANGUAGE)
+        if unit.repeated is not None and unit.repeated in {source_tag, *targets}:
+            detail = f"unit {unit.number:,}: another text in {unit.repeated}: not imported"
+            yield Row(path, unit.line, problem=UNIT, detail=detail)
+
+
+def _targets(unit: TmxUnit, source_tag: str, languages: Languages) -> dict[str, str]:
+    """Return the tags of the unit's translations, and the tag that each is stored under."""
+    if languages.target is None:
+        return {tag: tag for tag in unit.texts if tag != source_tag}
+    wanted = matching_tag(languages.target, unit.texts)
+    return {} if wanted is None or wanted == source_tag else {wanted: languages.target}
 
 
 def _table(path: Path, suffix: str, languages: Languages) -> Iterator[Row]:

@@ -12,6 +12,10 @@ LONGEST_LINE: Final = 1024 * 1024
 """Bytes of a line of UTF-8, or characters of a line of UTF-16."""
 
 _UTF_8: Final = "save the file as UTF-8"
+LONE_RETURNS: Final = (
+    "carriage returns alone end its lines; save the file with LF or CRLF line ends"
+)
+"""Why a file is refused whose lines end as on old Macs."""
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UTF_32: Final = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
@@ -48,7 +52,7 @@ def _utf_8(path: Path, file: io.BufferedReader) -> Iterator[tuple[int, str]]:
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
         if len(line) > LONGEST_LINE:
-            raise _too_long(path, number)
+            raise _too_long(path, number, lone_returns=b"\r" in line)
         if b"\0" in line:
             why = "a zero byte: this is binary, or UTF-16 without a byte order mark"
             raise InvalidFile(path, number, f"{why}; {_UTF_8}")
@@ -66,11 +70,13 @@ def _utf_16(path: Path, file: io.BufferedReader) -> Iterator[tuple[int, str]]:
             while line := text.readline(LONGEST_LINE + 1):
                 number += 1
                 if len(line) > LONGEST_LINE:
-                    raise _too_long(path, number)
+                    raise _too_long(path, number, lone_returns="\r" in line)
                 yield number, line
     except UnicodeError:
         raise InvalidFile(path, number + 1, f"the text is not valid UTF-16; {_UTF_8}") from None
 
 
-def _too_long(path: Path, number: int) -> InvalidFile:
+def _too_long(path: Path, number: int, *, lone_returns: bool) -> InvalidFile:
+    if lone_returns:
+        return InvalidFile(path, number, LONE_RETURNS)
     return InvalidFile(path, number, f"longer than {LONGEST_LINE:,}; is this a text file?")

@@ -32,8 +32,14 @@ class TmxUnit:
 
     line: int
     source_lang: str | None
-    """Canonical tag; None if every language may be the source."""
+    """Canonical tag; None if every language may be the source, or the tag is not a language."""
     texts: dict[str, str]
+    number: int = 1
+    """Place among the units of the file, from 1."""
+    problem: str | None = None
+    """Why the first text that `texts` lacks was left out; the other texts can be used."""
+    repeated: str | None = None
+    """A language with a second, different text; `texts` has the first."""
 
 
 @dataclass(slots=True)
@@ -43,15 +49,30 @@ class _Open:
     line: int
     source_lang: str | None
     texts: dict[str, str] = field(default_factory=dict)
+    problem: str | None = None
+    repeated: str | None = None
     lang: str | None = None
     parts: list[str] | None = None
     size: int = 0
 
+    def invalid(self, why: str) -> None:
+        """Note why a text is left out; the first reason is kept."""
+        self.problem = self.problem or why
+
+    def add(self, text: str) -> None:
+        """Add the text of a segment."""
+        if self.size > LONGEST_SEGMENT:
+            self.invalid(f"a segment has more than {LONGEST_SEGMENT:,} characters")
+        elif self.lang is not None and len(self.texts) == MOST_VARIANTS:
+            self.invalid(f"a unit has more than {MOST_VARIANTS} languages")
+        elif self.lang is not None and self.texts.setdefault(self.lang, text) != text:
+            self.repeated = self.repeated or self.lang
+
 
 def read_tmx(path: Path) -> Iterator[TmxUnit]:
-    """Yield the units of a file as they are read. Raises InvalidFile.
+    """Yield the units of a file as they are read; an invalid one has a `problem`.
 
-    A file that ends too early raises after its last complete unit: import nothing before the end.
+    Raises InvalidFile after the last unit before a place from which the file cannot be read.
     """
     reader = _Reader(path)
     try:
@@ -67,6 +88,7 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._units: list[TmxUnit] = []
+        self._count = 0
         self._unit: _Open | None = None
         self._depth = 0
         self._source_lang: str | None = None
@@ -80,20 +102,29 @@ class _Reader:
         parser.EntityDeclHandler = self._entity
         parser.SkippedEntityHandler = self._skipped
 
-    def feed(self, chunk: bytes) -> list[TmxUnit]:
-        """Parse the next part of the file, b"" at its end; return the units that are complete."""
+    def feed(self, chunk: bytes) -> Iterator[TmxUnit]:
+        """Parse the next part of the file, b"" at its end; yield the units that are complete."""
         self._units = []
+        invalid = self._parsed(chunk)
+        yield from self._units
+        if invalid is not None:
+            raise invalid
+
+    def _parsed(self, chunk: bytes) -> InvalidFile | None:
+        """Parse a chunk into `_units`; return why the file cannot be read beyond them."""
         try:
             self._parser.Parse(chunk, not chunk)
         except expat.ExpatError as error:
             why = f"not well-formed XML: {expat.ErrorString(error.code)}"
-            raise InvalidFile(self._path, error.lineno, why) from None
+            return InvalidFile(self._path, error.lineno, why)
         except LookupError as error:  # an encoding that Python does not know
-            raise InvalidFile(self._path, 1, f"{error}; save the file as UTF-8") from None
+            return InvalidFile(self._path, 1, f"{error}; save the file as UTF-8")
+        except InvalidFile as error:
+            return error
         self._fed += len(chunk)
         if self._fed - self._parser.CurrentByteIndex > _LARGEST_TOKEN:
-            raise self._invalid(f"a tag or comment of more than {_LARGEST_TOKEN:,} bytes")
-        return self._units
+            return self._invalid(f"a tag or comment of more than {_LARGEST_TOKEN:,} bytes")
+        return None
 
     def _invalid(self, why: str) -> InvalidFile:
         return InvalidFile(self._path, self._parser.CurrentLineNumber, why)
@@ -105,13 +136,13 @@ class _Reader:
         if self._depth > _DEEPEST:
             raise self._invalid(f"elements are nested more than {_DEEPEST} deep")
         if name == "header":
-            self._source_lang = self._source(attributes.get("srclang"))
+            self._source_lang = _tag(attributes.get("srclang", _ALL))
         elif name == "tu":
             source = attributes.get("srclang")
-            lang = self._source_lang if source is None else self._source(source)
+            lang = self._source_lang if source is None else _tag(source)
             self._unit = _Open(self._parser.CurrentLineNumber, lang)
         elif name == "tuv" and self._unit is not None:
-            self._unit.lang = self._lang(attributes)
+            _name_language(self._unit, attributes)
         elif name == "seg" and self._unit is not None:
             self._unit.parts, self._unit.size = [], 0
 
@@ -121,13 +152,12 @@ class _Reader:
         if unit is None:
             return
         if name == "seg" and unit.parts is not None:
-            if unit.lang is not None:
-                unit.texts.setdefault(unit.lang, "".join(unit.parts))
+            unit.add("".join(unit.parts))
             unit.parts = None
-            if len(unit.texts) > MOST_VARIANTS:
-                raise self._invalid(f"a unit has more than {MOST_VARIANTS} languages")
         elif name == "tu":
-            self._units.append(TmxUnit(unit.line, unit.source_lang, unit.texts))
+            self._count += 1
+            read = (unit.line, unit.source_lang, unit.texts)
+            self._units.append(TmxUnit(*read, self._count, unit.problem, unit.repeated))
             self._unit = None
 
     def _text(self, text: str) -> None:
@@ -135,28 +165,32 @@ class _Reader:
         if unit is None or unit.parts is None:
             return
         unit.size += len(text)
-        if unit.size > LONGEST_SEGMENT:
-            raise self._invalid(f"a segment has more than {LONGEST_SEGMENT:,} characters")
-        unit.parts.append(text)
-
-    def _lang(self, attributes: dict[str, str]) -> str:
-        tag = attributes.get("xml:lang") or attributes.get("lang")
-        if tag is None:
-            raise self._invalid("a <tuv> without xml:lang")
-        return self._normal(tag)
-
-    def _source(self, tag: str | None) -> str | None:
-        return None if tag is None or tag.lower() == _ALL else self._normal(tag)
-
-    def _normal(self, tag: str) -> str:
-        try:
-            return normalise(tag.strip())
-        except UnknownLanguage as error:
-            raise self._invalid(str(error)) from None
+        if unit.size <= LONGEST_SEGMENT:
+            unit.parts.append(text)
 
     def _entity(self, name: str, *_rest: Any) -> None:
         raise self._invalid(f"the file declares an entity ({name[:40]}): that is refused")
 
     def _skipped(self, name: str, is_parameter: bool) -> None:
-        if not is_parameter:
-            raise self._invalid(f"&{name[:40]}; is not one of the entities of XML")
+        if not is_parameter and self._unit is not None:
+            self._unit.invalid(f"&{name[:40]}; is not one of the entities of XML")
+            self._unit.lang = None
+
+
+def _name_language(unit: _Open, attributes: dict[str, str]) -> None:
+    """Set the language of the unit's next text, None if the text is left out."""
+    tag = attributes.get("xml:lang") or attributes.get("lang")
+    unit.lang = None
+    try:
+        unit.lang = None if tag is None else normalise(tag.strip())
+    except UnknownLanguage as error:
+        unit.invalid(str(error))
+    if tag is None:
+        unit.invalid("a <tuv> without xml:lang")
+
+
+def _tag(name: str) -> str | None:
+    try:
+        return normalise(name.strip())
+    except UnknownLanguage:  # also *all*
+        return None

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_producer.operations import glossary_draft, text_files, tmx
+from dragoman_producer.operations import glossary_draft, text_files
 from dragoman_producer.operations.glossary_draft import Draft
 from dragoman_producer.operations.glossary_files import Languages, read_glossary
 from dragoman_producer.operations.text_files import InvalidFile
-from dragoman_producer.operations.tmx import TmxUnit, read_tmx
 from dragoman_schemas.glossaries import LONGEST_TERM, GlossaryEntry
+from support.builders.tmx_files import unit, units
 
 EN_DE = Languages("en", "de")
 HEADER = '<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body>'
@@ -39,15 +39,6 @@ def pairs(draft: Draft, tag: str = "de") -> list[tuple[str, tuple[str, ...]]]:
 
 def remarks(draft: Draft) -> list[tuple[str, int, int | None]]:
     return [(one.kind, one.line, one.earlier) for one in draft.remarks]
-
-
-def unit(*variants: tuple[str, str]) -> str:
-    inside = "".join(f'<tuv xml:lang="{tag}"><seg>{seg}</seg></tuv>' for tag, seg in variants)
-    return f"<tu>{inside}</tu>"
-
-
-def units(*all_of: str) -> str:
-    return f"{HEADER}{''.join(all_of)}</body></tmx>"
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -176,7 +167,7 @@ INVALID = {
     "UTF-32": ("gate\tTor\n".encode("utf-32"), "line 1: the text is UTF-32"),
     "a program": (b"\x7fELF\0\0", "line 1: a zero byte"),
     "one endless line": ("x" * 3_000_000, "line 1: longer than"),
-    "old line ends": ("gate\tTor\rcloud\tWolke\r", "line 1: new-line character"),
+    "old line ends": ("gate\tTor\rcloud\tWolke\r", "line 1: carriage returns alone"),
     "nothing": ("", "the file is empty"),
     "no term": ("\n\n", "no term was found"),
     "a flag": ("en\tde\tcase_sensitive\na\tb\tperhaps\n", "line 2: case_sensitive is 'perhaps'"),
@@ -252,24 +243,6 @@ def test_too_many_rows_are_refused_early_and_in_bounded_memory(
 # --- TMX ------------------------------------------------------------------------------------------
 
 
-def test_units_have_their_texts_codes_and_line(tmp_path: Path) -> None:
-    content = units(
-        unit(("EN-us", "a &lt;b&gt; &amp; c"), ("de", "<bpt i='1'>&lt;b&gt;</bpt>A<ept i='1'/>")),
-        "\n" + unit(("en", " x\n"), ("en", "second")),
-    )
-    assert list(read_tmx(file(tmp_path, content))) == [
-        TmxUnit(1, "en", {"en-US": "a <b> & c", "de": "<b>A"}),
-        TmxUnit(2, "en", {"en": " x\n"}),
-    ]
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
-def test_the_declared_encoding_is_used(tmp_path: Path, encoding: str) -> None:
-    head = HEADER.replace('version="1.0"', f'version="1.0" encoding="{encoding}"', 1)
-    content = f"{head}{unit(('en', 'door'), ('de', 'Tür'))}</body></tmx>".encode(encoding)
-    assert next(iter(read_tmx(file(tmp_path, content)))).texts["de"] == "Tür"
-
-
 def test_a_tmx_is_a_glossary(tmp_path: Path) -> None:
     content = units(unit(("EN-US", "gate"), ("DE-DE", "Tor")), unit(("en", "x"), ("fr", "y")))
     draft = read(tmp_path, content, "terms.tmx")
@@ -289,60 +262,16 @@ def test_a_tmx_of_another_language_is_refused_with_its_languages(tmp_path: Path)
         read(tmp_path, units(unit(("en-GB", "gate"), ("fr", "portail"))), "terms.tmx")
 
 
-BOMB = (
-    '<!DOCTYPE tmx [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
-    f"<tmx><header srclang='en'/><body>{unit(('en', '&b;'), ('de', 'x'))}</body></tmx>"
-)
-EXTERNAL = BOMB.replace('<!ENTITY a "aaaaaaaaaa">', '<!ENTITY a SYSTEM "file:///etc/passwd">')
-INVALID_TMX = {
-    "entities": (BOMB, "line 1: the file declares an entity (a)"),
-    "an external entity": (EXTERNAL, "line 1: the file declares an entity (a)"),
-    "an entity of a DTD": (
-        '<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n' + units(unit(("en", "&copy;")))[21:],
-        "line 2: &copy; is not one of the entities of XML",
-    ),
-    "an unknown entity": (units(unit(("en", "&nbsp;"))), "line 1: not well-formed XML"),
-    "cut off": (units(unit(("en", "a"), ("de", "b")))[:-20], "not well-formed XML"),
-    "empty": ("", "not well-formed XML: no element found"),
-    "a table": ("en\tde\n", "line 1: not well-formed XML"),
-    "another document": ("<html/>", "line 1: not TMX: the outermost element is <html>"),
-    "no language": (units("<tu><tuv><seg>a</seg></tuv></tu>"), "line 1: a <tuv> without xml:lang"),
-    "no tag": (units(unit(("german", "a"))), "line 1: 'german' is not a language"),
-    "not the encoding": (
-        units(unit(("en", "ü"))).encode("latin-1"),
-        "not well-formed XML: not well-formed (invalid token)",
-    ),
-    "an unknown encoding": (
-        '<?xml version="1.0" encoding="klingon"?><tmx/>',
-        "line 1: ",
-    ),
-    "a long segment": (units(unit(("en", "x" * (tmx.LONGEST_SEGMENT + 1)))), "a segment has more"),
-    "deep": ("<tmx>" + "<a>" * 100_000, "line 1: elements are nested more than 64 deep"),
-    "a large comment": ("<tmx><!--" + "x" * 10_000_000, "a tag or comment of more than"),
-    "a large attribute": ("<tmx a='" + "x" * 10_000_000, "a tag or comment of more than"),
-}
+def test_an_invalid_unit_is_refused_by_file_line_and_number(tmp_path: Path) -> None:
+    content = units(unit(("en", "a"), ("de", "b")), "\n" + unit(("en", "x"), ("german", "y")))
+    with pytest.raises(InvalidFile, match=r"terms.tmx, line 2: unit 2: 'german' is not a language"):
+        read(tmp_path, content, "terms.tmx")
 
 
-@pytest.mark.parametrize(("content", "named"), INVALID_TMX.values(), ids=INVALID_TMX)
-def test_an_invalid_tmx_is_refused_by_file_and_line(
-    tmp_path: Path, content: str | bytes, named: str
-) -> None:
-    with pytest.raises(InvalidFile) as caught:
-        list(read_tmx(file(tmp_path, content, "terms.tmx")))
-    assert named in str(caught.value)
-    assert len(str(caught.value)) < 300
-
-
-def test_a_long_tmx_is_read_in_bounded_memory(tmp_path: Path) -> None:
-    one = unit(("en", "gate " * 50), ("de", "Tor " * 50)) + "<!-- " + "x" * 500 + " -->"
-    path = file(tmp_path, units(one * 20_000), "terms.tmx")
-    assert path.stat().st_size > 4 * tmx._LARGEST_TOKEN
-    tracemalloc.start()
-    try:
-        assert sum(1 for _ in read_tmx(path)) == 20_000
-        assert tracemalloc.get_traced_memory()[1] < 4_000_000
-    finally:
-        tracemalloc.stop()
+def test_a_term_of_an_earlier_file_is_named_with_that_file(tmp_path: Path) -> None:
+    first, second = (file(tmp_path, "gate\tTor\n", f"{name}.tsv") for name in "ab")
+    [remark] = read_glossary([first, second], EN_DE).remarks
+    assert (remark.file, remark.earlier_file) == (str(second), str(first))
 
 
 @given(st.binary(max_size=200))

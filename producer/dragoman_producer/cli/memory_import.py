@@ -1,0 +1,206 @@
+"""The `dragoman memory import` command."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from dragoman_producer.cli import options
+from dragoman_producer.cli.memory import Source, To, with_store
+from dragoman_producer.cli.meter import meter
+from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.terminal import (
+    FAILURE,
+    PARTIAL,
+    SUCCESS,
+    interruptible,
+    place,
+    plain,
+    print_json,
+    print_line,
+    print_note,
+)
+
+if TYPE_CHECKING:
+    from dragoman_producer.operations.glossary_files import Languages
+    from dragoman_producer.operations.memory import MemoryStore, Outcome, Seen
+    from dragoman_producer.operations.memory_files import Row
+    from dragoman_schemas.approved import ApprovedTranslation
+
+_MOST_LISTED: Final = 20
+"""Lines of one kind that are printed; all are counted."""
+_MOST_BATCH_CHARACTERS: Final = 2 * 1024 * 1024
+"""Texts of one batch, which is in memory several times, as rows, commands and bytes."""
+
+
+@dataclass(slots=True)
+class _Import:
+    """What an import has done so far."""
+
+    as_json: bool
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    problems: Counter[str] = field(default_factory=Counter)
+    rows: int = 0
+    complete: bool = True
+
+    def problem(self, row: Row, kind: str, earlier: tuple[Path, int] | None = None) -> None:
+        """Count a row that was not imported, and print the first ones of its kind."""
+        from dragoman_producer.operations.memory_files import KINDS  # keeps --help fast
+
+        self.problems[kind] += 1
+        if self.problems[kind] <= _MOST_LISTED:
+            why = plain(row.detail or KINDS[kind])
+            print_note(f"{place(row.path, row.line, earlier)}: {why}")
+
+    def stored(self) -> dict[str, int]:
+        """Return the entries that are in Redis by what the import changed."""
+        from dragoman_producer.operations.memory import Outcome  # keeps --help fast
+
+        kept = (Outcome.NEW, Outcome.REPLACED, Outcome.UNCHANGED)
+        return {outcome.value: self.outcomes[outcome] for outcome in kept}
+
+    def report(self) -> int:
+        """Print what was done; return the exit status."""
+        from dragoman_producer.operations.memory_files import DUPLICATE, EMPTY, KINDS
+
+        for kind, count in self.problems.items():
+            if count > _MOST_LISTED:
+                print_note(f"{count - _MOST_LISTED:,} more lines: {KINDS[kind]}")
+        counts = self.stored()
+        if self.as_json:
+            print_json({**counts, "problems": dict(self.problems), "complete": self.complete})
+        else:
+            print_line("\t".join(f"{count:,} {name}" for name, count in counts.items()))
+        refused = sum(self.problems.values()) - self.problems[EMPTY] - self.problems[DUPLICATE]
+        if not any(counts.values()):
+            return FAILURE
+        return PARTIAL if refused or not self.complete else SUCCESS
+
+
+def import_files(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help=".tmx, .tsv, .csv or .jsonl.")
+    ],
+    *,
+    source: Source = None,
+    to: To = None,
+    as_json: options.AsJson = False,
+    config: options.Config = None,
+    kafka: options.Kafka = None,
+    redis: options.Redis = None,
+) -> None:
+    """Store the translations of files as approved: items with these texts are not generated.
+
+    Repeating an import is safe. Lines that cannot be imported are named. Exit status 3: some were,
+    1: nothing was imported.
+    """
+    command = "dragoman memory"
+    given = options.language(command, "--from", source), options.language(command, "--to", to)
+    state = _Import(as_json)
+
+    async def work(store: MemoryStore) -> int:
+        from dragoman_producer.errors import StoreRefused, StoreUnreachable  # keeps --help fast
+        from dragoman_producer.operations.glossary_files import Languages
+
+        try:
+            await _import_all(store, files, Languages(*given), state)
+        except (StoreRefused, StoreUnreachable) as error:
+            if not any(state.stored().values()):
+                raise
+            state.complete = False
+            print_note(
+                f"dragoman memory import: {error}. Run the command again afterwards: what is "
+                "stored counts as unchanged"
+            )
+        return state.report()
+
+    def interrupted() -> str:
+        stored = sum(state.stored().values())
+        return f"; imported so far: {stored:,} (repeating the command is safe)"
+
+    with_store(work, Connection(config, kafka, redis), interrupted)
+
+
+async def _import_all(
+    store: MemoryStore, files: list[Path], languages: Languages, state: _Import
+) -> None:
+    from dragoman_producer.operations.memory import Seen  # keeps --help fast
+    from dragoman_producer.operations.text_files import InvalidFile
+
+    with closing(Seen()) as seen, meter() as progress:
+        for path in files:
+            try:
+                batches = _batches(path, languages, seen, state)
+                while (batch := _next(batches)) is not None:
+                    await _store(store, batch, state)
+                    progress(path.name, state.rows, state.rows + 1)
+            except InvalidFile as error:
+                print_note(f"dragoman memory import: {error}")
+                state.complete = False
+
+
+def _next(batches: Iterator[list[Row]]) -> list[Row] | None:
+    with interruptible():
+        return next(batches, None)
+
+
+def _batches(path: Path, languages: Languages, seen: Seen, state: _Import) -> Iterator[list[Row]]:
+    """Yield the rows to store as the file is read. Raises InvalidFile after those before."""
+    from dragoman_producer.operations.memory import BATCH  # keeps --help fast
+    from dragoman_producer.operations.memory_files import read_memory
+    from dragoman_producer.operations.text_files import InvalidFile
+
+    batch: list[Row] = []
+    characters = 0
+    invalid: InvalidFile | None = None
+    try:
+        for row in read_memory(path, languages):
+            state.rows += 1
+            if _judge(row, seen, state):
+                batch.append(row)
+                characters += _length(row.translation)
+            if state.rows % BATCH == 0 or characters > _MOST_BATCH_CHARACTERS:
+                yield batch
+                batch, characters = [], 0
+    except InvalidFile as error:
+        invalid = error
+    yield batch
+    if invalid is not None:
+        raise invalid
+
+
+def _judge(row: Row, seen: Seen, state: _Import) -> bool:
+    """Return whether the row is to be stored; report why not."""
+    if row.translation is None:
+        state.problem(row, row.problem or "invalid")
+        return False
+    if (found := seen.judge(row)) is not None:
+        kind, *earlier = found
+        state.problem(row, kind, (earlier[0], earlier[1]))
+    return found is None
+
+
+async def _store(store: MemoryStore, batch: list[Row], state: _Import) -> None:
+    """Store a batch and count what became of it. Raises StoreRefused and StoreUnreachable."""
+    from dragoman_producer.operations.memory import Outcome  # keeps --help fast
+    from dragoman_producer.operations.memory_files import KEY
+
+    if not batch:
+        return
+    added = await store.add([row.translation for row in batch if row.translation is not None])
+    state.outcomes.update(added.outcomes)
+    for row, outcome in zip(batch, added.outcomes, strict=True):
+        if outcome is Outcome.BROKEN_KEY:
+            state.problem(row, KEY)
+    if added.error is not None:
+        raise added.error
+
+
+def _length(entry: ApprovedTranslation | None) -> int:
+    return 0 if entry is None else len(entry.source) + len(entry.target) + len(entry.context or "")
