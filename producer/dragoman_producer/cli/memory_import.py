@@ -181,8 +181,8 @@ def _judge(row: Row, seen: Seen, state: _Import) -> bool:
         state.problem(row, row.problem or "invalid")
         return False
     if (found := seen.judge(row)) is not None:
-        kind, *earlier = found
-        state.problem(row, kind, (earlier[0], earlier[1]))
+        kind, path, line = found
+        state.problem(row, kind, (path, line))
     return found is None
 
 
