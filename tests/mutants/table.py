@@ -91,6 +91,20 @@ MUTANTS = (
         f"{CODEC_TESTS}/test_po.py",
     ),
     Mutant(
+        "an arm without the count serves for numbers beyond its own",
+        f"{CODECS}/icu_choices.py",
+        "lacks and len(form.numbers) > 1",
+        "lacks and len(form.numbers) > 99",
+        f"{CODEC_TESTS}/test_icu.py",
+    ),
+    Mutant(
+        "an apostrophe before an argument begins a quote",
+        f"{CODECS}/icu_parsing.py",
+        "len(match[0]) == 1 and match.end() < len(text)",
+        "len(match[0]) == 1",
+        f"{CODEC_TESTS}/test_icu.py",
+    ),
+    Mutant(
         "the flags of an obsolete message go to the next one",
         f"{CODECS}/po_lines.py",
         "            self._flags, self._previous = [], None\n        elif",

@@ -55,18 +55,25 @@ class GettextRule:
         return f"nplurals={self.count}; plural={self.formula};"
 
 
-def forms(lang: str) -> tuple[Form, ...]:
+def forms(lang: str, *, ordinal: bool = False) -> tuple[Form, ...]:
     """Return the forms of a language for whole numbers, in the order of `CATEGORIES`.
+
+    `ordinal`: those of "1st, 2nd" instead of "1 file, 2 files".
 
     Forms without a number up to 200 (Spanish `many`) are left out: `other` serves for them. A
     language that Babel does not know has `one` and `other`.
     """
-    return _forms(lang)
+    return _forms(lang, ordinal)
+
+
+def category(lang: str | None, number: int, *, ordinal: bool = False) -> str:
+    """Return the category of a number in a language; an unknown one has `one` and `other`."""
+    return _category_of(lang or "en", ordinal)(number)
 
 
 @lru_cache(maxsize=64)
-def _forms(lang: str) -> tuple[Form, ...]:
-    rule = _category_of(lang)
+def _forms(lang: str, ordinal: bool) -> tuple[Form, ...]:
+    rule = _category_of(lang, ordinal)
     numbers: dict[str, list[int]] = {}
     for number in (*range(1, _HIGHEST + 1), 0):
         numbers.setdefault(rule(number), []).append(number)
@@ -83,11 +90,13 @@ def _only() -> Form:
     return Form("other", _chosen(range(2, _CHOICES + 2)))
 
 
-def _category_of(lang: str) -> Callable[[int], str]:
+@lru_cache(maxsize=64)
+def _category_of(lang: str, ordinal: bool = False) -> Callable[[int], str]:
     try:
-        return Locale.parse(lang, sep="-").plural_form
+        locale = Locale.parse(lang, sep="-")
     except (UnknownLocaleError, ValueError):
         return lambda number: "one" if number == 1 else "other"
+    return locale.ordinal_form if ordinal else locale.plural_form
 
 
 @lru_cache(maxsize=64)
@@ -150,8 +159,8 @@ def gettext_forms(rule: GettextRule, lang: str) -> tuple[Form, ...]:
     numbers: dict[int, list[int]] = {}
     for number in (*range(1, _HIGHEST + 1), 0):
         numbers.setdefault(indices[number], []).append(number)
-    category = _category_of(lang)
-    known = {index: Form(category(found[0]), _chosen(found)) for index, found in numbers.items()}
+    named = _category_of(lang)
+    known = {index: Form(named(found[0]), _chosen(found)) for index, found in numbers.items()}
     general = known[max(known, key=lambda index: len(numbers[index]))]
     return tuple(known.get(index, general) for index in range(rule.count))
 
@@ -187,8 +196,9 @@ def settled(
     """Return texts that can be spliced, and the indices of those that hold the general form.
 
     A form whose number did not come back exactly once, or that has no translation while others of
-    its message have one, becomes the general form (`other`) of its message with its own number. If
-    that cannot be used either, the form has no translation. Texts beside plurals stay.
+    its message have one, becomes the general form of its message with its own number: `other`, or
+    in PO files of Slavic languages `many`. If that cannot be used either, the form has no
+    translation. Texts beside plurals stay.
     """
     result, general = list(texts), []
     for group in _messages(segments):
@@ -211,12 +221,12 @@ def _settle(
     if all(texts[index] is None for index in group):
         return []
     usable = {index: _usable(segments[index], texts[index]) for index in group}
-    other = next((i for i in group if segments[i].plural == "other" and usable[i]), None)
-    changed = []
+    other = max(group, key=lambda index: CATEGORIES.index(segments[index].plural or "other"))
+    general, changed = usable[other], []
     for index in group:
         texts[index] = usable[index]
-        if usable[index] is None and segments[index].target is None and other is not None:
-            texts[index] = _renumbered(usable[other] or "", segments[other], segments[index])
+        if usable[index] is None and segments[index].target is None and general is not None:
+            texts[index] = _renumbered(general, segments[other], segments[index])
             changed.append(index)
     return changed
 

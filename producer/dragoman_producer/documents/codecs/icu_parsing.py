@@ -1,0 +1,201 @@
+"""ICU messages as trees, and the spelling of text in them.
+
+Quoting is that of ICU's default: an apostrophe quotes only before a brace (or `#` in a plural).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Kind = Literal["plural", "selectordinal", "select"]
+_HEAD: Final = re.compile(
+    r"\s*(?P<name>[^\s{},'#]{1,100})\s*,\s*(?P<kind>plural|selectordinal|select)\s*,"
+    r"(?:\s*offset:\s*(?P<offset>[0-9]{1,4}))?"
+)
+_SELECTOR: Final = re.compile(r"\s*(=[0-9]{1,6}|[^\s{},'=#]{1,100})\s*\{")
+_END: Final = re.compile(r"\s*\}")
+_PLAIN: Final = re.compile(r"[^{}'#]+")
+ARGUMENT: Final = re.compile(r"\{\w{1,100}\}")
+"""A simple argument, which stays in the text of a segment."""
+MARK: Final = "\0"
+"""Stands for the count in a text that is being spelled."""
+_KEPT: Final = re.compile(rf"{ARGUMENT.pattern}|{MARK}")
+_KEPT_WITH_HASH: Final = re.compile(rf"{ARGUMENT.pattern}|{MARK}|#")
+_SPECIAL: Final = re.compile(r"[{}#']")
+_RUN: Final = re.compile(r"'*+[{}]['{}]*+|'++")
+_RUN_COUNTED: Final = re.compile(r"'*+[{}#]['{}#]*+|'++")
+_BRACE: Final = re.compile(r"[{}]")
+_DEEPEST: Final = 12
+_HAS_ARMS: Final = re.compile(r"\{\s*[^\s{},'#]{1,100}\s*,\s*(?:plural|selectordinal|select)\s*,")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Literal text, decoded. `raw` is how it is spelled, if it is quoted."""
+
+    text: str
+    raw: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """`{name}` or `{name, number, ...}`, as spelled."""
+
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """`#` in an arm of a plural."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A plural or select, with its arms by their selectors."""
+
+    name: str
+    kind: Kind
+    offset: int
+    arms: dict[str, tuple[Node, ...]]
+
+
+Node = Text | Argument | Count | Choice
+
+
+class NoMessage(Exception):
+    """A text that is no valid ICU message."""
+
+
+def has_arms(text: str) -> bool:
+    """Return whether a text may be a message with a plural or select."""
+    return _HAS_ARMS.search(text) is not None
+
+
+def parsed(text: str) -> tuple[Node, ...]:
+    """Return the nodes of a message. Raises NoMessage."""
+    parser = _Parser(text)
+    nodes = parser.nodes(depth=0, counted=False)
+    if parser.place != len(text):
+        raise NoMessage("a closing brace without an opening one")
+    return nodes
+
+
+class _Parser:
+    """Reads a message from its beginning."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.place = 0
+
+    def nodes(self, *, depth: int, counted: bool) -> tuple[Node, ...]:
+        """Return the nodes up to the brace that closes an arm, or the end."""
+        if depth > _DEEPEST:
+            raise NoMessage("arms are nested too deeply")
+        found: list[Node] = []
+        while self.place < len(self._text) and (at := self._text[self.place]) != "}":
+            if plain := _PLAIN.match(self._text, self.place):
+                found.append(Text(plain[0]))
+                self.place = plain.end()
+            elif at == "{":
+                found.append(self._braces(depth, counted=counted))
+            elif at == "'":
+                found.append(self._apostrophe("{}#" if counted else "{}"))
+            else:
+                found.append(Count() if counted else Text("#"))
+                self.place += 1
+        return tuple(found)
+
+    def _apostrophe(self, special: str) -> Text:
+        text, start = self._text, self.place
+        following = text[start + 1 : start + 2]
+        if following == "'":
+            self.place += 2
+            return Text("'")
+        if not following or following not in special:
+            self.place += 1
+            return Text("'")
+        end = start + 1
+        while (end := text.find("'", end)) >= 0 and text.startswith("''", end):
+            end += 2
+        if end < 0:
+            raise NoMessage("a quote is not closed")
+        self.place = end + 1
+        return Text(text[start + 1 : end].replace("''", "'"), text[start : end + 1])
+
+    def _braces(self, depth: int, *, counted: bool) -> Node:
+        start = self.place
+        head = _HEAD.match(self._text, start + 1)
+        if head is None:
+            end = _closing(self._text, start)
+            self.place = end + 1
+            return Argument(self._text[start : self.place])
+        kind: Kind = (
+            "select" if head["kind"] == "select"
+            else "plural" if head["kind"] == "plural" else "selectordinal"
+        )  # fmt: skip
+        self.place = head.end()
+        arms = self._arms(depth, counted=counted or kind != "select")
+        return Choice(head["name"], kind, int(head["offset"] or 0), arms)
+
+    def _arms(self, depth: int, *, counted: bool) -> dict[str, tuple[Node, ...]]:
+        arms: dict[str, tuple[Node, ...]] = {}
+        while (selector := _SELECTOR.match(self._text, self.place)) is not None:
+            self.place = selector.end()
+            if selector[1] in arms:
+                raise NoMessage("a selector is there twice")
+            arms[selector[1]] = self.nodes(depth=depth + 1, counted=counted)
+            self._close()
+        self._close()
+        if "other" not in arms:
+            raise NoMessage("the arm other is missing")
+        return arms
+
+    def _close(self) -> None:
+        end = _END.match(self._text, self.place)
+        if end is None:
+            raise NoMessage("an arm is not closed")
+        self.place = end.end()
+
+
+def _closing(text: str, start: int) -> int:
+    """Return where the brace closes that opens at a place; a format may have braces in it."""
+    depth = 0
+    for match in _BRACE.finditer(text, start):
+        depth += 1 if match[0] == "{" else -1
+        if depth == 0:
+            return match.start()
+        if depth > _DEEPEST:
+            break
+    raise NoMessage("a brace is not closed")
+
+
+def spelled(text: str, *, counted: bool, hash_counts: bool, doubled: bool) -> str:
+    """Return a text as a message spells it: simple arguments and `MARK` stay, braces are quoted.
+
+    `counted`: whether it is within a plural, where `#` is the count. `hash_counts`: whether a `#`
+    of the text is that count; else it is quoted. `doubled`: whether every apostrophe is doubled,
+    and not only those that could begin a quote.
+    """
+    kept = _KEPT_WITH_HASH if counted and hash_counts else _KEPT
+    run = _RUN_COUNTED if counted else _RUN
+    parts: list[str] = []
+    end = 0
+    for match in kept.finditer(text):
+        parts += (_literal(text[end : match.start()], run, doubled=doubled), match[0])
+        end = match.end()
+    return "".join([*parts, _literal(text[end:], run, doubled=doubled)])
+
+
+def _literal(text: str, run: re.Pattern[str], *, doubled: bool) -> str:
+    """Return a text without arguments: what is special quoted, as one run with its apostrophes."""
+
+    def quoted(match: re.Match[str]) -> str:
+        inside = match[0].replace("'", "''")
+        if match[0].strip("'"):
+            return f"'{inside}'"
+        alone = len(match[0]) == 1 and match.end() < len(text)
+        return match[0] if alone and not doubled else inside
+
+    return run.sub(quoted, text) if _SPECIAL.search(text) else text
