@@ -136,8 +136,15 @@ def worker(given: argparse.Namespace, kafka: str, redis: str, folder: Path) -> I
         "http.port": 0,
         **{f"engine.options.{name}": value for name, value in given.options.items()},
     }
+    with started(settings, folder / "worker.log") as pid:
+        yield pid
+
+
+@contextmanager
+def started(settings: dict[str, Any], log_file: Path) -> Iterator[int]:
+    """Start a worker process with these settings; yield its pid, and stop it at the end."""
     argv = worker_command(settings)
-    with (folder / "worker.log").open("wb") as log:
+    with log_file.open("wb") as log:
         process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
         try:
             yield process.pid

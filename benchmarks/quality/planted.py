@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from corpora import Pair
 
+from dragoman_text.sentences import split_sentences
 from dragoman_text.spans import find_spans
 from dragoman_worker.quality.gates.languages import same_family
 from dragoman_worker.quality.gates.prose import prose
@@ -33,6 +34,7 @@ _ENDINGS = (
     "\n\nLet me know if you need anything else!",
 )
 _CONTROL = ("<end_of_turn>", "<|im_end|>", "</s>", "\ufffd", "\u202e", "\x00", "▁", "<extra_0>")
+_SHORTENED = ("length", "incomplete")
 _PLACEHOLDERS = frozenset({"printf", "brace", "mustache", "template"})
 
 
@@ -118,7 +120,14 @@ def half(pair: Pair, _chance: random.Random, _others: Sequence[Pair]) -> str | N
     return pair.target[: len(pair.target) // 2] if len(pair.source) >= 40 else None
 
 
-def third(pair: Pair, _chance: random.Random, _others: Sequence[Pair]) -> str | None:
+def half_of_sentences(pair: Pair, _chance: random.Random, _others: Sequence[Pair]) -> str | None:
+    sentences = split_sentences(pair.target, pair.target_lang)
+    if len(pair.source) < 40 or len(sentences) < 2:
+        return None
+    return "".join(sentences[: len(sentences) // 2])
+
+
+def quarter(pair: Pair, _chance: random.Random, _others: Sequence[Pair]) -> str | None:
     return pair.target[: len(pair.target) // 4] if len(pair.source) >= 40 else None
 
 
@@ -186,8 +195,9 @@ KINDS = (
     Kind("source nearly copied", ("copy", "language"), nearly_copied, 40),
     Kind("other language, 40 letters", ("language",), wrong_language, 40),
     Kind("other language, 20-39 letters", ("language",), wrong_language, 20),
-    Kind("half of the answer", ("length",), half),
-    Kind("quarter of the answer", ("length",), third),
+    Kind("half of the answer", _SHORTENED, half),
+    Kind("half of the sentences", _SHORTENED, half_of_sentences),
+    Kind("quarter of the answer", _SHORTENED, quarter),
     Kind("text before the answer", ("chatter",), opened),
     Kind("text behind the answer", ("chatter",), ended),
     Kind("control token or character", ("control",), control),

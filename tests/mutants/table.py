@@ -1806,9 +1806,44 @@ MUTANTS = (
     Mutant(
         "a full stop is added in Thai",
         f"{GATES}/framing.py",
-        "if script in _NO_STOP or ",
-        "if ",
+        " or not sentence_ends.are_written(tag)",
+        "",
         f"{GATE_TESTS}/test_framing.py",
+    ),
+    Mutant(
+        "labels get the full stop that their translators leave out",
+        f"{GATES}/framing.py",
+        "if not _is_prose(source, target):",
+        "if not source:",
+        f"{GATE_TESTS}/test_framing.py",
+    ),
+    Mutant(
+        "an unfinished answer gets a full stop",
+        f"{GATES}/framing.py",
+        "if not incomplete.looks_unfinished(candidate):",
+        "if core:",
+        f"{GATE_TESTS}/test_framing.py",
+    ),
+    Mutant(
+        "every short answer without an end mark is incomplete",
+        f"{GATES}/incomplete.py",
+        "    return (\n        sentence_ends.ends_with_mark(candidate.source)\n        and not",
+        "    return (\n        not",
+        f"{GATE_TESTS}/test_incomplete.py",
+    ),
+    Mutant(
+        "an answer within its limit of characters is incomplete",
+        f"{GATES}/incomplete.py",
+        "candidate.max_chars is not None and",
+        "candidate.max_chars is None and",
+        f"{GATE_TESTS}/test_incomplete.py",
+    ),
+    Mutant(
+        "fewer sentences are not noticed",
+        f"{GATES}/incomplete.py",
+        "if ratio < _FEWER_BELOW and",
+        "if not ratio and",
+        f"{GATE_TESTS}/test_incomplete.py",
     ),
     # --- the judge process and the detection ------------------------------------------------------
     Mutant(

@@ -26,6 +26,7 @@ _SENTENCES: Final = {
     "language": "Write the whole translation in {target}.",
     "paragraphs": "Keep every paragraph of the text as a paragraph of its own.",
     "length": "Translate the whole text; leave nothing out and add nothing.",
+    "incomplete": "Translate the text to its end.",
     "loop": "Translate each part of the text once, without repetitions.",
     "blank": "Write the translation in words.",
     "chatter": "Reply with the translation alone, without introduction, notes or quotation marks.",

@@ -18,6 +18,7 @@ from dragoman_worker.quality.gates import (
     copy,
     framing,
     glossary,
+    incomplete,
     language,
     languages,
     length,
@@ -55,7 +56,7 @@ class Gate:
     """Whether the gate judges joined items too."""
     once: bool = False
     """Whether the translator asks again only once for it and then reports a warning: some texts
-    are copied rightly, and every answer says so."""
+    are copied or shortened rightly, and every answer says so."""
 
 
 def _without_detector(
@@ -73,6 +74,7 @@ GATES: Final = (
     Gate("copy", _without_detector(copy.find), once=True),
     Gate("language", language.find, slight_strict="fail", joined=True),
     Gate("length", _without_detector(length.find)),
+    Gate("incomplete", _without_detector(incomplete.find), once=True),
     Gate("chatter", _without_detector(chatter.find)),
     Gate("control", _without_detector(control.find)),
     Gate("paragraphs", _without_detector(paragraphs.find), joined=True),
@@ -91,7 +93,7 @@ def judge(candidate: Candidate, *, detect: Detect) -> Judgement:
     text = candidate.target
     found: list[Finding] = []
     if not candidate.joined:
-        text = framing.repaired(candidate.source, text, candidate.target_lang)
+        text = framing.repaired(candidate)
         if text != candidate.target:
             found.append(Finding("framing", "fixed", "Blanks, full stop or quotes at the ends."))
             candidate = replace(candidate, target=text)

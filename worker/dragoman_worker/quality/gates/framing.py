@@ -8,7 +8,9 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
-from dragoman_worker.quality.gates import languages
+from dragoman_worker.ports.quality import Candidate
+from dragoman_worker.quality.gates import incomplete, languages, sentence_ends
+from dragoman_worker.quality.gates.prose import weighed_letters
 
 _STOP_OF: Final = {
     **dict.fromkeys(("zh", "ja", "yue"), "。"),
@@ -19,7 +21,8 @@ _STOP_OF: Final = {
     "hy": "։",
     "ur": "۔",
 }
-_NO_STOP: Final = frozenset({"Thai", "Laoo", "Tibt"})
+_LONG_SENTENCE: Final = 60
+"""Letters of a single sentence, about twelve words."""
 _QUOTES: Final = {
     '"': '"',
     "“": "”",
@@ -33,25 +36,43 @@ _QUOTES: Final = {
 _MARKS: Final = "\"'“”„‟«»‹›「」『』《》〈〉‘’`"
 
 
-def repaired(source: str, target: str, target_lang: str) -> str:
-    """Return the answer with the source's blanks at both ends, final stop and quotes."""
+def repaired(candidate: Candidate) -> str:
+    """Return the answer with the source's blanks at both ends, final stop and quotes.
+
+    An answer that looks unfinished gets no stop: it would look complete.
+    """
+    source, target = candidate.source, candidate.target
     core, wanted = target.strip(), source.strip()
     if not core or not wanted:
         return target
-    core = _quoted(wanted, _stopped(wanted, core, target_lang))
+    if not incomplete.looks_unfinished(candidate):
+        core = _stopped(wanted, core, candidate.target_lang)
+    core = _quoted(wanted, core)
     start = source[: len(source) - len(source.lstrip())]
     end = source[len(source.rstrip()) :]
     return f"{start}{core}{end}"
 
 
 def _stopped(source: str, target: str, tag: str) -> str:
-    """Add the full stop that the source has, where the answer ends in a letter or its mark."""
-    script = languages.script(tag) or ""
-    if script in _NO_STOP or not source.endswith((".", "。")) or source.endswith(".."):
+    """Add the full stop that prose has, where the answer ends in a letter or its mark."""
+    if not source.endswith((".", "。")) or source.endswith(".."):
         return target
-    if unicodedata.category(target[-1])[0] not in "LM":
+    if unicodedata.category(target[-1])[0] not in "LM" or not sentence_ends.are_written(tag):
+        return target
+    if not _is_prose(source, target):
         return target
     return target + _STOP_OF.get(languages.base(tag), ".")
+
+
+def _is_prose(source: str, target: str) -> bool:
+    """Return whether the answer has end marks elsewhere, or the source is one long sentence.
+
+    Translators leave the stop of messages and labels out on purpose: in 4 % of the sources with
+    up to twelve words, in Tamil, Hebrew and Hindi in 15 to 20 %.
+    """
+    if sentence_ends.count(source) > 1:
+        return sentence_ends.count(target) > 0
+    return weighed_letters(source) >= _LONG_SENTENCE
 
 
 def _quoted(source: str, target: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from dragoman_worker.ports.quality import Candidate, Detection
 from dragoman_worker.quality.gates import languages
 from dragoman_worker.quality.gates.defect import Defect
-from dragoman_worker.quality.gates.prose import letters, plain
+from dragoman_worker.quality.gates.prose import letters, plain, weighed_letters
 
 _SURE_LETTERS: Final = 40
 _FEW_LETTERS: Final = 20
@@ -83,7 +83,7 @@ def _windows(text: str) -> Iterator[str]:
 
 def _wrong(text: str, expected: frozenset[str], detect: Detect) -> tuple[str, bool] | None:
     """Return the language of the text and whether that is slight, None if it is as expected."""
-    weight = _weighed_letters(text)
+    weight = weighed_letters(text)
     if weight < _FEW_LETTERS:
         return None
     few = weight < _SURE_LETTERS
@@ -99,11 +99,6 @@ def _wrong(text: str, expected: frozenset[str], detect: Detect) -> tuple[str, bo
         if certain is None or languages.base(certain.language) in expected:
             return None
     return found, few
-
-
-def _weighed_letters(text: str) -> int:
-    """Return the number of letters; those of Chinese, Japanese and Korean say twice as much."""
-    return sum(1 + (character >= "\u2e80") for character in text if character.isalpha())
 
 
 # --- scripts --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dragoman_worker.ports.quality import Candidate
-from dragoman_worker.quality.gates import languages
+from dragoman_worker.quality.gates import languages, sentence_ends
 from dragoman_worker.quality.gates.defect import Defect
 from dragoman_worker.quality.gates.prose import plain, prose
 
@@ -29,7 +29,10 @@ SHORTEST: Final = 0.35
 LONGEST: Final = 2.85
 """Bounds of the ratio to the pair's median: 0.02 % of 2.34 million human pairs are outside."""
 
-_SHORT: Final = 0.5
+_SHORT: Final = ((300, 0.65), (200, 0.6), (100, 0.55), (0, 0.5))
+"""From this length of the source on, a lower ratio is slight: long translations vary less."""
+_WITHOUT_MARK: Final = 0.05
+"""Added for a source without an end mark, whose loss would show that the answer is cut off."""
 _LONG: Final = 2.0
 _LEAST_SOURCE: Final = 40
 _SLACK: Final = 60
@@ -46,10 +49,21 @@ def find(candidate: Candidate) -> Defect | None:
             return None
         return Defect(f"The answer has {target} characters for {source} of the source.")
     ratio = target / expected
-    if _SHORT <= ratio <= _LONG:
+    if _shortest(candidate, source) <= ratio <= _LONG:
         return None
     size = f"{ratio:.2f} times as long as translations of this length usually are"
     return Defect(f"The answer is {size}.", slight=SHORTEST <= ratio <= LONGEST)
+
+
+def _shortest(candidate: Candidate, source: int) -> float:
+    low = next(low for least, low in _SHORT if source >= least)
+    return low if sentence_ends.ends_with_mark(candidate.source) else low + _WITHOUT_MARK
+
+
+def ratio(candidate: Candidate) -> tuple[float, float]:
+    """Return the ratio to the usual length, and that length in characters; 1 without prose."""
+    _source, expected, target = _lengths(candidate)
+    return (target / expected if expected else 1.0), expected
 
 
 def distance(candidate: Candidate) -> float:

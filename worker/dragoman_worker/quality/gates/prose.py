@@ -48,3 +48,8 @@ def _is_word(token: str) -> bool:
 def letters(text: str) -> int:
     """Return the number of letters of any script."""
     return sum(map(str.isalpha, text))
+
+
+def weighed_letters(text: str) -> int:
+    """Return the number of letters; those of Chinese, Japanese and Korean say twice as much."""
+    return sum(1 + (character >= "\u2e80") for character in text if character.isalpha())

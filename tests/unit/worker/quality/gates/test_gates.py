@@ -109,7 +109,7 @@ def test_a_source_in_the_target_language_is_a_warning() -> None:
 
 
 def test_a_repaired_end_is_reported_and_returned() -> None:
-    judgement = judge(Candidate("It is late.", " Es ist spät", "de"), detect=no_language)
-    assert judgement.text == "Es ist spät."
+    judgement = judge(Candidate('"It is late"', " Es ist spät", "de"), detect=no_language)
+    assert judgement.text == '"Es ist spät"'
     assert [each.severity for each in judgement.findings] == ["fixed"]
     assert judgement.verdict == "ok"

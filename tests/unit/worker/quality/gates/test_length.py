@@ -22,6 +22,18 @@ def test_the_ratio_to_the_median_of_the_pair_decides(times: float, slight: bool 
     assert (None if defect is None else defect.slight) == slight
 
 
+@pytest.mark.parametrize(("source", "slight"), [("word " * 14, None), ("word " * 62, True)])
+def test_a_long_translation_varies_less(source: str, slight: bool | None) -> None:
+    defect = length.find(Candidate(source, source[: round(len(source) * 0.68)], "de", "en"))
+    assert (None if defect is None else defect.slight) == slight
+
+
+def test_a_text_without_end_mark_may_not_be_as_short() -> None:
+    source, answer = "word " * 15, "wort " * 9
+    assert length.find(Candidate(source, answer, "de", "en")) is not None
+    assert length.find(Candidate(f"{source}.", f"{answer}.", "de", "en")) is None
+
+
 def test_japanese_is_expected_to_be_half_as_long_and_english_from_it_twice() -> None:
     assert length.find(Candidate(SOURCE, "これは日本語。" * 14, "ja", "en")) is None
     assert length.find(Candidate("これは日本語。" * 14, SOURCE, "en", "ja")) is None
