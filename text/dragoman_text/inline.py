@@ -37,7 +37,7 @@ _NAMES: Final = (
     "sub summary sup svg table tbody td template textarea tfoot th thead time title tr tt u ul var "
     "video"
 )
-_ELEMENTS: Final = _EMPTY_ELEMENTS | frozenset(_NAMES.split())
+ELEMENTS: Final = _EMPTY_ELEMENTS | frozenset(_NAMES.split())
 """Elements of HTML 5, and those of HTML 4 that texts still have."""
 
 
@@ -54,6 +54,11 @@ class Tag:
     def end(self) -> int:
         """The place behind it."""
         return self.start + len(self.text)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether it is one of a document: ``<g1>``, ``</g1>`` or ``<x2/>``."""
+        return _DOCUMENT_TAG.fullmatch(self.name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +163,10 @@ def _tag(match: re.Match[str]) -> Tag:
 def _is_markup(tag: Tag, closed: Collection[str]) -> bool:
     return (
         tag.form != "open"
-        or tag.name in _ELEMENTS
+        or tag.name in ELEMENTS
         or tag.name in closed
         or "=" in tag.text
-        or _DOCUMENT_TAG.fullmatch(tag.name) is not None
+        or tag.numbered
     )
 
 

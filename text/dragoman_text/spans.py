@@ -15,6 +15,16 @@ from dragoman_text.terms import Term, TermIndex
 # One pass; the first alternative that matches at a position wins. Every repetition is bounded, or
 # never rescans what another start has scanned: texts of 128 KiB take linear time.
 _URL_CHARS: Final = r"A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%{}\u00C0-\u052F"
+_MUSTACHE: Final = r"\{\{\{[^{}\n]{1,200}\}\}\}|\{\{[^{}\n]{1,200}\}\}"
+_NAMED_PRINTF: Final = (
+    r"%\([A-Za-z_]\w{0,60}\)[#0+\-]{0,3}[0-9]{0,4}(?:\.[0-9]{1,3})?[diouxXeEfFgGcrsa]"
+)
+# No space flag, and as a span no Latin letter after it: "100 % der" and "5 %ige" are prose. Korean,
+# Japanese and Chinese have no blank there: "%s이어야".
+_PRINTF: Final = (
+    r"%(?:[0-9]{1,2}\$)?[#0+\-']{0,3}(?:[0-9]{1,4}|\*)?(?:\.(?:[0-9]{1,3}|\*))?"
+    r"(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGaAcCsSp@]"
+)
 _KINDS: Final = {
     "url": rf"(?:https?://|ftp://|(?<![\w.])www\.)[{_URL_CHARS}]+",
     "mail": r"(?<![\w.%+\-])[A-Za-z0-9_.%+\-]{1,64}@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}\b",
@@ -23,16 +33,15 @@ _KINDS: Final = {
     r"|`[^`\s][^`\n]{0,1000}+(?<!\s)`(?![A-Za-z0-9_])",
     "tag": TAG,
     "entity": r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});",
-    "mustache": r"\{\{\{[^{}\n]{1,200}\}\}\}|\{\{[^{}\n]{1,200}\}\}",
+    "mustache": _MUSTACHE,
     "template": r"\$\{[^{}\n]{1,200}\}",
-    # No space flag, and no Latin letter after it: "100 % der" and "5 %ige" are prose. Korean,
-    # Japanese and Chinese have no blank there: "%s이어야".
-    "printf": r"%\([A-Za-z_]\w{0,60}\)[#0+\-]{0,3}[0-9]{0,4}(?:\.[0-9]{1,3})?[diouxXeEfFgGcrsa]"
-    r"|%(?:[0-9]{1,2}\$)?[#0+\-']{0,3}(?:[0-9]{1,4}|\*)?(?:\.(?:[0-9]{1,3}|\*))?"
-    r"(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGaAcCsSp@](?![A-Za-z\u00AA-\u024F\u1E00-\u1EFF])|%%",
+    "printf": rf"{_NAMED_PRINTF}|{_PRINTF}(?![A-Za-z\u00AA-\u024F\u1E00-\u1EFF])|%%",
     "brace": r"\{(?:[A-Za-z0-9_][\w.\[\]]{0,60}(?:![rsa])?(?::[^{}\n]{0,40})?)?\}",
 }
 _PATTERN: Final = re.compile("|".join(f"(?P<{kind}>{body})" for kind, body in _KINDS.items()))
+_ANYWHERE: Final = re.compile(
+    rf"{_NAMED_PRINTF}|{_PRINTF}|%%|{_MUSTACHE}|\$?\{{[^{{}}\n]{{0,200}}\}}"
+)
 _PERHAPS: Final = re.compile(r"://|www\.|[@`<&{%]")
 """Matches every text with a placeholder; most texts have none and need no further search."""
 _COVERED: Final = re.compile(rb"\x01+")
@@ -66,6 +75,14 @@ def count_words(text: str, words: Iterable[str]) -> Counter[str]:
     """Return how often each word occurs as a whole word, in its own case; no blank ones."""
     index = _index(frozenset(words))
     return Counter(each.term.source for each in index.occurrences(text))
+
+
+def possible_placeholders(text: str) -> Iterator[str]:
+    """Yield what could be a placeholder, in order: also before a letter, in prose and in code.
+
+    To count those that are certain by another text, such as its source.
+    """
+    return (match[0] for match in _ANYWHERE.finditer(text))
 
 
 def has_letters(text: str) -> bool:

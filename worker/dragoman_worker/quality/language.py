@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
-import unicodedata
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
 from types import SimpleNamespace
@@ -15,28 +12,13 @@ import langcodes
 from py3langid import modelio
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from dragoman_text.spans import has_letters
-from dragoman_worker.ports import Detection
-
-LETTERS_READ: Final = 300
-"""More letters do not improve the detection; this also bounds its cost."""
-
-_CHARACTERS_SCANNED: Final = 4 * LETTERS_READ
-# An address begins at the start of a word or after other code. Possessive quantifiers avoid
-# backtracking: a word of 1,200 @ signs is read once, not once per position.
-_ADDRESS: Final = r"(?<![^\s>`}])\S[^\s@]*+@\S[^\s.]*+\.\S++"
-_NOT_PROSE: Final = re.compile(
-    rf"(?:https?://|www\.)\S+|{_ADDRESS}|</?[A-Za-z][^<>]{{0,200}}>|`[^`]{{1,200}}`"
-    r"|\{[^{}]{0,60}\}"
+from dragoman_worker.ports.quality import Detection
+from dragoman_worker.quality.letters import (
+    by_main_script,
+    first_letters,
+    is_latin,
+    kana_or_hangul,
 )
-# Not [^\W\d_]: Python counts the vowel signs of Indic scripts, which are marks, as non-words.
-_NOT_LETTERS: Final = re.compile(
-    r"[\d_\s!-/:-@\[-`{-~\u00a1-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u2000-\u206f\u3000-\u3004\u3007-\u3030\u3036-\u303a\u303d-\u303f]+"
-)
-_KANA: Final = re.compile("[\u3041-\u3096\u30a1-\u30fa\uff66-\uff9d]")
-_HANGUL: Final = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
-_LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
-_HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 _TAG_OF_LABEL: Final[Mapping[str, str]] = {
     "arz": "ar",
@@ -84,7 +66,6 @@ _POOL_DECIDES: Final = 0.9
 """Share above which a language of all texts is that of each one with few letters."""
 _OTHER_LANGUAGE: Final = 0.02
 """Share of every language that the pool does not show: a job may mix languages."""
-_SCRIPT_LETTERS: Final = 40
 _UNICODE_NAMES: Final[Mapping[str, str]] = {
     "Latn": "LATIN",
     "Cyrl": "CYRILLIC",
@@ -120,7 +101,7 @@ class LanguageDetector:
         by its own script. None if the text has no letters. Never raises. A few letters give little
         more than a guess, with a low confidence.
         """
-        letters = _letters(text)
+        letters = first_letters(text)
         if not letters:
             return None
         return _likeliest(self._shares(letters, candidates))
@@ -138,9 +119,9 @@ class LanguageDetector:
         detected as well as one of 60. The target language is never the language of a short text,
         unless all together have 40 letters and are certainly in it.
         """
-        letters = [_letters(text) for text in texts]
+        letters = [first_letters(text) for text in texts]
         found: dict[str, Detection | None] = {}
-        for script, group in _by_main_script(letters).items():
+        for script, group in by_main_script(letters).items():
             found |= self._detect_script(group, candidates, _excluded(target_lang, script))
         return [found.get(text) for text in letters]
 
@@ -198,7 +179,7 @@ class LanguageDetector:
 
     def _shares(self, letters: str, candidates: Collection[str] | None) -> Mapping[str, float]:
         """Return the probability of each language; they add up to 1."""
-        if written := _by_script(letters):
+        if written := kana_or_hangul(letters):
             return {written: 1.0}
         ranked = self._loaded().rank(letters)
         if candidates is None:
@@ -233,7 +214,7 @@ def _weights(
 
     Labels below the probability `unlikely` are left out, which most are.
     """
-    latin = len(_LATIN.findall(letters)) > len(letters) / 2
+    latin = is_latin(letters)
     weights: dict[str, float] = {}
     for label, probability in ranked:
         if probability < unlikely and weights:
@@ -257,23 +238,6 @@ def _likeliest(shares: Mapping[str, float]) -> Detection | None:
         return None
     best = max(shares, key=lambda tag: shares[tag])
     return Detection(best, min(1.0, shares[best]))
-
-
-def _by_main_script(letters: Sequence[str]) -> Mapping[str, list[str]]:
-    """Return the different texts by their main script, without those that have no letters."""
-    groups: dict[str, list[str]] = {}
-    for text in dict.fromkeys(letters):
-        if text:
-            scripts = Counter(map(_script, text[:_SCRIPT_LETTERS].replace(" ", "")))
-            groups.setdefault(scripts.most_common(1)[0][0], []).append(text)
-    return groups
-
-
-@lru_cache(maxsize=8192)
-def _script(letter: str) -> str:
-    """Return the script as the Unicode name of the letter begins; one for all of Japanese."""
-    word = unicodedata.name(letter, "").partition(" ")[0]
-    return "CJK" if word in {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"} else word
 
 
 @lru_cache(maxsize=1024)
@@ -313,7 +277,7 @@ def _within(
     total = sum(weights.values())
     outside = sum(chosen.values()) < _OUTSIDE_BELOW * total
     certain = max(weights.values()) > _CERTAIN_ABOVE * total
-    latin = len(_LATIN.findall(letters)) > len(letters) / 2
+    latin = is_latin(letters)
     if outside and (not latin or (certain and len(letters) >= _ENOUGH_LETTERS)):
         return weights
     return {tag: weight for tag, weight in chosen.items() if tag is not None}
@@ -324,29 +288,3 @@ def _listed(tag: str, candidates: Collection[str]) -> str | None:
     if tag in candidates:
         return tag
     return "nb" if tag == "no" and "nb" in candidates else None
-
-
-def _letters(text: str) -> str:
-    """Return the first letters of the prose in `text`, or of all if there is only code.
-
-    Everything that is no letter becomes a single space.
-    """
-    # Not a pattern of word characters: in Python these include superscripts and fractions.
-    first = next((at for at, character in enumerate(text) if character.isalpha()), None)
-    if first is None:
-        return ""
-    start = text[first : first + _CHARACTERS_SCANNED]
-    prose = _NOT_PROSE.sub(" ", start)
-    chosen = prose if has_letters(prose) else start
-    return _NOT_LETTERS.sub(" ", chosen).strip()[:LETTERS_READ]
-
-
-def _by_script(letters: str) -> str | None:
-    """Return Japanese or Korean by kana or Hangul, unless another script prevails."""
-    kana, hangul = len(_KANA.findall(letters)), len(_HANGUL.findall(letters))
-    if not kana and not hangul:
-        return None
-    most = len(letters.replace(" ", "")) / 2
-    if kana + len(_HAN.findall(letters)) > most and kana > hangul:
-        return "ja"
-    return "ko" if hangul > most else None

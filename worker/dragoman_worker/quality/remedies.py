@@ -8,26 +8,15 @@ then its halves.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from dragoman_text.inline import respelled
-from dragoman_text.spans import (
-    TAGS,
-    Masked,
-    Span,
-    TokenStyle,
-    find_spans,
-    has_letters,
-    mask,
-    restore,
-    unprotected,
-)
+from dragoman_text.spans import TAGS, Span, TokenStyle, find_spans
 from dragoman_text.terms import Term
 from dragoman_worker.ports.quality import Finding, Judgement
 from dragoman_worker.quality import corrections, cutting, joining
+from dragoman_worker.quality.pieces import Piece, around, masked_pieces, whole, with_originals
 
 Name = Literal["native", "tokens", "sentences", "pieces", "resample", "split", "paragraphs"]
 
@@ -37,8 +26,6 @@ MOST_PIECES: Final = 256
 """Requests that one remedy may make of a text; a text of more pieces is asked for whole."""
 _SPAN_GATES: Final = frozenset({"placeholders", "tags"})
 _COPY_GATES: Final = frozenset({"copy", "language"})
-MOST_SHOWN: Final = 60
-"""Characters of an original that a finding shows."""
 AS_IT_IS, TOKENS, SENTENCES, PIECES = range(4)
 _RUNG_NAMES: Final[tuple[Name, ...]] = ("native", "tokens", "sentences", "pieces")
 
@@ -59,18 +46,6 @@ class Wanted:
     max_chars: int | None = None
     style: TokenStyle = TAGS
     max_attempts: int = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of the text: kept as it is, or asked for between the blanks `before` and `after`."""
-
-    text: str
-    kept: bool = False
-    before: str = ""
-    after: str = ""
-    masked: Masked | None = None
-    """What the tokens in `text` stand for; None without tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +77,7 @@ class Try:
 
 def first(wanted: Wanted) -> Try:
     """Return the first try: the text as it is."""
-    return Try((_piece(wanted.source),), wanted.target_lang)
+    return Try((whole(wanted.source),), wanted.target_lang)
 
 
 def following(wanted: Wanted, previous: Try, judgement: Judgement, attempt: int) -> Try:
@@ -134,9 +109,9 @@ def join(tried: Try, answers: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
     for piece in tried.pieces:
         text = piece.text
         if not piece.kept:
-            text, found = _restored(next(remaining), piece)
+            text, found = with_originals(next(remaining), piece)
             findings += found
-        parts.append(joining.Piece(piece.before, _source(piece), piece.after, text))
+        parts.append(joining.Piece(piece.before, piece.source, piece.after, text))
     if tried.rung == PIECES:
         findings.append(Finding("pieces", "warn", "translated in pieces around what must be kept"))
     return _joined(parts, tried), tuple(dict.fromkeys(findings))
@@ -155,10 +130,6 @@ def _joined(parts: Sequence[joining.Piece], tried: Try) -> str:
     if tried.rung != PIECES:
         return joining.join(parts, tried.target_lang)
     return "".join(text for part in parts for text in (part.before, part.text, part.after))
-
-
-def _source(piece: Piece) -> str:
-    return piece.text if piece.masked is None else restore(piece.text, piece.masked).text
 
 
 def _rank(judgement: Judgement) -> tuple[int, int, float]:
@@ -182,17 +153,17 @@ def _rung_pieces(
     wanted: Wanted, spans: Sequence[Span], rung: int, *, tokens: bool
 ) -> tuple[Piece, ...]:
     if rung == PIECES:
-        return tuple(_around(wanted.source, spans))
+        return tuple(around(wanted.source, spans))
     source = wanted.source
     parts = [source]
     if rung == SENTENCES:
         parts = cutting.sentences_with_spans(source, wanted.source_lang, spans)
-    return tuple(_pieces(parts, spans if tokens else (), wanted.style))
+    return tuple(masked_pieces(parts, spans if tokens else (), wanted.style))
 
 
 def _unmasked(wanted: Wanted, base: Try) -> Try:
     """Return the text as it is: the one with tokens came back as a copy of the source."""
-    piece = _piece(wanted.source)
+    piece = whole(wanted.source)
     return replace(
         _resampled(base), pieces=(piece,), name="native", avoids_tokens=True, rung=AS_IT_IS
     )
@@ -215,77 +186,8 @@ def _recut(wanted: Wanted, base: Try, name: Literal["split", "paragraphs"]) -> T
         parts = cutting.grouped(parts, min(most, MOST_PIECES))
     if len(parts) < 2:
         return None
-    pieces = tuple(_pieces(parts, spans if base.tokens else (), wanted.style))
+    pieces = tuple(masked_pieces(parts, spans if base.tokens else (), wanted.style))
     return replace(_resampled(base), pieces=pieces, name=name)
-
-
-def _pieces(parts: Iterable[str], spans: Sequence[Span], style: TokenStyle) -> Iterator[Piece]:
-    """Yield a piece per part, with tokens for the spans; no span is in two parts."""
-    start, remaining = 0, deque(spans)
-    for part in parts:
-        end, inside = start + len(part), list[Span]()
-        while remaining and remaining[0].end <= end:
-            span = remaining.popleft()
-            inside.append(Span(span.start - start, span.end - start, span.kind))
-        yield _masked_piece(part, inside, style) if inside else _piece(part)
-        start = end
-
-
-def _piece(part: str) -> Piece:
-    """Return the part without the blanks around it; one without letters is kept."""
-    if not has_letters(part):
-        return Piece(part, kept=True)
-    before, core, after = cutting.framed(part)
-    return Piece(core, before=before, after=after)
-
-
-def _masked_piece(part: str, spans: Sequence[Span], style: TokenStyle) -> Piece:
-    """Return the part with tokens; one without letters outside its spans is kept."""
-    if not any(map(has_letters, unprotected(part, spans))):
-        return Piece(part, kept=True)
-    masked = mask(part, spans, style)
-    before, core, after = cutting.framed(masked.text)
-    return Piece(core, before=before, after=after, masked=masked)
-
-
-def _around(source: str, spans: Sequence[Span]) -> Iterator[Piece]:
-    """Yield the spans, kept, and the text around them, kept if it has no letters."""
-    for index, text in enumerate(unprotected(source, spans)):
-        if index:
-            span = spans[index - 1]
-            yield Piece(source[span.start : span.end], kept=True)
-        if has_letters(text):
-            before, core, after = cutting.framed_clause(text)
-            yield Piece(core, before=before, after=after)
-        elif text:
-            yield Piece(text, kept=True)
-
-
-def _restored(answer: str, piece: Piece) -> tuple[str, list[Finding]]:
-    if piece.masked is None:
-        return respelled(answer, piece.text), []
-    restored = restore(answer, piece.masked)
-    findings = [_lost("is missing", each) for each in restored.missing]
-    findings += [_lost("occurs more than once", each) for each in restored.repeated]
-    if restored.unknown:
-        detail = f"{len(restored.unknown)} tokens stand for nothing"
-        findings.append(Finding("placeholders", "fail", detail))
-    if not findings and restored.moved_first:
-        detail = f"{_shown(piece.masked.originals[-1])} was the end and came first"
-        findings.append(Finding(_gate(piece.masked.originals[-1]), "warn", detail))
-    return restored.text, findings
-
-
-def _lost(how: str, original: str) -> Finding:
-    return Finding(_gate(original), "fail", f"{_shown(original)} {how}")
-
-
-def _gate(original: str) -> str:
-    return "tags" if original.startswith("<") and original.endswith(">") else "placeholders"
-
-
-def _shown(original: str) -> str:
-    return original if len(original) <= MOST_SHOWN else f"{original[:MOST_SHOWN]}…"
 
 
 def _spans(wanted: Wanted) -> list[Span]:

@@ -12,18 +12,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from dragoman_text.spans import count_words, find_spans
+from dragoman_text.spans import count_words, find_spans, possible_placeholders
 from dragoman_worker.ports.quality import Candidate
 from dragoman_worker.quality.gates.defect import Defect, listed
 
 _KINDS: Final = frozenset({"printf", "mustache", "template", "brace"})
-# The kinds above as they may stand anywhere, also before a letter or inside code.
-_ANYWHERE: Final = re.compile(
-    r"%\([A-Za-z_]\w{0,60}\)[#0+\-]{0,3}[0-9]{0,4}(?:\.[0-9]{1,3})?[diouxXeEfFgGcrsa]"
-    r"|%(?:[0-9]{1,2}\$)?[#0+\-']{0,3}(?:[0-9]{1,4}|\*)?(?:\.(?:[0-9]{1,3}|\*))?"
-    r"(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGaAcCsSp@]|%%"
-    r"|\{\{\{[^{}\n]{1,200}\}\}\}|\{\{[^{}\n]{1,200}\}\}|\$?\{[^{}\n]{0,200}\}"
-)
 _POSITION: Final = re.compile(r"\A%[0-9]{1,2}\$")
 
 
@@ -64,7 +57,7 @@ def _counts(text: str, wanted: Iterable[str]) -> Counter[str]:
     wanted = set(wanted)
     if not wanted:
         return Counter()
-    found = (_without_position(match[0]) for match in _ANYWHERE.finditer(text))
+    found = map(_without_position, possible_placeholders(text))
     return Counter(each for each in found if each in wanted)
 
 
