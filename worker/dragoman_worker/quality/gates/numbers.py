@@ -14,23 +14,35 @@ from dragoman_worker.quality.gates.prose import prose
 # Digits with single separators of thousands, decimals, times or dates between them.
 _NUMBER: Final = re.compile("[0-9]+(?:[.,:'’٫٬ \u00a0\u2009\u202f/-][0-9]+)*")
 _DIGITS: Final = re.compile("[0-9]+")
+_FULL_HOUR: Final = re.compile("(?<=[0-9]):00(?![0-9])")
+_AFTERNOON: Final = re.compile(
+    r"(?<![0-9.,:])(1[3-9]|2[0-3])(?=:[0-9]{2}|[ \u00a0\u202f]?(?:h(?![a-z])|Uhr|uur|時|时|點|点|시))"
+)
+"""Hours of the 24-hour clock: 14:30, 14 h 30, 14 Uhr, 14時."""
 
 
 def find(candidate: Candidate) -> Defect | None:
-    """Return a defect if a number of at least two digits is missing; separators do not count."""
+    """Return a defect if a number of at least two digits is missing; separators do not count.
+
+    Times may be written otherwise: 14:30 as 2:30, and 11:00 without its minutes.
+    """
     source = prose(candidate.source)
     if not any(map(str.isdigit, source)):
         return None
-    expected = _numbers(source)
-    found = _numbers(prose(candidate.target))
-    digits = "".join(_DIGITS.findall(_western(prose(candidate.target))))
+    target = _western(prose(candidate.target))
+    source = _western(source)
+    expected, found = _numbers(_FULL_HOUR.sub("", source)), _numbers(target)
+    groups = _DIGITS.findall(target)
+    digits = "".join(groups)
     missing = [each for each, times in expected.items() if found[each] < times]
     missing = [each for each in missing if each not in digits or found[each]]
+    hours = _AFTERNOON.findall(source) if missing else []
+    missing = [each for each in missing if each not in hours or str(int(each) - 12) not in groups]
     return Defect(f"The answer lacks {listed(missing)}.", slight=True) if missing else None
 
 
 def _numbers(text: str) -> Counter[str]:
-    groups = (_DIGITS.findall(match[0]) for match in _NUMBER.finditer(_western(text)))
+    groups = (_DIGITS.findall(match[0]) for match in _NUMBER.finditer(text))
     return Counter(each for group in groups for each in group if len(each) >= 2)
 
 

@@ -17,6 +17,9 @@ from dragoman_worker.quality.gates import max_chars, numbers, paragraphs, verbat
         ("In 2024", "Im Jahr 2042"),
         ("From 10 to 25", "Von 10 bis"),
         ("From 25 to 25", "Von 25 bis"),
+        ("At 14:30", "At 3:30"),
+        ("14 dogs", "2 Hunde"),
+        ("At 16:00", "At 5 p.m."),
     ],
 )
 def test_a_missing_number_is_slight(source: str, answer: str) -> None:
@@ -35,6 +38,11 @@ def test_a_missing_number_is_slight(source: str, answer: str) -> None:
         ("5 dogs", "fünf Hunde"),
         ("%10s and {20}", "%10s und {20}"),
         ("In 2024", "２０２４年"),
+        ("Bis 14:30 Uhr", "By 2:30"),
+        ("Avant 17 h", "Before 5"),
+        ("１９時までに", "By 7:00 p.m."),
+        ("The 11:00 train", "１１時発の電車"),
+        ("At 16:00", "At 4 p.m."),
     ],
 )
 def test_a_number_may_be_written_otherwise(source: str, answer: str) -> None:
