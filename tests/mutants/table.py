@@ -1847,6 +1847,13 @@ MUTANTS = (
     ),
     # --- the judge process and the detection ------------------------------------------------------
     Mutant(
+        "the judge process loads the models of jobs",
+        f"{CORE}/ports/quality.py",
+        "if TYPE_CHECKING:\n",
+        "if Any:\n",
+        "unit/worker/quality/test_judge_child.py",
+    ),
+    Mutant(
         "every text of a lost batch stays unjudged",
         f"{CORE}/quality/judge_queue.py",
         "            request.lost = True\n",

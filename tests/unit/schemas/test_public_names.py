@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,17 @@ ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "docs" / "schema"
 
 
-def test_the_public_names_are_exactly_these() -> None:
-    modules = {path.stem for path in Path(dragoman_schemas.__file__).parent.iterdir()}
-    found = {name for name in vars(dragoman_schemas) if not name.startswith("_")} - modules
-    assert found == set(dragoman_schemas.__all__)
+@pytest.mark.parametrize("name", dragoman_schemas.__all__)
+def test_every_public_name_is_that_of_one_module(name: str) -> None:
+    files = Path(dragoman_schemas.__file__).parent.glob("[a-z]*.py")
+    modules = [import_module(f"dragoman_schemas.{file.stem}") for file in files]
+    found = getattr(dragoman_schemas, name)
+    assert any(vars(module).get(name) is found for module in modules)
+
+
+def test_another_name_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Translation'"):
+        _ = dragoman_schemas.Translation  # type: ignore[attr-defined]
 
 
 def test_the_public_names_are_in_alphabetical_order_of_their_kind() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from dragoman_schemas.results import EngineInfo
 from dragoman_worker.errors import EngineDead
+
+if TYPE_CHECKING:
+    from dragoman_schemas.results import EngineInfo
 
 FinishReason = Literal["stop", "length", "abort", "error", "repetition"]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from dragoman_schemas.results import TranslationResult
+if TYPE_CHECKING:
+    from dragoman_schemas.results import TranslationResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from dragoman_schemas.results import QualityVerdict
 from dragoman_text.terms import Term, TermIndex
+
+if TYPE_CHECKING:
+    from dragoman_schemas.results import QualityVerdict
 
 Severity = Literal["fail", "warn", "fixed"]
 """`fail`: the answer is asked for again, then `quality.on_fail` applies; `warn`: it is reported;

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from dragoman_schemas.results import TranslationResult
 from dragoman_schemas.scripts import ClaimAnswer, Quarantine
+
+if TYPE_CHECKING:
+    from dragoman_schemas.results import TranslationResult
 
 
 @dataclass(frozen=True, slots=True)

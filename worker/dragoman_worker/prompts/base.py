@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from dragoman_schemas.jobs import Formality
 from dragoman_worker.ports import Prompt
+
+if TYPE_CHECKING:
+    from dragoman_schemas.jobs import Formality
 
 Steering = Literal["context", "glossary", "do_not_translate", "formality", "instructions"]
 """Fields of a job that steer a translation, apart from its languages."""

@@ -23,7 +23,7 @@ from dragoman_worker.quality.judge_process import GATES, JudgeProcess
 from dragoman_worker.quality.judge_queue import Request, RequestQueue
 
 START_S: Final = 60.0
-"""Time limit of a start, which takes 1 to 2 s on an idle machine."""
+"""Time limit of a start, which takes 1 s of CPU."""
 _PATIENCE: Final = 5
 """Time limits, each with a start, for which a request waits in all while processes are replaced.
 

@@ -16,7 +16,8 @@ _NUMBER: Final = re.compile("[0-9]+(?:[.,:'’٫٬ \u00a0\u2009\u202f/-][0-9]+)*
 _DIGITS: Final = re.compile("[0-9]+")
 _FULL_HOUR: Final = re.compile("(?<=[0-9]):00(?![0-9])")
 _AFTERNOON: Final = re.compile(
-    r"(?<![0-9.,:])(1[3-9]|2[0-3])(?=:[0-9]{2}|[ \u00a0\u202f]?(?:h(?![a-z])|Uhr|uur|時|时|點|点|시))"
+    r"(?<![0-9.,:])(1[3-9]|2[0-3])"
+    r"(?=:[0-9]{2}|[ \u00a0\u202f]?(?:h(?![a-z])|Uhr|uur|時|时|點|点|시))"
 )
 """Hours of the 24-hour clock: 14:30, 14 h 30, 14 Uhr, 14時."""
 
