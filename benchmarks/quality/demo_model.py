@@ -114,7 +114,7 @@ def show(pairs: Sequence[Pair], rows: Sequence[Row], most: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="The demonstration model through all gates.")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--levels", nargs="+", default=["off", "basic"])
     parser.add_argument("--show", type=int, default=0)

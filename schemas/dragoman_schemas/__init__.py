@@ -67,13 +67,15 @@ __all__ = [
 _MODULES: Final = ("failures", "languages", "names", "jobs", "results", "wire")
 
 
-def __getattr__(name: str) -> Any:
-    """Return a name of one of the modules, which is imported then.
+if not TYPE_CHECKING:  # a type checker is to refuse unknown names
 
-    The models take 0.3 s, and the judge process of a worker uses none.
-    """
-    for module in _MODULES if name in __all__ else ():
-        found = vars(import_module(f"{__name__}.{module}"))
-        if name in found:
-            return globals().setdefault(name, found[name])
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        """Return a name of one of the modules, which is imported then.
+
+        The models take 0.3 s, and the judge process of a worker uses none.
+        """
+        for module in _MODULES if name in __all__ else ():
+            found = vars(import_module(f"{__name__}.{module}"))
+            if name in found:
+                return globals().setdefault(name, found[name])
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
