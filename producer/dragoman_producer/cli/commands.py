@@ -23,6 +23,7 @@ from dragoman_producer.cli import (
     results,
     submit,
     topics,
+    translate,
 )
 from dragoman_producer.cli.terminal import (
     FAILURE,
@@ -74,6 +75,7 @@ def _commands() -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_options)
+    app.command()(translate.translate)
     app.command()(submit.submit)
     app.command()(results.result)
     app.command()(results.status)

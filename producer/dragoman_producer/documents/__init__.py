@@ -1,1 +1,66 @@
-"""Documents: files in, a mirrored folder of translated files out."""
+"""Documents: files in, a mirrored folder of translated files out.
+
+::
+
+    async with TranslationClient() as client:
+        async for event in documents.translate(client, ["docs"], to=["de"], out="out"):
+            print(event)
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman_producer.documents.events import Event
+from dragoman_producer.documents.request import IN_FLIGHT, Layout, Reading, Request, Translation
+
+if TYPE_CHECKING:
+    from dragoman_producer.documents.running import Client
+    from dragoman_producer.documents.texts import stream, translate_texts
+
+__all__ = ["Event", "Reading", "Translation", "stream", "translate", "translate_texts"]
+
+
+def __getattr__(name: str) -> object:
+    if name in {"stream", "translate_texts"}:
+        from dragoman_producer.documents import texts  # noqa: PLC0415  loads Kafka and Redis
+
+        return getattr(texts, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+async def translate(
+    client: Client,
+    paths: Sequence[str | PathLike[str]],
+    *,
+    to: Sequence[str],
+    out: str | PathLike[str],
+    translation: Translation | None = None,
+    reading: Reading | None = None,
+    layout: Layout = "folders",
+    copy_others: bool = False,
+    in_flight: int = IN_FLIGHT,
+) -> AsyncIterator[Event]:
+    """Translate files and folders into `out`, and yield what happens; the last is Finished.
+
+    A run that was stopped goes on where it stopped, and one that was finished costs only what has
+    changed. Raises ValueError for a language that does not exist.
+    """
+    from dragoman_producer.documents.translating import run_documents  # noqa: PLC0415  Redis, Kafka
+    from dragoman_schemas.languages import normalise  # noqa: PLC0415
+
+    request = Request(
+        paths=tuple(Path(path) for path in paths),
+        to=tuple(dict.fromkeys(normalise(lang) for lang in to)),
+        out=Path(out),
+        translation=translation or Translation(),
+        reading=reading or Reading(),
+        layout=layout,
+        copy_others=copy_others,
+        in_flight=in_flight,
+    )
+    async for event in run_documents(client, request):
+        yield event

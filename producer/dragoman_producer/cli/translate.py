@@ -1,0 +1,213 @@
+"""The `dragoman translate` command: documents into a mirrored folder."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dragoman_producer.cli import options
+from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.terminal import FAILURE, USAGE_ERROR, print_json, print_note, run
+
+if TYPE_CHECKING:
+    from dragoman_producer.documents.request import Request
+
+_FORMATS = "Formats"
+_TRANSLATION = "Translation"
+
+
+def translate(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders, globs.")],
+    *,
+    to: Annotated[str, typer.Option("--to", metavar="LANG,...", help="Target languages.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the outputs.")],
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="LANG", help="Source language; default: detected."),
+    ] = None,
+    layout: Annotated[
+        str, typer.Option("--layout", help="folders: DIR/de/path; suffix: DIR/path, name.de.md.")
+    ] = "folders",
+    include: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Only files of these names or paths.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="No files of these names or paths.")
+    ] = None,
+    others: Annotated[
+        str, typer.Option("--others", help="Files of no known format: skip or copy.")
+    ] = "skip",
+    format_name: Annotated[
+        str | None,
+        typer.Option("--format", help="Format of all files.", rich_help_panel=_FORMATS),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="CSV: columns to translate.", rich_help_panel=_FORMATS),
+    ] = None,
+    field: Annotated[
+        list[str] | None,
+        typer.Option(help="JSONL: members to translate.", rich_help_panel=_FORMATS),
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(help="JSON, YAML: paths to translate.", rich_help_panel=_FORMATS),
+    ] = None,
+    in_place: Annotated[
+        bool,
+        typer.Option("--in-place", help="CSV: replace columns.", rich_help_panel=_FORMATS),
+    ] = False,
+    bilingual: Annotated[
+        bool,
+        typer.Option(
+            "--bilingual", help="Keep the source, add the target.", rich_help_panel=_FORMATS
+        ),
+    ] = False,
+    refresh: Annotated[
+        bool,
+        typer.Option("--refresh", help="PO, XLIFF: also filled entries.", rich_help_panel=_FORMATS),
+    ] = False,
+    glossary: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Stored glossary, or a TSV, CSV or TMX file.",
+            rich_help_panel=_TRANSLATION,
+        ),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Texts to leave alone, one per line.",
+            rich_help_panel=_TRANSLATION,
+        ),
+    ] = None,
+    formality: Annotated[
+        str | None, typer.Option(help="As in a job.", rich_help_panel=_TRANSLATION)
+    ] = None,
+    instructions: Annotated[
+        list[str] | None, typer.Option(help="As in a job.", rich_help_panel=_TRANSLATION)
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Prompt profile.", rich_help_panel=_TRANSLATION)
+    ] = None,
+    quality: Annotated[
+        str | None, typer.Option(help="off, basic or strict.", rich_help_panel=_TRANSLATION)
+    ] = None,
+    on_fail: Annotated[
+        str,
+        typer.Option(
+            "--on-fail",
+            help="Failed segments: source, best_effort, or fail the document.",
+            rich_help_panel=_TRANSLATION,
+        ),
+    ] = "source",
+    memory: Annotated[
+        str | None, typer.Option(help="use, refresh or off.", rich_help_panel=_TRANSLATION)
+    ] = None,
+    context: Annotated[
+        str,
+        typer.Option(
+            help="headings: send the headings above as context.", rich_help_panel=_TRANSLATION
+        ),
+    ] = "none",
+    in_flight: Annotated[
+        int, typer.Option("--in-flight", min=1, help="Segments submitted at a time.")
+    ] = 5_000,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Cancel jobs in flight on Ctrl-C.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count files and segments.")
+    ] = False,
+    as_json: options.AsJson = False,
+    config: options.Config = None,
+    kafka: options.Kafka = None,
+    redis: options.Redis = None,
+) -> None:
+    """Translate files and folders into a mirrored folder, and write DIR/report.json.
+
+    A second run costs only what has changed. Ctrl-C stops; the same command goes on.
+    """
+    from dragoman_producer.documents.options import Unusable, request_of  # keeps --help fast
+
+    given: dict[str, Any] = {
+        "to": to,
+        "source": source,
+        "layout": layout,
+        "others": others,
+        "context": context,
+        "glossary": glossary,
+        "keep": keep,
+        "formality": formality,
+        "instructions": instructions,
+        "profile": profile,
+        "quality": quality,
+        "on_fail": on_fail,
+        "memory": memory,
+        "include": include,
+        "exclude": exclude,
+        "format": format_name,
+        "columns": column,
+        "fields": field,
+        "keys": key,
+        "in_place": in_place,
+        "bilingual": bilingual,
+        "refresh": refresh,
+        "in_flight": in_flight,
+        "cancel": cancel,
+        "dry_run": dry_run,
+    }
+    try:
+        request = request_of([Path(path) for path in paths], out, given)
+    except Unusable as error:
+        print_note(f"dragoman translate: {error}")
+        raise typer.Exit(USAGE_ERROR) from None
+    run(_translated(request, Connection(config, kafka, redis), as_json=as_json))
+
+
+async def _translated(request: Request, connection: Connection, *, as_json: bool) -> int:
+    from dragoman_producer.cli.translate_progress import Display
+    from dragoman_producer.client import TranslationClient  # keeps --help fast
+    from dragoman_producer.documents.manifest import FolderBusy, NoSpace
+    from dragoman_producer.documents.selecting import NothingThere
+    from dragoman_producer.documents.translating import Stop, run_documents
+
+    stop = Stop()
+    display = Display(as_json=as_json)
+    loop = asyncio.get_running_loop()
+    with suppress(NotImplementedError):
+        loop.add_signal_handler(signal.SIGINT, _stopped(stop, display))
+    status = FAILURE
+    async with TranslationClient(settings=connection.settings()) as client:
+        try:
+            with display:
+                async for event in run_documents(client, request, stop=stop):
+                    status = display.show(event, status)
+        except NothingThere as error:
+            print_note(f"dragoman translate: {error}")
+            return USAGE_ERROR
+        except (FolderBusy, NoSpace) as error:
+            print_note(f"dragoman translate: {request.out}: {error}")
+            return FAILURE
+    if as_json and display.totals:
+        print_json(display.totals)
+    return status
+
+
+def _stopped(stop: Any, display: Any) -> Any:
+    """Return the handler of Ctrl-C: the second one ends the process at once."""
+
+    def handle() -> None:
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        display.note("stopping: results that arrive within 5 s are kept; Ctrl-C again ends at once")
+        stop()
+
+    return handle

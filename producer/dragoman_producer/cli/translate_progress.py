@@ -1,0 +1,174 @@
+"""Progress of `dragoman translate` on stderr, and its lines on stdout."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from dragoman_producer.cli.terminal import plain, print_json, print_line, print_note
+from dragoman_producer.documents.events import (
+    DocumentEnded,
+    Event,
+    Extracted,
+    Finished,
+    Planned,
+    Progressed,
+    Waiting,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+
+_LINE_EVERY_S: Final = 10.0
+"""Between two lines of progress if stderr is not a terminal."""
+_RATE_OVER_S: Final = 2.0
+
+
+class Display:
+    """Shows events: one line that changes on a terminal, otherwise a line every ten seconds."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._live: Live | None = None
+        self._console: Console | None = None
+        self._shown_at = time.monotonic()
+        self._began = self._shown_at
+        self._counts = dict.fromkeys(("files", "found", "documents", "ended", "done", "tokens"), 0)
+        self._planned: Planned | None = None
+        self.totals: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console  # loaded only for a terminal
+            from rich.live import Live
+
+            self._console = Console(stderr=True)
+            self._live = Live(console=self._console, transient=True, auto_refresh=False)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def note(self, line: str) -> None:
+        """Print one line for the user, above the line of progress."""
+        if self._console is not None and self._live is not None:
+            self._console.print(plain(line), markup=False, highlight=False, soft_wrap=True)
+        else:
+            print_note(line)
+
+    def show(self, event: Event, status: int) -> int:
+        """Show an event; return the exit status as far as it is known."""
+        match event:
+            case Extracted():
+                self._counts |= {"files": event.files, "found": event.segments}
+                if event.reason is not None:
+                    self.note(f"{event.path}: not read: {event.reason}")
+            case Planned():
+                self._plan(event)
+            case Progressed():
+                self._counts |= {"done": event.segments, "tokens": event.tokens}
+            case Waiting():
+                self.note(f"waiting: {event.why}")
+            case DocumentEnded():
+                self._end(event)
+            case Finished():
+                self._finish(event)
+                return event.exit_status
+        self._refresh()
+        return status
+
+    def _plan(self, event: Planned) -> None:
+        self._planned = event
+        self._began = time.monotonic()
+        self.note(
+            f"{event.documents:,} documents, {event.segments:,} segments, {event.unique:,} unique,"
+            f" {event.unique - event.missing:,} done, {event.characters:,} characters to translate"
+        )
+
+    def _end(self, event: DocumentEnded) -> None:
+        self._counts["ended"] += 1
+        if event.status in {"failed", "partial"}:
+            why = f": {event.reason}" if event.reason else ""
+            detail = f" ({event.detail})" if event.detail else ""
+            self.note(f"{event.path} [{event.target_lang}]: {event.status}{why}{detail}")
+        if event.output is not None and event.status != "unchanged" and not self._as_json:
+            self._line(str(event.output))
+        elif self._as_json:
+            self._json_of(event)
+
+    def _line(self, line: str) -> None:
+        if self._live is None or not sys.stdout.isatty():
+            print_line(plain(line))
+
+    def _json_of(self, event: DocumentEnded) -> None:
+        print_json(
+            {
+                "path": event.path,
+                "target_lang": event.target_lang,
+                "status": event.status,
+                "reason": event.reason,
+                "detail": event.detail,
+                "output": None if event.output is None else plain(event.output),
+            }
+        )
+
+    def _finish(self, event: Finished) -> None:
+        self.totals = dict(event.totals)
+        if (why := event.totals.get("stopped")) is not None:
+            self.note(f"stopped: {why}; run the same command again to go on")
+        for lang, counts in event.totals["targets"].items():
+            if event.report is not None:
+                self.note(f"{lang}: " + _summary(counts))
+        if event.report is not None:
+            self.note(f"report: {event.report}")
+
+    def _refresh(self) -> None:
+        now = time.monotonic()
+        if self._live is not None:
+            if now - self._shown_at >= 0.1:
+                from rich.text import Text
+
+                self._shown_at = now
+                text = Text(self.line(now), no_wrap=True, overflow="ellipsis")
+                self._live.update(text, refresh=True)
+        elif now - self._shown_at >= _LINE_EVERY_S:
+            self._shown_at = now
+            print_note(self.line(now))
+
+    def line(self, now: float) -> str:
+        """Return the line of progress, the most important first: a narrow terminal cuts its end."""
+        counts = self._counts
+        if self._planned is None:
+            return f"read {counts['files']:,} files, {counts['found']:,} segments"
+        done, missing = counts["done"], self._planned.missing
+        parts = [f"{done:,}/{missing:,} segments"]
+        seconds = now - self._began
+        if done and seconds >= _RATE_OVER_S:
+            rate = done / seconds
+            parts.append(f"{_duration((missing - done) / rate)} left, {rate:,.0f}/s")
+        parts.append(f"{counts['ended']:,}/{self._planned.documents:,} documents")
+        parts.append(f"{counts['tokens']:,} tokens")
+        return ", ".join(parts)
+
+
+def _summary(counts: dict[str, int]) -> str:
+    written = f"{counts['written']:,} of {counts['documents']:,} documents"
+    names = ("new", "reused", "memory", "warned", "source")
+    return ", ".join([written, *(f"{counts[name]:,} {name}" for name in names if counts[name])])
+
+
+def _duration(seconds: float) -> str:
+    whole = int(max(0.0, seconds))
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"

@@ -1,0 +1,129 @@
+"""Segments as items of jobs: what is sent of them, and how many go into one job."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman_text.sentences import packed, split_sentences
+from dragoman_text.terms import Term, TermIndex
+
+JOB_SEGMENTS: Final = 64
+JOB_BYTES: Final = 16 * 1024
+MOST_TERMS: Final = 200
+"""Glossary terms of one job at most, by the contract."""
+_CONTEXT_BYTES: Final = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A segment, or a piece of one that is too long for a job."""
+
+    digest: bytes
+    text: str
+    before: str = ""
+    """Blanks between the part before and this one."""
+
+
+class Glossary:
+    """A glossary of a file: which terms occur in a text."""
+
+    def __init__(self, terms: Mapping[str, str]) -> None:
+        self._terms = terms
+        self._index = TermIndex([Term(source, (target,)) for source, target in terms.items()])
+
+    def found(self, text: str) -> dict[str, str]:
+        """Return the terms that occur in a text, with their targets."""
+        if not self._terms:
+            return {}
+        sources = {each.term.source for each in self._index.occurrences(text)}
+        return {source: self._terms[source] for source in sorted(sources)}
+
+
+def parts(
+    text: str, context: str | None, max_chars: int | None, glossary: Glossary, lang: str | None
+) -> Iterator[Part]:
+    """Yield the parts of a segment; joined with the blanks before them they are its text.
+
+    Equal parts have equal digests: of the text, its context and limit, and the glossary terms in
+    it, so that another glossary asks again for those texts alone that it concerns.
+    """
+    for before, part in _pieces(text, lang):
+        terms = glossary.found(part)
+        key = json.dumps([part, context, max_chars, terms], separators=(",", ":")).encode()
+        yield Part(hashlib.blake2b(key, digest_size=16).digest(), part, before)
+
+
+def _pieces(text: str, lang: str | None) -> Iterator[tuple[str, str]]:
+    if _size(text) <= JOB_BYTES:
+        yield "", text
+        return
+    blanks = ""
+    sentences = split_sentences(text, lang or "en")
+    for piece in packed(sentences, lambda some: _size(some) <= JOB_BYTES):
+        core = piece.strip()
+        if not core:
+            blanks += piece
+            continue
+        start = piece.index(core)
+        yield blanks + piece[:start], core
+        blanks = piece[start + len(core) :]
+    if blanks:
+        yield blanks, ""
+
+
+def cut_context(context: str | None) -> str | None:
+    """Return a context of at most the size that the contract allows."""
+    if context is None or _size(context) <= _CONTEXT_BYTES:
+        return context
+    return context.encode()[:_CONTEXT_BYTES].decode(errors="ignore")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A stored segment that is to be translated."""
+
+    segment: int
+    text: str
+    context: str | None = None
+    max_chars: int | None = None
+
+    def field(self) -> str | dict[str, Any]:
+        """Return the item of a job."""
+        more = {"context": self.context, "max_chars": self.max_chars}
+        given = {name: value for name, value in more.items() if value is not None}
+        return {"text": self.text, **given} if given else self.text
+
+
+def batches(items: Iterable[Item], glossary: Glossary) -> Iterator[list[Item]]:
+    """Yield the items of each job: up to 64, 16 KiB and 200 glossary terms, in their order."""
+    some: list[Item] = []
+    size = 0
+    terms: set[str] = set()
+    for item in items:
+        found = terms | glossary.found(item.text).keys()
+        weight = _size(item.text)
+        full = len(some) == JOB_SEGMENTS or size + weight > JOB_BYTES or len(found) > MOST_TERMS
+        if some and full:
+            yield some
+            some, size, found = [], 0, set(glossary.found(item.text))
+        some.append(item)
+        size += weight
+        terms = found
+    if some:
+        yield some
+
+
+def terms_of(items: Sequence[Item], glossary: Glossary) -> dict[str, str]:
+    """Return the glossary of a job."""
+    found: dict[str, str] = {}
+    for item in items:
+        found |= glossary.found(item.text)
+    return dict(sorted(found.items())[:MOST_TERMS])
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

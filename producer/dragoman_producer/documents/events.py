@@ -1,0 +1,78 @@
+"""Events of a run over documents, for progress and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+Status = Literal["done", "partial", "failed", "skipped", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """One more file was read; `reason` is why it is not translated, None if it is."""
+
+    path: str
+    files: int
+    """Files read so far."""
+    segments: int
+    """Segments found so far."""
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """All files are read. Numbers are sums over the target languages."""
+
+    documents: int
+    segments: int
+    """Segments of the documents, repeats included."""
+    unique: int
+    missing: int
+    """Unique segments without a translation: these are submitted."""
+    characters: int
+    """Characters of the missing segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """Segments got their results."""
+
+    segments: int
+    """Unique segments with a result so far, of `Planned.missing`."""
+    tokens: int
+    """Tokens that the engine wrote so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Kafka or Redis is unavailable; the run tries again until its patience ends."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentEnded:
+    """One document in one language has its final status of this run."""
+
+    path: str
+    target_lang: str
+    status: Status
+    reason: str | None = None
+    detail: str | None = None
+    output: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The run is over, and its report is written."""
+
+    exit_status: int
+    """0 all done, 1 nothing done, 3 some segment or document not done."""
+    report: Path | None
+    totals: Mapping[str, Any] = field(default_factory=dict)
+
+
+Event = Extracted | Planned | Progressed | Waiting | DocumentEnded | Finished

@@ -1,0 +1,198 @@
+"""The manifest of a folder of translations: one SQLite file, `.dragoman/manifest.db`.
+
+It holds what was read, what is translated and what was written, so that a run can be stopped at
+any point and the next one pays only for what is missing. Tables: docs/reference/manifest.md.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+VERSION: Final = 1
+_CHUNK: Final = 2_000
+_TABLES: Final = """
+CREATE TABLE run (id TEXT PRIMARY KEY, began REAL, segments INTEGER, seconds REAL) WITHOUT ROWID;
+CREATE TABLE target (
+  id INTEGER PRIMARY KEY, lang TEXT NOT NULL, settings TEXT NOT NULL, UNIQUE (lang, settings)
+);
+CREATE TABLE file (
+  id INTEGER PRIMARY KEY, path NOT NULL, lang TEXT NOT NULL, source, reading TEXT, format TEXT,
+  sha256 TEXT, encoding TEXT, segments INTEGER, reason TEXT, detail TEXT, run TEXT,
+  UNIQUE (path, lang)
+);
+CREATE TABLE segment (
+  id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT NOT NULL, context TEXT,
+  max_chars INTEGER
+);
+CREATE TABLE occurrence (
+  file INTEGER NOT NULL, number INTEGER NOT NULL, part INTEGER NOT NULL, segment INTEGER,
+  glue TEXT, place TEXT NOT NULL, PRIMARY KEY (file, number, part)
+) WITHOUT ROWID;
+CREATE TABLE job (
+  id TEXT PRIMARY KEY, target INTEGER NOT NULL, document TEXT NOT NULL, number INTEGER NOT NULL,
+  segments TEXT NOT NULL, ended INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE INDEX job_open ON job (target, ended, document, number);
+CREATE TABLE translation (
+  target INTEGER NOT NULL, segment INTEGER NOT NULL, text TEXT, quality TEXT, notes TEXT,
+  code TEXT, retry INTEGER NOT NULL DEFAULT 0, cached INTEGER NOT NULL DEFAULT 0, run TEXT,
+  PRIMARY KEY (target, segment)
+) WITHOUT ROWID;
+CREATE TABLE output (
+  file INTEGER NOT NULL, target INTEGER NOT NULL, path NOT NULL, sha256 TEXT, source TEXT,
+  status TEXT, reason TEXT, detail TEXT, counts TEXT, run TEXT, PRIMARY KEY (file, target)
+) WITHOUT ROWID;
+CREATE TABLE issue (
+  file INTEGER NOT NULL, target INTEGER NOT NULL, number INTEGER NOT NULL, place TEXT,
+  code TEXT NOT NULL, detail TEXT
+);
+CREATE INDEX issue_of ON issue (file, target);
+"""
+
+
+class FolderBusy(Exception):
+    """Another run writes to the same folder."""
+
+
+class NoSpace(Exception):
+    """The disk of the manifest is full."""
+
+
+class Manifest:
+    """One open manifest. A process that holds it keeps every other one out."""
+
+    def __init__(self, db: sqlite3.Connection, replaced: Path | None = None) -> None:
+        self.db = db
+        self.replaced = replaced
+        """Where an unreadable manifest was moved to."""
+
+    @classmethod
+    def open(cls, path: Path) -> Manifest:
+        """Open or create the manifest. Raises FolderBusy, NoSpace and OSError.
+
+        A file that is no manifest of this version is moved aside.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return cls(_opened(path))
+        except _Unreadable:
+            aside = _aside(path)
+            path.replace(aside)
+            for more in ("-wal", "-shm"):
+                path.with_name(path.name + more).unlink(missing_ok=True)
+            return cls(_opened(path), aside)
+
+    def close(self) -> None:
+        """Keep what is written and let others in."""
+        with suppress(sqlite3.Error):
+            self.db.commit()
+        self.db.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Write all or nothing, without waiting for the disk. Raises NoSpace."""
+        try:
+            with self.db:
+                yield self.db
+        except sqlite3.OperationalError as error:
+            raise _told(error) from error
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Yield the rows of a query, read in chunks."""
+        cursor = self.db.execute(query, values)
+        while chunk := cursor.fetchmany(_CHUNK):
+            yield from chunk
+
+    def one(self, query: str, values: Sequence[Any] = ()) -> Any:
+        """Return the first row, None if there is none."""
+        return self.db.execute(query, values).fetchone()
+
+    def number(self, query: str, values: Sequence[Any] = ()) -> int:
+        """Return the only value of the only row as an integer; 0 for NULL."""
+        return int(self.one(query, values)[0] or 0)
+
+    def target(self, lang: str, settings: str) -> int:
+        """Return the number of a target: a language and the digest of its settings."""
+        with self.writing() as db:
+            db.execute(
+                "INSERT OR IGNORE INTO target (lang, settings) VALUES (?,?)", (lang, settings)
+            )
+        return self.number("SELECT id FROM target WHERE lang=? AND settings=?", (lang, settings))
+
+    def add_segments(self, file: int, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Add occurrences: (number, part, digest, text, context, max_chars, glue, place).
+
+        A digest of None is a segment that is not translated.
+        """
+        kept = list(rows)
+        with self.writing() as db:
+            db.executemany(
+                "INSERT OR IGNORE INTO segment (digest, text, context, max_chars) VALUES (?,?,?,?)",
+                (row[2:6] for row in kept if row[2] is not None),
+            )
+            db.executemany(
+                "INSERT INTO occurrence (file, number, part, segment, glue, place)"
+                " VALUES (?,?,?,(SELECT id FROM segment WHERE digest=?),?,?)",
+                ((file, *row[:3], *row[6:]) for row in kept),
+            )
+
+
+class _Unreadable(Exception):
+    """The file is no manifest of this version."""
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=0.5, cached_statements=64)
+    try:
+        db.execute("PRAGMA locking_mode=EXCLUSIVE")
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute("PRAGMA cache_size=-32000")
+        db.execute("PRAGMA temp_store=FILE")
+        with db:
+            db.execute("BEGIN IMMEDIATE")
+            _prepare(db)
+    except BaseException as error:
+        db.close()
+        if isinstance(error, sqlite3.DatabaseError):
+            raise _told(error) from error
+        raise
+    return db
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version == VERSION:
+        (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise _Unreadable
+        return
+    if version or db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
+        raise _Unreadable
+    for statement in _TABLES.split(";\n"):
+        if statement.strip():
+            db.execute(statement)
+    db.execute(f"PRAGMA user_version={VERSION}")
+
+
+def _told(error: sqlite3.DatabaseError) -> Exception:
+    """Return the error of this module for one of SQLite."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return FolderBusy("another run writes to this folder; wait for it, or give another --out")
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        return NoSpace("the manifest cannot be written: the disk is full or fails")
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
+        return _Unreadable()
+    return OSError(f"the manifest cannot be opened: {error}")
+
+
+def _aside(path: Path) -> Path:
+    number = 1
+    while (found := path.with_name(f"{path.name}.unreadable-{number}")).exists():
+        number += 1
+    return found

@@ -1,0 +1,120 @@
+"""The request that the options of `dragoman translate` make, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from dragoman_producer.documents.codecs import registry
+from dragoman_producer.documents.request import Layout, OnFail, Reading, Request, Translation
+from dragoman_producer.operations.glossary_files import Languages, read_glossary
+from dragoman_producer.operations.text_files import InvalidFile
+from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.languages import UnknownLanguage, normalise
+
+_OPTIONS = {"do_not_translate": "--keep", "source_lang": "--from", "glossary_id": "--glossary"}
+
+
+class Unusable(ValueError):
+    """Options that make no request; the message names the option."""
+
+
+def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> Request:
+    """Return the request of the options of the command. Raises Unusable."""
+    to: tuple[str, ...] = tuple(dict.fromkeys(_language("--to", each) for each in given["to"].split(",")))
+    source = _language("--from", given["source"]) if given["source"] else None
+    if len(to) > 1 and given["glossary"] and Path(given["glossary"]).is_file():
+        raise Unusable("--glossary FILE is for one language in --to; store it to use it for more")
+    return Request(
+        paths=tuple(paths),
+        to=to,
+        out=out,
+        translation=_translation(given, source, to[0]),
+        reading=_reading(given),
+        layout=_one_of("--layout", given["layout"], get_args(Layout)),
+        copy_others=_one_of("--others", given["others"], ("skip", "copy")) == "copy",
+        in_flight=given["in_flight"],
+        cancel=given["cancel"],
+        dry_run=given["dry_run"],
+    )
+
+
+def _translation(given: Mapping[str, Any], source: str | None, to: str) -> Translation:
+    terms, name = _glossary(given["glossary"], source, to)
+    made = Translation(
+        source_lang=source,
+        glossary=terms,
+        glossary_id=name,
+        keep=tuple(_lines(given["keep"])),
+        formality=given["formality"],
+        instructions=tuple(given["instructions"] or ()),
+        profile=given["profile"],
+        quality=given["quality"],
+        on_fail=_one_of("--on-fail", given["on_fail"], get_args(OnFail)),
+        memory=given["memory"],
+    )
+    try:
+        fields = {"job_id": "check", "text": "x", "target_lang": to, **made.fields()}
+        TranslationJob.model_validate(fields)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        field = str(problem["loc"][0] if problem["loc"] else "")
+        option = _OPTIONS.get(field, f"--{field}")
+        raise Unusable(f"{option}: {problem['msg']}") from None
+    return made
+
+
+def _reading(given: Mapping[str, Any]) -> Reading:
+    if given["format"] is not None:
+        _one_of("--format", given["format"], sorted(registry.formats()))
+    return Reading(
+        include=tuple(given["include"] or ()),
+        exclude=tuple(given["exclude"] or ()),
+        format=given["format"],
+        columns=tuple(given["columns"] or ()),
+        fields=tuple(given["fields"] or ()),
+        keys=tuple(given["keys"] or ()),
+        in_place=given["in_place"],
+        bilingual=given["bilingual"],
+        refresh=given["refresh"],
+        headings=_one_of("--context", given["context"], ("none", "headings")) == "headings",
+    )
+
+
+def _glossary(
+    given: str | None, source: str | None, to: str
+) -> tuple[Mapping[str, str], str | None]:
+    """Return the terms of a file, or the name of a stored glossary."""
+    if given is None or not Path(given).is_file():
+        return {}, given
+    try:
+        draft = read_glossary([Path(given)], Languages(source, to))
+    except InvalidFile as error:
+        raise Unusable(f"--glossary: {error}") from None
+    entries = [each for terms in draft.entries().values() for each in terms]
+    return {each.source: next(iter(each.targets)) for each in entries}, None
+
+
+def _lines(path: Path | None) -> Iterable[str]:
+    if path is None:
+        return []
+    try:
+        return [line.strip() for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unusable(f"--keep {path}: {error}") from None
+
+
+def _language(option: str, tag: str) -> str:
+    try:
+        return normalise(tag.strip())
+    except UnknownLanguage as error:
+        raise Unusable(f"{option}: {error}") from None
+
+
+def _one_of(option: str, given: str, known: Iterable[str]) -> Any:
+    if given not in known:
+        raise Unusable(f"{option}: {given!r} is none of {', '.join(known)}")
+    return given

@@ -1,0 +1,231 @@
+"""First pass of a run: every file into the manifest."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman_producer.documents.batching import Glossary, cut_context, parts
+from dragoman_producer.documents.codecs.codec import Options
+from dragoman_producer.documents.events import Event, Extracted
+from dragoman_producer.documents.extracting import Children, Refused
+from dragoman_producer.documents.frames import options_fields
+from dragoman_producer.documents.manifest import Manifest
+from dragoman_producer.documents.request import Request
+from dragoman_producer.documents.selecting import Found, Selection
+
+UNTRANSLATABLE = "encoding"
+"""Code of the issue for a text with half a surrogate."""
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads the files of a request; one that is read already with the same hash is not again."""
+
+    request: Request
+    manifest: Manifest
+    children: Children
+    glossary: Glossary
+    run: str
+    emit: Callable[[Event], None]
+    files: int = 0
+    segments: int = 0
+
+    async def read_all(self, selection: Selection) -> None:
+        """Read every file, as many at once as there are children. Raises NothingThere, NoSpace."""
+        waiting = iter(selection.files())
+        working = [self._work(waiting) for _ in range(self.children.count)]
+        async with asyncio.TaskGroup() as group:
+            for each in working:
+                group.create_task(each, name="dragoman-read")
+
+    async def _work(self, waiting: Iterator[Found]) -> None:
+        for found in waiting:
+            reason = await self.read(found)
+            self.files += 1
+            self.emit(Extracted(shown(found.path), self.files, self.segments, reason))
+
+    async def read(self, found: Found) -> str | None:
+        """Read one file; return why it cannot be translated, None if it can."""
+        if found.format is None or found.reason is not None:
+            self._refuse(found, "", Refused(found.reason or "corrupt", found.detail or ""))
+            return found.reason
+        first, *others = self.request.to
+        if self._is_known(found):
+            return self._known_reason(found)
+        by_language, reason = await self._read(found, first, "")
+        if by_language:
+            for lang in others:
+                _, again = await self._read(found, lang, lang)
+                reason = reason or again
+        return reason
+
+    def _is_known(self, found: Found) -> bool:
+        """Return whether the file was read before with these options; if so, mark it as read."""
+        rows = list(
+            self.manifest.rows(
+                "SELECT id, lang, sha256, reading FROM file WHERE path=?", (stored(found.path),)
+            )
+        )
+        langs = {row[1] for row in rows}
+        if not rows or not ("" in langs or langs >= set(self.request.to)):
+            return False
+        if any(row[3] != self._reading(found, row[1]) or row[2] is None for row in rows):
+            return False
+        if _sha256(found.source) != rows[0][2]:
+            return False
+        with self.manifest.writing() as db:
+            source = stored(str(found.source.absolute()))
+            db.executemany(
+                "UPDATE file SET run=?, source=? WHERE id=?",
+                ((self.run, source, row[0]) for row in rows),
+            )
+        return True
+
+    def _known_reason(self, found: Found) -> str | None:
+        row = self.manifest.one(
+            "SELECT reason, segments FROM file WHERE path=?", (stored(found.path),)
+        )
+        self.segments += row[1] or 0
+        reason: str | None = row[0]
+        return reason
+
+    def _reading(self, found: Found, lang: str) -> str:
+        terms = self.request.translation.glossary
+        return self.request.reading.digest({"format": found.format or "", "lang": lang, **terms})
+
+    def _refuse(self, found: Found, lang: str, refused: Refused) -> None:
+        with self.manifest.writing() as db:
+            file = self._new_file(db, found, lang)
+            db.execute(
+                "UPDATE file SET reason=?, detail=? WHERE id=?",
+                (refused.reason, refused.detail, file),
+            )
+
+    def _new_file(self, db: Any, found: Found, lang: str) -> int:
+        """Begin a file anew."""
+        path, source = stored(found.path), stored(str(found.source.absolute()))
+        _forget(db, "path=? AND lang=?", (path, lang))
+        made = db.execute(
+            "INSERT INTO file (path, lang, source, format, segments, run) VALUES (?,?,?,?,0,?)",
+            (path, lang, source, found.format, self.run),
+        )
+        return int(made.lastrowid)
+
+    async def _read(self, found: Found, target: str, lang: str) -> tuple[bool, str | None]:
+        """Read a file for one target language; return whether its segments depend on that."""
+        with self.manifest.writing() as db:
+            file = self._new_file(db, found, lang)
+        rows = _Rows(self, file)
+        try:
+            known = await self.children.read(self._question(found, target), rows.add)
+        except Refused as refused:
+            self._refuse(found, lang, refused)
+            return False, refused.reason
+        self.segments += known["segments"]
+        reading_lang = target if known["by_language"] else ""
+        with self.manifest.writing() as db:
+            others = "path=? AND id<>? AND (lang=? OR lang='' OR ?='')"
+            _forget(db, others, (stored(found.path), file, reading_lang, reading_lang))
+            found_in = (known["sha256"], known["encoding"], known["segments"])
+            db.execute(
+                "UPDATE file SET lang=?, reading=?, sha256=?, encoding=?, segments=? WHERE id=?",
+                (reading_lang, self._reading(found, reading_lang), *found_in, file),
+            )
+            db.executemany(
+                "INSERT INTO issue VALUES (?,0,-1,?,'remark',?)",
+                ((file, place, detail) for place, detail in known["remarks"]),
+            )
+        return known["by_language"], None
+
+    def _question(self, found: Found, target: str) -> dict[str, Any]:
+        return question(self.request, found.source, found.format or "", target)
+
+
+def question(request: Request, source: Path, format_name: str, target: str) -> dict[str, Any]:
+    """Return what a child needs to read a file."""
+    reading = request.reading
+    options = Options(
+        target_lang=target,
+        source_lang=request.translation.source_lang,
+        columns=reading.columns,
+        fields=reading.fields,
+        keys=reading.keys,
+        in_place=reading.in_place,
+        bilingual=reading.bilingual,
+        headings=reading.headings,
+    )
+    return {
+        "path": str(source.absolute()), "format": format_name, "options": options_fields(options)
+    }  # fmt: skip
+
+
+def _forget(db: Any, which: str, values: tuple[Any, ...]) -> None:
+    """Remove files and what was found in them; their translations stay."""
+    files = db.execute(f"SELECT id FROM file WHERE {which}", values).fetchall()  # noqa: S608
+    for table, column in (("occurrence", "file"), ("issue", "file"), ("file", "id")):
+        db.executemany(f"DELETE FROM {table} WHERE {column}=?", files)  # noqa: S608  constants
+
+
+class _Rows:
+    """Segments of one file, as they arrive, into the manifest."""
+
+    def __init__(self, reader: Reader, file: int) -> None:
+        self._reader = reader
+        self._file = file
+        self._number = 0
+
+    def add(self, rows: list[list[Any]]) -> None:
+        made: list[tuple[Any, ...]] = []
+        for row in rows:
+            made += self._made(row)
+            self._number += 1
+        self._reader.manifest.add_segments(self._file, made)
+
+    def _made(self, row: list[Any]) -> Iterable[tuple[Any, ...]]:
+        text, place, max_chars, state, context, headings = row
+        reading = self._reader.request.reading
+        if text is None or (state == "done" and not reading.refresh):
+            yield (self._number, 0, None, None, None, None, None, place)
+            return
+        context = cut_context(" > ".join([*headings, *([context] if context else [])]) or None)
+        lang = self._reader.request.translation.source_lang
+        made = parts(text, context, max_chars, self._reader.glossary, lang)
+        for number, part in enumerate(made):
+            digest = part.digest if part.text else None
+            yield (
+                self._number, number, digest, part.text, context, max_chars, part.before or None,
+                place,
+            )  # fmt: skip
+
+
+def stored(path: str) -> str | bytes:
+    """Return a path as the manifest holds it: bytes if its name is not UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(path)
+    return path
+
+
+def loaded(path: str | bytes) -> str:
+    """Return the path of `stored`."""
+    return path if isinstance(path, str) else os.fsdecode(path)
+
+
+def shown(path: str | bytes) -> str:
+    """Return a path for people and for JSON."""
+    return loaded(path).encode("utf-8", "backslashreplace").decode()
+
+
+def _sha256(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None

@@ -1,0 +1,151 @@
+"""The report of a run: `DIR/report.json`, without any text of the documents."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from dragoman_producer.documents.manifest import Manifest
+from dragoman_producer.documents.planning import Target
+from dragoman_producer.documents.reading import shown
+from dragoman_producer.documents.request import Request
+from dragoman_producer.documents.selecting import REPORT, STATE_FOLDER
+from dragoman_producer.documents.writing import COUNTS
+
+SCHEMA: Final = 1
+_SKIPPED: Final = frozenset({"unsupported_format"})
+
+
+class Report:
+    """Reads what a run did from the manifest."""
+
+    def __init__(self, request: Request, manifest: Manifest, run: str) -> None:
+        self._request = request
+        self._manifest = manifest
+        self._run = run
+        self._began = time.time()
+
+    def exit_status(self) -> int:
+        """Return 0 if all is done, 1 if nothing is, 3 if some segment or document is not."""
+        statuses = dict(
+            self._manifest.rows(
+                "SELECT status, COUNT(*) FROM output WHERE run=? GROUP BY status", (self._run,)
+            )
+        )
+        refused = sum(
+            count
+            for reason, count in self._manifest.rows(
+                "SELECT reason, COUNT(*) FROM file WHERE run=? AND reason IS NOT NULL"
+                " GROUP BY reason",
+                (self._run,),
+            )
+            if reason not in _SKIPPED
+        )
+        good = sum(statuses.get(name, 0) for name in ("done", "unchanged"))
+        bad = statuses.get("failed", 0) + refused
+        if bad or statuses.get("partial"):
+            return 3 if good or statuses.get("partial") else 1
+        return 0 if good else 1
+
+    def totals(self, targets: list[Target], tokens: int, hidden: int) -> dict[str, Any]:
+        """Return the members of the report besides the documents."""
+        request = self._request
+        return {
+            "schema": SCHEMA,
+            "run": self._run,
+            "began": round(self._began, 3),
+            "seconds": round(time.time() - self._began, 3),
+            "tokens": tokens,
+            "options": {
+                "to": list(request.to),
+                "layout": request.layout,
+                "settings": request.translation.digest(),
+                "on_fail": request.translation.on_fail,
+                "bilingual": request.reading.bilingual,
+            },
+            "hidden": hidden,
+            "targets": {target.lang: self._of_target(target) for target in targets},
+        }
+
+    def _of_target(self, target: Target) -> dict[str, int]:
+        sums = ", ".join(f"SUM(counts ->> '{name}')" for name in COUNTS)
+        row = self._manifest.one(
+            f"SELECT COUNT(*), SUM(status <> 'failed'), {sums}"  # noqa: S608  constants
+            " FROM output WHERE run=? AND target=?",
+            (self._run, target.number),
+        )
+        unique = self._manifest.one(
+            "SELECT SUM(NOT cached), SUM(cached) FROM translation"
+            " WHERE target=? AND run=? AND text IS NOT NULL",
+            (target.number, self._run),
+        )
+        names = ("documents", "written", *COUNTS)
+        counts = {name: int(value or 0) for name, value in zip(names, row, strict=True)}
+        repeats = counts["new"] + counts["memory"] - int(unique[0] or 0) - int(unique[1] or 0)
+        new, memory = int(unique[0] or 0), int(unique[1] or 0)
+        return counts | {"new": new, "memory": memory, "reused": counts["reused"] + max(0, repeats)}
+
+    def write(self, totals: dict[str, Any]) -> Path:
+        """Write the report whole, document by document. Raises OSError."""
+        path = self._request.out / REPORT
+        temporary = self._request.out / STATE_FOLDER / REPORT
+        with temporary.open("w", encoding="utf-8") as file:
+            head = json.dumps(totals, ensure_ascii=False, indent=1)
+            file.write(head.rstrip("}").rstrip() + ',\n "documents": [')
+            self._write_documents(file)
+            file.write("\n ]\n}\n")
+        temporary.replace(path)
+        return path
+
+    def _write_documents(self, file: TextIO) -> None:
+        comma = "\n  "
+        for document in self._documents():
+            file.write(comma + json.dumps(document, ensure_ascii=False))
+            comma = ",\n  "
+
+    def _documents(self) -> Iterator[dict[str, Any]]:
+        refused = self._manifest.rows(
+            "SELECT path, format, reason, detail FROM file"
+            " WHERE run=? AND reason IS NOT NULL ORDER BY path",
+            (self._run,),
+        )
+        for path, format_name, reason, detail in refused:
+            status = "skipped" if reason in _SKIPPED else "failed"
+            yield {
+                "path": shown(path), "format": format_name, "status": status,
+                "reason": reason, "detail": detail,
+            }  # fmt: skip
+        rows = self._manifest.rows(
+            "SELECT o.file, o.target, f.path, t.lang, f.format, f.encoding, o.status, o.reason,"
+            " o.detail, o.path, o.sha256, o.counts FROM output o JOIN file f ON f.id = o.file"
+            " JOIN target t ON t.id = o.target WHERE o.run=? ORDER BY o.target, o.file",
+            (self._run,),
+        )
+        for row in rows:
+            yield self._document(row)
+
+    def _document(self, row: Any) -> dict[str, Any]:
+        file, target, path, lang, *rest = row
+        format_name, encoding, status, reason, detail, output, sha256, counts = rest
+        found = {
+            "path": shown(path), "target_lang": lang, "format": format_name, "encoding": encoding,
+            "status": status, "reason": reason, "detail": detail,
+            "output": None if status == "failed" else self._relative(output), "sha256": sha256,
+            "counts": json.loads(counts),
+        }  # fmt: skip
+        issues = [
+            {"segment": None if number < 0 else number, "place": place, "code": code, "detail": why}
+            for number, place, code, why in self._manifest.rows(
+                "SELECT number, place, code, detail FROM issue"
+                " WHERE file=? AND target IN (0,?) ORDER BY number",
+                (file, target),
+            )
+        ]
+        return {**found, "issues": issues}
+
+    def _relative(self, output: str | bytes) -> str:
+        path = shown(output)
+        return path.removeprefix(f"{shown(str(self._request.out))}/")

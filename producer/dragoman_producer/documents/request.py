@@ -1,0 +1,118 @@
+"""What a run over documents is asked to do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    from dragoman_schemas.jobs import Formality, MemoryUse, QualityLevel
+
+Layout = Literal["folders", "suffix"]
+OnFail = Literal["source", "best_effort", "fail"]
+
+_WHAT_IS_FOUND: Final = (
+    "columns", "fields", "keys", "in_place", "bilingual", "headings", "refresh",
+)  # fmt: skip
+"""Members of Reading that change which segments a file has."""
+IN_FLIGHT: Final = 5_000
+"""Segments that are submitted and have no result yet: 80 jobs of 64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """How texts are translated: the fields of a job that are the same for all of them."""
+
+    source_lang: str | None = None
+    glossary: Mapping[str, str] = field(default_factory=dict)
+    """Source term to target term; a job gets those that occur in it."""
+    glossary_id: str | None = None
+    keep: tuple[str, ...] = ()
+    """Texts that are copied through: `do_not_translate`."""
+    formality: Formality | None = None
+    instructions: tuple[str, ...] = ()
+    profile: str | None = None
+    quality: QualityLevel | None = None
+    on_fail: OnFail = "source"
+    """`source`: a failed segment keeps its source; `best_effort`: it gets the best answer;
+    `fail`: a document with a failed segment is not written."""
+    memory: MemoryUse | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a job, without its glossary."""
+        given: dict[str, Any] = {
+            "source_lang": self.source_lang,
+            "glossary_id": self.glossary_id,
+            "do_not_translate": list(self.keep) or None,
+            "formality": self.formality,
+            "instructions": list(self.instructions) or None,
+            "profile": self.profile,
+            "memory": self.memory,
+        }
+        # `fail` would make a dead letter of every job with a failed item.
+        on_fail = "best_effort" if self.on_fail == "best_effort" else "source"
+        quality = {"level": self.quality, "on_fail": on_fail}
+        given["quality"] = {name: value for name, value in quality.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def digest(self) -> str:
+        """Return the hex digest of all that changes a translation, except its glossary terms.
+
+        The memory is not part of it, but for `refresh`: that asks for new translations.
+        """
+        fields = self.fields()
+        if fields.get("memory") != "refresh":
+            fields.pop("memory", None)
+        return _digest(fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which files are read, and what is translated in them."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    format: str | None = None
+    """Name of the format of all files; default: by the suffixes of their names."""
+    columns: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    in_place: bool = False
+    bilingual: bool = False
+    headings: bool = False
+    refresh: bool = False
+    """Also translate entries of PO and XLIFF that are translated already."""
+
+    def digest(self, more: Mapping[str, str]) -> str:
+        """Return the hex digest of all that changes which segments a file has."""
+        own = [getattr(self, name) for name in _WHAT_IS_FOUND]
+        return _digest([own, dict(more)])
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One run: paths, target languages and the folder of the outputs."""
+
+    paths: tuple[Path, ...]
+    to: tuple[str, ...]
+    """Normalised tags."""
+    out: Path
+    translation: Translation = Translation()
+    reading: Reading = Reading()
+    layout: Layout = "folders"
+    """`folders`: DIR/de/path; `suffix`: DIR/path with `name.de.md`."""
+    copy_others: bool = False
+    """Copy files of no known format instead of skipping them."""
+    in_flight: int = IN_FLIGHT
+    cancel: bool = False
+    """Cancel the jobs in flight if the run is stopped."""
+    dry_run: bool = False
+
+
+def _digest(value: object) -> str:
+    spelled = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    return hashlib.sha256(spelled).hexdigest()[:32]

@@ -1,0 +1,208 @@
+"""Which files a run reads, and where their outputs go."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from dragoman_producer.documents.codecs import registry
+from dragoman_producer.documents.request import Request
+
+STATE_FOLDER: Final = ".dragoman"
+REPORT: Final = "report.json"
+_MAGIC: Final = frozenset("*?[")
+
+
+class NothingThere(Exception):
+    """A path that was given does not exist; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that was given or found in a folder that was given."""
+
+    source: Path
+    path: str
+    """Relative to the folder that was given, with `/`; the name of a file that was given."""
+    format: str | None = None
+    reason: str | None = None
+    """Why it is not translated; None if it is."""
+    detail: str | None = None
+
+
+class Selection:
+    """Walks the paths of a request; keeps what no two files may share."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._out = _real(request.out)
+        self._outputs: dict[str, str] = {}
+        self.hidden = 0
+        """Files and folders whose name begins with a dot: these are not read."""
+
+    def files(self) -> Iterator[Found]:
+        """Yield every file once, in the order of the paths, then of names. Raises NothingThere."""
+        seen: set[str] = set()
+        for path in self._request.paths:
+            for found in self._below(path):
+                if found.path.startswith("../") or (key := str(_real(found.source))) in seen:
+                    continue
+                seen.add(key)
+                if self._wanted(found.path):
+                    yield self._judged(found)
+
+    def _below(self, path: Path) -> Iterator[Found]:
+        if path.is_dir():
+            yield from self._folder(path, path)
+        elif path.exists() or path.is_symlink():
+            yield Found(path, path.name)
+        elif _MAGIC & set(str(path)):
+            yield from self._globbed(path)
+        else:
+            raise NothingThere(f"{path}: there is no such file or folder")
+
+    def _globbed(self, pattern: Path) -> Iterator[Found]:
+        names = sorted(glob.glob(str(pattern), recursive=True))  # noqa: PTH207  absolute ones too
+        if not names:
+            raise NothingThere(f"{pattern}: no file has such a name")
+        fixed = list(_until_magic(pattern.parts))
+        root = Path(*fixed) if fixed else Path()
+        for name in names:
+            path = Path(name)
+            if path.is_file():
+                yield Found(path, path.relative_to(root).as_posix())
+
+    def _folder(self, root: Path, folder: Path) -> Iterator[Found]:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            yield Found(folder, _relative(root, folder), None, "corrupt", error.strerror)
+            return
+        for entry in entries:
+            path = Path(entry.path)
+            if self._is_ours(path):
+                continue
+            if entry.name.startswith("."):
+                self.hidden += 1
+            elif entry.is_dir(follow_symlinks=False):
+                yield from self._folder(root, path)
+            elif entry.is_symlink() and not _real(path).is_relative_to(_real(root)):
+                detail = "it is a link that leaves the folder"
+                yield Found(path, _relative(root, path), None, "outside", detail)
+            elif entry.is_symlink() and path.is_dir():
+                detail = "it is a link to a folder, which is read at its own place"
+                yield Found(path, _relative(root, path), None, "outside", detail)
+            else:
+                yield Found(path, _relative(root, path))
+
+    def _is_ours(self, path: Path) -> bool:
+        """Return whether a path holds outputs: DIR, or what a run writes if DIR holds the input."""
+        real = _real(path)
+        if real == self._out:
+            return True
+        if real.parent != self._out:
+            return self._is_suffixed(real)
+        ours = {STATE_FOLDER, REPORT}
+        if self._request.layout == "folders":
+            ours |= set(self._request.to)
+        return real.name in ours or self._is_suffixed(real)
+
+    def _is_suffixed(self, real: Path) -> bool:
+        """Return whether it is `name.de.md` beside `name.md`, as this layout writes it."""
+        if self._request.layout != "suffix" or not real.is_relative_to(self._out):
+            return False
+        stem, dot, lang = real.stem.rpartition(".")
+        return (
+            bool(dot) and lang in self._request.to and real.with_name(stem + real.suffix).exists()
+        )
+
+    def _wanted(self, path: str) -> bool:
+        reading = self._request.reading
+        if reading.include and not _matches(path, reading.include):
+            return False
+        return not _matches(path, reading.exclude)
+
+    def _judged(self, found: Found) -> Found:
+        if found.reason is not None:
+            return found
+        if (why := _unreadable(found.source)) is not None:
+            return Found(found.source, found.path, None, *why)
+        if (other := self._outputs.get(folded := _folded(found.path))) is not None:
+            detail = f"its output would have the name of another one: {_shown(other)}"
+            path = str(found.source.absolute()) if other == found.path else found.path
+            return Found(found.source, path, None, "collision", detail)
+        self._outputs[folded] = found.path
+        name = self._request.reading.format or registry.format_of(found.path)
+        if name is None:
+            detail = "no format is known for its name; give --format, or convert it"
+            return Found(found.source, found.path, None, "unsupported_format", detail)
+        return Found(found.source, found.path, name)
+
+
+def output_of(request: Request, path: str, lang: str) -> Path:
+    """Return where the document at a relative path goes."""
+    if request.layout == "folders":
+        return request.out / lang / path
+    pure = PurePosixPath(path)
+    return request.out / pure.with_name(f"{pure.stem}.{lang}{pure.suffix}")
+
+
+def escapes(request: Request, output: Path) -> bool:
+    """Return whether an output would be written outside DIR, by its name or by links."""
+    return not _real(output.parent).is_relative_to(_real(request.out))
+
+
+def is_source(output: Path, source: Path) -> bool:
+    """Return whether writing an output would replace its source."""
+    try:
+        return output.exists() and output.samefile(source)
+    except OSError:
+        return False
+
+
+def _unreadable(path: Path) -> tuple[str, str] | None:
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        return "corrupt", error.strerror or "it cannot be read"
+    if not stat.S_ISREG(mode):
+        return "wrong_type", "it is not a regular file"
+    if not os.access(path, os.R_OK):
+        return "corrupt", "this user may not read it"
+    return None
+
+
+def _until_magic(parts: tuple[str, ...]) -> Iterator[str]:
+    for part in parts[:-1]:
+        if _MAGIC & set(part):
+            return
+        yield part
+
+
+def _matches(path: str, patterns: tuple[str, ...]) -> bool:
+    name = path.rpartition("/")[2]
+    return any(fnmatchcase(path, each) or fnmatchcase(name, each) for each in patterns)
+
+
+def _folded(path: str) -> str:
+    """Return what two paths share that are the same on file systems that ignore case."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
+def _relative(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix()
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "backslashreplace").decode()

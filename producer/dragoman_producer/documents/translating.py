@@ -1,0 +1,235 @@
+"""A run over documents: read, plan, translate, write, report."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman_producer.documents.batching import Glossary
+from dragoman_producer.documents.events import DocumentEnded, Event, Finished, Planned
+from dragoman_producer.documents.extracting import Children, Refused
+from dragoman_producer.documents.manifest import Manifest
+from dragoman_producer.documents.planning import Need, PlannedJob, Planner
+from dragoman_producer.documents.reading import Reader, loaded, shown
+from dragoman_producer.documents.report import Report
+from dragoman_producer.documents.request import Request
+from dragoman_producer.documents.running import PATIENCE_S, Client, Runner
+from dragoman_producer.documents.selecting import STATE_FOLDER, Selection
+from dragoman_producer.documents.writing import Writer, WritesAlong
+
+MANIFEST: Final = "manifest.db"
+
+
+class Stop:
+    """Ends a run: it submits nothing more, keeps what arrives within 5 s, and reports."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    def __call__(self) -> None:
+        """Stop the run."""
+        self.asked.set()
+
+
+async def run_documents(
+    client: Client,
+    request: Request,
+    *,
+    stop: Stop | None = None,
+    patience_s: float = PATIENCE_S,
+    seconds_per_file: int | None = None,
+) -> AsyncIterator[Event]:
+    """Translate documents, and yield what happens; the last event is Finished.
+
+    Closing the iterator cancels the run; what is stored stays. Raises FolderBusy, NothingThere,
+    NoSpace and OSError before anything was translated.
+    """
+    events: asyncio.Queue[Event | None] = asyncio.Queue()
+    manifest = Manifest.open(request.out / STATE_FOLDER / MANIFEST)
+    children = Children(**({"seconds": seconds_per_file} if seconds_per_file else {}))
+    run = _Run(
+        client, request, manifest, children,
+        emit=events.put_nowait, stop=stop or Stop(), patience_s=patience_s,
+    )  # fmt: skip
+    working = asyncio.create_task(run.work(), name="dragoman-documents")
+    working.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        while (event := await events.get()) is not None:
+            yield event
+        _raise_first(working)
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        await children.close()
+        manifest.close()
+
+
+def _raise_first(task: asyncio.Task[None]) -> None:
+    """Raise the error of a task; of a group of errors the first."""
+    error = task.exception()
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if error is not None:
+        raise error
+
+
+class _Run:
+    def __init__(
+        self,
+        client: Client,
+        request: Request,
+        manifest: Manifest,
+        children: Children,
+        *,
+        emit: Callable[[Event], None],
+        stop: Stop,
+        patience_s: float,
+    ) -> None:
+        self._client = client
+        self._request = request
+        self._manifest = manifest
+        self._emit = emit
+        self._stop = stop
+        self._id = secrets.token_hex(4)
+        glossary = Glossary(request.translation.glossary)
+        self._selection = Selection(request)
+        self._reader = Reader(request, manifest, children, glossary, self._id, self._emit)
+        self._planner = Planner(request, manifest, glossary, self._id)
+        self._writer = Writer(request, manifest, children, self._id, self._emit)
+        self._report = Report(request, manifest, self._id)
+        self._at_once = children.count
+        self._translated = False
+        self._runner = Runner(
+            client, manifest, self._planner, self._id, self._emit,
+            in_flight=request.in_flight, patience_s=patience_s,
+        )  # fmt: skip
+
+    async def work(self) -> None:
+        """Do the run; an outage or a full disk ends it with what is done by then."""
+        await self._reader.read_all(self._selection)
+        self._plan()
+        if self._request.dry_run:
+            self._emit(Finished(0, None, self._totals()))
+            return
+        along = {
+            target.number: WritesAlong(self._writer, self._writer.documents(target))
+            for target in self._planner.targets
+        }
+        following = asyncio.create_task(self._follow(along), name="dragoman-follow")
+        stopping = asyncio.create_task(self._stop_runner(), name="dragoman-stop")
+        began = time.monotonic()
+        try:
+            await self._translate()
+        finally:
+            self._translated = True
+            self._runner.stored.set()
+            await asyncio.gather(following)
+            stopping.cancel()
+        await self._cancel_if_asked()
+        for each in along.values():
+            await each.write_rest(at_once=self._at_once)
+        self._copy_others()
+        self._finish(time.monotonic() - began)
+
+    async def _translate(self) -> None:
+        """Submit what is missing; then, once more and singly, what may succeed now."""
+        await self._runner.run(self._jobs())
+        if self._runner.stopping.is_set():
+            return
+        again = sum(self._planner.plan_again(target) for target in self._planner.targets)
+        if again:
+            await self._runner.run(self._jobs())
+
+    def _jobs(self) -> Iterator[PlannedJob]:
+        for target in self._planner.targets:
+            yield from self._planner.jobs(target)
+
+    def _plan(self) -> None:
+        needs: list[Need] = []
+        for target in self._planner.targets:
+            self._planner.forget_failures(target)
+            needs.append(self._planner.need(target))
+            if not self._request.dry_run:
+                self._planner.plan(target)
+        documents = self._manifest.number(
+            "SELECT COUNT(*) FROM file WHERE run=? AND reason IS NULL", (self._id,)
+        )
+        self._emit(
+            Planned(
+                documents * len(needs),
+                sum(need.segments for need in needs),
+                sum(need.unique for need in needs),
+                sum(need.missing for need in needs),
+                sum(need.characters for need in needs),
+            )
+        )
+
+    async def _follow(self, along: dict[int, WritesAlong]) -> None:
+        """Write documents while others are translated."""
+        while not self._translated:
+            self._runner.stored.clear()
+            for each in along.values():
+                await each.write_settled()
+            if not self._translated:
+                await self._runner.stored.wait()
+
+    async def _stop_runner(self) -> None:
+        await self._stop.asked.wait()
+        self._runner.stop()
+
+    async def _cancel_if_asked(self) -> None:
+        """Cancel the jobs of this run that have no result."""
+        if not (self._request.cancel and self._stop.asked.is_set()):
+            return
+        rows = list(self._manifest.rows("SELECT DISTINCT document FROM job WHERE ended=0"))
+        for (document,) in rows:
+            await self._client.cancel(document_id=document)
+        with self._manifest.writing() as db:
+            db.execute("UPDATE job SET ended=1 WHERE ended=0")
+
+    def _copy_others(self) -> None:
+        if not self._request.copy_others:
+            return
+        rows = list(
+            self._manifest.rows(
+                "SELECT path, source FROM file WHERE run=? AND reason='unsupported_format'",
+                (self._id,),
+            )
+        )
+        for path, source in rows:
+            for target in self._planner.targets:
+                self._copy(loaded(path), Path(loaded(source)), target.lang)
+
+    def _copy(self, path: str, source: Path, lang: str) -> None:
+        try:
+            self._writer.copy(source, path, lang)
+        except Refused as refused:
+            why = refused
+        except OSError as error:
+            why = Refused("no_space", error.strerror or "it cannot be copied")
+        else:
+            return
+        self._emit(DocumentEnded(shown(path), lang, "failed", why.reason, why.detail))
+
+    def _totals(self) -> dict[str, Any]:
+        return self._report.totals(
+            self._planner.targets, self._runner.tokens, self._selection.hidden
+        )
+
+    def _finish(self, seconds: float) -> None:
+        totals = self._totals()
+        failure = self._runner.failure
+        if failure is not None:
+            totals["stopped"] = str(failure)
+        status = self._report.exit_status()
+        if self._stop.asked.is_set():
+            status = 3
+        path = self._report.write(totals)
+        with self._manifest.writing() as db:
+            values = (self._id, time.time() - seconds, self._runner.segments, seconds)
+            db.execute("INSERT OR REPLACE INTO run VALUES (?,?,?,?)", values)
+        self._emit(Finished(status, path, totals))

@@ -1,0 +1,352 @@
+"""Tests of runs over folders, with real child processes and a client in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman_producer import documents
+from dragoman_producer.documents.codecs import registry
+from dragoman_producer.documents.events import DocumentEnded, Finished, Planned
+from dragoman_producer.documents.manifest import FolderBusy, Manifest
+from dragoman_producer.documents.request import Request, Translation
+from dragoman_producer.documents.translating import run_documents
+from dragoman_producer.testing import InMemoryClient, ItemFailed
+from dragoman_schemas.failures import FailureCode
+from dragoman_schemas.jobs import Item, TranslationJob
+from support.documents import line_format
+
+
+@pytest.fixture(autouse=True)
+def formats(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    line_format.install(tmp_path_factory.mktemp("site"), monkeypatch)
+    yield
+    registry._others.cache_clear()
+    registry.codec.cache_clear()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.lines").write_text("One.\nTwo.\n# three\n")
+    (folder / "sub" / "b.lines").write_text("Two.\nFour.\n")
+    return folder
+
+
+class Ran:
+    """What a run did."""
+
+    def __init__(self, out: Path, events: list[documents.Event], client: InMemoryClient) -> None:
+        self.out = out
+        self.events = events
+        self.ended = {(e.path, e.target_lang): e for e in events if isinstance(e, DocumentEnded)}
+        [self.planned] = [event for event in events if isinstance(event, Planned)]
+        finished = events[-1]
+        assert isinstance(finished, Finished)
+        self.finished = finished
+        self.texts = [item.text for job in client.submitted for item in job.items]
+        self.report: dict[str, Any] = json.loads((out / "report.json").read_text())
+
+    def of(self, path: str) -> dict[str, Any]:
+        [found] = [each for each in self.report["documents"] if each["path"] == path]
+        assert isinstance(found, dict)
+        return found
+
+
+async def ran(source: Path, out: Path, *, client: InMemoryClient | None = None, **more: Any) -> Ran:
+    client = client or InMemoryClient()
+    request = Request((source,), more.pop("to", ("de",)), out, **more)
+    events = [event async for event in run_documents(client, request, seconds_per_file=20)]
+    return Ran(out, events, client)
+
+
+async def test_a_folder_is_mirrored_and_repeats_are_sent_once(source: Path, tmp_path: Path) -> None:
+    run = await ran(source, tmp_path / "out", to=("de", "fr"))
+    assert (tmp_path / "out/de/a.lines").read_text() == "[de] One.\n[de] Two.\n# three\n"
+    assert (tmp_path / "out/fr/sub/b.lines").read_text() == "[fr] Two.\n[fr] Four.\n"
+    assert sorted(run.texts) == sorted(["One.", "Two.", "Four."] * 2)
+    assert run.finished.exit_status == 0
+    assert run.planned == Planned(4, 8, 6, 6, 26)
+    assert (
+        run.report["targets"]["de"] | {"new": 3, "reused": 1, "written": 2}
+        == run.report["targets"]["de"]
+    )
+
+
+async def test_a_second_run_sends_nothing_and_leaves_the_files_alone(
+    source: Path, tmp_path: Path
+) -> None:
+    await ran(source, tmp_path / "out")
+    before = (tmp_path / "out/de/a.lines").stat().st_mtime_ns
+    run = await ran(source, tmp_path / "out")
+    assert run.texts == []
+    assert {each.status for each in run.ended.values()} == {"unchanged"}
+    assert (tmp_path / "out/de/a.lines").stat().st_mtime_ns == before
+    assert run.finished.exit_status == 0
+
+
+async def test_a_changed_paragraph_is_the_only_one_sent(source: Path, tmp_path: Path) -> None:
+    await ran(source, tmp_path / "out")
+    (source / "a.lines").write_text("One.\nNew.\n# three\n")
+    run = await ran(source, tmp_path / "out")
+    assert run.texts == ["New."]
+    assert (tmp_path / "out/de/a.lines").read_text() == "[de] One.\n[de] New.\n# three\n"
+    statuses = {path: each.status for (path, _), each in run.ended.items()}
+    assert statuses == {"a.lines": "done", "sub/b.lines": "unchanged"}
+
+
+# --- odd files ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        ("#hang", "timeout"),
+        ("#kill", "corrupt"),
+        ("#memory", "too_large"),
+        ("#raise", "corrupt"),
+        ("#corrupt", "corrupt"),
+    ],
+)
+async def test_a_file_that_breaks_its_reader_is_one_line_and_the_others_are_translated(
+    source: Path, tmp_path: Path, first: str, reason: str
+) -> None:
+    (source / "bad.lines").write_text(f"{first}\nText.\n")
+    request = Request((source,), ("de",), tmp_path / "out")
+    seconds = 2 if reason == "timeout" else 20
+    client = InMemoryClient()
+    events = [each async for each in run_documents(client, request, seconds_per_file=seconds)]
+    run = Ran(tmp_path / "out", events, client)
+    assert (run.of("bad.lines")["status"], run.of("bad.lines")["reason"]) == ("failed", reason)
+    assert run.of("a.lines")["status"] == "done"
+    assert run.finished.exit_status == 3
+    assert not (tmp_path / "out/de/bad.lines").exists()
+
+
+async def test_files_that_are_no_documents_are_skipped_with_a_reason(
+    source: Path, tmp_path: Path
+) -> None:
+    (source / "picture.png").write_bytes(b"\x89PNG")
+    os.mkfifo(source / "pipe.lines")
+    (source / "gone.lines").symlink_to("nowhere.lines")
+    (source / ".hidden.lines").write_text("Hidden.")
+    run = await ran(source, tmp_path / "out")
+    assert run.of("picture.png")["reason"] == "unsupported_format"
+    assert run.of("picture.png")["status"] == "skipped"
+    assert run.of("pipe.lines")["reason"] == "wrong_type"
+    assert run.of("gone.lines")["reason"] == "corrupt"
+    assert run.report["hidden"] == 1
+    assert sorted(run.texts) == ["Four.", "One.", "Two."]
+
+
+async def test_links_that_leave_the_folder_are_not_followed(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.lines").write_text("Secret.")
+    (source / "link.lines").symlink_to(tmp_path / "secret.lines")
+    (source / "loop").symlink_to(source)
+    run = await ran(source, tmp_path / "out")
+    assert run.of("link.lines")["reason"] == "outside"
+    assert run.of("loop")["reason"] == "outside"
+    assert "Secret." not in run.texts
+
+
+async def test_nothing_is_written_through_a_link_in_the_folder_of_outputs(
+    source: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/de").symlink_to(elsewhere)
+    run = await ran(source, tmp_path / "out")
+    assert run.of("a.lines")["reason"] == "outside"
+    assert list(elsewhere.iterdir()) == []
+    assert run.finished.exit_status == 1
+
+
+async def test_names_that_differ_in_case_alone_do_not_share_an_output(
+    source: Path, tmp_path: Path
+) -> None:
+    (source / "A.lines").write_text("Capital.")
+    run = await ran(source, tmp_path / "out")
+    assert run.of("A.lines")["status"] == "done"
+    assert run.of("a.lines")["reason"] == "collision"
+
+
+@pytest.mark.parametrize("out", [".", "out", "sub/out"])
+async def test_outputs_inside_the_source_are_not_translated(source: Path, out: str) -> None:
+    for _ in range(2):
+        run = await ran(source, source / out)
+        assert len(run.report["documents"]) == 2
+    assert (source / out / "de/sub/b.lines").exists()
+
+
+async def test_the_layout_with_suffixes_does_not_translate_its_own_outputs(
+    source: Path, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        run = await ran(source, source, layout="suffix")
+        assert len(run.report["documents"]) == 2
+    assert (source / "sub/b.de.lines").read_text() == "[de] Two.\n[de] Four.\n"
+
+
+async def test_a_file_name_that_is_not_utf8_is_translated(source: Path, tmp_path: Path) -> None:
+    (source / os.fsdecode(b"\xff\xfe.lines")).write_text("Odd.")
+    for _ in range(2):
+        run = await ran(source, tmp_path / "out")
+        assert run.of("\\udcff\\udcfe.lines")["status"] in {"done", "unchanged"}
+    written = tmp_path / "out/de" / os.fsdecode(b"\xff\xfe.lines")
+    assert written.read_text() == "[de] Odd."
+
+
+async def test_two_runs_into_one_folder_are_refused(source: Path, tmp_path: Path) -> None:
+    manifest = Manifest.open(tmp_path / "out/.dragoman/manifest.db")
+    with pytest.raises(FolderBusy, match="another run"):
+        await ran(source, tmp_path / "out")
+    manifest.close()
+    assert (await ran(source, tmp_path / "out")).finished.exit_status == 0
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database" * 100, b"", b"SQLite format 3\0" + b"x" * 5000]
+)
+async def test_an_unreadable_manifest_is_moved_aside(
+    source: Path, tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "out/.dragoman/manifest.db"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    run = await ran(source, tmp_path / "out")
+    assert run.finished.exit_status == 0
+    assert path.with_name("manifest.db.unreadable-1").exists() == bool(content)
+
+
+async def test_a_file_that_changes_before_it_is_written_is_reported(
+    source: Path, tmp_path: Path
+) -> None:
+    def translate(item: Item, job: TranslationJob) -> str:
+        (source / "a.lines").write_text("Changed.\n")
+        return f"[de] {item.text}"
+
+    run = await ran(source, tmp_path / "out", client=InMemoryClient(translate))
+    assert run.of("a.lines")["reason"] == "changed"
+    again = await ran(source, tmp_path / "out")
+    assert again.texts == ["Changed."]
+    assert again.of("a.lines")["status"] == "done"
+
+
+# --- segments that fail ---------------------------------------------------------------------------
+
+
+def failing(*texts: str, code: FailureCode = FailureCode.ENGINE_FAILED) -> InMemoryClient:
+    def translate(item: Item, job: TranslationJob) -> str:
+        if item.text in texts:
+            raise ItemFailed(code)
+        return f"[de] {item.text}"
+
+    return InMemoryClient(translate)
+
+
+async def test_a_failed_segment_keeps_its_source_after_a_second_attempt_of_its_own(
+    source: Path, tmp_path: Path
+) -> None:
+    run = await ran(source, tmp_path / "out", client=failing("Two."))
+    assert (tmp_path / "out/de/a.lines").read_text() == "[de] One.\nTwo.\n# three\n"
+    assert run.texts.count("Two.") == 2
+    assert run.texts.count("One.") == 1
+    found = run.of("a.lines")
+    assert found["status"] == "partial"
+    assert found["issues"] == [
+        {"segment": 1, "place": "line 2", "code": "engine_failed", "detail": None}
+    ]
+    assert run.finished.exit_status == 3
+    again = await ran(source, tmp_path / "out")
+    assert again.texts == ["Two."]
+    assert again.of("a.lines")["status"] == "done"
+
+
+async def test_an_error_that_is_not_retryable_is_not_repeated(source: Path, tmp_path: Path) -> None:
+    run = await ran(source, tmp_path / "out", client=failing("Two.", code=FailureCode.TOO_LONG))
+    assert run.texts.count("Two.") == 1
+
+
+async def test_with_on_fail_fail_no_incomplete_document_is_written(
+    source: Path, tmp_path: Path
+) -> None:
+    translation = Translation(on_fail="fail")
+    run = await ran(source, tmp_path / "out", client=failing("One."), translation=translation)
+    assert run.of("a.lines")["status"] == "failed"
+    assert not (tmp_path / "out/de/a.lines").exists()
+    assert run.of("sub/b.lines")["status"] == "done"
+
+
+async def test_a_translation_that_breaks_the_markup_keeps_its_source_and_the_others_stay(
+    source: Path, tmp_path: Path
+) -> None:
+    lines = [f"Line {number}." for number in range(100)]
+    (source / "a.lines").write_text("\n".join(lines))
+    bad = {"Line 7.": "# heading", "Line 50.": "two\nlines", "Line 51.": "#"}
+
+    def translate(item: Item, job: TranslationJob) -> str:
+        return bad.get(item.text, f"[de] {item.text}")
+
+    run = await ran(source, tmp_path / "out", client=InMemoryClient(translate))
+    expected = [line if line in bad else f"[de] {line}" for line in lines]
+    assert (tmp_path / "out/de/a.lines").read_text() == "\n".join(expected)
+    codes = {issue["place"]: issue["code"] for issue in run.of("a.lines")["issues"]}
+    assert codes == {"line 8": "read_back", "line 51": "read_back", "line 52": "read_back"}
+
+
+async def test_the_report_holds_no_text(source: Path, tmp_path: Path) -> None:
+    await ran(source, tmp_path / "out", client=failing("Two."))
+    report = (tmp_path / "out/report.json").read_text()
+    assert not [text for text in ("One.", "Two.", "Four.") if text in report]
+
+
+# --- languages, terms, long texts -----------------------------------------------------------------
+
+
+async def test_a_format_with_segments_of_its_own_per_language_is_read_for_each(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.perlang").write_text("One.\n")
+    for wanted in (["Extra.", "One.", "One."], []):
+        run = await ran(tmp_path / "in", tmp_path / "out", to=("de", "pl"))
+        assert sorted(run.texts) == wanted
+
+
+async def test_another_glossary_asks_again_for_the_segments_alone_that_it_concerns(
+    source: Path, tmp_path: Path
+) -> None:
+    await ran(source, tmp_path / "out")
+    client = InMemoryClient()
+    terms = Translation(glossary={"four": "vier", "nothing": "nichts"})
+    run = await ran(source, tmp_path / "out", client=client, translation=terms)
+    assert run.texts == ["Four."]
+    assert client.submitted[0].glossary == {"four": "vier"}
+
+
+async def test_a_text_too_long_for_a_job_is_cut_and_joined(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    text = "A sentence of some length.  " * 3_000
+    (tmp_path / "in/a.lines").write_text(text)
+    identity = InMemoryClient(lambda item, job: item.text)
+    run = await ran(tmp_path / "in", tmp_path / "out", client=identity)
+    assert (tmp_path / "out/de/a.lines").read_text() == text
+    assert max(len(each) for each in run.texts) <= 16 * 1024
+
+
+async def test_a_dry_run_submits_and_writes_nothing(source: Path, tmp_path: Path) -> None:
+    client = InMemoryClient()
+    request = Request((source,), ("de",), tmp_path / "out", dry_run=True)
+    events = [event async for event in run_documents(client, request)]
+    assert client.submitted == []
+    assert not (tmp_path / "out/report.json").exists()
+    assert [event for event in events if isinstance(event, Planned)] == [Planned(2, 4, 3, 3, 13)]
