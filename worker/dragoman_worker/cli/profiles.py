@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,10 +12,34 @@ import typer
 from dragoman_worker.cli.options import AsJson, fail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from dragoman_worker.prompts.base import Profile
+    from dragoman_worker.prompts.base import Profile, Segment
     from dragoman_worker.prompts.show import ProfileRow
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """The text of a prompt, as the options give it."""
+
+    text: str
+    to: str
+    source: str
+    terms: Mapping[str, str]
+
+    def segment(self) -> Segment:
+        """Return the text as a profile takes it. Raises UnknownLanguage."""
+        from dragoman_schemas.languages import normalise
+        from dragoman_worker.prompts.base import Segment
+
+        to, source = normalise(self.to), normalise(self.source)
+        return Segment(self.text, to, source, glossary=self.terms)
+
+    def missing(self) -> list[str]:
+        """Return the terms that do not occur in the text: no prompt names these."""
+        from dragoman_worker.prompts.words import occurs
+
+        return [term for term in self.terms if not occurs(term, self.text)]
 
 
 def profiles(  # noqa: PLR0917 - one parameter per option
@@ -29,10 +55,16 @@ def profiles(  # noqa: PLR0917 - one parameter per option
         str | None,
         typer.Option("--file", metavar="FILE", help="Show the profile in this TOML file."),
     ] = None,
+    terms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--term", metavar="TERM=TRANSLATION", help="Glossary term in the prompt; repeatable."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the prompt profiles, or show the prompt of one of them."""
-    from dragoman_worker.prompts import PROFILES, get_profile
+    """List the prompt profiles, or show the prompt and the settings of one of them."""
+    from dragoman_worker.prompts import PROFILES
     from dragoman_worker.prompts.show import profile_rows
 
     own = _read(file) if file is not None else None
@@ -40,8 +72,7 @@ def profiles(  # noqa: PLR0917 - one parameter per option
     if own is not None:
         name = name or own.name
     if name is not None:
-        prompt = _prompt(lambda: get_profile(name, profiles), text, to, from_)
-        print(json.dumps({"profile": name, "prompt": prompt}) if as_json else prompt)
+        _show(name, profiles, _Sample(text, to, from_, _terms(terms)), as_json=as_json)
     elif as_json:
         from dataclasses import asdict
 
@@ -61,18 +92,34 @@ def _read(file: str) -> Profile:
         fail(2, str(error).removeprefix("engine.profile_file: "))
 
 
-def _prompt(get: Callable[[], Profile], text: str, to: str, from_: str) -> str:
-    from dragoman_schemas.languages import UnknownLanguage, normalise
+def _show(name: str, profiles: Mapping[str, Profile], sample: _Sample, *, as_json: bool) -> None:
+    from dragoman_schemas.languages import UnknownLanguage
     from dragoman_worker.errors import JobError
-    from dragoman_worker.prompts.base import Segment
-    from dragoman_worker.prompts.show import rendered
+    from dragoman_worker.prompts import get_profile
+    from dragoman_worker.prompts.show import rendered, settings_lines, settings_of
 
     try:
-        profile = get()
-        segment = Segment(text=text, target_lang=normalise(to), source_lang=normalise(from_))
-        return rendered(profile, segment)
+        profile = get_profile(name, profiles)
+        prompt = rendered(profile, sample.segment())
     except (JobError, UnknownLanguage) as error:
         fail(2, str(error))
+    for term in sample.missing():
+        print(f"dragoman-worker: --term {term}: is not in --text", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"profile": name, **settings_of(profile), "prompt": prompt}))
+    else:
+        print(f"{settings_lines(profile)}\n{prompt}")
+
+
+def _terms(pairs: list[str] | None) -> dict[str, str]:
+    """Return the terms of --term. Exits with 2 for one without a term and a translation."""
+    terms: dict[str, str] = {}
+    for pair in pairs or ():
+        term, _, translation = pair.partition("=")
+        if not term.strip() or not translation.strip():
+            fail(2, f"--term {pair}: give TERM=TRANSLATION")
+        terms[term] = translation
+    return terms
 
 
 def _print_table(rows: Sequence[ProfileRow]) -> None:

@@ -24,6 +24,9 @@ LONGEST_LINE: Final = 4 * 1024 * 1024
 _ESCAPE: Final = re.compile(r"\\(.?)", re.DOTALL)
 _MEANINGS: Final = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
 _LINE_ENDS: Final = "\r\n"
+_LONE_RETURN: Final = (
+    "a carriage return inside the line; write \\r, or end the lines with LF or CRLF"
+)
 
 
 class _Row(NamedTuple):
@@ -68,6 +71,8 @@ def load_table(path: Path) -> EchoTable:
             why = f"line {number}: line {lines[row.key]} has the same source and target"
             raise _refused(path, why)
         answers[row.key], lines[row.key] = row.answers, number
+    if not answers:
+        raise _refused(path, "no line lists a source; give source, target tag and answer")
     return EchoTable(answers, digest.hexdigest())
 
 
@@ -78,6 +83,8 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         with path.open("rb") as file:
             while line := file.readline(LONGEST_LINE + 1):
                 number, size = number + 1, size + len(line)
+                if len(line) > LONGEST_LINE and b"\r" in line:
+                    raise _refused(path, f"line {number}: {_LONE_RETURN}")
                 if len(line) > LONGEST_LINE:
                     raise _refused(path, f"line {number} has more than {LONGEST_LINE:,} bytes")
                 if size > MOST_BYTES:
@@ -95,6 +102,8 @@ def _row(line: bytes) -> _Row | None:
         raise ValueError(f"byte {error.start + 1} is not UTF-8; save the file as UTF-8") from None
     if not text.strip():
         return None
+    if "\r" in text:
+        raise ValueError(_LONE_RETURN)
     source, *others = text.split("\t")
     if len(others) < 2:
         raise ValueError("give source, target tag and at least one answer, separated by tabs")

@@ -100,7 +100,7 @@ def _parsed(path: Path) -> tuple[_File, bytes]:
     if len(data) > _MOST_BYTES:
         raise _Fault(f"is larger than {_MOST_BYTES:,} bytes; give a profile in TOML")
     try:
-        return _File.model_validate(tomllib.loads(data.decode())), data
+        return _File.model_validate(tomllib.loads(data.decode("utf-8-sig"))), data
     except UnicodeDecodeError:
         raise _Fault("is not UTF-8; save it as UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
+from typing import Any, Final
 
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import PROFILES
 from dragoman_worker.prompts.base import Profile, ProfileSampling, Segment
 
 _DEFAULTS = ProfileSampling()
+_LIMITS: Final = ("max_source_tokens", "max_source_sentences")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,35 @@ def rendered(profile: Profile, segment: Segment) -> str:
     blocks = [_prompt(rendering.prompt)]
     blocks += [f"warning: {warning}" for warning in rendering.warnings]
     return "\n\n".join(blocks)
+
+
+def settings_of(profile: Profile) -> dict[str, Any]:
+    """Return what a profile sets beside its prompt: the values that are not neutral."""
+    limits = {name: getattr(profile, name) for name in _LIMITS}
+    sampling = {
+        each.name: getattr(profile.sampling, each.name)
+        for each in fields(ProfileSampling)
+        if each.name == "temperature"
+        or getattr(profile.sampling, each.name) != getattr(_DEFAULTS, each.name)
+    }
+    return {
+        "sampling": sampling,
+        "limits": {name: limit for name, limit in limits.items() if limit is not None},
+        "takes": sorted(profile.takes),
+        "needs_source": profile.needs_source,
+        "languages": sorted(profile.languages or ()),
+    }
+
+
+def settings_lines(profile: Profile) -> str:
+    """Return `settings_of` as a line of TOML per value, below the prompt's own `---` marks."""
+    lines = ["--- settings"]
+    for name, value in settings_of(profile).items():
+        pairs = value.items() if isinstance(value, dict) else [("", value)]
+        for member, one in pairs:
+            key = f"{name}.{member}" if member else name
+            lines.append(f"{key} = {json.dumps(one, ensure_ascii=False)}")
+    return "\n".join(lines)
 
 
 def sampling_text(sampling: ProfileSampling) -> str:

@@ -113,6 +113,10 @@ def test_line_ends_and_a_byte_order_mark_are_no_text(tmp_path: Path, end: str) -
         (b"a\tde\tb\nh\xe4\tde\tb\n", "line 2: byte 2 is not UTF-8"),
         ("a\tde\tb\n".encode("utf-16"), "line 1: byte 1 is not UTF-8"),
         ("a\tde\t" + "x" * echo_table.LONGEST_LINE, "line 1 has more than"),
+        ("", "no line lists a source"),
+        ("\ufeff\n\r\n\r\r", "no line lists a source"),
+        ("a\tde\tb\rc\tde\td\r", "line 1: a carriage return inside the line"),
+        ("a\tde\tb\r" * 1_000_000, "line 1: a carriage return inside the line"),
     ],
 )
 def test_an_error_names_setting_file_and_line(

@@ -261,3 +261,9 @@ def test_a_missing_unreadable_or_huge_file_is_refused(tmp_path: Path) -> None:
         with pytest.raises(SettingsError, match=reason):
             read_profile(path)
         assert EngineSettings(model="m", profile_file=path).profile == "hy-mt2"
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "bom.toml"
+    path.write_text(f"{USER}'{{{{ text }}}}'", encoding="utf-8-sig")
+    assert read_profile(path).sampling.temperature == 0.0
