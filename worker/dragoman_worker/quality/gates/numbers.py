@@ -9,6 +9,7 @@ from typing import Final
 
 from dragoman_worker.ports.quality import Candidate
 from dragoman_worker.quality.gates.defect import Defect, listed
+from dragoman_worker.quality.gates.number_words import is_written_out
 from dragoman_worker.quality.gates.prose import prose
 
 # Digits with single separators of thousands, decimals, times or dates between them.
@@ -25,7 +26,8 @@ _AFTERNOON: Final = re.compile(
 def find(candidate: Candidate) -> Defect | None:
     """Return a defect if a number of at least two digits is missing; separators do not count.
 
-    Times may be written otherwise: 14:30 as 2:30, and 11:00 without its minutes.
+    Times may be written otherwise: 14:30 as 2:30, and 11:00 without its minutes; and so may 10 to
+    20, the tens and 100 in words.
     """
     source = prose(candidate.source)
     if not any(map(str.isdigit, source)):
@@ -39,6 +41,7 @@ def find(candidate: Candidate) -> Defect | None:
     missing = [each for each in missing if each not in digits or found[each]]
     hours = _AFTERNOON.findall(source) if missing else []
     missing = [each for each in missing if each not in hours or str(int(each) - 12) not in groups]
+    missing = [each for each in missing if not is_written_out(each, target, candidate.target_lang)]
     return Defect(f"The answer lacks {listed(missing)}.", slight=True) if missing else None
 
 
