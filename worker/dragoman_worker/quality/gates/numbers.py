@@ -15,6 +15,7 @@ from dragoman_worker.quality.gates.prose import prose
 # Digits with single separators of thousands, decimals, times or dates between them.
 _NUMBER: Final = re.compile("[0-9]+(?:[.,:'’٫٬ \u00a0\u2009\u202f/-][0-9]+)*")
 _DIGITS: Final = re.compile("[0-9]+")
+_SEARCHED: Final = 20  # of those that are missing as they are; bounds the time
 _FULL_HOUR: Final = re.compile("(?<=[0-9]):00(?![0-9])")
 _AFTERNOON: Final = re.compile(
     r"(?<![0-9.,:])(1[3-9]|2[0-3])"
@@ -38,8 +39,8 @@ def find(candidate: Candidate) -> Defect | None:
     groups = _DIGITS.findall(target)
     digits = "".join(groups)
     missing = [each for each, times in expected.items() if found[each] < times]
-    missing = [each for each in missing if each not in digits or found[each]]
-    hours = _AFTERNOON.findall(source) if missing else []
+    missing = [each for each in missing[:_SEARCHED] if each not in digits or found[each]]
+    hours = set(_AFTERNOON.findall(source)) if missing else set[str]()
     missing = [each for each in missing if each not in hours or str(int(each) - 12) not in groups]
     missing = [each for each in missing if not is_written_out(each, target, candidate.target_lang)]
     return Defect(f"The answer lacks {listed(missing)}.", slight=True) if missing else None

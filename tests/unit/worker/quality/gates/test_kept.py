@@ -113,3 +113,10 @@ def test_a_hostile_text_takes_linear_time(unit: str) -> None:
     for gate in (numbers, verbatim, paragraphs):
         gate.find(candidate)
     assert time.process_time() - started < 3.0
+
+
+def test_many_different_numbers_take_linear_time() -> None:
+    source = " ".join(map(str, range(10_000, 30_000)))
+    started = time.process_time()
+    assert numbers.find(Candidate(source, "1" * 131_072, "de")) is not None
+    assert time.process_time() - started < 2.0
