@@ -54,7 +54,11 @@ def test_what_reads_back_as_it_was_put_in_differs_nowhere() -> None:
 
 
 def test_a_segment_that_reads_back_otherwise_is_named() -> None:
-    assert found(b"eins\nzwei ", b"one\ntwo", ["eins", "zwei"], GERMAN) == [1]
+    assert found(b"eins\nzwo", b"one\ntwo", ["eins", "zwei"], GERMAN) == [1]
+
+
+def test_the_amount_of_blanks_makes_no_difference() -> None:
+    assert found(b"eins zwei ", b"one", ["eins  zwei"], GERMAN) == []
 
 
 @pytest.mark.parametrize("output", [b"eins!", b"eins\nzwei", b"\0"])

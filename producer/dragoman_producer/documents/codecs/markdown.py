@@ -1,0 +1,149 @@
+"""Markdown and MDX: blocks spliced between untouched bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+from dragoman_producer.documents.codecs.codec import Codec, Extraction, InlineCode, Options, Segment
+from dragoman_producer.documents.codecs.encodings import Decoded, decoded
+from dragoman_producer.documents.codecs.letters import has_letter
+from dragoman_producer.documents.codecs.markdown_doubling import doubled
+from dragoman_producer.documents.codecs.markdown_extracting import Extracting, Slot
+from dragoman_producer.documents.codecs.markdown_spelling import Context, spelled
+from dragoman_producer.documents.codecs.markdown_titles import spelled_title
+from dragoman_producer.documents.codecs.markdown_units import Unit
+from dragoman_producer.documents.codecs.splicing import Replacement, replaced
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    file: Decoded
+    source: bytes
+    slots: Sequence[Slot]
+
+
+@dataclass(frozen=True, slots=True)
+class Markdown:
+    """CommonMark with GitHub's extensions; `mdx`: with expressions and components of JSX."""
+
+    name: str = "markdown"
+    suffixes: frozenset[str] = frozenset({".md", ".markdown"})
+    mdx: bool = False
+    by_language: bool = False
+    has_targets: bool = False
+    can_double: bool = True
+
+    def extract(self, data: bytes, options: Options) -> Extraction:
+        """Return headings, paragraphs, items, cells and titles. Raises DocumentError."""
+        file = decoded(data)
+        source = file.text.encode()
+        found = Extracting(source, options, self.mdx)
+        found.run(file.text)
+        return Extraction(
+            segments=tuple(found.segments),
+            skeleton=found.skeleton(),
+            encoding=file.encoding,
+            layout=_Layout(file, source, tuple(found.slots)),
+        )
+
+    def splice(
+        self,
+        data: bytes,
+        extraction: Extraction,
+        texts: Sequence[str | None],
+        options: Options,
+    ) -> bytes:
+        """Return the document with the translations that Markdown can hold in their places.
+
+        One that it cannot hold, such as one without a letter, leaves the source.
+        """
+        layout = cast("_Layout", extraction.layout)
+        segments, double = extraction.segments, options.bilingual
+        splicing = _Splicing(layout, segments, texts, bilingual=double, mdx=self.mdx)
+        result = replaced(layout.source, splicing.replacements())
+        return layout.file.encoded(result.decode(), lambda each: f"&#{ord(each)};")
+
+
+@dataclass(frozen=True, slots=True)
+class _Splicing:
+    layout: _Layout
+    segments: Sequence[Segment]
+    texts: Sequence[str | None]
+    bilingual: bool
+    mdx: bool
+
+    def replacements(self) -> Iterator[Replacement[bytes]]:
+        """Yield what changes; a title inside a unit that changes is written with it."""
+        written: set[int] = set()
+        for index, slot in enumerate(self.layout.slots):
+            if slot.unit is not None and (content := self._unit(index, slot)) is not None:
+                if self.bilingual:
+                    yield doubled(slot, content.encode(), self.layout.source)
+                else:
+                    written.update(title.index for title in slot.titles)
+                    yield Replacement(slot.start, slot.end, content.encode())
+        for index, slot in enumerate(self.layout.slots):
+            if slot.unit is None and index not in written:
+                yield from self._title_replacement(index, slot)
+
+    def _title_replacement(self, index: int, slot: Slot) -> Iterator[Replacement[bytes]]:
+        content = self._title(index)
+        if content is not None and self.bilingual:
+            yield doubled(slot, content.encode(), self.layout.source)
+        elif content is not None:
+            yield Replacement(slot.start, slot.end, content.encode())
+
+    def _unit(self, index: int, slot: Slot) -> str | None:
+        text = self.texts[index]
+        if text is None or slot.unit is None:
+            return None
+        content = spelled(
+            text,
+            self._codes(index, slot),
+            _context(slot.unit, self.layout.source, mdx=self.mdx),
+        )
+        if content is None or not slot.unit.wrap[0] or self.bilingual:
+            return content
+        return content.join(slot.unit.wrap)
+
+    def _title(self, index: int) -> str | None:
+        text = self.texts[index]
+        return spelled_title(text) if text is not None and has_letter(text) else None
+
+    def _codes(self, index: int, slot: Slot) -> Sequence[InlineCode]:
+        """Return the codes of a unit with their titles translated; a copy has no titles."""
+        codes = self.segments[index].codes
+        changed: dict[str, str] = {}
+        for title in slot.titles:
+            content = "" if self.bilingual else self._title(title.index)
+            if content is not None:
+                changed[title.code] = title.code_with(content)
+        return [_with_titles(code, changed) for code in codes] if changed else codes
+
+
+def _context(unit: Unit, source: bytes, *, mdx: bool) -> Context:
+    if unit.wrap[0]:
+        return Context("[", "]", heading=unit.block.kind == "heading", mdx=mdx)
+    before = source[max(unit.start - 4, 0) : unit.start].decode("utf-8", "ignore")
+    after = source[unit.end : unit.end + 4].decode("utf-8", "ignore")
+    return Context(
+        before[-1:] or "\n",
+        after[:1] or "\n",
+        begins_line=unit.begins_line,
+        heading=unit.block.kind == "heading",
+        mdx=mdx,
+    )
+
+
+def _with_titles(code: InlineCode, changed: Mapping[str, str]) -> InlineCode:
+    if code.closing is None:
+        return replace(code, opening=changed.get(code.opening, code.opening))
+    return replace(code, closing=changed.get(code.closing, code.closing))
+
+
+CODECS: Final[Mapping[str, Codec]] = {
+    "markdown": Markdown(),
+    "mdx": Markdown("mdx", frozenset({".mdx"}), mdx=True),
+}

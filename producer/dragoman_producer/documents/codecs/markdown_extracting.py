@@ -1,0 +1,225 @@
+"""Segments of a Markdown document, and where they are in its bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from dragoman_producer.documents.codecs.codec import InlineCode, Options, Segment
+from dragoman_producer.documents.codecs.inline_codes import (
+    LOOKALIKE,
+    Closing,
+    Opening,
+    Piece,
+    Single,
+    composed,
+)
+from dragoman_producer.documents.codecs.markdown_events import (
+    Block,
+    HtmlBlock,
+    Metadata,
+    Token,
+    definitions,
+    parsed,
+)
+from dragoman_producer.documents.codecs.markdown_spelling import escaped_lookalike
+from dragoman_producer.documents.codecs.markdown_titles import Title, title_at, titles
+from dragoman_producer.documents.codecs.markdown_units import Unit, units
+from dragoman_producer.documents.codecs.splicing import skeleton
+
+_PREFIX: Final = re.compile(rb"[ \t>]*")
+_CANONICAL: Final = {"_": "*", "__": "**"}
+_IN_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
+
+
+@dataclass(frozen=True, slots=True)
+class InnerTitle:
+    """A title in the markup of a unit, which a translation may move with its code."""
+
+    index: int
+    """Of its own segment."""
+    code: str
+    start: int
+    end: int
+
+    def code_with(self, title: str) -> str:
+        """Return the markup with another title."""
+        return self.code[: self.start] + title + self.code[self.end :]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where a segment is in the source: a title, or a unit with the titles inside it."""
+
+    start: int
+    end: int
+    unit: Unit | None = None
+    titles: tuple[InnerTitle, ...] = ()
+
+
+@dataclass(slots=True)
+class Extracting:
+    """Segments and slots of a document, in the order of its blocks."""
+
+    source: bytes
+    options: Options
+    mdx: bool
+    segments: list[Segment] = field(default_factory=list)
+    slots: list[Slot] = field(default_factory=list)
+    _codes: list[str] = field(default_factory=list)
+    _inner: set[int] = field(default_factory=set)
+    _headings: list[tuple[int, str]] = field(default_factory=list)
+    _counted: int = 0
+    _line: int = 1
+    _newline: bytes = b"\n"
+
+    def __post_init__(self) -> None:
+        if b"\n" not in self.source:
+            self._newline = b"\r"
+
+    def run(self, text: str) -> None:
+        """Add all segments of the text, which is the source decoded."""
+        for block in parsed(text, self.source):
+            self._add(block)
+        if "]:" in text:
+            self._counted, self._line = 0, 1
+            for start, end in sorted(definitions(text)):
+                self._add_titles(title_at(start, end, self.source))
+
+    def skeleton(self) -> str:
+        """Return the digest of all that is not a segment, and of the codes of those that are."""
+        outer = (slot for index, slot in enumerate(self.slots) if index not in self._inner)
+        return skeleton(self.source, sorted((slot.start, slot.end) for slot in outer), *self._codes)
+
+    def _add(self, block: Block | Metadata | HtmlBlock) -> None:
+        if not isinstance(block, Block):
+            return
+        while block.level and self._headings and self._headings[-1][0] >= block.level:
+            self._headings.pop()
+        rest = list(titles(block.tokens, self.source))
+        for unit in units(block, self.source, mdx=self.mdx):
+            before = [title for title in rest if title.start < unit.start]
+            within = [title for title in rest if unit.start <= title.start < unit.end]
+            rest = rest[len(before) + len(within) :]
+            self._add_titles(before)
+            self._add_unit(unit, within)
+        self._add_titles(rest)
+        if block.level and self.options.headings:
+            self._add_heading(block)
+
+    def _add_titles(self, found: Iterable[Title]) -> None:
+        for title in found:
+            self.slots.append(Slot(title.start, title.end))
+            place, above = self._place(title.start), self._above()
+            self.segments.append(
+                Segment(title.text, place, "attribute", headings=above, doubled=False)
+            )
+
+    def _add_unit(self, unit: Unit, within: Sequence[Title]) -> None:
+        first = len(self.slots)
+        self._inner.update(range(first, first + len(within)))
+        place = self._place(unit.start)
+        self._add_titles(within)
+        inner = tuple(_inner(unit, within, first, self.source)) if within else ()
+        self.slots.append(Slot(unit.start, unit.end, unit, inner))
+        text, codes = _composed(unit.tokens, self.source)
+        if codes or unit.wrap[0]:
+            self._codes.append("\0".join((*unit.wrap, _digestible(codes, inner))))
+        kind, above = unit.block.kind, self._above()
+        doubled = can_follow(unit)
+        self.segments.append(Segment(text, place, kind, codes, headings=above, doubled=doubled))
+
+    def _add_heading(self, block: Block) -> None:
+        text = "".join(token.text if token.kind == "text" else " " for token in block.tokens)
+        self._headings.append((block.level, " ".join(text.split())))
+
+    def _above(self) -> tuple[str, ...]:
+        return tuple(text for _, text in self._headings)
+
+    def _place(self, start: int) -> str:
+        """Return the line of a byte; each byte is counted once, because places rise."""
+        if start > self._counted:
+            self._line += self.source.count(self._newline, self._counted, start)
+            self._counted = start
+        return f"line {self._line}"
+
+
+def can_follow(unit: Unit) -> bool:
+    """Return whether a copy can stand after a unit: it is a whole paragraph or heading."""
+    breaks = unit.block.level and any(token.kind == "hard" for token in unit.tokens)
+    return unit.whole and not breaks
+
+
+def _composed(tokens: Sequence[Token], source: bytes) -> tuple[str, tuple[InlineCode, ...]]:
+    """Return the text and the codes of a unit."""
+    if len(tokens) == 1 and tokens[0].kind == "text" and "<" not in tokens[0].text:
+        return tokens[0].text, ()
+    return composed(_pieces(tokens, source), escaped_lookalike)
+
+
+def _pieces(tokens: Sequence[Token], source: bytes) -> Iterator[Piece]:
+    """Yield the text and the codes of tokens; neighbouring texts as one."""
+    closings = _closings(tokens, source)
+    texts: list[str] = []
+    for index, token in enumerate(tokens):
+        if token.kind == "text":
+            texts.append(token.text)
+            continue
+        if token.kind == "soft":
+            texts.append(" ")
+            continue
+        if texts:
+            yield "".join(texts)
+            texts.clear()
+        yield _code(index, tokens, closings, source)
+    if texts:
+        yield "".join(texts)
+
+
+def _code(index: int, tokens: Sequence[Token], closings: Mapping[int, str], source: bytes) -> Piece:
+    token = tokens[index]
+    if token.kind == "close":
+        return Closing()
+    raw = source[token.start : token.end].decode()
+    if token.kind == "open":
+        return Opening(raw, closings[index])
+    if token.kind == "hard" and (prefix := _PREFIX.match(source, token.end)):
+        end = min(prefix.end(), tokens[index + 1].start)
+        return Single(raw + source[token.end : end].decode())
+    return Single(raw)
+
+
+def _closings(tokens: Sequence[Token], source: bytes) -> dict[int, str]:
+    closings: dict[int, str] = {}
+    opened: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.kind == "open":
+            opened.append(index)
+        elif token.kind == "close":
+            closings[opened.pop()] = token.text or source[token.start : token.end].decode()
+    return closings
+
+
+def _inner(unit: Unit, within: Iterable[Title], first: int, source: bytes) -> Iterator[InnerTitle]:
+    tokens = iter(unit.tokens)
+    for index, title in enumerate(within, first):
+        token = next(token for token in tokens if token.end > title.end)
+        start = len(source[token.start : title.start].decode())
+        code = source[token.start : token.end].decode()
+        yield InnerTitle(index, code, start, start + len(source[title.start : title.end].decode()))
+
+
+def _digestible(codes: Iterable[InlineCode], inner: Iterable[InnerTitle]) -> str:
+    """Return the codes in an order of their own, each in one of its spellings, without titles."""
+    bare = {title.code: title.code_with("") for title in inner}
+    spellings: list[str] = []
+    for code in codes:
+        opening = _CANONICAL.get(code.opening, code.opening)
+        if code.closing is not None:
+            closing = _CANONICAL.get(code.closing, code.closing)
+            spellings.append(f"{opening}\0{bare.get(closing, closing)}")
+        elif not (opening.startswith("\\") and LOOKALIKE.fullmatch(opening, 1)):
+            spellings.append(_IN_ANGLES.sub(r"\1", bare.get(opening, opening)))
+    return "\0\0".join(sorted(spellings))

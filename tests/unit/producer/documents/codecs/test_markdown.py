@@ -1,0 +1,317 @@
+"""Markdown and MDX: what is translated, what is left alone, and every text read back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman_producer.documents.codecs.codec import Codec, Segment
+from dragoman_producer.documents.codecs.letters import has_letter
+from dragoman_producer.documents.codecs.markdown import CODECS
+from dragoman_producer.documents.codecs.read_back import differing
+from support.documents.laws import (
+    GERMAN,
+    HOSTILE,
+    assert_identity,
+    assert_read_back,
+    tagged,
+    translations,
+)
+
+CODEC = CODECS["markdown"]
+MDX = CODECS["mdx"]
+DOCUMENT = """\
+# A *heading* with `code` {#id .cl}
+
+A paragraph &amp; an \\* escape, <b>HTML</b>,
+wrapped ~~once~~ and broken  
+hard, with [a *link* b](http://x "Its title") and ![an image](src.png 'Alt "x"').
+
+Setext
+heading
+-------
+
+> A quote
+> goes on
+lazily
+
+- tight *item*
+- [ ] a task
+  1. nested
+
+* loose `a` item\\
+  broken
+
+  another paragraph
+
+| Head | `x` |
+|------|-----|
+| a \\| b | c |
+
+    code block
+
+```python
+print("code")
+```
+
+<div>
+An HTML block is left alone.
+
+</div>
+
+Reference [text][ref], [ref], [collapsed][], footnote[^1] and math $x_1$.
+
+[^1]: The note
+    goes on.
+
+[ref]: http://y "Title of a definition"
+[collapsed]: http://z
+"""  # noqa: W291
+DATA = DOCUMENT.encode()
+
+
+def texts(document: str, codec: Codec = CODEC) -> list[str]:
+    """Return the texts of the segments."""
+    return [segment.text for segment in codec.extract(document.encode(), GERMAN).segments]
+
+
+def spliced(document: str, *translated: str | None, codec: Codec = CODEC) -> str:
+    """Return the document with translations, which must read back."""
+    return assert_read_back(codec, document.encode(), translated).decode()
+
+
+def test_every_text_of_a_document_is_a_segment() -> None:
+    assert texts(DOCUMENT) == [
+        "A <g1>heading</g1> with <x2/>",
+        "Its title",
+        'Alt "x"',
+        (
+            "A paragraph & an * escape, <g1>HTML</g1>, wrapped <g2>once</g2> and broken<x3/>hard, "
+            "with <g4>a <g5>link</g5> b</g4> and <g6>an image</g6>."
+        ),
+        "Setext heading",
+        "A quote goes on lazily",
+        "tight <g1>item</g1>",
+        "a task",
+        "nested",
+        "loose <x1/> item<x2/>broken",
+        "another paragraph",
+        "Head",
+        "a | b",
+        "c",
+        "Reference <g1>text</g1>, <g2>ref</g2>, <g3>collapsed</g3>, footnote<x4/> and math <x5/>.",
+        "The note goes on.",
+        "Title of a definition",
+    ]
+
+
+def test_a_document_without_translations_stays_as_it_is() -> None:
+    assert_identity(CODEC, DATA)
+    assert_identity(CODEC, b"\xef\xbb\xbf" + DATA.replace(b"\n", b"\r\n"))
+    assert_identity(CODEC, DATA.replace(b"\n", b"\r"))
+
+
+def test_marked_translations_read_back() -> None:
+    output = assert_read_back(CODEC, DATA, tagged(CODEC.extract(DATA, GERMAN)))
+    assert b"[\\[de\\]" not in output.split(b"```")[1]
+    assert b'print("code")' in output
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_like_markup_is_text_in_every_place(text: str) -> None:
+    text = text if has_letter(text) else f"x {text} x"
+    extraction = CODEC.extract(DATA, GERMAN)
+    held = [_around(text, segment) if segment.codes else text for segment in extraction.segments]
+    assert_read_back(CODEC, DATA, held)
+
+
+def _around(text: str, segment: Segment) -> str:
+    """Return a translation of this text with the tags of its segment behind it."""
+    tags = "".join(
+        f" <x{number}/>" if code.closing is None else f" <g{number}>{text}</g{number}>"
+        for number, code in enumerate(segment.codes, 1)
+    )
+    return f"{text} x{tags} x"
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_translation_reads_back(data: st.DataObject) -> None:
+    extraction = CODEC.extract(DATA, GERMAN)
+    lettered = translations.filter(has_letter)
+    held = [
+        _around(data.draw(lettered), segment) if segment.codes else data.draw(lettered)
+        for segment in extraction.segments
+    ]
+    assert_read_back(CODEC, DATA, held)
+
+
+def test_swapped_tags_read_back() -> None:
+    assert spliced("One *a* and **b**, `c`.", "Zwei <x3/> x <g2>b</g2> und <g1>a</g1>.") == (
+        "Zwei `c` x **b** und *a*."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("<g1>「重要」</g1>です x", "**「重要」**&#12391;す x"),
+        ("x です<g1>「重要」</g1>", "x で&#12377;**「重要」**"),
+        ("<g1> wort </g1> x", "**&#32;wort&#32;** x"),
+        ("Unter<g1>wort</g1>e x", "Unter**wort**e x"),
+    ],
+)
+def test_emphasis_stays_where_punctuation_or_blanks_would_end_it(text: str, written: str) -> None:
+    assert spliced("some **word** here", text) == written
+
+
+def test_underscores_inside_words_become_asterisks() -> None:
+    assert spliced("some _word_ here", "Unter<g1>wort</g1>e x") == "Unter*wort*e x"
+
+
+def test_pairs_of_the_same_delimiter_stay_apart() -> None:
+    assert spliced("*a* and *b*", "x <g1>a</g1><g2>b</g2>") == "x *a*_b_"
+
+
+def test_markup_around_a_whole_text_is_not_a_tag() -> None:
+    document = "**Note**\n\n[Home](/) | [About](/about)\n\n[![Build](a.svg)](ci)\n"
+    assert texts(document) == ["Note", "Home", "About", "Build"]
+    assert spliced(document, "Hinweis", "Start", "Über", "Bau") == (
+        "**Hinweis**\n\n[Start](/) | [Über](/about)\n\n[![Bau](a.svg)](ci)\n"
+    )
+
+
+def test_a_link_by_its_text_gets_its_label() -> None:
+    document = "See [the guide] and [more][].\n\n[faq]\n\n[the guide]: a\n[more]: b\n[faq]: c\n"
+    assert spliced(document, "Siehe <g1>Anleitung</g1> und <g2>mehr</g2>.", "Fragen") == (
+        "Siehe [Anleitung][the guide] und [mehr][more].\n\n[Fragen][faq]\n\n"
+        "[the guide]: a\n[more]: b\n[faq]: c\n"
+    )
+
+
+def test_lines_of_other_syntax_stay_lines() -> None:
+    document = (
+        ":::note Title\nA note.\n:::\n\n!!! tip\n    A tip.\n\nTerm\n: Its definition\n\n"
+        "> [!info] Callout\n> Its text\n\n{% include x.html %}\nAfter it.\n\n"
+        "Text {{ name }} here.\n"
+    )
+    assert texts(document) == [
+        "A note.", "A tip.", "Term", "Its definition", "Callout Its text", "After it.",
+        "Text <x1/> here.",
+    ]  # fmt: skip
+    assert_read_back(CODEC, document.encode(), tagged(CODEC.extract(document.encode(), GERMAN)))
+
+
+@pytest.mark.parametrize(
+    "text", [":::x", "!!! x", "=== x", ": x", "{: x}", "???x", "%% x", "{{x}}"]
+)
+def test_translations_like_other_syntax_are_text(text: str) -> None:
+    spliced("one\ntwo\n\n- three\n", text, text)
+
+
+@pytest.mark.parametrize("text", ["123", "…", "", "<g1>nur innen</g1>"])
+def test_a_translation_that_would_not_be_found_again_leaves_the_source(text: str) -> None:
+    document = b"before\n\n*some* text\n"
+    extraction = CODEC.extract(document, GERMAN)
+    held = [None, text if "<" in text else f"<g1></g1>{text}"]
+    output = CODEC.splice(document, extraction, held, GERMAN)
+    assert output == document
+    assert differing(CODEC, output, extraction, held, GERMAN) == [1]
+
+
+def test_a_newline_in_a_translation_becomes_a_blank() -> None:
+    assert spliced("- one\n", "eins\n\n# zwei\r\n") == "- eins # zwei\n"
+
+
+def test_addresses_are_codes_and_do_not_grow() -> None:
+    assert texts("See https://x.y/a_b.") == ["See <x1/>."]
+    assert spliced("See https://x.y/a_b.", "Nach <x1/>en!") == "Nach <https://x.y/a_b>en!"
+    assert spliced("Text", "https://new.example") == "https\\://new.example"
+
+
+def test_inline_html_is_paired_and_code_elements_are_one_code() -> None:
+    assert texts("Press <kbd>Ctrl</kbd> and <b>hold <i>it</b> <br> now</x>") == [
+        "Press <x1/> and <g2>hold <x3/>it</g2> <x4/> now<x5/>"
+    ]
+
+
+def test_a_bilingual_document_has_each_translation_behind_its_source() -> None:
+    document = (
+        "# Head {#id}\n\nOne *a*\nline\n\n> - Quoted\n>\n>   and `x` more\n\n"
+        "- tight\n- [ ] *task*\n\n"
+        "| a | [b](c) |\n|---|---|\n\nUnder\n===\n\n[^1]: A note\n\n1. [x] loose\n\n   item\n"
+    )
+    data, options = document.encode(), replace(GERMAN, bilingual=True)
+    output = assert_read_back(CODEC, data, tagged(CODEC.extract(data, options)), options)
+    assert output.decode().startswith(
+        "# Head {#id}\n\n# \\[de\\] Head\n\nOne *a*\nline\n\n\\[de\\] One *a* line\n\n"
+        "> - Quoted\n>\n>   \\[de\\] Quoted\n"
+    )
+    assert b"- tight<br/>\\[de\\] tight\n" in output
+    assert b"[b / \\[de\\] b](c)" in output
+
+
+def test_mdx_keeps_modules_components_and_expressions() -> None:
+    document = (
+        "import {A} from './a'\nexport const b = 1\n\n# Title\n\n<Tabs>\n\nText {props.x} with "
+        "<A b={{c: 1}}>inner</A> text.\n\n</Tabs>\n\n{/* comment */}\n"
+    )
+    assert texts(document, MDX) == ["Title", "Text <x1/> with <x2/>inner<x3/> text."]
+    assert_identity(MDX, document.encode())
+    output = spliced(document, "a < {b}", "Wo <x1/> mit <x2/>x<x3/>", codec=MDX)
+    assert "# a \\< &#123;b\\}\n" in output
+
+
+def test_headings_above_a_segment_are_given_if_asked() -> None:
+    data = b"# A\n\n## B `c`\n\nx\n\n# D\n\ny\n"
+    extraction = CODEC.extract(data, replace(GERMAN, headings=True))
+    assert [segment.headings for segment in extraction.segments] == [
+        (), ("A",), ("A", "B"), (), ("D",),
+    ]  # fmt: skip
+
+
+def test_text_like_our_own_tags_is_kept() -> None:
+    assert texts("Write \\<g1> here") == ["Write <x1/> here"]
+    assert spliced("Write \\<g1> here", "Schreib hier <x1/>") == "Schreib hier \\<g1>"
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "*a ",
+        "[",
+        "<b>",
+        "`",
+        "_x",
+        "> ",
+        "- ",
+        "|",
+        "{{",
+        "$",
+        "![a](",
+        "&a",
+        "\\",
+        "<g1>",
+        "http://",
+    ],
+)
+def test_repeated_markup_takes_linear_time_and_stays(unit: str) -> None:
+    document = (unit * (131_072 // len(unit)))[:131_072] + "x"
+    extraction = assert_identity(CODEC, document.encode())
+    CODEC.splice(document.encode(), extraction, tagged(extraction), GERMAN)
+
+
+def test_a_character_that_the_encoding_lacks_becomes_a_reference() -> None:
+    data = "Déjà vu, c'était l'été à la forêt près du château où la fenêtre était fermée.\n".encode(
+        "cp1252"
+    )
+    extraction = CODEC.extract(data, GERMAN)
+    assert CODEC.splice(data, extraction, ["漢 x"], GERMAN) == b"&#28450; x\n"
+
+
+def test_other_markup_in_a_segment_is_another_document() -> None:
+    skeletons = {CODEC.extract(text, GERMAN).skeleton for text in (b"a [b](c)", b"a [b](d)")}
+    assert len(skeletons) == 2
