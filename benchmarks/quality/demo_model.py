@@ -1,12 +1,13 @@
 """The demonstration model through all gates: verdicts on held-out sentences, and their price.
 
-usage: demo_model.py [--limit 2000] [--levels off basic] [--show 50] [--out DIR]
+usage: demo_model.py [--catalogues DIR] [--limit 2000] [--levels off basic] [--show 50] [--out DIR]
 
 The 2,000 pairs of `demo/training/test.jsonl`, 250 per direction, are jobs for a worker with vLLM on
-the CPU, once per level of the gates and without the memory. Per level: verdicts, findings by gate,
-answers per item, BLEU (Japanese by ja-mecab) and chrF against one reference. `--show` prints items
-of each verdict, to be read one by one. `--out` keeps the results; a level found there is not
-translated again.
+the CPU, once per level of the gates and without the memory. With `--catalogues` they are messages
+of programs instead, in the same languages: text that the model was not trained for. Per level:
+verdicts, findings by gate, answers per item, BLEU (Japanese by ja-mecab) and chrF against one
+reference. `--show` prints items of each verdict, to be read one by one. `--out` keeps the results;
+a level found there is not translated again.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ import sacrebleu
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import corpora  # noqa: E402
 import pipeline  # noqa: E402
 
 from dragoman_producer import TranslationClient  # noqa: E402
 from dragoman_schemas import TranslationJob  # noqa: E402
+from dragoman_text.spans import is_translatable  # noqa: E402
 
 PAIRS = ROOT / "demo" / "training" / "test.jsonl"
 SETTINGS = {
@@ -46,8 +49,24 @@ SETTINGS = {
     "quality.on_fail": "best_effort",
     "http.port": 0,
 }
+LANGUAGES = frozenset({"de", "fr", "es", "ja"})
 Pair = dict[str, str]
 Row = dict[str, Any]
+
+
+def held_out() -> list[Pair]:
+    """Return the sentences that no training pair contains."""
+    return [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
+
+
+def messages(folder: Path) -> list[Pair]:
+    """Return messages of programs in the model's languages, in random order."""
+    pairs = [
+        {name: getattr(pair, name) for name in ("source", "target", "source_lang", "target_lang")}
+        for pair in corpora.catalogues(folder)
+        if pair.target_lang in LANGUAGES and is_translatable(pair.source)
+    ]
+    return random.Random(1).sample(pairs, len(pairs))
 
 
 async def translated(pairs: Sequence[Pair], level: str, folder: Path) -> list[Row]:
@@ -115,13 +134,14 @@ def show(pairs: Sequence[Pair], rows: Sequence[Row], most: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The demonstration model through all gates.")
+    parser.add_argument("--catalogues", type=Path, help="folder such as /usr/share/locale")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--levels", nargs="+", default=["off", "basic"])
     parser.add_argument("--show", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("benchmarks-out"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    pairs = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
+    pairs = messages(given.catalogues) if given.catalogues else held_out()
     pairs = pairs[: given.limit]
     for level in given.levels:
         place = given.out / f"demo-model-{level}.json"

@@ -1762,6 +1762,20 @@ MUTANTS = (
         f"{GATE_TESTS}/test_tags.py",
     ),
     Mutant(
+        "numbers in words are missing",
+        f"{GATES}/number_words.py",
+        "return word is not None and",
+        "return word is None and",
+        f"{GATE_TESTS}/test_kept.py",
+    ),
+    Mutant(
+        "an hour of the afternoon is missing",
+        f"{GATES}/numbers.py",
+        "each not in hours or",
+        "each in hours or",
+        f"{GATE_TESTS}/test_kept.py",
+    ),
+    Mutant(
         "chatter that the source has fails",
         f"{GATES}/chatter.py",
         "if mark in target and mark not in source:",

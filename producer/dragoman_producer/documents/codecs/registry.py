@@ -14,6 +14,9 @@ ENTRY_POINTS: Final = "dragoman.codecs"
 """Group of entry points by which other packages add formats; a name replaces one of ours."""
 
 _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
+    "docx": ("docx", frozenset({".docx", ".docm", ".dotx", ".dotm"})),
+    "pptx": ("pptx", frozenset({".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"})),
+    "xlsx": ("xlsx", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"})),
     "po": ("po", frozenset({".po", ".pot"})),
     "markdown": ("markdown", frozenset({".md", ".markdown"})),
     "mdx": ("markdown", frozenset({".mdx"})),

@@ -6,7 +6,7 @@ Nothing is ever serialised: codecs replace ranges of bytes, and all others stay 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from html import unescape
@@ -112,6 +112,47 @@ def parsed(
     return building.root
 
 
+Starting = Callable[[str, Mapping[str, str], int], None]
+Ending = Callable[[str, int], None]
+
+
+def scanned(
+    data: bytes, prefixes: Mapping[str, str], start: Starting, end: Ending, *, what: str
+) -> None:
+    """Call `start` and `end` per element, with its name and the place of its tag.
+
+    For parts too large for a tree. Names of attributes in a namespace are not shortened. The place
+    of the end of an empty element is where its tag ends. Raises DocumentError.
+    """
+    names = _Names(prefixes)
+    parser = _parser(what, entities=False)
+
+    def starting(name: str, attributes: dict[str, str]) -> None:
+        start(names[name], attributes, parser.CurrentByteIndex)
+
+    def ending(name: str) -> None:
+        end(names[name], parser.CurrentByteIndex)
+
+    parser.StartElementHandler = starting
+    parser.EndElementHandler = ending
+    _run(parser, data, what)
+
+
+class _Names(dict[str, str]):
+    """Short names per name of the parser, as they are asked for."""
+
+    def __init__(self, prefixes: Mapping[str, str]) -> None:
+        super().__init__()
+        self._prefixes = prefixes
+
+    def __missing__(self, name: str) -> str:
+        uri, _, local = name.rpartition(" ")
+        prefix = self._prefixes.get(uri)
+        short = name if prefix is None else f"{prefix}:{local}" if prefix else local
+        self[name] = short
+        return short
+
+
 def _parser(what: str, *, entities: bool) -> expat.XMLParserType:
     parser = expat.ParserCreate("utf-8", " ")
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
@@ -150,15 +191,16 @@ class _Building:
         self._data = data
         self._what = what
         self._open: list[Element] = []
-        self._prefixes = prefixes
-        self._names: dict[str, str] = {}
+        self._names = _Names(prefixes)
 
     def start(self, parser: expat.XMLParserType, name: str, attributes: dict[str, str]) -> None:
         start = parser.CurrentByteIndex
         tag = _START_TAG.match(self._data, start)
         content = tag.end() if tag else start
-        shorter = {self._short(key): value for key, value in attributes.items()}
-        element = Element(self._short(name), shorter, start, content)
+        if attributes:
+            names = self._names
+            attributes = {names[key]: value for key, value in attributes.items()}
+        element = Element(self._names[name], attributes, start, content)
         if self._open:
             self._open[-1].children.append(element)
         elif self.root is None:
@@ -173,15 +215,6 @@ class _Building:
             return
         element.stop = parser.CurrentByteIndex
         element.end = self._data.index(b">", element.stop) + 1
-
-    def _short(self, name: str) -> str:
-        found = self._names.get(name)
-        if found is None:
-            uri, _, local = name.rpartition(" ")
-            prefix = self._prefixes.get(uri)
-            found = name if prefix is None else f"{prefix}:{local}" if prefix else local
-            self._names[name] = found
-        return found
 
 
 def text_of(raw: bytes) -> str:

@@ -9,11 +9,13 @@ from typing import Final
 
 from dragoman_worker.ports.quality import Candidate
 from dragoman_worker.quality.gates.defect import Defect, listed
+from dragoman_worker.quality.gates.number_words import is_written_out
 from dragoman_worker.quality.gates.prose import prose
 
 # Digits with single separators of thousands, decimals, times or dates between them.
 _NUMBER: Final = re.compile("[0-9]+(?:[.,:'’٫٬ \u00a0\u2009\u202f/-][0-9]+)*")
 _DIGITS: Final = re.compile("[0-9]+")
+_SEARCHED: Final = 20  # of those that are missing as they are; bounds the time
 _FULL_HOUR: Final = re.compile("(?<=[0-9]):00(?![0-9])")
 _AFTERNOON: Final = re.compile(
     r"(?<![0-9.,:])(1[3-9]|2[0-3])"
@@ -25,7 +27,8 @@ _AFTERNOON: Final = re.compile(
 def find(candidate: Candidate) -> Defect | None:
     """Return a defect if a number of at least two digits is missing; separators do not count.
 
-    Times may be written otherwise: 14:30 as 2:30, and 11:00 without its minutes.
+    Times may be written otherwise: 14:30 as 2:30, and 11:00 without its minutes; and so may 10 to
+    20, the tens and 100 in words.
     """
     source = prose(candidate.source)
     if not any(map(str.isdigit, source)):
@@ -36,9 +39,10 @@ def find(candidate: Candidate) -> Defect | None:
     groups = _DIGITS.findall(target)
     digits = "".join(groups)
     missing = [each for each, times in expected.items() if found[each] < times]
-    missing = [each for each in missing if each not in digits or found[each]]
-    hours = _AFTERNOON.findall(source) if missing else []
+    missing = [each for each in missing[:_SEARCHED] if each not in digits or found[each]]
+    hours = set(_AFTERNOON.findall(source)) if missing else set[str]()
     missing = [each for each in missing if each not in hours or str(int(each) - 12) not in groups]
+    missing = [each for each in missing if not is_written_out(each, target, candidate.target_lang)]
     return Defect(f"The answer lacks {listed(missing)}.", slight=True) if missing else None
 
 

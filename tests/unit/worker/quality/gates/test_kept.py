@@ -20,6 +20,8 @@ from dragoman_worker.quality.gates import max_chars, numbers, paragraphs, verbat
         ("At 14:30", "At 3:30"),
         ("14 dogs", "2 Hunde"),
         ("At 16:00", "At 5 p.m."),
+        ("10 dogs", "ten dogs"),
+        ("11 dogs", "Elfenbein"),
     ],
 )
 def test_a_missing_number_is_slight(source: str, answer: str) -> None:
@@ -43,6 +45,9 @@ def test_a_missing_number_is_slight(source: str, answer: str) -> None:
         ("１９時までに", "By 7:00 p.m."),
         ("The 11:00 train", "１１時発の電車"),
         ("At 16:00", "At 4 p.m."),
+        ("10 dogs", "Zehn Hunde"),
+        ("At 2:30", "Um halb drei"),
+        ("50 %", "fünfzig Prozent"),
     ],
 )
 def test_a_number_may_be_written_otherwise(source: str, answer: str) -> None:
@@ -108,3 +113,10 @@ def test_a_hostile_text_takes_linear_time(unit: str) -> None:
     for gate in (numbers, verbatim, paragraphs):
         gate.find(candidate)
     assert time.process_time() - started < 3.0
+
+
+def test_many_different_numbers_take_linear_time() -> None:
+    source = " ".join(map(str, range(10_000, 30_000)))
+    started = time.process_time()
+    assert numbers.find(Candidate(source, "1" * 131_072, "de")) is not None
+    assert time.process_time() - started < 2.0

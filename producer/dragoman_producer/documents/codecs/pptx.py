@@ -1,0 +1,96 @@
+"""PPTX: slides, notes, tables, the titles of charts, SmartArt, alternative texts, the title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from dragoman_producer.documents.codecs.archive import Archive
+from dragoman_producer.documents.codecs.codec import Codec, Kind, Options
+from dragoman_producer.documents.codecs.ooxml import (
+    DRAWING,
+    PREFIXES,
+    Paragraph,
+    add_charts,
+    add_diagrams,
+    add_title,
+    alternative_texts,
+    content_types,
+    number,
+    of_type,
+    paragraph_slot,
+    related,
+    remark_signature,
+)
+from dragoman_producer.documents.codecs.packages import Found, PackageCodec, Part, opened
+from dragoman_producer.documents.codecs.runs_reading import Reader
+from dragoman_producer.documents.codecs.xml_slots import Slot
+from dragoman_producer.documents.codecs.xml_text import Element
+
+_TITLES: Final = {"title", "ctrTitle"}
+_CONTENTS: Final = {"a:p", "a:tc", "p:sp", "p:cNvPr", "p:graphicFrame"}
+
+
+def _found(archive: Archive, options: Options) -> Found:
+    del options
+    types = content_types(archive, "PowerPoint presentation", "presentationml", "ms-powerpoint")
+    found = Found()
+    for name in _ordered(archive, types):
+        part = opened(archive, name, PREFIXES)
+        notes = "notesSlide" in types[name]
+        place = f"slide {number(name)}"
+        if notes:
+            slides = (each for each in related(archive, name).values() if "/slides/" in each)
+            place = f"slide {number(next(slides, name))}, notes"
+        found.add(part, [(slot,) for slot in _slots(part, place, notes=notes)])
+    add_charts(found, archive, types)
+    add_diagrams(found, archive, types)
+    add_title(found, archive)
+    remark_signature(found, archive)
+    return found
+
+
+def _ordered(archive: Archive, types: dict[str, str]) -> Iterator[str]:
+    """Yield the slides by the numbers of their files, each with its notes after it."""
+    notes = set(of_type(types, "presentationml.notesSlide+xml"))
+    for name in of_type(types, "presentationml.slide+xml"):
+        yield name
+        for each in related(archive, name).values():
+            if each in notes:
+                notes.remove(each)
+                yield each
+    yield from sorted(notes)
+
+
+def _slots(part: Part, place: str, *, notes: bool) -> Iterator[Slot]:
+    reader = Reader(part.data, DRAWING)
+    kind: Kind = "note" if notes else "paragraph"
+    title = 0
+    for element in part.root.descendants(*_CONTENTS):
+        if element.name == "p:sp":
+            title = element.end if _is_title(element) else 0
+        elif element.name == "p:cNvPr":
+            yield from alternative_texts(part, element, "p:cNvPr", place)
+        elif element.name == "a:tc":
+            kind = "cell"
+        elif element.name == "a:p":
+            slot = paragraph_slot(
+                part,
+                reader,
+                element,
+                Paragraph(place, "title" if element.start < title else kind),
+            )
+            if slot is not None:
+                yield slot
+        else:
+            kind = "note" if notes else "paragraph"
+
+
+def _is_title(shape: Element) -> bool:
+    marks = shape.descendants("p:ph")
+    return any(each.attributes.get("type") in _TITLES for each in marks)
+
+
+CODECS: Final[Mapping[str, Codec]] = {
+    "pptx": PackageCodec("pptx", frozenset({".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"}), _found)
+}

@@ -1,0 +1,133 @@
+"""Tests of XLSX."""
+
+from __future__ import annotations
+
+import zipfile
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_producer.documents.codecs import registry
+from dragoman_producer.documents.codecs.read_back import differing
+from dragoman_producer.documents.codecs.xlsx_tables import unique
+from support.documents.laws import GERMAN, assert_identity, assert_read_back, tagged
+from support.documents.office import package
+
+CODEC = registry.codec("xlsx")
+RELATION = '<Relationships><Relationship Id="{}" Target="{}"/></Relationships>'
+
+
+def xlsx(cells: str, *strings: str, columns: tuple[str, ...] = (), more: str = "") -> bytes:
+    parts = {
+        "xl/workbook.xml": '<workbook><sheet name="Data" r:id="rId1"/></workbook>',
+        "xl/_rels/workbook.xml.rels": RELATION.format("rId1", "worksheets/sheet1.xml"),
+        "xl/worksheets/sheet1.xml": f"<worksheet><sheetData>{cells}</sheetData>{more}</worksheet>",
+        "xl/sharedStrings.xml": f"<sst>{''.join(f'<si>{each}</si>' for each in strings)}</sst>",
+    }
+    if columns:
+        names = "".join(f'<tableColumn id="1" name="{each}"/>' for each in columns)
+        relation = RELATION.format("rId1", "/xl/tables/table1.xml")
+        parts["xl/worksheets/_rels/sheet1.xml.rels"] = relation
+        parts["xl/tables/table1.xml"] = f'<table ref="Z1:AB3">{names}</table>'
+    return package(parts)
+
+
+def shared(cell: str, index: int) -> str:
+    return f'<c r="{cell}" t="s"><v>{index}</v></c>'
+
+
+def part(data: bytes, name: str) -> str:
+    with zipfile.ZipFile(BytesIO(data)) as file:
+        return file.read(name).decode()
+
+
+def segments(data: bytes) -> list[tuple[str, str]]:
+    return [(each.text, each.place) for each in assert_identity(CODEC, data).segments]
+
+
+def test_shared_strings_are_read_where_a_cell_shows_them() -> None:
+    rich = "<r><t>A </t></r><r><rPr><b/></rPr><t>b</t></r>"
+    data = xlsx(
+        shared("A1", 0) + shared("B2", 2) + shared("C3", 0), "<t> One</t>", "<t>x</t>", rich
+    )
+    assert segments(data) == [("One", "sheet Data, A1"), ("A <g1>b</g1>", "sheet Data, B2")]
+    output = assert_read_back(CODEC, data, ["Eins", "<g1>B</g1> a"])
+    assert '<t xml:space="preserve"> Eins</t>' in part(output, "xl/sharedStrings.xml")
+
+
+def test_inline_strings_are_read_and_results_of_formulas_are_not() -> None:
+    data = xlsx(
+        '<c r="A1" t="inlineStr"><is><t>One</t></is></c>'
+        '<c r="A2" t="str"><f>A1&amp;"x"</f><v>Onex</v></c>'
+    )
+    assert segments(data) == [("One", "sheet Data, A1")]
+    assert_read_back(CODEC, data, ["Eins"])
+
+
+def test_phonetic_runs_are_dropped() -> None:
+    data = xlsx(
+        shared("A1", 0), '<t>東京</t><rPh sb="0" eb="2"><t>トウキョウ</t></rPh><phoneticPr/>'
+    )
+    assert segments(data) == [("東京", "sheet Data, A1")]
+    output = assert_read_back(CODEC, data, ["Tokio"])
+    assert "rPh" not in part(output, "xl/sharedStrings.xml")
+
+
+HEADERS = shared("Z1", 0) + shared("AA1", 1) + shared("AB1", 2)
+NAMES = ("<t>Name</t>", "<t>Size</t>", "<t>Cost</t>")
+
+
+def test_the_names_of_columns_follow_their_headers() -> None:
+    data = xlsx(HEADERS, *NAMES, columns=("Name", "Size", "Cost"))
+    output = assert_read_back(CODEC, data, ['N"ame', None, "Kosten\nje"])
+    names = part(output, "xl/tables/table1.xml")
+    assert 'name="N&quot;ame"' in names
+    assert 'name="Size"' in names
+    assert 'name="Kosten_x000a_je"' in names
+
+
+def test_the_names_of_columns_stay_unique() -> None:
+    data = xlsx(HEADERS, *NAMES, columns=("Name", "Size", "Cost"))
+    extraction = assert_identity(CODEC, data)
+    given_texts: list[str | None] = ["size", "Groß", "GROSS"]
+    output = CODEC.splice(data, extraction, given_texts, GERMAN)
+    assert differing(CODEC, output, extraction, given_texts, GERMAN) == [2]
+    given_texts = ["Size", None, "Kosten"]
+    output = CODEC.splice(data, extraction, given_texts, GERMAN)
+    assert differing(CODEC, output, extraction, given_texts, GERMAN) == [0]
+
+
+def test_columns_that_formulas_name_are_left_alone() -> None:
+    formula = '<c r="A9"><f>SUM(Table1[Size])</f></c>'
+    data = xlsx(HEADERS + formula, *NAMES, columns=("Name", "Size", "Cost"))
+    assert [text for text, _ in segments(data)] == ["Name", "Cost"]
+    assert [each.place for each in CODEC.extract(data, GERMAN).remarks] == ["sheet Data, AA1"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '<c r="A9"><f>IF(B1="done",1,0)</f></c>',
+        '<dataValidation type="list"><formula1>"open, Done"</formula1></dataValidation>',
+        '<autoFilter><filterColumn><filter val="Done"/></filterColumn></autoFilter>',
+    ],
+)
+def test_texts_that_formulas_compare_with_are_remarked(more: str) -> None:
+    data = xlsx(shared("B1", 0) + shared("B2", 1), "<t>Done</t>", "<t>Other</t>", more=more)
+    extraction = assert_identity(CODEC, data)
+    assert [each.place for each in extraction.remarks] == ["sheet Data, B1"]
+    assert_read_back(CODEC, data, tagged(extraction))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdeABC"), st.sampled_from([None, *"abcdeABC"]))))
+def test_names_are_unique_whatever_is_translated(pairs: list[tuple[str, str | None]]) -> None:
+    sources = list({name.casefold(): (name, text) for name, text in pairs}.values())
+    columns = [(name, index) for index, (name, _) in enumerate(sources)]
+    kept = unique([columns], [text for _, text in sources])
+    names = [
+        (name if text is None else text).casefold()
+        for (name, _), text in zip(sources, kept, strict=True)
+    ]
+    assert len(set(names)) == len(names)
