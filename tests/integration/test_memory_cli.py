@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 import redis
 
-from dragoman_producer.operations.memory_files import CONFLICT, INVALID, KEY, KINDS
+from dragoman_producer.operations.memory_files import CONFLICT, INCOMPLETE, KEY, KINDS
 from dragoman_schemas import names
 from dragoman_schemas.approved import shard_of
 from support.builders.tmx_files import unit, units
+from support.processes.child_process import ChildProcess, command
 from support.processes.redis_shell import RedisShell
+from support.processes.waiting import wait_until
 from support.services.ports import free_port
 from support.services.redis_cluster import RedisCluster
 from support.services.redis_server import RedisServer
@@ -77,7 +79,7 @@ def test_lines_that_are_not_imported_are_named(memory: RedisShell) -> None:
         "a.tsv, line 3 (line 1): the same as an earlier line: ignored",
         "a.tsv, line 4 (line 1): another translation of an earlier line's text: not imported",
         "a.tsv, line 5: no source text, or no translation of it: not imported",
-        f"a.tsv, line 6: {KINDS[INVALID]}",
+        "a.tsv, line 6: 4 columns instead of 2: not imported",
     ]
 
 
@@ -102,6 +104,11 @@ def test_tmx_in_varieties_is_stored_under_the_languages_asked_for(memory: RedisS
         ("a.docx", "x", "give a file in .tmx"),
         ("a.tsv", b"", "empty"),
         ("a.jsonl", b"\x00" * 100, "zero byte"),
+        ("a.jsonl", b"", "no translation is in the file"),
+        ("a.tsv", "source_lang\ttarget_lang\tsource\ttarget\n", "no translation is in the file"),
+        ("a.tmx", units(), "no translation is in the file"),
+        ("a.tmx", units(unit(("fr", "a"), ("de", "b"))), KINDS[INCOMPLETE]),
+        ("a\x1b[31m.tsv", b"\xff", "not UTF-8"),
     ],
 )
 def test_unreadable_file_is_refused_with_its_place(
@@ -109,7 +116,8 @@ def test_unreadable_file_is_refused_with_its_place(
 ) -> None:
     status, _, err = memory("import", memory.file(name, content), "--to", "de")
     assert status == 1
-    assert name in err
+    assert name.replace("\x1b", "\ufffd") in err
+    assert "\x1b" not in err
     assert reported in err
     assert memory.objects("export") == []
 
@@ -137,6 +145,15 @@ def test_export_is_read_again_in_every_format(memory: RedisShell, form: str) -> 
     again = memory.file(f"b.{form}", exported)
     assert memory.objects("import", again)[0]["new"] == 1
     assert memory.objects("export") == [odd]
+
+
+def test_tsv_leaves_out_a_zero_character_and_says_so(memory: RedisShell) -> None:
+    entry = {"target_lang": "de", "source": "a\0b", "target": "c"}
+    memory.objects("import", memory.file("a.jsonl", json.dumps(entry)))
+    assert memory.objects("export") == [entry]
+    status, out, err = memory("export", "--format", "tsv")
+    assert (status, out.count("\n")) == (3, 1)
+    assert "1 entries left out: TSV holds no U+0000" in err
 
 
 def test_tmx_leaves_out_what_it_cannot_hold_and_says_so(memory: RedisShell) -> None:
@@ -218,8 +235,7 @@ def test_a_full_redis_keeps_what_was_stored_and_a_second_run_goes_on(
         assert "is full" in err
         assert "Raise maxmemory" in err
         assert "Run the command again" in err
-        held = sum(client.hlen(key) for key in client.scan_iter("dragoman:memory:*"))
-        assert held == stored, "what is reported is what is stored"
+        assert stored_in(client) == stored, "what is reported is what is stored"
         status, out, err = memory(*command)
         assert status == 3, "entries that are stored need no room"
         client.config_set("maxmemory", 0)
@@ -267,6 +283,46 @@ def test_a_missing_right_is_named(own_redis: RedisServer, tmp_path: Path) -> Non
         assert right in err
         assert "give the user of redis.url this right on the keys dragoman:*" in err
     assert memory.objects("show")[1] == {"tier": "approved", "entries": 0, "bytes": None}
+
+
+def test_redis_that_dies_during_an_import_leaves_a_count(
+    own_redis: RedisServer, tmp_path: Path
+) -> None:
+    """The pipe holds the command between two batches while the server is killed."""
+    shell = RedisShell("memory", own_redis.url, tmp_path)
+    pipe = tmp_path / "slow.tsv"
+    os.mkfifo(pipe)
+    argv = command("dragoman", "memory", "import", str(pipe), "--to", "de")
+    with ChildProcess(argv, log=tmp_path / "log", env=shell.env, split_streams=True) as child:
+        with pipe.open("w") as lines:
+            lines.write("".join(f"text {number}\tText {number}\n" for number in range(1_000)))
+            lines.flush()
+            with redis.Redis.from_url(own_redis.url) as client:
+                wait_until(lambda: stored_in(client) > 500, timeout_s=60, what="a second batch")
+            own_redis.kill()
+            lines.writelines(f"more {number}\tMehr {number}\n" for number in range(1_000))
+        assert child.wait(timeout_s=60) == 3
+        assert "could not be reached" in child.errors
+        assert "Run the command again" in child.errors
+        assert child.output.startswith(("500 new", "1,000 new"))
+
+
+def stored_in(client: redis.Redis) -> int:
+    return sum(client.hlen(key) for key in client.scan_iter("dragoman:memory:*"))
+
+
+def test_two_imports_at_once_store_every_entry_once(memory: RedisShell, tmp_path: Path) -> None:
+    table = memory.file("a.tsv", "".join(f"text {n}\tTexte {n}\n" for n in range(3_000)))
+    argv = command("dragoman", "memory", "import", table, "--to", "fr", "--json")
+    with (
+        ChildProcess(argv, log=tmp_path / "1", env=memory.env, split_streams=True) as first,
+        ChildProcess(argv, log=tmp_path / "2", env=memory.env, split_streams=True) as second,
+    ):
+        assert first.wait(timeout_s=120) == second.wait(timeout_s=120) == 0
+        added = [json.loads(child.output) for child in (first, second)]
+    assert sum(one["new"] for one in added) == 3_000
+    assert sum(one["unchanged"] for one in added) == 3_000
+    assert memory.objects("show")[1]["entries"] == 3_000
 
 
 # --- arguments and files --------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def add(
         with reported_interrupt():
             draft = read_glossary(files, languages)
     except InvalidFile as error:
-        print_note(f"dragoman glossary add: {error}")
+        print_note(f"dragoman glossary add: {plain(error)}")
         raise typer.Exit(FAILURE) from None
 
     async def work(store: GlossaryStore) -> int:

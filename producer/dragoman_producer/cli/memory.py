@@ -103,8 +103,8 @@ def export(
         writer.finish()
         if writer.left_out:
             print_note(
-                f"dragoman memory export: {writer.left_out:,} entries left out: TMX holds neither "
-                "contexts, missing source languages nor control characters; use --format jsonl"
+                f"dragoman memory export: {writer.left_out:,} entries left out: "
+                f"{writer.cannot_hold}; use --format jsonl"
             )
         if unreadable:
             print_note(f"dragoman memory export: {unreadable:,} entries are unreadable")

@@ -105,12 +105,12 @@ def import_files(
     state = _Import(as_json)
 
     async def work(store: MemoryStore) -> int:
-        from dragoman_producer.errors import StoreRefused, StoreUnreachable  # keeps --help fast
+        from dragoman_producer.errors import DragomanError  # keeps --help fast
         from dragoman_producer.operations.glossary_files import Languages
 
         try:
             await _import_all(store, files, Languages(*given), state)
-        except (StoreRefused, StoreUnreachable) as error:
+        except DragomanError as error:
             if not any(state.stored().values()):
                 raise
             state.complete = False
@@ -141,7 +141,7 @@ async def _import_all(
                     await _store(store, batch, state)
                     progress(path.name, state.rows, state.rows + 1)
             except InvalidFile as error:
-                print_note(f"dragoman memory import: {error}")
+                print_note(f"dragoman memory import: {plain(error)}")
                 state.complete = False
 
 
@@ -157,7 +157,7 @@ def _batches(path: Path, languages: Languages, seen: Seen, state: _Import) -> It
     from dragoman_producer.operations.text_files import InvalidFile
 
     batch: list[Row] = []
-    characters = 0
+    before, characters = state.rows, 0
     invalid: InvalidFile | None = None
     try:
         for row in read_memory(path, languages):
@@ -171,6 +171,8 @@ def _batches(path: Path, languages: Languages, seen: Seen, state: _Import) -> It
     except InvalidFile as error:
         invalid = error
     yield batch
+    if invalid is None and state.rows == before:
+        invalid = InvalidFile(path, None, "no translation is in the file")
     if invalid is not None:
         raise invalid
 

@@ -31,7 +31,7 @@ def digest_of(*parts: str) -> bytes:
 
 
 class DigestTable:
-    """Flags (1 to 255) by digest.
+    """Flags, a number from 1 to 2^63 - 1, by digest.
 
     SQLite holds 2 MiB of pages in memory and the others, some 30 bytes per entry, in a deleted file
     in TMPDIR. Methods raise DragomanError where that file cannot be written.
@@ -49,6 +49,10 @@ class DigestTable:
         """Return all flags set for the digest; 0 if it was never added."""
         row = self._run(_READ, digest).fetchone()
         return int(row[0]) if row else 0
+
+    def put(self, digest: bytes, flags: int) -> None:
+        """Set the flags of a digest that has none yet, without a look-up."""
+        self._run(_WRITE, digest, flags)
 
     def add(self, digest: bytes, flags: int) -> int:
         """Set flags in addition to those already set; return the flags that were set before."""

@@ -74,12 +74,13 @@ class Seen:
         entry = row.translation
         if entry is None:
             return None
-        digest = entry.field[:DIGEST_BYTES]
-        if not (place := self._table.flags(digest)):
-            self._table.add(digest, self._place(row))
-            self._table.add(_with_target(entry), 1)
+        field = entry.field
+        both = blake2b(field + entry.target.encode(), digest_size=DIGEST_BYTES).digest()
+        if not (place := self._table.flags(field[:DIGEST_BYTES])):
+            self._table.put(field[:DIGEST_BYTES], self._place(row))
+            self._table.put(both, 1)
             return None
-        kind = DUPLICATE if self._table.flags(_with_target(entry)) else CONFLICT
+        kind = DUPLICATE if self._table.flags(both) else CONFLICT
         return kind, self._files[place >> _LINE_BITS], place & (1 << _LINE_BITS) - 1
 
     def _place(self, row: Row) -> int:
@@ -87,10 +88,6 @@ class Seen:
         if not self._files or self._files[-1] != row.path:
             self._files.append(row.path)
         return len(self._files) - 1 << _LINE_BITS | row.line
-
-
-def _with_target(entry: ApprovedTranslation) -> bytes:
-    return blake2b(entry.field + entry.target.encode(), digest_size=DIGEST_BYTES).digest()
 
 
 class MemoryStore:
@@ -115,9 +112,10 @@ class MemoryStore:
         """
         keys = [self._keys.memory_approved(entry.shard) for entry in entries]
         values = [encode_approved(entry) for entry in entries]
+        fields = [entry.field for entry in entries]
         calls = [
-            [("HGET", key, entry.field), ("HSET", key, entry.field, value)]
-            for key, entry, value in zip(keys, entries, values, strict=True)
+            [("HGET", key, field), ("HSET", key, field, value)]
+            for key, field, value in zip(keys, fields, values, strict=True)
         ]
         outcomes: list[Outcome] = []
         error: StoreRefused | None = None

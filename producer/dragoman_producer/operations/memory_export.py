@@ -27,6 +27,8 @@ class JsonlWriter:
     """One JSON object per line."""
 
     left_out = 0
+    cannot_hold = ""
+    """Why entries are left out, as a sentence for people."""
 
     def __init__(self, write_line: Print) -> None:
         self._write_line = write_line
@@ -40,7 +42,12 @@ class JsonlWriter:
 
 
 class TsvWriter(JsonlWriter):
-    """A header, then one entry per line; tabs and line ends are written as in a string."""
+    """A header, then one entry per line; tabs and line ends are written as in a string.
+
+    It counts in `left_out` the entries with U+0000, which no text file may have.
+    """
+
+    cannot_hold = "TSV holds no U+0000"
 
     def __init__(self, write_line: Print) -> None:
         super().__init__(write_line)
@@ -49,11 +56,17 @@ class TsvWriter(JsonlWriter):
     def write(self, entry: ApprovedTranslation) -> None:
         """Write an entry."""
         fields = fields_of(entry)
-        self._write_line("\t".join(escaped(fields.get(name, "")) for name in NAMED))
+        line = "\t".join(escaped(fields.get(name, "")) for name in NAMED)
+        if "\0" in line:
+            self.left_out += 1
+        else:
+            self._write_line(line)
 
 
 class TmxWriter(JsonlWriter):
     """TMX. It counts in `left_out` the entries that TMX cannot hold."""
+
+    cannot_hold = "TMX holds neither contexts, missing source languages nor control characters"
 
     def __init__(self, write_line: Print) -> None:
         super().__init__(write_line)

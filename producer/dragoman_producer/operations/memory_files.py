@@ -18,6 +18,7 @@ from dragoman_schemas.languages import UnknownLanguage, normalise
 SUFFIXES: Final = (".tmx", ".tsv", ".csv", ".jsonl")
 NAMED: Final = ("source_lang", "target_lang", "source", "target", "context")
 """Columns of an exported table, and members of a JSONL line."""
+_MOST_COLUMNS: Final = 256
 _MOST_TARGET_BYTES: Final = 4 * MAX_TEXT_BYTES
 _ESCAPES: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -115,7 +116,8 @@ def _tmx(path: Path, languages: Languages) -> Iterator[Row]:
             detail = f"unit {unit.number:,}: {unit.problem}: not imported"
             yield Row(path, unit.line, problem=UNIT, detail=detail)
         elif not targets:
-            yield Row(path, unit.line, problem=INCOMPLETE if source_tag else LANGUAGE)
+            known = source_tag or languages.source or unit.source_lang
+            yield Row(path, unit.line, problem=INCOMPLETE if known else LANGUAGE)
         if unit.repeated is not None and unit.repeated in {source_tag, *targets}:
             detail = f"unit {unit.number:,}: another text in {unit.repeated}: not imported"
             yield Row(path, unit.line, problem=UNIT, detail=detail)
@@ -141,7 +143,8 @@ def _table(path: Path, suffix: str, languages: Languages) -> Iterator[Row]:
                 continue
             columns = ["source", "target", "context"][: max(2, min(3, len(cells)))]
         if len(cells) != len(columns):
-            yield Row(path, line, problem=INVALID)
+            detail = f"{len(cells):,} columns instead of {len(columns)}: not imported"
+            yield Row(path, line, problem=INVALID, detail=detail)
             continue
         yield from _cells(path, line, dict(zip(columns, cells, strict=True)), languages)
 
@@ -151,6 +154,8 @@ def _header(cells: list[str], languages: Languages) -> list[str] | None:
 
     With --to, tags are a header only if that language is among them: `no` and `yes` are words too.
     """
+    if len(cells) > _MOST_COLUMNS:
+        return None
     names = [cell.strip().strip("\ufeff") for cell in cells]
     if {"source", "target"} <= set(names) <= set(NAMED) and len(set(names)) == len(names):
         return [*names]
