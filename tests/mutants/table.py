@@ -105,6 +105,27 @@ MUTANTS = (
         f"{CODEC_TESTS}/test_icu.py",
     ),
     Mutant(
+        "a sentence of two cues is cut inside a pair of tags",
+        f"{CODECS}/cue_text.py",
+        "if nested or not place.depth",
+        "if nested or True",
+        f"{CODEC_TESTS}/test_subtitles.py",
+    ),
+    Mutant(
+        "cues with a pause between them are a sentence",
+        f"{CODECS}/cue_groups.py",
+        "if not -_LONGEST_OVERLAP <= gap < _LONGEST_GAP:",
+        "if not -_LONGEST_OVERLAP <= gap:",
+        f"{CODEC_TESTS}/test_subtitles.py",
+    ),
+    Mutant(
+        "a sentence is cut at words, whatever clauses it has",
+        f"{CODECS}/cue_text.py",
+        "(mean / 3 if places[index].clause else 0)",
+        "0",
+        f"{CODEC_TESTS}/test_subtitles.py",
+    ),
+    Mutant(
         "the flags of an obsolete message go to the next one",
         f"{CODECS}/po_lines.py",
         "            self._flags, self._previous = [], None\n        elif",

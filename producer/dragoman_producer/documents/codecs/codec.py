@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 Reason = Literal[
     "unsupported_format", "encrypted", "corrupt", "wrong_type", "bomb", "too_large", "encoding"
@@ -162,5 +162,17 @@ class Codec(Protocol):
         `extraction` is `extract(data, options)`, `texts` has as many members; None leaves a segment
         as the format leaves what is not translated: the source, an empty msgstr. Tags in a text
         are those of its segment, in any order that nests (see `inline_codes.fits`).
+        """
+        ...
+
+
+@runtime_checkable
+class Regrouping(Protocol):
+    """A codec whose segments depend on their texts, as cues that end with a sentence do."""
+
+    def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
+        """Return the segments of an output, grouped as `before`, the extraction of its source.
+
+        Bilingual: each source is followed by its translation, if it has one. Raises DocumentError.
         """
         ...

@@ -10,6 +10,7 @@ from dragoman_producer.documents.codecs.codec import (
     DocumentError,
     Extraction,
     Options,
+    Regrouping,
     Segment,
 )
 from dragoman_producer.documents.codecs.inline_codes import composed, fits, pieces, plain
@@ -31,7 +32,7 @@ def differing(
     Raises SkeletonDiffers if anything beside the segments has changed, or a segment is lost.
     """
     try:
-        again = codec.extract(output, replace(options, bilingual=False))
+        again = _extracted(codec, output, extraction, options)
     except DocumentError as error:
         raise SkeletonDiffers(f"the output cannot be read: {error.detail}") from error
     if options.bilingual:
@@ -54,6 +55,12 @@ def differing(
 def _words(held: tuple[str, str | None]) -> list[list[str]]:
     """Return the texts without the amount of blanks: a place of one line holds no newlines."""
     return [(text or "").split() for text in held]
+
+
+def _extracted(codec: Codec, output: bytes, before: Extraction, options: Options) -> Extraction:
+    if isinstance(codec, Regrouping):
+        return codec.extract_like(output, options, before)
+    return codec.extract(output, replace(options, bilingual=False))
 
 
 def _held(segment: Segment, *, targets: bool) -> tuple[str, str | None]:

@@ -17,6 +17,8 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "docx": ("docx", frozenset({".docx", ".docm", ".dotx", ".dotm"})),
     "pptx": ("pptx", frozenset({".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"})),
     "xlsx": ("xlsx", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"})),
+    "srt": ("subtitles", frozenset({".srt"})),
+    "vtt": ("subtitles", frozenset({".vtt"})),
     "po": ("po", frozenset({".po", ".pot"})),
     "markdown": ("markdown", frozenset({".md", ".markdown"})),
     "mdx": ("markdown", frozenset({".mdx"})),
