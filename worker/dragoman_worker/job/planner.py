@@ -140,7 +140,7 @@ class Planner:
     def _within_budget(self, plan: Plan) -> None:
         now = time.thread_time()
         if plan.spent_s + now - (plan.step_began or now) > self._budget_s:
-            raise OverBudget(over_budget(plan.job, self._budget_s))
+            raise OverBudget(over_budget(plan, self._budget_s))
 
     def request(
         self,

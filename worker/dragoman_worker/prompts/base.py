@@ -28,6 +28,7 @@ class Segment:
     source_lang: str | None = None
     context: str | None = None
     glossary: Mapping[str, str] = field(default_factory=dict)
+    """Terms that occur in the text, in the order in which the prompt lists them."""
     do_not_translate: tuple[str, ...] = ()
     formality: Formality = "default"
     instructions: tuple[str, ...] = ()

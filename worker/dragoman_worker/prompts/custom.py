@@ -114,7 +114,7 @@ class CustomProfile:
         users = {
             "text": segment.text,
             "context": (segment.context or "").strip(),
-            "terms": list(steering.terms(segment).items()),
+            "terms": list(segment.glossary.items()),
             "do_not_translate": list(steering.untranslated(segment)),
             "instructions": [*segment.instructions, *remedies(segment)],
         }

@@ -122,7 +122,7 @@ def _guided(target: str, text: str, context: str, terms: Mapping[str, str]) -> s
 
 
 def _terms(segment: Segment) -> dict[str, str]:
-    return {word: word for word in steering.untranslated(segment)} | steering.terms(segment)
+    return {word: word for word in steering.untranslated(segment)} | dict(segment.glossary)
 
 
 def _chinese_name(tag: str) -> str:

@@ -78,7 +78,7 @@ def _background(segment: Segment) -> list[str]:
 
 
 def _terms(segment: Segment) -> list[str]:
-    terms = {word: word for word in steering.untranslated(segment)} | steering.terms(segment)
+    terms = {word: word for word in steering.untranslated(segment)} | dict(segment.glossary)
     lines = [f"{source} translates to {target}" for source, target in terms.items()]
     return ["\n".join(["Reference the following translations:", *lines])] if lines else []
 

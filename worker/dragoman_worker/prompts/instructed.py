@@ -34,9 +34,7 @@ def _task(segment: Segment) -> str:
 
 
 def _rules(segment: Segment) -> list[str]:
-    rules = [
-        f"Translate “{source}” as “{target}”." for source, target in steering.terms(segment).items()
-    ]
+    rules = [f"Translate “{source}” as “{target}”." for source, target in segment.glossary.items()]
     rules += [f"Leave “{word}” untranslated." for word in steering.untranslated(segment)]
     if register := steering.register(segment):
         rules.append(f"Use {'a formal' if register == 'formal' else 'an informal'} register.")

@@ -15,21 +15,12 @@ _FEW_LANGUAGES: Final = 10
 
 _GIVEN: Final[Mapping[Steering, Callable[[Segment], bool]]] = {
     "context": lambda segment: bool(segment.context and segment.context.strip()),
-    "glossary": lambda segment: bool(terms(segment)),
+    "glossary": lambda segment: bool(segment.glossary),
     "do_not_translate": lambda segment: bool(untranslated(segment)),
     # prefer_more and prefer_less fall back without a warning, by their definition.
     "formality": lambda segment: segment.formality in {"more", "less"},
     "instructions": lambda segment: bool(segment.instructions),
 }
-
-
-def terms(segment: Segment) -> dict[str, str]:
-    """Return the glossary entries that occur in the segment's text, in the glossary's order."""
-    return {
-        source: target
-        for source, target in segment.glossary.items()
-        if occurs(source, segment.text)
-    }
 
 
 def untranslated(segment: Segment) -> tuple[str, ...]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.flow.permits import Permits
+from dragoman_worker.job.plan_costs import over_budget, steering_chars
+from dragoman_worker.job.planner import Planner
+from dragoman_worker.prompts.plain import PLAIN
 from support.fakes.core import TIMEOUT_S, Core, record
+from support.fakes.scripted_engine import ScriptedEngine
 from support.processes.waiting import eventually
 
 
@@ -27,10 +34,6 @@ async def test_only_what_may_soon_enter_is_planned() -> None:
     [
         ({"text": ["one two"] * 500, "context": "x" * 8_000}, "context"),
         ({"text": "one two. " * 10_000}, "text"),
-        (
-            {"text": ["one two"] * 500, "glossary": {f"term number {n}": "x" for n in range(200)}},
-            "glossary",
-        ),
         (
             {"text": ["one"] * 500, "do_not_translate": [f"term number {n}" for n in range(200)]},
             "do_not_tra",
@@ -54,3 +57,24 @@ async def test_a_job_over_its_budget_is_too_long_and_told_which_field_costs(
     assert result.error.message.startswith(named)
     assert "limits.plan_budget_s" in result.error.message
     assert core.engine.requests == []
+
+
+def test_terms_count_as_often_as_they_are_in_prompts() -> None:
+    words = {f"term{number}": "x" * 200 for number in range(20)}
+    fields = json.loads(record(text=[" ".join(words)] * 4, glossary=words, context="c" * 3_000))
+    planner = Planner(
+        engine=ScriptedEngine(),
+        choose_profile=lambda _: PLAIN,
+        max_tokens=4_096,
+        exact_lengths=False,
+    )
+    plan = planner.open(TranslationJob.model_validate(fields))
+    assert over_budget(plan, 1.0).startswith("context")
+    planner.step(plan)
+    assert over_budget(plan, 1.0).startswith("glossary")
+
+
+def test_no_more_terms_than_a_prompt_takes_count_for_a_step() -> None:
+    glossary = {f"term {number:03}": "x" for number in range(200)}
+    job = TranslationJob.model_validate(json.loads(record(glossary=glossary)))
+    assert steering_chars(job) == 50 * 9

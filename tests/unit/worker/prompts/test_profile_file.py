@@ -67,7 +67,7 @@ def test_a_chat_profile_renders_its_templates(write: Write) -> None:
         "de",
         "en",
         context=" A story. ",
-        glossary={"cat": "Kater", "dog": "Hund"},
+        glossary={"cat": "Kater"},
         instructions=("Be brief.",),
         correction="Answer in German.",
     )

@@ -182,7 +182,7 @@ def test_a_plain_text_is_prompted_in_the_words_of_the_card(
     ("steering", "expected"),
     [
         (
-            {"glossary": {"house": "Haus", "on": "auf", "garden": "Garten"}},
+            {"glossary": {"house": "Haus", "on": "auf"}},
             (
                 "Reference the following translations:\nhouse translates to Haus\non translates to "
                 "auf\n\nTranslate the following text into German. Note that you must ONLY output "
@@ -423,9 +423,7 @@ def test_a_preference_falls_back_without_a_warning(name: str, formality: Any) ->
 def test_steering_that_does_not_apply_changes_nothing(name: str) -> None:
     profile = get_profile(name)
     plain = Segment("How are you?", "de", "en")
-    idle = dataclasses.replace(
-        plain, context=" \n", glossary={"cat": "Kater"}, do_not_translate=("Kafka",)
-    )
+    idle = dataclasses.replace(plain, context=" \n", do_not_translate=("Kafka",))
     before, after = profile.render(plain), profile.render(idle)
     assert after.prompt.messages == before.prompt.messages
     assert after.prompt.completion == before.prompt.completion
