@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman_producer.documents.codecs.archive import Archive
 from dragoman_producer.documents.codecs.codec import Codec, Kind, Options
-from dragoman_producer.documents.codecs.docx_doubling import Doubled
+from dragoman_producer.documents.codecs.doubling import Doubled
 from dragoman_producer.documents.codecs.ooxml import (
     PREFIXES,
     Paragraph,

@@ -15,6 +15,7 @@ from dragoman_producer.documents.codecs.codec import (
     Remark,
     Segment,
 )
+from dragoman_producer.documents.codecs.inline_codes import plain
 from dragoman_producer.documents.codecs.splicing import skeleton
 from dragoman_producer.documents.codecs.xml_slots import (
     Inner,
@@ -197,6 +198,21 @@ class PlainValue(PlainText):
         """Return the text, escaped."""
         del inner
         return escaped_value(self.lead + text + self.trail).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class PlainName(PlainText):
+    """Writes a value that repeats a text elsewhere, without its markup.
+
+    A line break is written as `break_`, which XLSX spells in a way of its own.
+    """
+
+    break_: str = "\n"
+
+    def written(self, text: str, inner: Inner) -> bytes:
+        """Return the text without tags, escaped."""
+        del inner
+        return escaped_value(plain(text).replace("\n", self.break_)).encode()
 
 
 def attribute_slot(part: Part, element: Element, name: str, place: str) -> Iterator[Slot]:

@@ -16,6 +16,9 @@ ENTRY_POINTS: Final = "dragoman.codecs"
 _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "docx": ("docx", frozenset({".docx", ".docm", ".dotx", ".dotm"})),
     "pptx": ("pptx", frozenset({".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"})),
+    "odt": ("odf", frozenset({".odt", ".ott"})),
+    "ods": ("odf", frozenset({".ods", ".ots"})),
+    "odp": ("odf", frozenset({".odp", ".otp"})),
     "xlsx": ("xlsx", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"})),
     "srt": ("subtitles", frozenset({".srt"})),
     "vtt": ("subtitles", frozenset({".vtt"})),

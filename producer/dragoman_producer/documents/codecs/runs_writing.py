@@ -31,7 +31,7 @@ from dragoman_producer.documents.codecs.runs_reading import (
     extent,
 )
 from dragoman_producer.documents.codecs.splicing import skeleton
-from dragoman_producer.documents.codecs.xml_slots import Inner, shown
+from dragoman_producer.documents.codecs.xml_slots import Inner, around, shown
 from dragoman_producer.documents.codecs.xml_text import escaped
 
 
@@ -128,14 +128,9 @@ class Runs:
         )
 
     def _digest(self, code: Fixed | WrapperCode, ranges: Sequence[tuple[int, int]]) -> str:
-        if isinstance(code, Fixed):
-            inside = [
-                (start - code.start, end - code.start)
-                for start, end in ranges
-                if code.start <= start and end <= code.end
-            ]
-            return skeleton(self.data[code.start : code.end], inside)
-        return skeleton(self.opening(code), [])
+        if isinstance(code, WrapperCode):
+            return self.opening(code)
+        return around(self.data, code.start, code.end, ranges)
 
 
 def _joined(lead: str, given: Sequence[Piece], trail: str) -> list[Piece]:

@@ -27,6 +27,7 @@ from dragoman_producer.documents.codecs.packages import (
     Found,
     PackageCodec,
     Part,
+    PlainName,
     opened,
     text_slot,
 )
@@ -34,7 +35,6 @@ from dragoman_producer.documents.codecs.runs_reading import Dialect, Reader
 from dragoman_producer.documents.codecs.xlsx_sheets import Formulas, Sheet, read, sheets
 from dragoman_producer.documents.codecs.xlsx_tables import (
     LONGEST,
-    ColumnName,
     Table,
     tables,
     unique,
@@ -171,7 +171,13 @@ def _join_headers(book: _Book) -> None:
             if segment is not None:
                 first, *others = book.slots[segment]
                 first = replace(first, segment=replace(first.segment, max_chars=LONGEST))
-                name = Slot(first.segment, header.start, header.end, ColumnName(), header.table)
+                name = Slot(
+                    first.segment,
+                    header.start,
+                    header.end,
+                    PlainName(break_="_x000a_"),
+                    header.table,
+                )
                 book.slots[segment] = (first, *others, name)
         book.columns.append(columns)
 

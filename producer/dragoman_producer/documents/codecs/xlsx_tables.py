@@ -12,11 +12,9 @@ from dragoman_producer.documents.codecs.inline_codes import plain
 from dragoman_producer.documents.codecs.ooxml import PREFIXES, related
 from dragoman_producer.documents.codecs.packages import Part, opened
 from dragoman_producer.documents.codecs.xlsx_sheets import Formulas
-from dragoman_producer.documents.codecs.xml_slots import Inner
 from dragoman_producer.documents.codecs.xml_text import (
     Element,
     attribute_range,
-    escaped_value,
     text_of,
 )
 
@@ -69,7 +67,7 @@ def _headers(part: Part) -> Iterator[Header]:
     column = _column_number(first[1])
     for index, each in enumerate(table.descendants("x:tableColumn")):
         if place := attribute_range(part.data, each, "name"):
-            cell = f"{_column_name(column + index)}{first[2]}"
+            cell = f"{column_name(column + index)}{first[2]}"
             yield Header(part.name, _name(each), cell, *place)
 
 
@@ -84,27 +82,13 @@ def _column_number(letters: str) -> int:
     return number
 
 
-def _column_name(number: int) -> str:
+def column_name(number: int) -> str:
+    """Return the letters of a column, from 1: `AB` for 28."""
     letters = ""
     while number:
         number, rest = divmod(number - 1, 26)
         letters = chr(ord("A") + rest) + letters
     return letters
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnName:
-    """Writes the name of a column; it has no markup and no blanks at its ends."""
-
-    def written(self, text: str, inner: Inner) -> bytes:
-        """Return the name as the value of an attribute."""
-        del inner
-        return escaped_value(plain(text).replace("\n", "_x000a_")).encode()
-
-    def fixed(self, ranges: Sequence[tuple[int, int]]) -> str:
-        """Return nothing: the name is the whole value."""
-        del ranges
-        return ""
 
 
 def unique(

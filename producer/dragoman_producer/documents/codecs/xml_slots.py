@@ -120,3 +120,13 @@ def _ranges_inside(ordered: Sequence[Slot], index: int) -> list[tuple[int, int]]
 def shown(markup: str) -> str:
     """Return markup as an `InlineCode` shows it: long markup only by its beginning."""
     return markup if len(markup) <= MOST_SHOWN else markup[:MOST_SHOWN] + "…"
+
+
+def around(data: bytes, start: int, end: int, ranges: Sequence[tuple[int, int]]) -> str:
+    """Return the markup between two places, without those of some sorted ranges that lie there."""
+    if not ranges:
+        return data[start:end].decode()
+    inside = [
+        (first - start, last - start) for first, last in ranges if start <= first and last <= end
+    ]
+    return skeleton(data[start:end], inside)
