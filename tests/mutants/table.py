@@ -126,6 +126,20 @@ MUTANTS = (
         f"{CODEC_TESTS}/test_subtitles.py",
     ),
     Mutant(
+        "apostrophes are not doubled for MessageFormat",
+        f"{CODECS}/key_values.py",
+        "if self.doubled else found",
+        "if False else found",
+        f"{CODEC_TESTS}/test_key_values.py",
+    ),
+    Mutant(
+        "characters beyond U+FFFF get one escape",
+        f"{CODECS}/key_value.py",
+        "range(0, len(data), 2)",
+        "range(0, 2, 2)",
+        f"{CODEC_TESTS}/test_key_values.py",
+    ),
+    Mutant(
         "the flags of an obsolete message go to the next one",
         f"{CODECS}/po_lines.py",
         "            self._flags, self._previous = [], None\n        elif",

@@ -91,7 +91,7 @@ class Message:
         return "".join(_written(self.root, found))
 
     def _spelled(self, sentence: _Sentence, text: str | None) -> str:
-        if text is not None and fits(text, sentence.codes):
+        if text is not None and fits(text, sentence.codes) and is_translatable(plain(text)):
             core = sentence.text.strip()
             lead, _, trail = sentence.text.partition(core)
             new = self._rendered(sentence, f"{lead}{text.replace(MARK, '')}{trail}")

@@ -22,6 +22,8 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "xlsx": ("xlsx", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"})),
     "srt": ("subtitles", frozenset({".srt"})),
     "vtt": ("subtitles", frozenset({".vtt"})),
+    "properties": ("key_values", frozenset({".properties"})),
+    "strings": ("key_values", frozenset({".strings"})),
     "po": ("po", frozenset({".po", ".pot"})),
     "markdown": ("markdown", frozenset({".md", ".markdown"})),
     "mdx": ("markdown", frozenset({".mdx"})),
