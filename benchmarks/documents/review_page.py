@@ -59,7 +59,7 @@ def rows(count: int) -> list[Row]:
 def written(folder: Path, count: int) -> Path:
     """Write the page and return its path."""
     review = Review("bench", "de", "en", "dragoman review out --apply edits-de-1.json")
-    for name, text in pages(review, rows(count)):
+    for name, text in pages(review, rows(count), count):
         (folder / name).write_text(text, encoding="utf-8")
     return folder / "review-de.html"
 

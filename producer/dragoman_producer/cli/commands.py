@@ -21,6 +21,7 @@ from dragoman_producer.cli import (
     memory,
     memory_import,
     results,
+    review,
     submit,
     topics,
     translate,
@@ -76,6 +77,7 @@ def _commands() -> typer.Typer:
     )
     app.callback()(_options)
     app.command()(translate.translate)
+    app.command()(review.review)
     app.command()(submit.submit)
     app.command()(results.result)
     app.command()(results.status)

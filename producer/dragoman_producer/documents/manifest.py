@@ -15,7 +15,9 @@ from typing import Any, Final
 VERSION: Final = 1
 _CHUNK: Final = 2_000
 _TABLES: Final = """
-CREATE TABLE run (id TEXT PRIMARY KEY, began REAL, segments INTEGER, seconds REAL) WITHOUT ROWID;
+CREATE TABLE run (
+  id TEXT PRIMARY KEY, began REAL, segments INTEGER, seconds REAL, options TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE target (
   id INTEGER PRIMARY KEY, lang TEXT NOT NULL, settings TEXT NOT NULL, UNIQUE (lang, settings)
 );

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -111,6 +111,25 @@ class Request:
     cancel: bool = False
     """Cancel the jobs in flight if the run is stopped."""
     dry_run: bool = False
+
+    def writing_options(self) -> dict[str, Any]:
+        """Return as JSON values what writing an output again needs; see `to_write_again`."""
+        return {
+            "layout": self.layout,
+            "source_lang": self.translation.source_lang,
+            "on_fail": self.translation.on_fail,
+            "reading": asdict(self.reading),
+        }
+
+
+def to_write_again(out: Path, options: Mapping[str, Any]) -> Request:
+    """Return a request that writes the outputs in `out` as the one of these options did."""
+    reading: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in options["reading"].items()
+    }
+    translation = Translation(source_lang=options["source_lang"], on_fail=options["on_fail"])
+    return Request((), (), out, translation, Reading(**reading), options["layout"])
 
 
 def _digest(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -231,5 +232,6 @@ class _Run:
         path = self._report.write(totals)
         with self._manifest.writing() as db:
             values = (self._id, time.time() - seconds, self._runner.segments, seconds)
-            db.execute("INSERT OR REPLACE INTO run VALUES (?,?,?,?)", values)
+            options = json.dumps(self._request.writing_options())
+            db.execute("INSERT OR REPLACE INTO run VALUES (?,?,?,?,?)", (*values, options))
         self._emit(Finished(status, path, totals))

@@ -152,6 +152,18 @@ def fits(text: str, codes: Sequence[InlineCode]) -> bool:
     return len(seen) == expected and not opened
 
 
+def same_tags(source: str, target: str) -> bool:
+    """Return whether a translation has the tags of its source, each once and nested.
+
+    For a source whose codes are not at hand; with them use `fits`.
+    """
+    tags = [match.groups() for match in _TAG.finditer(source)]
+    pairs = {number for _, letter, number, _ in tags if letter == "g"}
+    count = max((int(number) for _, _, number, _ in tags), default=0)
+    codes = [InlineCode("", "" if str(n) in pairs else None) for n in range(1, count + 1)]
+    return not _TAG.search(target) if not tags else fits(target, codes)
+
+
 def plain(text: str) -> str:
     """Return the text without its tags, for counting and for reading."""
     return _TAG.sub("", text)

@@ -6,10 +6,11 @@ import base64
 import hashlib
 import html
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from string import Template
 from typing import Any, Final, Literal
 
@@ -17,7 +18,7 @@ MOST_ROWS: Final = 10_000
 """Segments per page: some 10 MB of HTML, which a browser opens in about a second."""
 
 Verdict = Literal["ok", "warn", "fail", "unchecked"]
-Origin = Literal["new", "reused", "memory", "approved", "source"]
+Origin = Literal["new", "reused", "memory", "edited"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Row:
     document: str
     """Path of the source document, relative to where the run read from."""
     segment: int
-    """Index in the document, from 0."""
+    """Index among the document's texts that were translated, from 0."""
     place: str
     source: str
     target: str | None
@@ -62,11 +63,15 @@ def file_name(target_lang: str, page: int, pages: int) -> str:
     return f"review-{target_lang}.html" if pages == 1 else f"review-{target_lang}-{page}.html"
 
 
-def pages(review: Review, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
-    """Yield the file name and the HTML of each page; one without rows if there are none."""
-    count = max(1, -(-len(rows) // MOST_ROWS))
+def pages(review: Review, rows: Iterable[Row], total: int) -> Iterator[tuple[str, str]]:
+    """Yield the file name and the HTML of each page for `total` rows; one page if there are none.
+
+    Only the rows of one page are in memory.
+    """
+    count = max(1, -(-total // MOST_ROWS))
+    waiting = iter(rows)
     for number in range(1, count + 1):
-        part = rows[(number - 1) * MOST_ROWS : number * MOST_ROWS]
+        part = list(islice(waiting, MOST_ROWS))
         name = file_name(review.target_lang, number, count)
         yield name, _html(review, part, number, count)
 

@@ -20,6 +20,7 @@ from dragoman_producer.documents.codecs.inline_codes import (
     pieces,
     plain,
     rendered,
+    same_tags,
 )
 
 BOLD = InlineCode("<b>", "</b>")
@@ -101,3 +102,18 @@ def test_pieces_that_do_not_nest_are_refused(parts: list[Piece]) -> None:
 
 def test_plain_text_has_no_tags() -> None:
     assert plain("<g1>a</g1><x2/> <b>") == "a <b>"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "same"),
+    [
+        ("One.", "Eins.", True),
+        ("One.", "Eins <x1/>.", False),
+        ("<g1>One</g1> <x2/>.", "<x2/> <g1>Eins</g1>.", True),
+        ("<g1>One</g1> <x2/>.", "<g1>Eins</g1>.", False),
+        ("<g1>One</g1> <x2/>.", "</g1>Eins<g1> <x2/>.", False),
+        ("<x1/> <x2/>", "<x1/> <x1/>", False),
+    ],
+)
+def test_tags_are_compared_without_their_codes(source: str, target: str, same: bool) -> None:
+    assert same_tags(source, target) is same

@@ -52,7 +52,7 @@ class Parts(HTMLParser):
 
 
 def only_page(*rows: Row) -> Parts:
-    [(_, text)] = pages(REVIEW, rows)
+    [(_, text)] = pages(REVIEW, rows, len(rows))
     return Parts(text)
 
 
@@ -91,7 +91,7 @@ def test_the_reasons_of_a_verdict_are_given() -> None:
 
 def test_many_segments_become_several_pages_that_name_each_other() -> None:
     rows = [row(number) for number in range(page.MOST_ROWS + 1)]
-    made = dict(pages(REVIEW, rows))
+    made = dict(pages(REVIEW, rows, len(rows)))
     assert list(made) == ["review-de-1.html", "review-de-2.html"]
     first, second = (json.loads(Parts(text).scripts[0]) for text in made.values())
     assert (len(first["rows"]), len(second["rows"])) == (page.MOST_ROWS, 1)
@@ -99,4 +99,4 @@ def test_many_segments_become_several_pages_that_name_each_other() -> None:
 
 
 def test_a_review_without_segments_is_a_page() -> None:
-    assert [name for name, _ in pages(REVIEW, [])] == ["review-de.html"]
+    assert [name for name, _ in pages(REVIEW, [], 0)] == ["review-de.html"]

@@ -1,0 +1,194 @@
+"""The `dragoman review` command: pages to read and edit translations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from dragoman_producer.cli import options, review_apply
+from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.review_apply import refused
+from dragoman_producer.cli.terminal import (
+    FAILURE,
+    PARTIAL,
+    SUCCESS,
+    print_json,
+    print_line,
+    print_note,
+    run,
+)
+
+if TYPE_CHECKING:
+    from dragoman_producer.documents.manifest import Manifest
+    from dragoman_producer.documents.planning import Target
+    from dragoman_producer.documents.review.page import Review, Verdict
+    from dragoman_producer.documents.review.rows import LastRun
+
+
+def review(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder given to `translate --out`.")
+    ],
+    *,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="LANG", help="One language; default: all.")
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="VERDICT,...", help="fail, warn, unchecked, ok."),
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="FILE.xlf", help="Write XLIFF 1.2 instead of pages."),
+    ] = None,
+    apply: Annotated[
+        list[Path] | None,
+        typer.Option("--apply", metavar="FILE", help="Apply edits: downloaded, or XLIFF."),
+    ] = None,
+    remember: Annotated[
+        bool,
+        typer.Option("--remember", help="With --apply: store them in the approved memory."),
+    ] = False,
+    as_json: options.AsJson = False,
+    config: options.Config = None,
+    kafka: options.Kafka = None,
+    redis: options.Redis = None,
+) -> None:
+    """Write pages that show the translations of the last run beside their sources.
+
+    Edits are made in the browser, downloaded, and applied with --apply.
+    """
+    if apply and (export or only or to):
+        raise refused("--apply takes neither --to, --only nor --export")
+    if remember and not apply:
+        raise refused("--remember is for --apply")
+    with _opened(folder) as manifest:
+        if not apply:
+            raise typer.Exit(_show(manifest, folder, (to, only, export), as_json=as_json))
+        status, entries = review_apply.apply_files(manifest, folder, apply, as_json=as_json)
+    if entries and remember:
+        settings = Connection(config, kafka, redis).settings()
+        run(review_apply.stored(entries, settings, status))
+    elif entries:
+        print_note(
+            f"dragoman review: {len(entries):,} texts are not in the approved memory; --remember "
+            "stores them, so that later runs use them"
+        )
+    raise typer.Exit(status)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[Manifest]:
+    from dragoman_producer.documents.manifest import FolderBusy, Manifest, NoSpace
+    from dragoman_producer.documents.review.rows import NoRun
+    from dragoman_producer.documents.selecting import STATE_FOLDER
+    from dragoman_producer.documents.translating import MANIFEST
+
+    path = folder / STATE_FOLDER / MANIFEST
+    if not path.is_file():
+        raise refused(f"{path} is missing: give the folder of `dragoman translate --out`")
+    try:
+        manifest = Manifest.open(path)
+        try:
+            yield manifest
+        finally:
+            manifest.close()
+    except (FolderBusy, NoSpace, NoRun) as error:
+        print_note(f"dragoman review: {folder}: {error}")
+        raise typer.Exit(FAILURE) from None
+
+
+def _show(
+    manifest: Manifest,
+    folder: Path,
+    given: tuple[str | None, str | None, Path | None],
+    *,
+    as_json: bool,
+) -> int:
+    from dragoman_producer.documents.review.rows import LastRun
+
+    to, only, export = given
+    last = LastRun(manifest, folder)
+    targets, verdicts = _targets(last, to), _verdicts(only)
+    if export is not None:
+        if len(targets) != 1:
+            raise refused("--export writes one language: name it with --to")
+        return _export(last, targets[0], verdicts, export, as_json=as_json)
+    for target in targets:
+        _write_pages(last, target, verdicts, folder, as_json=as_json)
+    return SUCCESS if targets else FAILURE
+
+
+def _targets(last: LastRun, to: str | None) -> list[Target]:
+    wanted = options.language("dragoman review", "--to", to)
+    found = [target for target in last.targets if wanted in {None, target.lang}]
+    if not found:
+        known = ", ".join(target.lang for target in last.targets) or "nothing"
+        raise refused(f"--to {wanted}: the last run translated into {known}")
+    return found
+
+
+def _verdicts(only: str | None) -> tuple[Verdict, ...]:
+    from dragoman_producer.documents.review.page import Verdict
+
+    known: tuple[Verdict, ...] = get_args(Verdict)
+    if only is None:
+        return known
+    wanted = [each.strip() for each in only.split(",")]
+    if unknown := [each for each in wanted if each not in known]:
+        raise refused(f"--only {unknown[0]}: a verdict is one of {', '.join(known)}")
+    return tuple(each for each in known if each in wanted)
+
+
+def _review(last: LastRun, target: Target, folder: Path) -> Review:
+    from dragoman_producer.documents.review.page import Review
+
+    source = last.request.translation.source_lang
+    return Review(last.id, target.lang, source, f"dragoman review {folder} --apply FILE")
+
+
+def _write_pages(
+    last: LastRun, target: Target, verdicts: tuple[Verdict, ...], folder: Path, *, as_json: bool
+) -> None:
+    from dragoman_producer.documents.review.page import pages
+
+    total = last.count(target, verdicts)
+    made = pages(_review(last, target, folder), last.rows(target, verdicts), total)
+    for number, (name, text) in enumerate(made, start=1):
+        path = folder / name
+        path.write_text(text, encoding="utf-8")
+        if as_json:
+            page = {"path": str(path), "target_lang": target.lang, "page": number}
+            print_json({**page, "segments": total})
+        else:
+            print_line(str(path))
+
+
+def _export(
+    last: LastRun,
+    target: Target,
+    verdicts: tuple[Verdict, ...],
+    path: Path,
+    *,
+    as_json: bool,
+) -> int:
+    from dragoman_producer.documents.review import xliff
+
+    with path.open("w", encoding="utf-8") as file:
+        rows = list(last.rows(target, verdicts))
+        left_out = len(xliff.left_out(rows))
+        file.writelines(xliff.written(_review(last, target, path.parent), rows))
+    if left_out:
+        print_note(
+            f"dragoman review: {left_out:,} segments have characters that XML cannot hold, and "
+            "are not in the file; see them in the pages"
+        )
+    if as_json:
+        print_json({"path": str(path), "segments": len(rows) - left_out, "left_out": left_out})
+    else:
+        print_line(str(path))
+    return PARTIAL if left_out else SUCCESS

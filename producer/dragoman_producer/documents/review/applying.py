@@ -1,0 +1,170 @@
+"""Edits of a review into the outputs of a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dragoman_producer.documents.codecs.inline_codes import same_tags
+from dragoman_producer.documents.events import Event
+from dragoman_producer.documents.extracting import Children
+from dragoman_producer.documents.manifest import Manifest
+from dragoman_producer.documents.planning import Target
+from dragoman_producer.documents.report import Report
+from dragoman_producer.documents.review.edits import BadEdits, Edit, Edits
+from dragoman_producer.documents.review.page import digest
+from dragoman_producer.documents.review.rows import EDITED, LastRun, Stored
+from dragoman_producer.documents.selecting import REPORT
+from dragoman_producer.documents.writing import Writer
+from dragoman_schemas.approved import ApprovedTranslation
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An edit that was not applied, without its text."""
+
+    document: str
+    segment: int
+    why: str
+
+
+@dataclass(slots=True)
+class Applied:
+    """What became of the edits."""
+
+    changed: int = 0
+    approved: int = 0
+    """Translations that a person approved as they are."""
+    unchanged: int = 0
+    refused: list[Refused] = field(default_factory=list)
+    entries: list[ApprovedTranslation] = field(default_factory=list)
+    """Of all changed and approved texts, for the approved memory."""
+
+
+class Applying:
+    """Applies edits to the last run of a folder, and writes its documents again."""
+
+    def __init__(self, manifest: Manifest, out: Path, emit: Callable[[Event], None]) -> None:
+        """Read what the run was. Raises NoRun."""
+        self._manifest = manifest
+        self._out = out
+        self._emit = emit
+        self._run = LastRun(manifest, out)
+        self.applied = Applied()
+
+    def target(self, edits: Edits) -> Target:
+        """Return the target that edits are for. Raises BadEdits."""
+        for target in self._run.targets:
+            if target.lang == edits.target_lang:
+                return target
+        known = ", ".join(target.lang for target in self._run.targets) or "none"
+        raise BadEdits(
+            f"it is for {edits.target_lang}, the last run translated into: {known}; "
+            "give edits of a review of that run"
+        )
+
+    async def apply(self, target: Target, edits: Sequence[Edit], children: Children) -> None:
+        """Store the edits of one target and write the documents that hold them again."""
+        changed: set[int] = set()
+        for document in dict.fromkeys(edit.document for edit in edits):
+            wanted = [edit for edit in edits if edit.document == document]
+            changed |= self._store(target, document, wanted)
+        await self._write(target, self._files_with(changed), children)
+
+    def _store(self, target: Target, document: str, edits: Sequence[Edit]) -> set[int]:
+        """Store the edits of one document; return the changed segments."""
+        indices = {edit.segment for edit in edits}
+        held = {
+            each.row.segment: each
+            for each in self._run.stored(target, document)
+            if each.row.segment in indices
+        }
+        changed: dict[int, tuple[Any, ...]] = {}
+        for edit in edits:
+            stored = held.get(edit.segment)
+            if stored is not None and self._is_applied(edit, stored, target):
+                values = (edit.text, EDITED, self._run.id)
+                changed[stored.segment] = (target.number, stored.segment, *values)
+        with self._manifest.writing() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO translation"
+                " (target, segment, text, quality, code, run) VALUES (?,?,?,'ok',?,?)",
+                changed.values(),
+            )
+        return set(changed)
+
+    def _is_applied(self, edit: Edit, stored: Stored, target: Target) -> bool:
+        """Return whether an edit changes something; count it."""
+        why = _problem(edit, stored)
+        if why is not None:
+            self.applied.refused.append(Refused(edit.document, edit.segment, why))
+            return False
+        is_new = edit.text != stored.row.target
+        if not is_new and not edit.approved:
+            self.applied.unchanged += 1
+            return False
+        self.applied.changed += is_new
+        self.applied.approved += not is_new
+        self.applied.entries.append(self._entry(edit, stored, target))
+        return True
+
+    def _entry(self, edit: Edit, stored: Stored, target: Target) -> ApprovedTranslation:
+        return ApprovedTranslation(
+            stored.row.source.strip(),
+            edit.text.strip(),
+            target.lang,
+            self._run.request.translation.source_lang,
+            stored.context,
+        )
+
+    def _files_with(self, segments: Iterable[int]) -> set[int]:
+        found: set[int] = set()
+        for segment in segments:
+            rows = self._manifest.rows(
+                "SELECT DISTINCT o.file FROM occurrence o JOIN file f ON f.id = o.file"
+                " WHERE o.segment=? AND f.run=?",
+                (segment, self._run.id),
+            )
+            found.update(row[0] for row in rows)
+        return found
+
+    async def _write(self, target: Target, files: set[int], children: Children) -> None:
+        writer = Writer(self._run.request, self._manifest, children, self._run.id, self._emit)
+        for document in writer.documents(target):
+            if document.file in files:
+                await writer.write(document)
+
+    def report(self) -> Path:
+        """Write the report of the run again; return its path. Raises OSError."""
+        report = Report(self._run.request, self._manifest, self._run.id)
+        totals = report.totals(self._run.targets, 0, 0)
+        return report.write({**totals, **_of_the_run(self._out / REPORT)})
+
+
+def missing(edits: Sequence[Edit], applied: Applied) -> int:
+    """Return how many edits name a document or segment that the last run does not have."""
+    known = applied.changed + applied.approved + applied.unchanged + len(applied.refused)
+    return len(edits) - known
+
+
+def _problem(edit: Edit, stored: Stored) -> str | None:
+    if edit.digest != digest(stored.row.source):
+        return "its source has changed since the review"
+    if not edit.text.strip():
+        return "it is empty"
+    if not same_tags(stored.row.source, edit.text):
+        return "its tags are not those of its source"
+    return None
+
+
+def _of_the_run(path: Path) -> dict[str, Any]:
+    """Return what the report says of the run itself: an edit changes none of that."""
+    try:
+        held = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    names = ("began", "seconds", "tokens", "options", "hidden", "stopped")
+    return {name: held[name] for name in names if isinstance(held, dict) and name in held}

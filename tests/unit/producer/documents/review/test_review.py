@@ -1,0 +1,208 @@
+"""Tests of `dragoman review`: pages of a run, edits applied to its outputs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from dragoman_producer.cli.commands import _commands
+from dragoman_producer.documents.codecs import registry
+from dragoman_producer.documents.manifest import Manifest
+from dragoman_producer.documents.request import Request, Translation
+from dragoman_producer.documents.translating import run_documents
+from dragoman_producer.testing import InMemoryClient, ItemFailed
+from dragoman_schemas.failures import FailureCode
+from dragoman_schemas.jobs import Item, TranslationJob
+from support.documents import line_format
+
+
+@pytest.fixture(autouse=True)
+def formats(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    line_format.install(tmp_path_factory.mktemp("site"), monkeypatch)
+    yield
+    registry._others.cache_clear()
+    registry.codec.cache_clear()
+
+
+def answer(item: Item, job: TranslationJob) -> str:
+    if item.text == "Fails.":
+        raise ItemFailed(FailureCode.ENGINE_FAILED, "no answer")
+    return f"[{job.target_lang}] {item.text}"
+
+
+@pytest.fixture
+async def out(tmp_path: Path) -> Path:
+    """Provide the folder of a run into German and French."""
+    source = tmp_path / "in"
+    (source / "sub").mkdir(parents=True)
+    (source / "a.lines").write_text("One.\nTwo.\nFails.\n")
+    (source / "sub" / "b.lines").write_text("Two.\nFour.\n")
+    request = Request((source,), ("de", "fr"), tmp_path / "out", Translation("en"))
+    async for _ in run_documents(InMemoryClient(answer), request):
+        pass
+    return tmp_path / "out"
+
+
+Review = Callable[..., Result]
+
+
+@pytest.fixture
+def review(out: Path) -> Review:
+    def call(*arguments: str) -> Result:
+        return CliRunner().invoke(_commands(), ["review", str(out), *arguments])
+
+    return call
+
+
+def data_of(path: Path) -> dict[str, Any]:
+    embedded = path.read_text().partition('id="data">')[2].partition("</script>")[0]
+    found = json.loads(embedded)
+    assert isinstance(found, dict)
+    return found
+
+
+def edited(out: Path, changes: dict[int, str], **more: Any) -> Path:
+    """Write what a person downloads who changed these rows of the German page."""
+    page = data_of(out / "review-de.html")
+    rows = [page["rows"][index] for index in changes]
+    edits = [
+        {"document": row["document"], "segment": row["segment"], "digest": row["digest"]}
+        | {"text": text, "approved": False}
+        | more
+        for row, text in zip(rows, changes.values(), strict=True)
+    ]
+    path = out / "edits.json"
+    path.write_text(
+        json.dumps({"schema": 1, "run": page["run"], "target_lang": "de", "edits": edits})
+    )
+    return path
+
+
+def test_a_page_per_language_shows_each_text_with_its_verdict(out: Path, review: Review) -> None:
+    ended = review()
+    assert ended.exit_code == 0
+    assert ended.output.split() == [str(out / "review-de.html"), str(out / "review-fr.html")]
+    rows = data_of(out / "review-de.html")["rows"]
+    assert [(row["document"], row["segment"], row["place"]) for row in rows] == [
+        ("a.lines", 0, "line 1"),
+        ("a.lines", 1, "line 2"),
+        ("a.lines", 2, "line 3"),
+        ("sub/b.lines", 0, "line 1"),
+        ("sub/b.lines", 1, "line 2"),
+    ]
+    assert (rows[0]["source"], rows[0]["target"]) == ("One.", "[de] One.")
+    assert (rows[2]["target"], rows[2]["verdict"]) == (None, "fail")
+    assert rows[2]["reasons"] == [{"gate": "engine_failed", "detail": "the model gave no answer"}]
+
+
+def test_one_language_and_some_verdicts_can_be_asked_for(out: Path, review: Review) -> None:
+    assert review("--to", "de", "--only", "fail").exit_code == 0
+    assert not (out / "review-fr.html").exists()
+    assert [row["source"] for row in data_of(out / "review-de.html")["rows"]] == ["Fails."]
+
+
+def test_an_edit_is_written_wherever_the_text_occurs(out: Path, review: Review) -> None:
+    review()
+    ended = review("--apply", str(edited(out, {1: "Zwei.", 2: "Gut."})))
+    assert ended.exit_code == 0
+    assert "2 changed" in ended.output
+    assert "--remember" in ended.output
+    assert (out / "de/a.lines").read_text() == "[de] One.\nZwei.\nGut.\n"
+    assert (out / "de/sub/b.lines").read_text() == "Zwei.\n[de] Four.\n"
+    assert (out / "fr/a.lines").read_text() == "[fr] One.\n[fr] Two.\nFails.\n"
+    report = json.loads((out / "report.json").read_text())
+    assert report["targets"]["de"]["failed"] == 0
+    assert report["targets"]["fr"]["failed"] == 1
+    assert report["options"]["to"] == ["de", "fr"]
+
+
+def test_an_edit_stays_in_later_pages_and_runs(out: Path, review: Review) -> None:
+    review()
+    review("--apply", str(edited(out, {0: "Eins."})))
+    review()
+    row = data_of(out / "review-de.html")["rows"][0]
+    assert (row["target"], row["verdict"], row["origin"]) == ("Eins.", "ok", "edited")
+    assert review("--apply", str(edited(out, {0: "Eins."}))).output.startswith("0 changed")
+
+
+@pytest.mark.parametrize(
+    ("changes", "more", "why"),
+    [
+        ({1: "Zwei <x1/>."}, {}, "a.lines, segment 2: its tags"),
+        ({0: " "}, {}, "a.lines, segment 1: it is empty"),
+        ({0: "Eins."}, {"digest": "0" * 16}, "its source has changed"),
+        ({0: "Eins."}, {"segment": 99}, "1 edits are for segments that are not there"),
+        ({0: "Eins."}, {"document": "no.lines"}, "1 edits are for segments that are not there"),
+    ],
+)
+def test_an_edit_that_does_not_fit_is_named_and_changes_nothing(
+    out: Path, review: Review, changes: dict[int, str], more: dict[str, Any], why: str
+) -> None:
+    review()
+    ended = review("--apply", str(edited(out, changes, **more)))
+    assert ended.exit_code == 1
+    assert why in ended.output
+    assert (out / "de/a.lines").read_text() == "[de] One.\n[de] Two.\nFails.\n"
+
+
+def test_the_other_edits_of_a_file_are_applied(out: Path, review: Review) -> None:
+    review()
+    ended = review("--apply", str(edited(out, {0: "Eins.", 1: "Zwei <g1>."})))
+    assert ended.exit_code == 3
+    assert (out / "de/a.lines").read_text() == "Eins.\n[de] Two.\nFails.\n"
+
+
+def test_an_xliff_file_goes_out_and_comes_back(out: Path, review: Review) -> None:
+    file = out / "work.xlf"
+    assert review("--export", str(file), "--to", "de").exit_code == 0
+    file.write_text(file.read_text().replace("[de] Four.", "Vier."))
+    ended = review("--apply", str(file))
+    assert (ended.exit_code, "1 changed" in ended.output) == (0, True)
+    assert (out / "de/sub/b.lines").read_text() == "[de] Two.\nVier.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--to", "ja"), "the last run translated into de, fr"),
+        (("--to", "x y"), "--to"),
+        (("--only", "good"), "a verdict is one of"),
+        (("--export", "work.xlf"), "--to"),
+        (("--remember",), "--apply"),
+        (("--apply", "no.json"), "no.json: No such file"),
+        (("--apply", __file__), "not XML"),
+        (("--apply", "no.json", "--only", "ok"), "takes neither"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_what_to_do(
+    review: Review, arguments: tuple[str, ...], why: str
+) -> None:
+    ended = review(*arguments)
+    assert (ended.exit_code, why in ended.output) == (2, True), ended.output
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    ended = CliRunner().invoke(_commands(), ["review", str(tmp_path)])
+    assert (ended.exit_code, "translate --out" in ended.output) == (2, True)
+
+
+def test_a_run_that_has_not_ended_is_refused(tmp_path: Path) -> None:
+    Manifest.open(tmp_path / ".dragoman" / "manifest.db").close()
+    ended = CliRunner().invoke(_commands(), ["review", str(tmp_path)])
+    assert (ended.exit_code, "has ended" in ended.output) == (1, True)
+
+
+def test_a_folder_that_is_being_translated_is_refused(out: Path, review: Review) -> None:
+    holding = Manifest.open(out / ".dragoman" / "manifest.db")
+    try:
+        ended = review()
+    finally:
+        holding.close()
+    assert (ended.exit_code, "another run" in ended.output) == (1, True)
