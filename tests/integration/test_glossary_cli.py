@@ -153,6 +153,32 @@ def test_an_interrupt_while_files_are_read_is_one_line(
         assert child.errors.count("\n") == 1
 
 
+def test_refusals_of_redis_are_named_and_change_nothing(
+    own_redis: RedisServer, tmp_path: Path
+) -> None:
+    glossary = RedisShell("glossary", own_redis.url, tmp_path)
+    glossary("add", "ui", glossary.file("a.tsv", "gate\tTor\n"), "--to", "de")
+    other = ["add", "ui", glossary.file("b.tsv", "sun\tSonne\n"), "--to", "de"]
+    with redis.Redis.from_url(own_redis.url) as client:
+        client.config_set("maxmemory", 1)
+        status, out, err = glossary(*other)
+        assert (status, out, err.count("\n")) == (1, "", 1)
+        assert "is full" in err
+        client.config_set("maxmemory", 0)
+        client.execute_command(
+            "ACL", "SETUSER", "reader", "on", ">s", "~dragoman:*", "-@all", "+hget"
+        )
+        url = own_redis.url.replace("redis://", "redis://reader:s@")
+        status, out, err = RedisShell("glossary", url, tmp_path)(*other)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert "give the user of redis.url this right" in err
+        client.replicaof("127.0.0.1", str(free_port()))
+        status, out, err = glossary(*other)
+        assert (status, out, err.count("\n")) == (1, "", 1)
+        assert "read-only replica" in err
+    assert glossary("show", "ui") == (0, "de\tgate\tTor\n", "")
+
+
 def test_without_redis_the_command_says_so() -> None:
     shell = RedisShell("glossary", f"redis://127.0.0.1:{free_port()}/0", Path.cwd())
     status, _, err = shell("list")

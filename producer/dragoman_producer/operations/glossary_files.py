@@ -108,7 +108,7 @@ def _tsv_rows(path: Path, lines: NumberedLines, _first: str) -> Iterator[tuple[i
 
 
 def _csv_rows(path: Path, lines: NumberedLines, first: str) -> Iterator[tuple[int, list[str]]]:
-    if "\r" in _QUOTED.sub("", first).rstrip("\r\n"):
+    if "\n" not in first and "\r" in _QUOTED.sub("", first).rstrip("\r"):
         raise InvalidFile(path, 1, LONE_RETURNS)
     csv.field_size_limit(LONGEST_LINE)  # the module's own limit is shorter than a translation
     texts = (text for _, text in lines)

@@ -25,7 +25,9 @@ from dragoman_schemas.approved import (
 )
 
 BATCH: Final = 500
-"""Entries per round trip of an import or export."""
+"""Rows of an import per round trip."""
+_SCANNED_AT_ONCE: Final = 100
+"""Entries per reply of an export: up to 64 MiB of the longest texts."""
 _LINE_BITS: Final = 40
 _COUNT_FIELDS: Final = 1
 """Each hash of the machine's tier has the field `bytes` beside its entries."""
@@ -171,7 +173,7 @@ class MemoryStore:
         """Yield a shard's entries; HSCAN may repeat one while the hash grows."""
         key, cursor, seen = self._keys.memory_approved(shard), 0, set[bytes]()
         while True:
-            ((reply,),) = await self._link.send([("HSCAN", key, cursor, "COUNT", BATCH)])
+            ((reply,),) = await self._link.send([("HSCAN", key, cursor, "COUNT", _SCANNED_AT_ONCE)])
             if self._is_broken(key, reply):
                 return
             cursor, found = self._link.checked(reply)

@@ -14,6 +14,7 @@ from dragoman_producer.operations import memory_files
 from dragoman_producer.operations.glossary_files import Languages
 from dragoman_producer.operations.memory_files import Row, escaped, read_memory
 from dragoman_schemas.approved import ApprovedTranslation
+from support.builders.tmx_files import unit, units
 
 
 def rows(path: Path, content: str, **languages: str) -> list[Row]:
@@ -107,3 +108,31 @@ def test_to_chooses_a_variety_of_a_header_and_stores_it_under_the_given_tag(tmp_
 def test_words_that_look_like_tags_are_no_header_without_the_language_of_to(tmp_path: Path) -> None:
     found = rows(tmp_path / "a.tsv", "no\tnon\nyes\toui\n", source="en", target="fr")
     assert [row.translation.source for row in found if row.translation] == ["no", "yes"]
+
+
+def test_a_second_text_of_a_language_in_a_unit_is_reported(tmp_path: Path) -> None:
+    pair = (("en", "gate"), ("de", "Tor"))
+    content = units(unit(*pair, ("de", "Pforte")), unit(*pair, ("de", "Tor")))
+    found = rows(tmp_path / "a.tmx", content)
+    assert problems(found) == [None, "unit", None]
+    assert found[1].detail == "unit 1: another text in de: not imported"
+
+
+def test_an_invalid_text_is_reported_unless_the_language_of_to_is_there(tmp_path: Path) -> None:
+    content = units(unit(("en", "gate"), ("de", "Tor"), ("klingonese", "x")))
+    assert problems(rows(tmp_path / "a.tmx", content)) == [None, "unit"]
+    assert problems(rows(tmp_path / "a.tmx", content, target="de")) == [None]
+    assert problems(rows(tmp_path / "a.tmx", content, target="fr")) == ["unit"]
+
+
+def test_a_row_of_a_hundred_thousand_cells_is_one_problem(tmp_path: Path) -> None:
+    tags = "\t".join(f"a{number}" for number in range(100_000))
+    (row,) = rows(tmp_path / "a.tsv", tags + "\n", target="de")
+    assert row.detail == "100,000 columns instead of 3: not imported"
+
+
+def test_a_quoted_carriage_return_is_text(tmp_path: Path) -> None:
+    for content in ('"a\rb",c', '"a\rb",c\n', '"a\rb\nd",c\n'):
+        (row,) = rows(tmp_path / "a.csv", content, target="de")
+        assert row.translation is not None
+        assert row.translation.source.startswith("a\rb")
