@@ -113,6 +113,7 @@ class RedisLink:
         now = asyncio.get_running_loop().time
         deadline = now() + self._timeout_s
         pause_s = 0.05
+        seen: Exception | None = None
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
@@ -120,8 +121,10 @@ class RedisLink:
             except _TRANSIENT as error:
                 if _misfit(error):
                     raise self.refusal(error) from None
+                if seen is None or not isinstance(error, TimeoutError):
+                    seen = error  # the last attempt is cut off, and knows no reason
                 if now() + pause_s >= deadline:
-                    raise self._unreachable(error) from None
+                    raise self._unreachable(seen) from None
             except RedisError as error:
                 raise self.refusal(error) from None
             await asyncio.sleep(pause_s)

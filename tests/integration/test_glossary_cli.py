@@ -173,14 +173,15 @@ def test_refusals_of_redis_are_named_and_change_nothing(
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert "give the user of redis.url this right" in err
         client.replicaof("127.0.0.1", str(free_port()))
-        status, out, err = glossary(*other)
+        short = RedisShell("glossary", own_redis.url, tmp_path, timeout_s=10)
+        status, out, err = short(*other)
         assert (status, out, err.count("\n")) == (1, "", 1)
         assert "read-only replica" in err
     assert glossary("show", "ui") == (0, "de\tgate\tTor\n", "")
 
 
 def test_without_redis_the_command_says_so() -> None:
-    shell = RedisShell("glossary", f"redis://127.0.0.1:{free_port()}/0", Path.cwd())
+    shell = RedisShell("glossary", f"redis://127.0.0.1:{free_port()}/0", Path.cwd(), timeout_s=1)
     status, _, err = shell("list")
     assert status == 1
     assert "could not be reached" in err

@@ -13,16 +13,17 @@ from support.processes.forked_command import run_forked
 class RedisShell:
     """Runs the commands of one group, such as `dragoman memory`; paths in errors lose the folder.
 
-    Each call asserts that the command printed neither a traceback nor an internal error.
+    Each call asserts that the command printed neither a traceback nor an internal error. Commands
+    wait for Redis for `timeout_s`: short only where they are to fail.
     """
 
-    def __init__(self, group: str, redis_url: str, folder: Path) -> None:
+    def __init__(self, group: str, redis_url: str, folder: Path, *, timeout_s: float = 60) -> None:
         self._group = group
         self._folder = folder
         self.env = {
             **os.environ,
             "DRAGOMAN_REDIS__URL": redis_url,
-            "DRAGOMAN_CONNECT_TIMEOUT_S": "3",
+            "DRAGOMAN_CONNECT_TIMEOUT_S": str(timeout_s),
         }
 
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
