@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from support.processes.child_process import ChildProcess, command
 from support.processes.waiting import patient, wait_until
 from support.processes.worker_process import ForkedWorker
 from support.services.kafka_broker import KafkaBroker
+from support.services.ports import free_ports
 from support.services.redis_server import RedisServer
 
 Topic = Callable[..., str]
@@ -70,6 +72,9 @@ class Translating:
     def counts(self) -> dict[str, int]:
         counts: dict[str, int] = self.report["targets"]["de"]
         return counts
+
+    def check_written(self, name: str, content: str) -> None:
+        assert (self.out / "de" / name).read_text() == content
 
     def check(self) -> None:
         for path in self.source.iterdir():
@@ -162,3 +167,110 @@ def test_ctrl_c_keeps_what_is_there_and_the_next_run_goes_on(
     translate.check()
     assert worker.metric("dragoman_items_total") == FILES * LINES
     assert translate.counts["written"] == FILES
+
+
+@contextmanager
+def running(
+    tmp_path: Path, kafka: KafkaBroker, server: RedisServer
+) -> Iterator[tuple[Translating, ForkedWorker]]:
+    """Give a command and a worker on services of the test's own."""
+    topic = kafka.create_topic(f"documents-{tmp_path.name}"[:60], 1)
+    kafka.create_topic(f"{topic}-dead", 1)
+    translate = Translating(tmp_path, kafka.bootstrap, server.url, topic)
+    worker = ForkedWorker(
+        tmp_path, kafka=kafka.bootstrap, redis=server.url, topic=topic,
+        settings={"engine.echo.latency_s": 0.2},
+    )  # fmt: skip
+    with worker:
+        worker.ready()
+        yield translate, worker
+
+
+def test_a_redis_that_goes_away_in_the_middle_is_waited_for(
+    kafka: KafkaBroker, own_redis: RedisServer, tmp_path: Path
+) -> None:
+    with running(tmp_path, kafka, own_redis) as (translate, worker):
+        with translate.child(tmp_path / "log", "--in-flight", "200") as child:
+            worker.wait_for(
+                lambda: worker.metric("dragoman_items_total") >= 200, timeout_s=60, what="results"
+            )
+            own_redis.stop()
+            child.wait_for(lambda: "waiting: Redis" in child.errors, timeout_s=60, what="a note")
+            own_redis.start()
+            assert child.wait(timeout_s=120) == 0, child.errors
+        translate.check()
+
+
+def test_a_broker_that_goes_away_in_the_middle_is_waited_for(
+    own_kafka: KafkaBroker, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    with running(tmp_path, own_kafka, redis_server) as (translate, worker):
+        with translate.child(tmp_path / "log", "--in-flight", "200") as child:
+            worker.wait_for(
+                lambda: worker.metric("dragoman_items_total") >= 200, timeout_s=60, what="results"
+            )
+            own_kafka.kill()
+            child.wait_for(lambda: "waiting: Kafka" in child.errors, timeout_s=60, what="a note")
+            own_kafka.restart()
+            assert child.wait(timeout_s=120) == 0, child.errors
+        translate.check()
+
+
+def test_a_wrong_address_fails_within_the_time_to_connect(tmp_path: Path) -> None:
+    port = free_ports(1)[0]
+    translate = Translating(tmp_path, f"127.0.0.1:{port}", f"redis://127.0.0.1:{port}", "none")
+    errors = translate("--to", "fr", status=1)
+    assert "could not be reached within 5 s" in errors
+    assert {each["reason"] for each in translate.report["documents"]} == {"interrupted"}
+
+
+def test_a_document_that_does_not_fit_on_the_disk_is_one_line_and_the_others_are_written(
+    translate: Translating, start: Callable[..., ForkedWorker]
+) -> None:
+    start()
+    markup = "# " + "x" * 998 + "\n"
+    (translate.source / "large.lines").write_text(markup * 8_000 + "Text.")
+    limited = ["sh", "-c", 'ulimit -f 12000; exec "$@"', "sh", *translate.argv]  # 6 MB
+    translate.argv, argv = limited, translate.argv
+    errors = translate(status=3)
+    assert "large.lines [de]: failed: no_space" in errors
+    assert not (translate.out / "de/large.lines").exists()
+    assert translate.counts["written"] == FILES
+    translate.argv = argv
+    translate()
+    translate.check_written("large.lines", markup * 8_000 + "[de] Text.")
+
+
+def test_a_disk_too_small_for_the_manifest_ends_the_run_in_one_line(
+    translate: Translating,
+) -> None:
+    translate.argv = ["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", *translate.argv]
+    errors = translate(status=1)
+    assert len(errors.splitlines()) == 1
+    assert "the disk is full" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--to", "xx-nonsense"], "--to: 'xx-nonsense' is not a language"),
+        (["--from", "?"], "--from: '?' is not a language"),
+        (["--layout", "flat"], "--layout: 'flat' is none of folders, suffix"),
+        (["--format", "pdf"], "--format: 'pdf' is none of"),
+        (["--on-fail", "x"], "--on-fail"),
+        (["--formality", "x"], "--formality"),
+        (["--keep", "none.txt"], "--keep none.txt"),
+        (["--in-flight", "0"], "--in-flight"),
+    ],
+)
+def test_a_usage_error_exits_with_2_and_one_line_that_names_the_option(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    done = subprocess.run(
+        command("dragoman", "translate", str(tmp_path), "--to", "de", "--out", "o", *arguments),
+        capture_output=True, text=True, check=False, timeout=patient(30), cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []

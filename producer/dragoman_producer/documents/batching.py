@@ -16,6 +16,7 @@ JOB_BYTES: Final = 16 * 1024
 MOST_TERMS: Final = 200
 """Glossary terms of one job at most, by the contract."""
 _CONTEXT_BYTES: Final = 8 * 1024
+_ENCODE: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def parts(
     """
     for before, part in _pieces(text, lang):
         terms = glossary.found(part)
-        key = json.dumps([part, context, max_chars, terms], separators=(",", ":")).encode()
+        key = _ENCODE([part, context, max_chars, terms]).encode()
         yield Part(hashlib.blake2b(key, digest_size=16).digest(), part, before)
 
 
@@ -104,12 +105,13 @@ def batches(items: Iterable[Item], glossary: Glossary) -> Iterator[list[Item]]:
     size = 0
     terms: set[str] = set()
     for item in items:
-        found = terms | glossary.found(item.text).keys()
+        new = glossary.found(item.text).keys()
+        found = terms | new if new else terms
         weight = _size(item.text)
         full = len(some) == JOB_SEGMENTS or size + weight > JOB_BYTES or len(found) > MOST_TERMS
         if some and full:
             yield some
-            some, size, found = [], 0, set(glossary.found(item.text))
+            some, size, found = [], 0, set(new)
         some.append(item)
         size += weight
         terms = found

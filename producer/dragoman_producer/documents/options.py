@@ -24,15 +24,13 @@ class Unusable(ValueError):
 
 def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> Request:
     """Return the request of the options of the command. Raises Unusable."""
-    to: tuple[str, ...] = tuple(
-        dict.fromkeys(_language("--to", each) for each in given["to"].split(","))
-    )
+    to = list(dict.fromkeys(_language("--to", each) for each in given["to"].split(",")))
     source = _language("--from", given["source"]) if given["source"] else None
     if len(to) > 1 and given["glossary"] and Path(given["glossary"]).is_file():
         raise Unusable("--glossary FILE is for one language in --to; store it to use it for more")
     return Request(
         paths=tuple(paths),
-        to=to,
+        to=tuple(to),
         out=out,
         translation=_translation(given, source, to[0]),
         reading=_reading(given),

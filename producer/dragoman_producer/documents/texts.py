@@ -99,8 +99,10 @@ async def _grouped(
         try:
             async for pair in pairs:
                 await arrived.put(pair)
-        finally:
+        except Exception:
             await arrived.put(None)
+            raise
+        await arrived.put(None)
 
     feeding = asyncio.create_task(feed(), name="dragoman-stream")
     try:

@@ -75,7 +75,7 @@ class _Tally:
         return [text] if warned else text
 
     def _note(self, number: int, place: str, rows: list[Any]) -> bool:
-        notes = [note for row in rows for note in json.loads(row[7] or "[]")]
+        notes = [note for row in rows if row[7] for note in json.loads(row[7])]
         self.issues += [(number, place, gate, verdict) for gate, verdict in notes]
         warned = any(row[6] in {"warn", "fail"} and row[5] is not None for row in rows)
         self.counts["warned"] += warned
