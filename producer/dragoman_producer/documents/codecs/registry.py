@@ -16,6 +16,11 @@ ENTRY_POINTS: Final = "dragoman.codecs"
 _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "docx": ("docx", frozenset({".docx", ".docm", ".dotx", ".dotm"})),
     "pptx": ("pptx", frozenset({".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"})),
+    "xliff": ("xliff", frozenset({".xlf", ".xliff", ".sdlxliff", ".mxliff"})),
+    "android": ("xml_resources", frozenset({"strings.xml"})),
+    "resx": ("xml_resources", frozenset({".resx", ".resw"})),
+    "qt": ("xml_resources", frozenset({".ts"})),
+    "ttml": ("xml_resources", frozenset({".ttml", ".dfxp"})),
     "odt": ("odf", frozenset({".odt", ".ott"})),
     "ods": ("odf", frozenset({".ods", ".ots"})),
     "odp": ("odf", frozenset({".odp", ".otp"})),

@@ -20,7 +20,12 @@ from dragoman_producer.documents.codecs.splicing import skeleton
 from dragoman_producer.documents.codecs.xml_slots import Inner, around, shown
 from dragoman_producer.documents.codecs.xml_text import Element, escaped, text_of
 
-_NO_TEXT: Final = re.compile(rb"<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_NO_TEXT: Final = re.compile(
+    rb"(<!\[CDATA\[.*?\]\]>)|<!--.*?-->|<\?.*?\?>"
+    rb"|&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:][^;&<\s]{0,99};",
+    re.DOTALL,
+)
+"""CDATA, which is text; comments, instructions and entities of the file, which are not."""
 
 
 def _nothing(_: Element) -> bool:
@@ -106,12 +111,14 @@ class _Reading:
             yield Closing()
 
     def _between(self, start: int, end: int) -> Iterator[Piece]:
-        """Yield text, with comments and instructions in it as codes."""
+        """Yield text, with comments, instructions and entities in it as codes."""
         if start == end:
             return
         raw = self.data[start:end]
         last = 0
-        for match in _NO_TEXT.finditer(raw) if b"<!--" in raw or b"<?" in raw else ():
+        for match in _NO_TEXT.finditer(raw) if b"<" in raw or b"&" in raw else ():
+            if match[1] is not None:
+                continue
             yield self.rules.read(raw[last : match.start()])
             yield Single(self._add(Range(start + match.start(), start + match.end())))
             last = match.end()
