@@ -140,6 +140,27 @@ MUTANTS = (
         f"{CODEC_TESTS}/test_key_values.py",
     ),
     Mutant(
+        "a row shorter than the table is not filled up before a new column",
+        f"{CODECS}/tables.py",
+        '[""] * (layout.width - len(row.cells) + 1)',
+        '[""]',
+        f"{CODEC_TESTS}/test_tables.py",
+    ),
+    Mutant(
+        "a changed cell beside the translations is not noticed",
+        f"{CODECS}/tables.py",
+        '"" if place in targets else text[cell.start : cell.end]',
+        '""',
+        f"{CODEC_TESTS}/test_tables.py",
+    ),
+    Mutant(
+        "identifiers of data are translated",
+        f"{CODECS}/values.py",
+        "_IDENTIFIER.fullmatch(core) is None",
+        "True",
+        f"{CODEC_TESTS}/test_json_lines.py",
+    ),
+    Mutant(
         "the flags of an obsolete message go to the next one",
         f"{CODECS}/po_lines.py",
         "            self._flags, self._previous = [], None\n        elif",

@@ -1,0 +1,110 @@
+"""The cells of CSV and TSV files, with their places, and the spelling of new ones."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import Final, NamedTuple
+
+_DELIMITERS: Final = ",;\t|"
+_SNIFFED: Final = 65_536
+"""Characters that are looked at to recognise the delimiter."""
+_SNIFFED_ROWS: Final = 50
+_DECLARED: Final = re.compile(r"sep=(.)(?:\r\n|\r|\n)")
+
+
+class Cell(NamedTuple):
+    """A cell: `[start:end)` with its quotes, and its value without them."""
+
+    start: int
+    end: int
+    quoted: bool
+    value: str
+
+
+class Row(NamedTuple):
+    """A row with the number of the line in which it begins."""
+
+    cells: list[Cell]
+    line: int
+
+
+@lru_cache(maxsize=8)
+def _pattern(delimiter: str) -> re.Pattern[str]:
+    mark = re.escape(delimiter)
+    return re.compile(
+        rf'(?:"(?P<quoted>(?:[^"]++|"")*+)"(?=[{mark}\r\n]|\Z)|(?P<plain>[^{mark}\r\n]*+))'
+        rf"(?P<end>{mark}|\r\n|\r|\n|\Z)"
+    )
+
+
+def head(text: str) -> tuple[int, str | None]:
+    """Return where the rows begin, and the delimiter that Excel's line `sep=;` declares."""
+    declared = _DECLARED.match(text)
+    return (declared.end(), declared[1]) if declared else (0, None)
+
+
+def rows(text: str, delimiter: str) -> Iterator[Row]:
+    """Yield the rows that are not empty, behind a line `sep=;`."""
+    match = _pattern(delimiter).match
+    place, _ = head(text)
+    line, start = 1 + bool(place), place
+    cells: list[Cell] = []
+    while place < len(text) or cells:
+        found = match(text, place)
+        if found is None:
+            raise RuntimeError("the pattern of a cell matches everywhere")
+        cells.append(_cell(found))
+        place = found.end()
+        if found["end"] != delimiter:
+            if len(cells) > 1 or cells[0].value:
+                yield Row(cells, line)
+            line += _newlines(text, start, place)
+            cells, start = [], place
+            if not found["end"]:
+                return
+
+
+def _cell(found: re.Match[str]) -> Cell:
+    quoted = found["quoted"]
+    if quoted is None:
+        return Cell(*found.span("plain"), False, found["plain"])
+    start, end = found.span("quoted")
+    return Cell(start - 1, end + 1, True, quoted.replace('""', '"'))
+
+
+def _newlines(text: str, start: int, end: int) -> int:
+    """Return the number of line ends: CRLF, LF and CR alike."""
+    cr = text.count("\r", start, end)
+    return text.count("\n", start, end) + cr - (text.count("\r\n", start, end) if cr else 0)
+
+
+def delimiter_of(text: str, default: str) -> str:
+    """Return the delimiter: as declared, or with which most rows have as many cells as the first.
+
+    `default` is returned in doubt.
+    """
+    _, declared = head(text)
+    if declared is not None:
+        return declared
+    sample = text[:_SNIFFED]
+    scores = {each: _score(sample, each) for each in dict.fromkeys(default + _DELIMITERS)}
+    best = max(scores, key=lambda each: scores[each])
+    return best if scores[best] > (0.0, 0) else default
+
+
+def _score(sample: str, delimiter: str) -> tuple[float, int]:
+    counts = Counter(len(row.cells) for row in islice(rows(sample, delimiter), _SNIFFED_ROWS))
+    if not counts:
+        return (0.0, 0)
+    (count, times) = counts.most_common(1)[0]
+    return (round(times / counts.total(), 1), count) if count > 1 else (0.0, 0)
+
+
+def spelled(value: str, delimiter: str, *, quoted: bool) -> str:
+    """Return a cell with a value: in quotes as its source is, or if it needs them."""
+    needed = any(each in value for each in (delimiter, '"', "\r", "\n")) or value != value.strip()
+    return '"' + value.replace('"', '""') + '"' if quoted or needed else value
