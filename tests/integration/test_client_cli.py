@@ -246,6 +246,8 @@ def test_interrupting_a_submission_exits_with_130_and_prints_the_count(
         (["submit", "--to", os.fsdecode(b"a\xff"), "a"], "--to is not UTF-8"),
         (["submit", "--to", "de", "--id", os.fsdecode(b"a\xff"), "a"], "--id is not UTF-8"),
         (["result", os.fsdecode(b"a\xff")], "is not a job id"),
+        (["result", "a", "--redis", os.fsdecode(b"redis://a\xff")], "--redis is not UTF-8"),
+        (["topics", "show", "--kafka", os.fsdecode(b"a\xff:1")], "--kafka is not UTF-8"),
         (["submit", "--to", "de", "--id", "a1", "x.jsonl"], "--id is for one text"),
         (["submit", "--to", "de", "--colour", "x"], "--colour"),
         (["submit", "--to", "de", "--redis", "http://x", "x"], "redis.url: give redis://"),

@@ -320,8 +320,9 @@ def test_two_imports_at_once_store_every_entry_once(memory: RedisShell, tmp_path
     ):
         assert first.wait(timeout_s=120) == second.wait(timeout_s=120) == 0
         added = [json.loads(child.output) for child in (first, second)]
-    assert sum(one["new"] for one in added) == 3_000
-    assert sum(one["unchanged"] for one in added) == 3_000
+    # Both may find a text missing and write it: it counts as new twice, and is stored once.
+    assert sum(one["new"] for one in added) >= 3_000
+    assert all(one["new"] + one["unchanged"] == 3_000 for one in added)
     assert memory.objects("show")[1]["entries"] == 3_000
 
 

@@ -52,6 +52,8 @@ class Connection:
             load_settings,
         )
 
+        for name, text in (("--kafka", self.kafka), ("--redis", self.redis)):
+            check_utf8("dragoman", name, text or "")
         options = {"kafka.bootstrap_servers": self.kafka, "redis.url": self.redis}
         return load_settings(DragomanSettings, self.config, options)
 
