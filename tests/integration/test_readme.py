@@ -48,7 +48,10 @@ ELSEWHERE: Final = {
         "tests/integration/test_worker_vllm.py"
     ),
     "dragoman-worker tune": "tests/integration/test_tune_vllm.py",
-    "dragoman translate": "named as one that comes later",
+    "dragoman translate": "the name of a command that is run with its arguments",
+    "dragoman translate docs --from en --to de,fr --out translated": (
+        "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
+    ),
     'make chaos ARGS="--seeds 1-30 --jobs 6000"': "half an hour; tests/chaos has short storms",
     "make chaos": "half an hour; tests/chaos has short storms",
     "make soak": "an hour",

@@ -36,7 +36,9 @@ class Display:
         self._console: Console | None = None
         self._shown_at = time.monotonic()
         self._began = self._shown_at
-        self._counts = dict.fromkeys(("files", "found", "documents", "ended", "done", "tokens"), 0)
+        self._counts = dict.fromkeys(
+            ("files", "found", "documents", "ended", "done", "tokens", "skipped"), 0
+        )
         self._planned: Planned | None = None
         self.totals: dict[str, Any] = {}
 
@@ -72,8 +74,9 @@ class Display:
         match event:
             case Extracted():
                 self._counts |= {"files": event.files, "found": event.segments}
-                if event.reason is not None:
-                    self.note(f"{event.path}: not read: {event.reason}")
+                self._counts["skipped"] += event.skipped
+                if event.reason is not None and not event.skipped:
+                    self.note(f"{event.path}: not read: {event.reason} ({event.detail})")
             case Planned():
                 self._plan(event)
             case Progressed():
@@ -127,6 +130,8 @@ class Display:
         self.totals = dict(event.totals)
         if (why := event.totals.get("stopped")) is not None:
             self.note(f"stopped: {why}; run the same command again to go on")
+        if skipped := self._counts["skipped"]:
+            self.note(f"{skipped:,} files of no known format skipped")
         for lang, counts in event.totals["targets"].items():
             if event.report is not None:
                 self.note(f"{lang}: " + _summary(counts))

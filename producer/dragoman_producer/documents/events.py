@@ -20,6 +20,9 @@ class Extracted:
     segments: int
     """Segments found so far."""
     reason: str | None = None
+    detail: str | None = None
+    skipped: bool = False
+    """Whether no format is known for its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dragoman_producer.documents.batching import Glossary, cut_context, parts
 from dragoman_producer.documents.codecs.codec import Options
@@ -19,8 +19,8 @@ from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.selecting import Found, Selection
 
-UNTRANSLATABLE = "encoding"
-"""Code of the issue for a text with half a surrogate."""
+UNSUPPORTED: Final = "unsupported_format"
+"""Reason of a file whose name has no known format, and of one whose parser is not installed."""
 
 
 @dataclass(slots=True)
@@ -46,15 +46,26 @@ class Reader:
 
     async def _work(self, waiting: Iterator[Found]) -> None:
         for found in waiting:
-            reason = await self.read(found)
+            why = await self.read(found)
             self.files += 1
-            self.emit(Extracted(shown(found.path), self.files, self.segments, reason))
+            skipped = why is not None and found.format is None and why.reason == UNSUPPORTED
+            self.emit(
+                Extracted(
+                    shown(found.path),
+                    self.files,
+                    self.segments,
+                    why.reason if why else None,
+                    why.detail if why else None,
+                    skipped,
+                )
+            )
 
-    async def read(self, found: Found) -> str | None:
+    async def read(self, found: Found) -> Refused | None:
         """Read one file; return why it cannot be translated, None if it can."""
         if found.format is None or found.reason is not None:
-            self._refuse(found, "", Refused(found.reason or "corrupt", found.detail or ""))
-            return found.reason
+            why = Refused(found.reason or "corrupt", found.detail or "")
+            self._refuse(found, "", why)
+            return why
         first, *others = self.request.to
         if self._is_known(found):
             return self._known_reason(found)
@@ -87,13 +98,12 @@ class Reader:
             )
         return True
 
-    def _known_reason(self, found: Found) -> str | None:
+    def _known_reason(self, found: Found) -> Refused | None:
         row = self.manifest.one(
-            "SELECT reason, segments FROM file WHERE path=?", (stored(found.path),)
+            "SELECT reason, segments, detail FROM file WHERE path=?", (stored(found.path),)
         )
         self.segments += row[1] or 0
-        reason: str | None = row[0]
-        return reason
+        return None if row[0] is None else Refused(row[0], row[2])
 
     def _reading(self, found: Found, lang: str) -> str:
         terms = self.request.translation.glossary
@@ -117,7 +127,7 @@ class Reader:
         )
         return int(made.lastrowid)
 
-    async def _read(self, found: Found, target: str, lang: str) -> tuple[bool, str | None]:
+    async def _read(self, found: Found, target: str, lang: str) -> tuple[bool, Refused | None]:
         """Read a file for one target language; return whether its segments depend on that."""
         with self.manifest.writing() as db:
             file = self._new_file(db, found, lang)
@@ -126,7 +136,7 @@ class Reader:
             known = await self.children.read(self._question(found, target), rows.add)
         except Refused as refused:
             self._refuse(found, lang, refused)
-            return False, refused.reason
+            return False, refused
         self.segments += known["segments"]
         reading_lang = target if known["by_language"] else ""
         with self.manifest.writing() as db:

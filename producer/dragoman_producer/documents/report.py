@@ -10,13 +10,14 @@ from typing import Any, Final, TextIO
 
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.planning import Target
-from dragoman_producer.documents.reading import shown
+from dragoman_producer.documents.reading import UNSUPPORTED, shown
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.selecting import REPORT, STATE_FOLDER
 from dragoman_producer.documents.writing import COUNTS
 
 SCHEMA: Final = 1
-_SKIPPED: Final = frozenset({"unsupported_format"})
+_SKIPPED: Final = f"format IS NULL AND reason='{UNSUPPORTED}'"
+"""Condition for files of no known format; a missing parser is a failure."""
 
 
 class Report:
@@ -35,14 +36,10 @@ class Report:
                 "SELECT status, COUNT(*) FROM output WHERE run=? GROUP BY status", (self._run,)
             )
         )
-        refused = sum(
-            count
-            for reason, count in self._manifest.rows(
-                "SELECT reason, COUNT(*) FROM file WHERE run=? AND reason IS NOT NULL"
-                " GROUP BY reason",
-                (self._run,),
-            )
-            if reason not in _SKIPPED
+        refused = self._manifest.number(
+            "SELECT COUNT(*) FROM file WHERE run=? AND reason IS NOT NULL"  # noqa: S608  a constant
+            f" AND NOT ({_SKIPPED})",
+            (self._run,),
         )
         good = sum(statuses.get(name, 0) for name in ("done", "unchanged"))
         bad = statuses.get("failed", 0) + refused
@@ -108,12 +105,12 @@ class Report:
 
     def _documents(self) -> Iterator[dict[str, Any]]:
         refused = self._manifest.rows(
-            "SELECT path, format, reason, detail FROM file"
+            f"SELECT path, format, reason, detail, {_SKIPPED} FROM file"  # noqa: S608  a constant
             " WHERE run=? AND reason IS NOT NULL ORDER BY path",
             (self._run,),
         )
-        for path, format_name, reason, detail in refused:
-            status = "skipped" if reason in _SKIPPED else "failed"
+        for path, format_name, reason, detail, skipped in refused:
+            status = "skipped" if skipped else "failed"
             yield {
                 "path": shown(path), "format": format_name, "status": status,
                 "reason": reason, "detail": detail,

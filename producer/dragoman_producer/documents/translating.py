@@ -15,7 +15,7 @@ from dragoman_producer.documents.events import DocumentEnded, Event, Finished, P
 from dragoman_producer.documents.extracting import Children, Refused
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.planning import Need, PlannedJob, Planner
-from dragoman_producer.documents.reading import Reader, loaded, shown
+from dragoman_producer.documents.reading import UNSUPPORTED, Reader, loaded, shown
 from dragoman_producer.documents.report import Report
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.running import PATIENCE_S, Client, Runner
@@ -197,8 +197,8 @@ class _Run:
             return
         rows = list(
             self._manifest.rows(
-                "SELECT path, source FROM file WHERE run=? AND reason='unsupported_format'",
-                (self._id,),
+                "SELECT path, source FROM file WHERE run=? AND reason=? AND format IS NULL",
+                (self._id, UNSUPPORTED),
             )
         )
         for path, source in rows:

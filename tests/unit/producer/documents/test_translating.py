@@ -14,7 +14,8 @@ from dragoman_producer import documents
 from dragoman_producer.documents.codecs import registry
 from dragoman_producer.documents.events import DocumentEnded, Finished, Planned
 from dragoman_producer.documents.manifest import FolderBusy, Manifest
-from dragoman_producer.documents.request import Request, Translation
+from dragoman_producer.documents.request import Reading, Request, Translation
+from dragoman_producer.documents.selecting import NothingThere
 from dragoman_producer.documents.translating import run_documents
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
@@ -145,6 +146,31 @@ async def test_files_that_are_no_documents_are_skipped_with_a_reason(
     assert run.of("gone.lines")["reason"] == "corrupt"
     assert run.report["hidden"] == 1
     assert sorted(run.texts) == ["Four.", "One.", "Two."]
+
+
+async def test_files_of_no_known_format_are_copied_if_asked(source: Path, tmp_path: Path) -> None:
+    (source / "sub/picture.png").write_bytes(b"\x89PNG")
+    run = await ran(source, tmp_path / "out", to=("de", "fr"), copy_others=True)
+    assert (tmp_path / "out/fr/sub/picture.png").read_bytes() == b"\x89PNG"
+    assert run.finished.exit_status == 0
+
+
+async def test_a_path_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    for name in ("nothing", "*.lines"):
+        with pytest.raises(NothingThere, match="no "):
+            await ran(tmp_path / name, tmp_path / "out")
+
+
+async def test_globs_are_mirrored_from_their_fixed_part(source: Path, tmp_path: Path) -> None:
+    await ran(source / "**" / "*.lines", tmp_path / "out")
+    assert (tmp_path / "out/de/sub/b.lines").exists()
+
+
+async def test_include_and_exclude_choose_by_name_or_path(source: Path, tmp_path: Path) -> None:
+    (source / "sub/c.lines").write_text("Three.")
+    reading = Reading(include=("sub/*",), exclude=("c.*",))
+    run = await ran(source, tmp_path / "out", reading=reading)
+    assert list(run.ended) == [("sub/b.lines", "de")]
 
 
 async def test_links_that_leave_the_folder_are_not_followed(source: Path, tmp_path: Path) -> None:
