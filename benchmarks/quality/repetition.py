@@ -6,7 +6,7 @@ Real Kafka and Redis. The echo engine answers English segments with their human 
 German (mode `table`), so that the gates judge real text; tokens are its words. Segments are drawn
 so that `--repeated` of them occurred before. Rows: the tokens that were generated without the
 memory, for each text once, and with the memory; after a SIGKILL at half, the same jobs under new
-ids, and what of the tokens was paid twice; one text in 200 jobs at once for two replicas.
+ids, and how many answers were generated twice; one text in 200 jobs at once for two replicas.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def distinct(harness: Harness, jobs: Sequence[Job]) -> int:
     return sum(tokens.values())
 
 
-def saved(harness: Harness, folder: Path, jobs: list[list[str]], latency_s: float) -> int:
-    """Print the tokens without and with the memory; return those of the distinct texts."""
+def saved(harness: Harness, folder: Path, jobs: list[list[str]], latency_s: float) -> None:
+    """Print the tokens without and with the memory, and those of the distinct texts."""
     off, on = records(jobs, "off"), records(jobs, "on")
     latency = {"engine.echo.latency_s": latency_s}
     seconds = run(harness, folder, off, **latency, **{"memory.enabled": False})
@@ -172,10 +172,9 @@ def saved(harness: Harness, folder: Path, jobs: list[list[str]], latency_s: floa
     seconds = run(harness, folder, on, **latency)
     tokens = paid(harness, on)
     print(f"with the memory: {tokens} tokens ({tokens / without:.1%}), {seconds:.1f} s", flush=True)
-    return least
 
 
-def killed(harness: Harness, folder: Path, jobs: list[list[str]], unique: int) -> None:
+def killed(harness: Harness, folder: Path, jobs: list[list[str]]) -> None:
     """Print what a kill at half costs, if all jobs are submitted again under new ids."""
     first, second = records(jobs, "first"), records(jobs, "second")
     topic = harness.fresh_topic(4)
@@ -184,17 +183,26 @@ def killed(harness: Harness, folder: Path, jobs: list[list[str]], unique: int) -
         half = len(first) // 2
         wait_until(lambda: terminal(harness, first) >= half, timeout_s=600, what="half of them")
         _say_trouble(running)
+        before = round(running.metric("dragoman_decode_seconds_per_token_count"))
         for replica in running.replicas():
             replica.kill()
         running.kill()
-    before = paid(harness, first)
     seconds = run(harness, folder, second, clear=False)
-    after = paid(harness, second)
+    after = attempts(harness, second)
+    unique = len({text for texts in jobs for text in texts})
     twice = before + after - unique
     print(
-        f"killed at half: {before} tokens before, {after} after ({seconds:.1f} s), "
-        f"{twice} twice ({twice / unique:.1%})"
+        f"killed at half: {before} answers generated before, {after} after ({seconds:.1f} s), "
+        f"{unique} different texts: {twice} twice ({twice / unique:.1%})",
+        flush=True,
     )
+
+
+def attempts(harness: Harness, jobs: Sequence[Job]) -> int:
+    """Return how many answers were generated for these terminal jobs."""
+    states = (state_of(harness.client, job["job_id"]) for job in jobs)
+    items = (item for state in states for item in state["result"]["translations"])
+    return sum(item["attempts"] for item in items)
 
 
 def crowd(harness: Harness, folder: Path, text: str) -> None:
@@ -203,9 +211,7 @@ def crowd(harness: Harness, folder: Path, text: str) -> None:
     for replicas in (1, 2):
         settings = {"engine.replicas": replicas, "engine.echo.latency_s": 0.5}
         run(harness, folder, jobs, **settings)
-        states = (state_of(harness.client, job["job_id"]) for job in jobs)
-        items = [state["result"]["translations"][0] for state in states]
-        generated = sum(item["attempts"] for item in items)
+        generated = attempts(harness, jobs)
         taken = " and ".join(str(count) for count in by_worker(harness, jobs).values())
         print(
             f"one text in 200 jobs, {replicas} replicas that took {taken} of them: generated "
@@ -232,8 +238,8 @@ def main() -> None:
         folder = Path(name)
         rows = (f"{pair.source}\tde\t{pair.target}\n" for pair in by_source.values())
         (folder / "table.tsv").write_text("".join(rows), encoding="utf-8")
-        unique = saved(harness, folder, jobs, given.latency)
-        killed(harness, folder, jobs, unique)
+        saved(harness, folder, jobs, given.latency)
+        killed(harness, folder, jobs)
         crowd(harness, folder, jobs[0][0])
 
 

@@ -1441,8 +1441,16 @@ MUTANTS = (
     Mutant(
         "jobs whose look-ups end together exceed the bound on planned tokens",
         f"{CORE}/job/preparation.py",
-        "            await self._planned.wait_for_capacity(job)  # others",
-        "            # others",
+        "            self._planned.admit_next()\n"
+        "            await self._planned.wait_for_capacity(job)\n",
+        "",
+        SHARING,
+    ),
+    Mutant(
+        "a job that waits for capacity again lets no other job take it",
+        f"{CORE}/job/preparation.py",
+        "            self._planned.admit_next()\n            await",
+        "            await",
         SHARING,
     ),
     Mutant(

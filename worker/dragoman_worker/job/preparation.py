@@ -120,7 +120,9 @@ class Preparation:
         plan = await self._in_stage(job.opening, cost, partial(self._open, job, cost))
         if plan is None:
             known = await self._look_up(job)
-            await self._planned.wait_for_capacity(job)  # others may have taken it meanwhile
+            # Others may have taken the capacity meanwhile; without this, none would take it now.
+            self._planned.admit_next()
+            await self._planned.wait_for_capacity(job)
             plan = await self._in_stage(job.opening, cost, partial(self._plan, job, known))
         if isinstance(plan, Plan) and plan.remembers:
             await self._recall(job.opening, plan)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Sequence
 
 import pytest
 
-from dragoman_worker.errors import TransientEngineError
+from dragoman_worker.errors import PermanentEngineError, TransientEngineError
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.assessments import Rules
 from dragoman_worker.ports import Candidate, Finding, Remembered
@@ -217,3 +218,35 @@ async def test_jobs_whose_look_ups_end_together_keep_the_bound_on_planned_tokens
         assert core.permits.waiting == 1
         release.set()
         await core.all_completed()
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_whatever_happens_to_equal_units_all_jobs_end_and_nothing_is_held(seed: int) -> None:
+    chance = random.Random(seed)
+    texts = ["one", "two", "three"]
+
+    def rule(candidate: Candidate) -> Sequence[Finding]:
+        return [Finding("length", "fail", "why")] if candidate.target == "BAD" else []
+
+    core = remembering(judging(rule), permits=2)
+    core.max_planned_tokens = 20
+    for text in texts:
+        steps: list[Says | BaseException] = [
+            PermanentEngineError("no"),
+            TransientEngineError("once"),
+            Says("BAD"),
+        ]
+        core.engine.script(text, *chance.choices(steps, k=12))
+    ids = [f"j{number}" for number in range(40)]
+    async with core.working():
+        for job_id in ids:
+            items = chance.choices(texts, k=chance.randint(1, 6))
+            memory = chance.choice(["use", "use", "refresh", "off"])
+            core.consumer.append(record(job_id, items, memory=memory))
+        for job_id in chance.sample(ids, k=10):
+            await asyncio.sleep(0)
+            core.store.cancel(job_id)
+        await core.all_completed()
+    assert all(core.store.state(job_id) is not None for job_id in ids)
+    assert all(core.state(job_id).result is not None for job_id in ids)
+    assert (core.permits.held_items, core.permits.waiting) == (0, 0)
