@@ -35,7 +35,7 @@ class Display:
         self._live: Live | None = None
         self._console: Console | None = None
         self._shown_at = time.monotonic()
-        self._began = self._shown_at
+        self.began = self._shown_at
         self._counts = dict.fromkeys(
             ("files", "found", "documents", "ended", "done", "tokens", "skipped"), 0
         )
@@ -67,7 +67,7 @@ class Display:
         if self._console is not None and self._live is not None:
             self._console.print(plain(line), markup=False, highlight=False, soft_wrap=True)
         else:
-            print_note(line)
+            print_note(plain(line))
 
     def show(self, event: Event, status: int) -> int:
         """Show an event; return the exit status as far as it is known."""
@@ -93,7 +93,7 @@ class Display:
 
     def _plan(self, event: Planned) -> None:
         self._planned = event
-        self._began = time.monotonic()
+        self.began = time.monotonic()
         self.note(
             f"{event.documents:,} documents, {event.segments:,} segments, {event.unique:,} unique,"
             f" {event.unique - event.missing:,} done, {event.characters:,} characters to translate"
@@ -158,7 +158,7 @@ class Display:
             return f"read {counts['files']:,} files, {counts['found']:,} segments"
         done, missing = counts["done"], self._planned.missing
         parts = [f"{done:,}/{missing:,} segments"]
-        seconds = now - self._began
+        seconds = now - self.began
         if done and seconds >= _RATE_OVER_S:
             rate = done / seconds
             parts.append(f"{_duration((missing - done) / rate)} left, {rate:,.0f}/s")

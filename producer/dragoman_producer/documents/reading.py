@@ -33,6 +33,7 @@ class Reader:
     glossary: Glossary
     run: str
     emit: Callable[[Event], None]
+    stopped: Callable[[], bool] = lambda: False
     files: int = 0
     segments: int = 0
 
@@ -46,6 +47,8 @@ class Reader:
 
     async def _work(self, waiting: Iterator[Found]) -> None:
         for found in waiting:
+            if self.stopped():
+                return
             why = await self.read(found)
             self.files += 1
             skipped = why is not None and found.format is None and why.reason == UNSUPPORTED

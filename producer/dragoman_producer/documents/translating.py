@@ -98,7 +98,9 @@ class _Run:
         self._id = secrets.token_hex(4)
         glossary = Glossary(request.translation.glossary)
         self._selection = Selection(request)
-        self._reader = Reader(request, manifest, children, glossary, self._id, self._emit)
+        self._reader = Reader(
+            request, manifest, children, glossary, self._id, self._emit, stop.asked.is_set
+        )
         self._planner = Planner(request, manifest, glossary, self._id)
         self._writer = Writer(request, manifest, children, self._id, self._emit)
         self._report = Report(request, manifest, self._id)
@@ -138,6 +140,8 @@ class _Run:
 
     async def _translate(self) -> None:
         """Submit what is missing; then, once more and singly, what may succeed now."""
+        if self._stop.asked.is_set():
+            return
         await self._runner.run(self._jobs())
         if self._runner.stopping.is_set():
             return

@@ -16,7 +16,7 @@ from dragoman_producer.documents.events import DocumentEnded, Finished, Planned
 from dragoman_producer.documents.manifest import FolderBusy, Manifest
 from dragoman_producer.documents.request import Reading, Request, Translation
 from dragoman_producer.documents.selecting import NothingThere
-from dragoman_producer.documents.translating import run_documents
+from dragoman_producer.documents.translating import Stop, run_documents
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.jobs import Item, TranslationJob
@@ -367,6 +367,17 @@ async def test_a_text_too_long_for_a_job_is_cut_and_joined(tmp_path: Path) -> No
     run = await ran(tmp_path / "in", tmp_path / "out", client=identity)
     assert (tmp_path / "out/de/a.lines").read_text() == text
     assert max(len(each) for each in run.texts) <= 16 * 1024
+
+
+async def test_a_run_that_is_stopped_before_it_submits_writes_a_report(
+    source: Path, tmp_path: Path
+) -> None:
+    stop, client = Stop(), InMemoryClient()
+    stop()
+    request = Request((source,), ("de",), tmp_path / "out")
+    events = [event async for event in run_documents(client, request, stop=stop)]
+    run = Ran(tmp_path / "out", events, client)
+    assert (run.texts, run.finished.exit_status) == ([], 3)
 
 
 async def test_a_dry_run_submits_and_writes_nothing(source: Path, tmp_path: Path) -> None:
