@@ -1905,7 +1905,7 @@ MUTANTS = (
     Mutant(
         "every short answer without an end mark is incomplete",
         f"{GATES}/incomplete.py",
-        "    return (\n        sentence_ends.ends_with_mark(candidate.source)\n        and not",
+        "    return (\n        sentence_ends.ends_sentence(candidate.source)\n        and not",
         "    return (\n        not",
         f"{GATE_TESTS}/test_incomplete.py",
     ),

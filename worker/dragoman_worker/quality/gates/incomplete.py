@@ -55,7 +55,7 @@ def _sign(candidate: Candidate, ratio: float) -> str | None:
 
 def _lost_mark(candidate: Candidate) -> bool:
     return (
-        sentence_ends.ends_with_mark(candidate.source)
+        sentence_ends.ends_sentence(candidate.source)
         and not sentence_ends.ends_with_mark(candidate.target)
         and sentence_ends.are_written(candidate.target_lang)
     )

@@ -57,7 +57,7 @@ def find(candidate: Candidate) -> Defect | None:
 
 def _shortest(candidate: Candidate, source: int) -> float:
     low = next(low for least, low in _SHORT if source >= least)
-    return low if sentence_ends.ends_with_mark(candidate.source) else low + _WITHOUT_MARK
+    return low if sentence_ends.ends_sentence(candidate.source) else low + _WITHOUT_MARK
 
 
 def ratio(candidate: Candidate) -> tuple[float, float]:

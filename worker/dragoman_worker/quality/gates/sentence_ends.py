@@ -7,9 +7,12 @@ from typing import Final
 
 from dragoman_worker.quality.gates import languages
 
-_MARKS: Final = ".!?…:;。！？｡：；।॥؟؛۔።။។։"
-_CLOSING: Final = "\"'“”‘’»«›‹」』）)]】}>*_`"
+_SENTENCE: Final = tuple(".!?…。！？｡।॥؟۔።။។։")
+_CLAUSE: Final = tuple(":;：；؛")
+_CLOSING: Final = "\"'“”‘’»«›‹」』）)]】}*_`"
 """Quotes, brackets and markup that may follow the mark; German and Danish close with “ and «."""
+_AROUND: Final = f"{_CLOSING} \t\r\n\u3000\u00a0"
+_MOST_TAGS: Final = 20
 # A row of marks is looked at once, at its beginning, so 100,000 full stops take linear time.
 _ENDS: Final = re.compile(
     rf"(?<![.!?…])[.!?…]++[{re.escape(_CLOSING)}]*+(?=\s|\Z)|[。！？｡।॥؟۔።။។։]"
@@ -22,9 +25,23 @@ def are_written(tag: str) -> bool:
     return languages.script(tag) not in _WITHOUT
 
 
+def ends_sentence(text: str) -> bool:
+    """Return whether the last character but blanks, quotes, brackets and tags ends a sentence."""
+    return _core(text).endswith(_SENTENCE)
+
+
 def ends_with_mark(text: str) -> bool:
-    """Return whether the last character but blanks, quotes and brackets ends a sentence."""
-    return text.rstrip(f"{_CLOSING} \t\r\n\u3000\u00a0").endswith(tuple(_MARKS))
+    """Return whether that character is any mark: a colon may introduce what follows the text."""
+    return _core(text).endswith((*_SENTENCE, *_CLAUSE))
+
+
+def _core(text: str) -> str:
+    core = text.rstrip(_AROUND)
+    for _ in range(_MOST_TAGS):
+        if not core.endswith(">") or "<" not in core:
+            break
+        core = core[: core.rindex("<")].rstrip(_AROUND)
+    return core
 
 
 def count(text: str) -> int:

@@ -68,6 +68,26 @@ def test_sentences_are_counted_by_their_ends(text: str, expected: int) -> None:
     assert sentence_ends.count(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Wait.", True),
+        ("„Halt!“ ", True),
+        ("<b>Wait.</b>", True),
+        ('<b><a href="x">Wait.</a></b>\n', True),
+        ("「待って。」", True),
+        ("Wait", False),
+        ("Wait for this:", False),
+        ("a > b", False),
+        ("<b></b>", False),
+        ("", False),
+        ("</b>" * 30_000, False),
+    ],
+)
+def test_a_sentence_may_end_before_quotes_brackets_and_tags(text: str, expected: bool) -> None:
+    assert sentence_ends.ends_sentence(text) is expected
+
+
 @given(st.text(max_size=80))
 def test_a_copy_is_never_incomplete(text: str) -> None:
     assert incomplete.find(Candidate(text, text, "de", "en")) is None
