@@ -7,7 +7,8 @@ the CPU, once per level of the gates and without the memory. With `--catalogues`
 of programs instead, in the same languages: text that the model was not trained for. Per level:
 verdicts, findings by gate, answers per item, BLEU (Japanese by ja-mecab) and chrF against one
 reference. `--show` prints items of each verdict, to be read one by one. `--out` keeps the results;
-a level found there is not translated again.
+a level found there is not translated again. The level `judged` has the gates of this checkout judge
+the answers of the level `off`, without an engine: after a change of a gate.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ import pipeline  # noqa: E402
 from dragoman_producer import TranslationClient  # noqa: E402
 from dragoman_schemas import TranslationJob  # noqa: E402
 from dragoman_text.spans import is_translatable  # noqa: E402
+from dragoman_worker.ports.quality import Candidate  # noqa: E402
+from dragoman_worker.quality.gates import judge  # noqa: E402
+from dragoman_worker.quality.language import LanguageDetector  # noqa: E402
 
 PAIRS = ROOT / "demo" / "training" / "test.jsonl"
 SETTINGS = {
@@ -80,6 +84,23 @@ async def translated(pairs: Sequence[Pair], level: str, folder: Path) -> list[Ro
             with pipeline.started(SETTINGS | at, folder / f"worker-{level}.log"):
                 results = [await handle.result(timeout_s=3_600) for handle in handles]
     return [result.translations[0].model_dump(mode="json") for result in results]
+
+
+def judged(pairs: Sequence[Pair], rows: Sequence[Row]) -> list[Row]:
+    """Return the rows with the verdicts of the gates about their texts."""
+    detector = LanguageDetector()
+    found: list[Row] = []
+    for pair, row in zip(pairs, rows, strict=True):
+        languages = pair["target_lang"], pair["source_lang"]
+        candidate = Candidate(pair["source"], row["text"] or "", *languages)
+        judgement = judge(candidate, detect=detector.detect)
+        checks = {
+            each.gate: {"verdict": each.severity, "detail": each.detail}
+            for each in judgement.findings
+        }
+        verdict = {"text": judgement.text, "quality": judgement.verdict, "checks": checks}
+        found.append(row | verdict)
+    return found
 
 
 def _job(number: int, pair: Pair) -> TranslationJob:
@@ -145,7 +166,10 @@ def main() -> None:
     pairs = pairs[: given.limit]
     for level in given.levels:
         place = given.out / f"demo-model-{level}.json"
-        if not place.exists():
+        if level == "judged":
+            first = json.loads((given.out / "demo-model-off.json").read_text())
+            place.write_text(json.dumps(judged(pairs, first), ensure_ascii=False) + "\n")
+        elif not place.exists():
             rows = asyncio.run(translated(pairs, level, given.out))
             place.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
         rows = json.loads(place.read_text())
