@@ -2128,4 +2128,25 @@ MUTANTS = (
         'on_fail == "never" and',
         f"{DOCUMENT_TESTS}/test_translating.py",
     ),
+    Mutant(
+        "a plain YAML value is never quoted",
+        f"{DOCUMENTS}/codecs/yaml_values.py",
+        "not _NOT_PLAIN.match(text) and ",
+        "",
+        f"{DOCUMENT_TESTS}/codecs/test_yaml.py",
+    ),
+    Mutant(
+        "a plain YAML value becomes a number or a boolean",
+        f"{DOCUMENTS}/codecs/yaml_values.py",
+        "not _NOT_PLAIN.match(text) and _is_string(text)",
+        "not _NOT_PLAIN.match(text)",
+        f"{DOCUMENT_TESTS}/codecs/test_yaml.py",
+    ),
+    Mutant(
+        "lines that look wrapped are joined",
+        f"{DOCUMENTS}/codecs/plain.py",
+        "    if _width(_written(group, texts, double=double)):",
+        "    if not group:",
+        f"{DOCUMENT_TESTS}/codecs/test_plain.py",
+    ),
 )

@@ -35,6 +35,8 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "po": ("po", frozenset({".po", ".pot"})),
     "markdown": ("markdown", frozenset({".md", ".markdown"})),
     "mdx": ("markdown", frozenset({".mdx"})),
+    "txt": ("plain", frozenset({".txt", ".text"})),
+    "yaml": ("yaml_values", frozenset({".yaml", ".yml"})),
 }
 """Per format the module in this package, whose `CODEC` it is, and the suffixes of file names."""
 

@@ -1,0 +1,296 @@
+"""YAML: string values spliced between untouched bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+import yaml
+
+from dragoman_producer.documents.codecs.codec import (
+    Codec,
+    DocumentError,
+    Extraction,
+    Options,
+    Segment,
+)
+from dragoman_producer.documents.codecs.encodings import Decoded, decoded
+from dragoman_producer.documents.codecs.inline_codes import composed, rendered
+from dragoman_producer.documents.codecs.key_patterns import is_selected
+from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
+from dragoman_producer.documents.codecs.values import is_text
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_RESOLVER: Final = yaml.SafeLoader("")
+_STRING: Final = "tag:yaml.org,2002:str"
+_PROPERTIES: Final = re.compile(r"(?:[&!][^\s]*\s+)*")
+_HEADER: Final = re.compile(r"[|>][^\r\n]*(?:\r\n|\r|\n)")
+_LEADING: Final = re.compile(r"[ \t]*")
+_LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
+# Quoted unless surely plain: indicators, a comment, a mapping, a document's border, a blank at an
+# end, flow collections, anything that is not printable.
+_NOT_PLAIN: Final = re.compile(
+    r"[\s\-?:,\[\]{}#&*!|>'\"%@`=~<.]|.*(?::(?:\s|\Z)|\s#|\s\Z|[\[\]{},]|[^ -~\u00a0-\u2027\u202a-"
+    r"\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff])",
+    re.DOTALL,
+)
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_ESCAPED: Final = re.compile(_UNPRINTABLE.pattern + r"|[\t\n\"\\]")
+_BRACKET: Final = re.compile(r"[\[\]{}]")
+_DEEPEST: Final = 1_000
+_NAMED: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A string value at `[start:end)` of a text, with its quotes or the head of its block."""
+
+    start: int
+    end: int
+    text: str
+    path: tuple[str, ...]
+    line: int
+    style: str = ""
+    """`'`, `"`, `|`, `>`; empty: plain."""
+    head: str = ""
+    """Of a block: what stands before its first letter."""
+    gap: str = "\n"
+    """Of a block: what separates its lines."""
+
+
+def scalars(text: str, keys: Sequence[str]) -> Iterator[Scalar]:
+    """Yield the string values that are text. Raises DocumentError (`corrupt`, `bomb`)."""
+    if _depth(text) > _DEEPEST:
+        raise DocumentError("bomb", f"more than {_DEEPEST:,} brackets are open at once")
+    reader = _Reader(text, keys)
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            if (scalar := reader.read(event)) is not None:
+                yield scalar
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}" if mark is not None else ""
+        raise DocumentError("corrupt", f"it is not valid YAML{place}; correct it") from None
+
+
+def _depth(text: str) -> int:
+    """Return how many brackets are open at most, also those in texts.
+
+    libyaml takes time in the square of the depth.
+    """
+    deepest = depth = 0
+    for bracket in _BRACKET.findall(text):
+        depth = max(depth + (1 if bracket in "[{" else -1), 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def spelled(scalar: Scalar, text: str) -> str:
+    """Return the YAML of a translation, in the style of its source where that can hold it."""
+    if scalar.head and not _UNPRINTABLE.search(text):
+        return scalar.head + _block(scalar, text)
+    if not scalar.style and not _NOT_PLAIN.match(text) and _is_string(text):
+        return text
+    if scalar.style == "'" and "\n" not in text and not _UNPRINTABLE.search(text):
+        return "'" + text.replace("'", "''") + "'"
+    return '"' + _ESCAPED.sub(_escape, text) + '"'
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    file: Decoded
+    count: int
+    """Number of string values that are selected."""
+    indices: Sequence[int]
+    """Of those that are text, among them."""
+    scalars: Sequence[Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Yaml:
+    """String values of YAML, in one document or several."""
+
+    name: str = "yaml"
+    suffixes: frozenset[str] = frozenset({".yaml", ".yml"})
+    by_language: bool = False
+    has_targets: bool = False
+    can_double: bool = False
+
+    def extract(self, data: bytes, options: Options) -> Extraction:
+        """Return the values that are text. Raises DocumentError (`corrupt`, `encoding`)."""
+        file = decoded(data)
+        found = list(scalars(file.text, options.keys))
+        indices = [index for index, each in enumerate(found) if is_text(each.text)]
+        return _extraction(file, found, indices)
+
+    def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
+        """Return the values of an output that are in the places of its source's segments."""
+        layout = cast("_Layout", before.layout)
+        file = decoded(data)
+        found = list(scalars(file.text, options.keys))
+        if len(found) != layout.count:
+            raise DocumentError("corrupt", "the output has other values than its source")
+        return _extraction(file, found, layout.indices)
+
+    def splice(
+        self,
+        data: bytes,
+        extraction: Extraction,
+        texts: Sequence[str | None],
+        options: Options,
+    ) -> bytes:
+        """Return the file with translations, quoted or escaped where YAML needs it."""
+        layout = cast("_Layout", extraction.layout)
+        found = replacements(layout.scalars, extraction.segments, texts)
+        return layout.file.encoded(replaced(layout.file.text, found))
+
+
+def _extraction(file: Decoded, found: Sequence[Scalar], indices: Sequence[int]) -> Extraction:
+    kept = [found[index] for index in indices]
+    return Extraction(
+        segments=tuple(segment_of(scalar) for scalar in kept),
+        skeleton=skeleton(file.text, ((each.start, each.end) for each in kept)),
+        encoding=file.encoding,
+        layout=_Layout(file, len(found), indices, kept),
+    )
+
+
+def segment_of(scalar: Scalar) -> Segment:
+    """Return the segment of a value."""
+    text, codes = composed([scalar.text])
+    return Segment(text, ".".join(scalar.path) or f"line {scalar.line}", "value", codes)
+
+
+def replacements(
+    found: Sequence[Scalar], segments: Sequence[Segment], texts: Sequence[str | None]
+) -> Iterator[Replacement[str]]:
+    """Yield what changes; an empty translation leaves the source."""
+    for scalar, segment, text in zip(found, segments, texts, strict=True):
+        if text is not None and text.strip():
+            value = _LINE_BREAK.sub("\n", rendered(text, segment.codes, str)).strip()
+            yield Replacement(scalar.start, scalar.end, spelled(scalar, value))
+
+
+@dataclass(slots=True)
+class _Level:
+    """A collection that is open: a sequence counts its items, a mapping keeps its last key."""
+
+    mapping: bool
+    key: str | None = None
+    count: int = 0
+
+
+@dataclass(slots=True)
+class _Reader:
+    text: str
+    keys: Sequence[str]
+    _levels: list[_Level] = field(default_factory=list)
+
+    def read(self, event: Any) -> Scalar | None:
+        """Return the value of an event if it is a string and selected."""
+        if isinstance(event, yaml.CollectionEndEvent):
+            self._levels.pop()
+            self._step(None)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._levels.append(_Level(isinstance(event, yaml.MappingStartEvent)))
+        elif isinstance(event, yaml.NodeEvent):
+            is_key = self._is_key()
+            value = event.value if isinstance(event, yaml.ScalarEvent) else None
+            scalar = self._scalar(event) if value is not None and not is_key else None
+            self._step(value if is_key else None)
+            return scalar
+        return None
+
+    def _is_key(self) -> bool:
+        return bool(self._levels) and self._levels[-1].mapping and self._levels[-1].key is None
+
+    def _step(self, key: str | None) -> None:
+        """Note that a node has ended: a key, its value, or an item."""
+        if not self._levels:
+            return
+        level = self._levels[-1]
+        if not level.mapping:
+            level.count += 1
+        elif level.key is None:
+            level.key = "" if key is None else key
+        else:
+            level.key = None
+
+    def _path(self) -> tuple[str, ...]:
+        return tuple(
+            (level.key or "") if level.mapping else str(level.count) for level in self._levels
+        )
+
+    def _scalar(self, event: Any) -> Scalar | None:
+        plain = event.style in (None, "")
+        if event.tag not in (None, "!", _STRING) or not event.value.strip():
+            return None
+        if plain and not _is_string(event.value):
+            return None
+        path = self._path()
+        if not is_selected(path, self.keys):
+            return None
+        start, end = event.start_mark.index, event.end_mark.index
+        if found := _PROPERTIES.match(self.text, start, end):
+            start = found.end()
+        return _located(self.text, start, end, event, path)
+
+
+def _located(text: str, start: int, end: int, event: Any, path: tuple[str, ...]) -> Scalar | None:
+    """Return the scalar; None if it is not where the parser says."""
+    line, value = event.start_mark.line + 1, event.value.strip()
+    if event.style in ("|", ">"):
+        return _block_at(text, start, end, event, path)
+    raw = text[start:end]
+    if event.style in ("'", '"'):
+        if len(raw) < 2 or raw[0] != event.style or raw[-1] != event.style:
+            return None
+        return Scalar(start, end, value, path, line, event.style)
+    end -= len(raw) - len(raw.rstrip())
+    if text[start:end].split() != event.value.split():
+        return None
+    return Scalar(start, end, value, path, line)
+
+
+def _block_at(text: str, start: int, end: int, event: Any, path: tuple[str, ...]) -> Scalar | None:
+    """Return the content of a block between its first and its last visible character."""
+    header = _HEADER.match(text, start, end)
+    if header is None:
+        return None
+    raw = text[header.end() : end]
+    first = header.end() + len(raw) - len(raw.lstrip())
+    last = header.end() + len(raw.rstrip())
+    begin = max(text.rfind("\n", 0, first), text.rfind("\r", 0, first)) + 1
+    lead = len(event.value) - len(event.value.lstrip("\n"))
+    own = _LEADING.match(event.value, lead)
+    columns = first - begin - (len(own[0]) if own else 0)
+    newline = "\r\n" if header[0].endswith("\r\n") else header[0][-1]
+    gap = newline + " " * columns
+    line = event.start_mark.line + 1
+    head = text[start:first]
+    return Scalar(start, last, event.value.strip(), path, line, event.style, head, gap)
+
+
+def _block(scalar: Scalar, text: str) -> str:
+    """Return the lines of a block; in `>` a newline is an empty line."""
+    if scalar.style == ">":
+        text = re.sub(r"\n+", lambda found: found[0] + "\n", text)
+    newline = scalar.gap.rstrip(" ")
+    return "".join(
+        (newline if not line else scalar.gap + line) if index else line
+        for index, line in enumerate(text.split("\n"))
+    )
+
+
+def _is_string(value: str) -> bool:
+    """Return whether a plain value is a string, not a number, a date, `yes` or `null`."""
+    return bool(_RESOLVER.resolve(yaml.ScalarNode, value, (True, False)) == _STRING)  # type: ignore[no-untyped-call]
+
+
+def _escape(found: re.Match[str]) -> str:
+    return _NAMED.get(found[0]) or f"\\u{ord(found[0]):04x}"
+
+
+CODECS: Final[Mapping[str, Codec]] = {"yaml": Yaml()}
