@@ -37,6 +37,8 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "mdx": ("markdown", frozenset({".mdx"})),
     "txt": ("plain", frozenset({".txt", ".text"})),
     "yaml": ("yaml_values", frozenset({".yaml", ".yml"})),
+    "html": ("html_codec", frozenset({".html", ".htm"})),
+    "xhtml": ("html_codec", frozenset({".xhtml", ".xht"})),
 }
 """Per format the module in this package, whose `CODEC` it is, and the suffixes of file names."""
 

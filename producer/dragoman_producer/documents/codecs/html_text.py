@@ -1,0 +1,167 @@
+"""Text of HTML and XHTML: decoded, blanks collapsed, and written again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from html import unescape
+from html.entities import html5
+from itertools import pairwise
+from typing import Final
+
+from dragoman_producer.documents.codecs.codec import InlineCode
+from dragoman_producer.documents.codecs.html_elements import VOID
+from dragoman_producer.documents.codecs.html_tokens import Token, tokens
+from dragoman_producer.documents.codecs.inline_codes import (
+    LOOKALIKE,
+    Closing,
+    Opening,
+    Piece,
+    Single,
+    pieces,
+    plain,
+    rendered,
+)
+from dragoman_text.spans import has_letters
+
+_BLANKS: Final = (
+    "\t\n\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+_RAW_BLANKS: Final = f"\f{_BLANKS}"
+_COLLAPSED: Final = re.compile(r"[\t\n\f\r ]+")
+_LINE_BREAK: Final = re.compile(r"\r\n?")
+_LEADING: Final = re.compile(rf"(?:[{_RAW_BLANKS}]|&nbsp;)*+")
+_TRAILING: Final = re.compile(rf"(?:[{_RAW_BLANKS}]|;psbn&)*+")  # of the reversed text
+_INNER: Final = re.compile(r"[\t\n\r]|(?<= ) ")
+_NOT_IN_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_REFERENCE: Final = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]*+(;?)(=?))")
+_ENTITY: Final = re.compile(r"&[A-Za-z_:][\w:.-]*+;")
+_ADDRESS: Final = re.compile(r"(?:[a-z]+://|www\.|mailto:)\S+", re.IGNORECASE)
+_INVISIBLE: Final = frozenset({"br", "link", "meta", "script", "style", "template"})
+
+
+def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the range without the blanks at its ends; `&#32;` is none of them."""
+    raw = text[start:end]
+    inner = raw.strip(_RAW_BLANKS)
+    if inner and not inner.startswith("&nbsp;") and not inner.endswith("&nbsp;"):
+        start += raw.index(inner[0])
+        return start, start + len(inner)
+    first, last = _LEADING.match(text, start, end), _TRAILING.match(raw[::-1])
+    if first is None or last is None or first.end() == end:
+        return end, end
+    return first.end(), end - last.end()
+
+
+def decoded_text(raw: str, *, xml: bool, preserved: bool = False) -> str:
+    """Return the text that a document shows for this spelling."""
+    text = _LINE_BREAK.sub("\n", raw) if preserved else _COLLAPSED.sub(" ", raw)
+    if "&" not in text:
+        return text
+    return _REFERENCE.sub(_value, text) if xml else unescape(text)
+
+
+def decoded_attribute(raw: str, *, xml: bool) -> str:
+    """Return the value of an attribute; `raw` has no quotation marks."""
+    text = _COLLAPSED.sub(" ", raw[slice(*trimmed(raw, 0, len(raw)))])
+    return _REFERENCE.sub(_value, text) if "&" in text else text
+
+
+def unknown_references(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    """Yield the references of a range that are not among HTML's."""
+    return (match for match in _ENTITY.finditer(text, start, end) if match[0][1:] not in html5)
+
+
+def _value(match: re.Match[str]) -> str:
+    """Return what a reference stands for; a name without `;` counts if nothing follows it."""
+    reference = match[0]
+    if reference[1] == "#":
+        return unescape(reference)
+    if match[2] and not match[1]:
+        return reference
+    name = reference[1 : len(reference) - len(match[2])]
+    return html5[name] + match[2] if name in html5 else reference
+
+
+def escaped(text: str, *, xml: bool, quote: str = "") -> str:
+    """Return the spelling of a text whose blanks are kept: those HTML collapses as references."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = text.replace("\u00a0", "&#160;" if xml else "&nbsp;")
+    if quote:
+        text = text.replace(quote, "&quot;" if quote == '"' else "&#39;")
+    return _INNER.sub(lambda match: _references(match[0]), text)
+
+
+def _references(text: str) -> str:
+    return "".join(f"&#{ord(character)};" for character in text)
+
+
+def spelled(text: str, codes: Sequence[InlineCode], *, xml: bool, quote: str = "") -> str:
+    """Return the spelling of a translation, with blanks at its ends as references."""
+    inner = text.strip(_BLANKS)
+    start = text.find(inner)
+    end = start + len(inner)
+    escape: Callable[[str], str] = partial(escaped, xml=xml, quote=quote)
+    return _references(text[:start]) + rendered(inner, codes, escape) + _references(text[end:])
+
+
+def is_text(text: str) -> bool:
+    """Return whether a text is worth a translation: it has letters, and is no address alone."""
+    shown = plain(text)
+    return has_letters(shown) and not _ADDRESS.fullmatch(shown)
+
+
+def holdable(text: str, codes: Sequence[InlineCode]) -> bool:
+    """Return whether a block with this translation would be read as the same segment again.
+
+    It would not be one without letters, with text that looks like a tag of ours, with a pair
+    emptied or around all of the text, with markup at its ends that shows nothing, or with
+    characters that no XML document may hold. Such a segment keeps its source, which the read-back
+    reports.
+    """
+    found = list(pieces(text, codes))
+    return (
+        is_text(text)
+        and not _NOT_IN_XML.search(text)
+        and not any(isinstance(each, str) and LOOKALIKE.search(each) for each in found)
+        and not _wraps(found)
+        and not any(isinstance(each, Single) and invisible(each.code) for each in _ends(found))
+        and not any(
+            isinstance(one, Opening) and isinstance(other, Closing)
+            for one, other in pairwise(found)
+        )
+    )
+
+
+def _ends(found: list[Piece]) -> tuple[Piece, Piece]:
+    return found[0], found[-1]
+
+
+def _wraps(found: list[Piece]) -> bool:
+    """Return whether one pair holds all of the pieces."""
+    if not isinstance(found[0], Opening):
+        return False
+    depth = 0
+    for index, piece in enumerate(found):
+        depth += isinstance(piece, Opening) - isinstance(piece, Closing)
+        if depth == 0:
+            return index == len(found) - 1
+    return False
+
+
+def invisible(code: str) -> bool:
+    """Return whether a single code shows nothing, so that it need not be in a segment.
+
+    Comments, scripts, line breaks, empty anchors, and tags whose other half is elsewhere.
+    """
+    if code.startswith(("<!--", "<?", "</")) or (code[:2] == "<!" and code[2:3] != "["):
+        return True
+    first = next(tokens(code), Token("text", 0, 0))
+    if first.kind != "start":
+        return False
+    if first.name in _INVISIBLE:
+        return True
+    alone = first.end == len(code) and first.name not in VOID and not code.endswith("/>")
+    return alone or first.name == "a"
