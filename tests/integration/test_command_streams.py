@@ -24,6 +24,13 @@ COMMANDS: Final = [
     ("status", "a", "--json"),
     ("cancel", "a"),
     ("cancel", "--document", "a"),
+    ("glossary", "list"),
+    ("glossary", "show", "a"),
+    ("glossary", "remove", "a"),
+    ("memory", "show"),
+    ("memory", "show", "--text", "a", "--json"),
+    ("memory", "export"),
+    ("memory", "clear"),
 ]
 NOWHERE: Final = {
     "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1",

@@ -178,10 +178,3 @@ def test_refusals_of_redis_are_named_and_change_nothing(
         assert (status, out, err.count("\n")) == (1, "", 1)
         assert "read-only replica" in err
     assert glossary("show", "ui") == (0, "de\tgate\tTor\n", "")
-
-
-def test_without_redis_the_command_says_so() -> None:
-    shell = RedisShell("glossary", f"redis://127.0.0.1:{free_port()}/0", Path.cwd(), timeout_s=1)
-    status, _, err = shell("list")
-    assert status == 1
-    assert "could not be reached" in err

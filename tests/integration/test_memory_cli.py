@@ -374,6 +374,7 @@ def test_cells_up_to_the_limits_of_texts_are_imported(memory: RedisShell) -> Non
         (["export", "--json", "--format", "tmx"], "give either --json or --format"),
         (["export", "--json", "--format", "tsv"], "give either --json or --format"),
         (["export", "--to", b"\xff"], "is not a language"),
+        (["show", "--to", "xx-yy-zz-q"], "is not a language"),
     ],
 )
 def test_arguments_that_contradict_or_cannot_be_read_are_usage_errors(
@@ -382,13 +383,3 @@ def test_arguments_that_contradict_or_cannot_be_read_are_usage_errors(
     status, out, err = memory(*map(os.fsdecode, arguments))
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert why in err
-
-
-def test_unknown_language_and_missing_redis_are_one_line(
-    memory: RedisShell, tmp_path: Path
-) -> None:
-    assert memory("show", "--to", "xx-yy-zz-q")[0] == 2
-    away = RedisShell("memory", f"redis://127.0.0.1:{free_port()}", tmp_path, timeout_s=1)
-    status, _, err = away("show")
-    assert status == 1
-    assert err.count("\n") == 1
