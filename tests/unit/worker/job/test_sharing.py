@@ -12,12 +12,14 @@ from dragoman_worker.errors import PermanentEngineError, TransientEngineError
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.assessments import Rules
 from dragoman_worker.ports import Candidate, Finding, Remembered
+from dragoman_worker.prompts.names import english_name
 from dragoman_worker.stores.local_memory import LocalMemory
 from support.fakes.core import Core, record
 from support.fakes.scripted_engine import Says
 from support.fakes.scripted_judge import ScriptedJudge, judging
 from support.processes.waiting import eventually
 
+english_name("de")  # loads tables, which may take seconds, outside of all waits
 RULES = Rules("basic", max_attempts=2, on_fail="best_effort")
 
 
