@@ -2191,4 +2191,18 @@ MUTANTS = (
         "        return ended",
         "unit/producer/documents/codecs/test_html_codec.py",
     ),
+    Mutant(
+        "a protected book is translated",
+        f"{CLIENT}/documents/codecs/epub.py",
+        "if any(each.lower() not in _OF_FONTS for each in methods):",
+        "if False:",
+        "unit/producer/documents/codecs/test_epub.py",
+    ),
+    Mutant(
+        "a translated book keeps its language",
+        f"{CLIENT}/documents/codecs/epub.py",
+        "changes.append(Replacement(*layout.package.language, options.target_lang))",
+        "pass",
+        "unit/producer/documents/codecs/test_epub.py",
+    ),
 )

@@ -68,12 +68,12 @@ class HtmlCodec:
 
     def extract(self, data: bytes, options: Options) -> Extraction:
         """Return blocks and attributes as segments. Raises DocumentError (`encoding`)."""
-        found = _decoded(data, xml=self.xml)
+        found = decoded_page(data, xml=self.xml)
         xml = self.xml or found.text[:100].lstrip("\ufeff \t\r\n").startswith("<?xml")
         page = read_page(found.text, xml=xml, headings=options.headings)
         encoding = found.encoding + ("-sig" if found.mark and found.encoding == "utf-8" else "")
         return Extraction(
-            tuple(page.segments), _skeleton(page), encoding, layout=_Layout(found, page)
+            tuple(page.segments), skeleton_of(page), encoding, layout=_Layout(found, page)
         )
 
     def splice(
@@ -88,22 +88,16 @@ class HtmlCodec:
         if not isinstance(layout, _Layout):
             raise TypeError("the extraction is not of this codec")
         page = layout.page
-        wanted = [
-            text if text is None or holdable(text, segment.codes) else None
-            for text, segment in zip(texts, page.segments, strict=True)
-        ]
-        if all(text is None for text in wanted):
+        replacements = replacements_of(page, texts, options)
+        if not replacements:
             return data
-        replacements = list(_replacements(page, wanted, options))
         if page.html is not None and not options.bilingual:
             content = tag_in(page.text, page.html, options.target_lang, xml=page.xml)
             replacements.append(Replacement(page.html.start, page.html.end, content))
-        return layout.decoded.encoded(
-            replaced(page.text, replacements), lambda character: f"&#{ord(character)};"
-        )
+        return layout.decoded.encoded(replaced(page.text, replacements), reference)
 
 
-def _decoded(data: bytes, *, xml: bool) -> Decoded:
+def decoded_page(data: bytes, *, xml: bool) -> Decoded:
     """Return the text of a document by its byte order mark or as it declares.
 
     A whole page of ASCII that declares nothing stays ASCII, because browsers would not read UTF-8
@@ -120,8 +114,13 @@ def _decoded(data: bytes, *, xml: bool) -> Decoded:
     return found
 
 
-def _skeleton(page: Page) -> str:
-    """Return the digest of what stays: all but texts, and the language of the document."""
+def reference(character: str) -> str:
+    """Return the reference that stands for a character which an encoding lacks."""
+    return f"&#{ord(character)};"
+
+
+def skeleton_of(page: Page, *others: tuple[int, int]) -> str:
+    """Return the digest of what stays: all but texts, the language, and other ranges."""
     ranges: list[tuple[int, int]] = []
     more: list[str] = []
     for place in page.places:
@@ -132,7 +131,7 @@ def _skeleton(page: Page) -> str:
     if page.html is not None:
         more.append(without_language(page.text, page.html))
         ranges.append((page.html.start, page.html.end))
-    return skeleton(page.text, sorted(ranges), *more)
+    return skeleton(page.text, sorted((*ranges, *others)), *more)
 
 
 def _popped(ranges: list[tuple[int, int]], start: int) -> list[tuple[int, int]]:
@@ -151,13 +150,16 @@ def _without(text: str, at: tuple[int, int], inner: Sequence[tuple[int, int]]) -
     return replaced_within(text, at, [Replacement(*each, "\0") for each in within])
 
 
-def _replacements(
+def replacements_of(
     page: Page, texts: Sequence[str | None], options: Options
 ) -> list[Replacement[str]]:
-    """Return what translations put into a document: one within a code is a part of that one."""
+    """Return what translations put into a document: one within a code is a part of that one.
+
+    Texts that the document could not show as the same segments are left out.
+    """
     found: list[Replacement[str]] = []
     for place, segment, text in zip(page.places, page.segments, texts, strict=True):
-        if text is None:
+        if text is None or not holdable(text, segment.codes):
             continue
         if options.bilingual:
             found.append(doubled(page, place, segment, text, options.target_lang))

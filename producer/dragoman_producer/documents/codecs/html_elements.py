@@ -27,7 +27,8 @@ BLOCKS: Final = names(
 )
 """Elements that begin a segment and end the one before; every other is markup within a text."""
 NO_TEXT: Final = names(
-    "code iframe kbd listing math noembed noframes plaintext pre samp script style svg textarea xmp"
+    "code docauthor iframe kbd listing math noembed noframes plaintext pre samp script style svg"
+    " textarea xmp"
 )
 """Elements whose content is not translated."""
 NEVER_TEXT: Final = names("iframe math noembed noframes plaintext script style svg textarea xmp")

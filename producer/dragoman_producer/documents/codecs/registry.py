@@ -37,6 +37,7 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "mdx": ("markdown", frozenset({".mdx"})),
     "txt": ("plain", frozenset({".txt", ".text"})),
     "yaml": ("yaml_values", frozenset({".yaml", ".yml"})),
+    "epub": ("epub", frozenset({".epub"})),
     "html": ("html_codec", frozenset({".html", ".htm"})),
     "xhtml": ("html_codec", frozenset({".xhtml", ".xht"})),
 }
