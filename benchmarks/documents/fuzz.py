@@ -1,0 +1,139 @@
+"""Random mutations of real files against a document codec.
+
+    fuzz.py FORMAT PATH... [--seconds 300] [--seed 0]
+
+A codec may refuse a document with DocumentError and nothing else, must give back the bytes it has
+read when nothing is translated, and needs time in proportion to the size: a slow one is reported.
+Members of archives are mutated unpacked. Exits with 1 if anything was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+import traceback
+import zipfile
+from collections import Counter
+from io import BytesIO
+from pathlib import Path
+
+from dragoman_producer.documents.codecs import registry
+from dragoman_producer.documents.codecs.codec import Codec, DocumentError, Extraction, Options
+from dragoman_producer.documents.codecs.read_back import SkeletonDiffers, differing, usable
+
+SLOWEST = 1_000_000
+"""Bytes per CPU second; a fifth of the goal. Files below 100,000 bytes are not judged."""
+OPTIONS = Options("de", "en")
+
+
+def main() -> None:
+    """Mutate files until the time is up, and print what was found."""
+    arguments = _arguments()
+    codec = registry.codec(arguments.format)
+    rng = random.Random(arguments.seed)
+    files = [path for each in arguments.paths for path in _files(each, codec)]
+    counts: Counter[str] = Counter()
+    end = time.process_time() + arguments.seconds
+    while time.process_time() < end:
+        path = rng.choice(files)
+        data = mutated(path.read_bytes(), rng)
+        counts[checked(codec, data, path)] += 1
+    print(dict(counts))
+    sys.exit(any(name.startswith("FOUND") for name in counts))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("format")
+    parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("--seconds", type=float, default=300, help="CPU seconds")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args()
+
+
+def _files(path: Path, codec: Codec) -> list[Path]:
+    inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+    names = tuple(codec.suffixes)
+    return [each for each in inside if each.is_file() and each.name.lower().endswith(names)]
+
+
+def checked(codec: Codec, data: bytes, path: Path) -> str:
+    """Return what happened with one document; print the details of what should not happen."""
+    began = time.process_time()
+    try:
+        extraction = codec.extract(data, OPTIONS)
+        if len(data) > 100_000 and len(data) / max(1e-9, time.process_time() - began) < SLOWEST:
+            return _found("slow", path, f"{len(data)} bytes")
+        return _spliced(codec, data, extraction, path)
+    except DocumentError as error:
+        return error.reason
+    except SkeletonDiffers as error:
+        return _found("skeleton differs", path, str(error))
+    except Exception:  # noqa: BLE001  any other exception is what is looked for
+        return _found("exception", path, traceback.format_exc())
+
+
+def _spliced(codec: Codec, data: bytes, extraction: Extraction, path: Path) -> str:
+    segments = extraction.segments
+    if codec.splice(data, extraction, [None] * len(segments), OPTIONS) != data:
+        return _found("not identical", path, "")
+    texts = usable([f"[de] {each.text}" for each in segments], segments)
+    output = codec.splice(data, extraction, texts, OPTIONS)
+    wrong = differing(codec, output, extraction, texts, OPTIONS)
+    return "read, some segments kept" if wrong else "read"
+
+
+def _found(what: str, path: Path, detail: str) -> str:
+    print(f"{what}: {path}\n{detail}", file=sys.stderr)
+    return f"FOUND {what}"
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    """Return a document with one to four mutations, in an archive mostly of its members."""
+    if zipfile.is_zipfile(BytesIO(data)) and rng.random() < 0.9:
+        return _with_mutated_member(data, rng)
+    for _ in range(rng.randint(1, 4)):
+        data = _once(data, rng)
+    return data
+
+
+def _with_mutated_member(data: bytes, rng: random.Random) -> bytes:
+    with zipfile.ZipFile(BytesIO(data)) as file:
+        members = {each.filename: file.read(each) for each in file.infolist()}
+    texts = [name for name in members if name.endswith((".xml", ".rels", ".xhtml", ".opf"))]
+    for _ in range(rng.randint(1, 4)):
+        name = rng.choice(texts or list(members))
+        members[name] = _once(members[name], rng)
+    output = BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as writing:
+        for name, content in members.items():
+            writing.writestr(name, content)
+    return output.getvalue()
+
+
+def _once(data: bytes, rng: random.Random) -> bytes:
+    start = rng.randrange(len(data) + 1)
+    end = min(len(data), start + rng.choice((0, 1, 2, 8, 64, 4_096)))
+    piece = data[start:end]
+    kind = rng.randrange(6)
+    if kind == 0:
+        piece = b""
+    elif kind == 1:
+        piece = bytes(rng.randrange(256) for _ in piece) or b"\0"
+    elif kind == 2:
+        piece *= rng.choice((2, 3, 500))
+    elif kind == 3:
+        other = rng.randrange(len(data) + 1)
+        piece = data[other : other + rng.choice((1, 16, 256))]
+    elif kind == 4:
+        piece += rng.choice((b"<", b">", b"&", b'"', b"<g1>", b"\r", b"\xef\xbb\xbf", b"</", b"{"))
+    else:
+        tags = (b"<a>", b"</a>", b"<!--", b"]]>", "\u2028\u202e\u200b".encode(), b" " * 300)
+        piece = rng.choice(tags)
+    return data[:start] + piece + data[end:]
+
+
+if __name__ == "__main__":
+    main()
