@@ -79,11 +79,10 @@ def spliced(data: bytes, texts: Iterable[tuple[Slot, str]]) -> bytes:
 def _content(data: bytes, start: int, end: int, filled: Sequence[_Filled]) -> bytes:
     first = bisect_left(filled, start, key=lambda each: each.slot.start)
     parts: list[bytes] = []
-    for each in filled[first:]:
-        if each.slot.end > end:
-            break
-        parts += (data[start : each.slot.start], _written(data, each))
-        start = each.slot.end
+    while first < len(filled) and filled[first].slot.end <= end:
+        slot = filled[first].slot
+        parts += (data[start : slot.start], _written(data, filled[first]))
+        start, first = slot.end, first + 1
     parts.append(data[start:end])
     return b"".join(parts)
 
@@ -109,7 +108,8 @@ def digest(data: bytes, slots: Sequence[Slot]) -> str:
 def _ranges_inside(ordered: Sequence[Slot], index: int) -> list[tuple[int, int]]:
     """Return the outermost ranges of the slots inside one."""
     found: list[tuple[int, int]] = []
-    for each in ordered[index + 1 :]:
+    for position in range(index + 1, len(ordered)):
+        each = ordered[position]
         if each.start >= ordered[index].end:
             break
         if not found or each.start >= found[-1][1]:
@@ -124,9 +124,10 @@ def shown(markup: str) -> str:
 
 def around(data: bytes, start: int, end: int, ranges: Sequence[tuple[int, int]]) -> str:
     """Return the markup between two places, without those of some sorted ranges that lie there."""
-    if not ranges:
-        return data[start:end].decode()
-    inside = [
-        (first - start, last - start) for first, last in ranges if start <= first and last <= end
-    ]
-    return skeleton(data[start:end], inside)
+    inside: list[tuple[int, int]] = []
+    index = bisect_left(ranges, (start, start))
+    while index < len(ranges) and ranges[index][1] <= end:
+        first, last = ranges[index]
+        inside.append((first - start, last - start))
+        index += 1
+    return skeleton(data[start:end], inside) if inside else data[start:end].decode()

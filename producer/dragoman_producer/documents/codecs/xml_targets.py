@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -54,16 +55,13 @@ def target_text(data: bytes, element: Element | None, source: Mixed, rules: Rule
     found = mixed(data, element, rules)
     if not plain(found.text).strip() and not found.codes:
         return None
-    left = {
-        number: _markup(source.writer, code) for number, code in enumerate(source.writer.codes, 1)
-    }
+    left: dict[bytes | str, deque[int]] = {}
+    for number, code in enumerate(source.writer.codes, 1):
+        left.setdefault(_markup(source.writer, code), deque()).append(number)
     numbers: dict[str, str] = {}
     for number, code in enumerate(found.writer.codes, 1):
-        markup = _markup(found.writer, code)
-        same = next((each for each, held in left.items() if held == markup), None)
-        if same is not None:
-            del left[same]
-            numbers[str(number)] = str(same)
+        if same := left.get(_markup(found.writer, code)):
+            numbers[str(number)] = str(same.popleft())
     return _NUMBER.sub(
         lambda match: match[1] + numbers.get(match[2], match[2]) + match[3], found.text
     )

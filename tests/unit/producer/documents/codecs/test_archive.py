@@ -126,6 +126,12 @@ def test_only_the_changed_member_changes(data: bytes, new: bytes, name: str) -> 
         assert file.comment == b"of the whole"
 
 
+def test_a_data_descriptor_goes_with_the_content_it_describes() -> None:
+    data, mark = ARCHIVES["descriptors"], b"PK\7\x08"
+    written = Archive(data).rewritten({"a/b.xml": b"new"})
+    assert (data.count(mark), written.count(mark)) == (len(FILES), len(FILES) - 1)
+
+
 @given(
     st.dictionaries(st.text("abc/ü", min_size=1, max_size=5), st.binary(), min_size=1), st.data()
 )

@@ -138,6 +138,11 @@ def test_the_formatting_of_a_translation_is_that_of_its_tags() -> None:
     assert "<w:r><w:rPr><w:b/></w:rPr><w:t>Zwei</w:t></w:r><w:r><w:t> und mehr</w:t></w:r>" in plain
 
 
+def test_pairs_of_one_formatting_side_by_side_stay_two() -> None:
+    data = docx(paragraph("a ", run("b", BOLD), " c ", run("d", BOLD)))
+    assert_read_back(CODEC, data, ["<g1>B</g1><g2>D</g2> a"])
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts_read_back_or_keep_the_source(text: str) -> None:
     data = docx(paragraph("One ", run("two", BOLD)))
