@@ -6,7 +6,7 @@ import glob
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -40,8 +40,10 @@ class Found:
 class Selection:
     """Walks the paths of a request; keeps what no two files may share."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, langs: Iterable[str] = ()) -> None:
+        """Prepare; `langs` are the languages that earlier runs wrote to the folder of outputs."""
         self._request = request
+        self._langs = {*langs, *request.to}
         self._out = _real(request.out)
         self._outputs: dict[str, str] = {}
         self.hidden = 0
@@ -111,7 +113,7 @@ class Selection:
             return self._is_suffixed(real)
         ours = {STATE_FOLDER, REPORT}
         if self._request.layout == "folders":
-            ours |= set(self._request.to)
+            ours |= self._langs
         return real.name in ours or self._is_suffixed(real)
 
     def _is_suffixed(self, real: Path) -> bool:
@@ -119,9 +121,7 @@ class Selection:
         if self._request.layout != "suffix" or not real.is_relative_to(self._out):
             return False
         stem, dot, lang = real.stem.rpartition(".")
-        return (
-            bool(dot) and lang in self._request.to and real.with_name(stem + real.suffix).exists()
-        )
+        return bool(dot) and lang in self._langs and real.with_name(stem + real.suffix).exists()
 
     def _wanted(self, path: str) -> bool:
         reading = self._request.reading

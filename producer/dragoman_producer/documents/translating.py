@@ -97,7 +97,8 @@ class _Run:
         self._stop = stop
         self._id = secrets.token_hex(4)
         glossary = Glossary(request.translation.glossary)
-        self._selection = Selection(request)
+        langs = [lang for (lang,) in manifest.rows("SELECT DISTINCT lang FROM target")]
+        self._selection = Selection(request, langs)
         self._reader = Reader(
             request, manifest, children, glossary, self._id, self._emit, stop.asked.is_set
         )

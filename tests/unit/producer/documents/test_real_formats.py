@@ -1,0 +1,80 @@
+"""Tests of runs over formats of the product, with real child processes and a client in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_producer.documents.events import DocumentEnded
+from dragoman_producer.documents.request import Reading, Request
+from dragoman_producer.documents.translating import run_documents
+from dragoman_producer.testing import InMemoryClient
+
+MARKDOWN = "# Title\n\nSome *words* and `code`.\n\n- one item\n\n```sh\nmake all\n```\n"
+GERMAN = (
+    "# \\[de\\] Title\n\n\\[de\\] Some *words* and `code`.\n\n- \\[de\\] one item\n\n"
+    "```sh\nmake all\n```\n"
+)
+PO = """\
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\\n"
+"Language: pl\\n"
+"Plural-Forms: nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 "
+"&& (n%100<10 || n%100>=20) ? 1 : 2);\\n"
+
+msgid "Open"
+msgstr ""
+
+msgid "Filled"
+msgstr "Pełne"
+
+msgid "%d file"
+msgid_plural "%d files"
+msgstr[0] ""
+msgstr[1] ""
+msgstr[2] ""
+"""
+
+
+async def translated(folder: Path, *, to: str, reading: Reading | None = None) -> list[str]:
+    """Translate `folder/in` to `folder/out`; return the texts that were submitted."""
+    client = InMemoryClient()
+    request = Request((folder / "in",), (to,), folder / "out", reading=reading or Reading())
+    ended = [each async for each in run_documents(client, request)]
+    statuses = {each.status for each in ended if isinstance(each, DocumentEnded)}
+    assert statuses <= {"done", "unchanged"}, ended
+    return sorted(item.text for job in client.submitted for item in job.items)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path
+
+
+async def test_markdown_is_translated_with_its_markup_and_once(folder: Path) -> None:
+    (folder / "in/a.md").write_text(MARKDOWN)
+    texts = ["Some <g1>words</g1> and <x2/>.", "Title", "one item"]
+    assert await translated(folder, to="de") == texts
+    assert (folder / "out/de/a.md").read_text() == GERMAN
+    assert await translated(folder, to="de") == []
+
+
+async def test_a_bilingual_run_and_a_plain_one_share_their_translations(folder: Path) -> None:
+    (folder / "in/a.md").write_text(MARKDOWN)
+    await translated(folder, to="de")
+    assert await translated(folder, to="de", reading=Reading(bilingual=True)) == []
+    written = (folder / "out/de/a.md").read_text()
+    assert "# Title\n\n# \\[de\\] Title\n" in written
+
+
+async def test_a_po_file_gets_the_plural_forms_of_its_language_and_keeps_what_is_filled(
+    folder: Path,
+) -> None:
+    (folder / "in/pl.po").write_text(PO)
+    assert await translated(folder, to="pl") == ["1 file", "2 files", "5 files", "Open"]
+    written = (folder / "out/pl/pl.po").read_text()
+    assert 'msgstr[0] "[pl] %d file"\nmsgstr[1] "[pl] %d files"\nmsgstr[2]' in written
+    assert 'msgstr "Pełne"' in written
