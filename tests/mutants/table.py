@@ -2303,4 +2303,18 @@ MUTANTS = (
         "    signal.alarm(0 * seconds)\n",
         f"{DOCUMENT_TESTS}/test_translating.py",
     ),
+    Mutant(
+        "ICU messages of JSON are translated as text",
+        f"{DOCUMENTS}/codecs/json_values.py",
+        "            and not has_arms(each.value)\n",
+        "",
+        f"{DOCUMENT_TESTS}/codecs/test_json.py",
+    ),
+    Mutant(
+        "JSON is read to any depth",
+        f"{DOCUMENTS}/codecs/json_values.py",
+        "if len(self._levels) == _DEEPEST:",
+        "if self._levels == _DEEPEST:",
+        f"{DOCUMENT_TESTS}/codecs/test_json.py",
+    ),
 )

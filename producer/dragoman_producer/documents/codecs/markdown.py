@@ -8,6 +8,7 @@ from typing import Final, cast
 
 from dragoman_producer.documents.codecs.codec import Codec, Extraction, InlineCode, Options, Segment
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
+from dragoman_producer.documents.codecs.inline_codes import rendered
 from dragoman_producer.documents.codecs.letters import has_letter
 from dragoman_producer.documents.codecs.markdown_doubling import doubled
 from dragoman_producer.documents.codecs.markdown_extracting import Extracting, Slot
@@ -15,6 +16,9 @@ from dragoman_producer.documents.codecs.markdown_spelling import Context, spelle
 from dragoman_producer.documents.codecs.markdown_titles import spelled_title
 from dragoman_producer.documents.codecs.markdown_units import Unit
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced
+from dragoman_producer.documents.codecs.values import is_text
+from dragoman_producer.documents.codecs.yaml_values import Scalar
+from dragoman_producer.documents.codecs.yaml_values import spelled as spelled_scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +89,18 @@ class _Splicing:
                     written.update(title.index for title in slot.titles)
                     yield Replacement(slot.start, slot.end, content.encode())
         for index, slot in enumerate(self.layout.slots):
-            if slot.unit is None and index not in written:
+            if slot.scalar is not None:
+                yield from self._metadata(index, slot.scalar, slot)
+            elif slot.unit is None and index not in written:
                 yield from self._title_replacement(index, slot)
+
+    def _metadata(self, index: int, scalar: Scalar, slot: Slot) -> Iterator[Replacement[bytes]]:
+        text = self.texts[index]
+        if text is None or not is_text(text):
+            return
+        value = " ".join(rendered(text, self.segments[index].codes, str).split())
+        content = f"{scalar.text} / {value}" if self.bilingual else value
+        yield Replacement(slot.start, slot.end, spelled_scalar(scalar, content).encode())
 
     def _title_replacement(self, index: int, slot: Slot) -> Iterator[Replacement[bytes]]:
         content = self._title(index)

@@ -70,7 +70,7 @@ class Block:
 
 
 class Metadata(NamedTuple):
-    """Front matter in YAML, between its fences."""
+    """Front matter in YAML, with its fences."""
 
     start: int
     end: int
@@ -134,8 +134,6 @@ class _Reader:
     def text(self, value: str, start: int, end: int) -> None:
         if not self._opaque and not self._automatic:
             self._tokens.append(Token("text", start, end, value))
-        elif self._opaque == "YamlStyle":
-            self.found.append(Metadata(start, end))
 
     def html(self, value: str, start: int, end: int) -> None:
         self._tokens.append(Token("html", start, end, value))
@@ -167,9 +165,11 @@ class _Reader:
             level = int(detail["level"][1:])
             self._block = Block("heading", [], level, paragraph=True, underlined=underlined)
         elif name in _OPAQUE:
-            self._opaque = detail if detail == "YamlStyle" else name
+            self._opaque = name
             if name == "HtmlBlock":
                 self.found.append(HtmlBlock(start, end))
+            elif detail == "YamlStyle":
+                self.found.append(Metadata(start, end))
 
     def end(self, value: str | dict[str, Any], _start: int, end: int) -> None:
         name = value if isinstance(value, str) else next(iter(value))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from dragoman_producer.documents.codecs.codec import InlineCode, Options, Segment
+from dragoman_producer.documents.codecs.codec import DocumentError, InlineCode, Options, Segment
 from dragoman_producer.documents.codecs.inline_codes import (
     LOOKALIKE,
     Closing,
@@ -28,7 +29,11 @@ from dragoman_producer.documents.codecs.markdown_spelling import escaped_lookali
 from dragoman_producer.documents.codecs.markdown_titles import Title, title_at, titles
 from dragoman_producer.documents.codecs.markdown_units import Unit, units
 from dragoman_producer.documents.codecs.splicing import skeleton
+from dragoman_producer.documents.codecs.values import is_text
+from dragoman_producer.documents.codecs.yaml_values import Scalar, scalars
 
+_METADATA: Final = ("title", "description", "summary")
+"""Keys of front matter that are translated."""
 _PREFIX: Final = re.compile(rb"[ \t>]*")
 _CANONICAL: Final = {"_": "*", "__": "**"}
 _IN_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
@@ -57,6 +62,8 @@ class Slot:
     end: int
     unit: Unit | None = None
     titles: tuple[InnerTitle, ...] = ()
+    scalar: Scalar | None = None
+    """Of front matter."""
 
 
 @dataclass(slots=True)
@@ -94,6 +101,9 @@ class Extracting:
         return skeleton(self.source, sorted((slot.start, slot.end) for slot in outer), *self._codes)
 
     def _add(self, block: Block | Metadata | HtmlBlock) -> None:
+        if isinstance(block, Metadata):
+            self._add_metadata(block)
+            return
         if not isinstance(block, Block):
             return
         while block.level and self._headings and self._headings[-1][0] >= block.level:
@@ -108,6 +118,21 @@ class Extracting:
         self._add_titles(rest)
         if block.level and self.options.headings:
             self._add_heading(block)
+
+    def _add_metadata(self, block: Metadata) -> None:
+        """Add the texts of front matter; one that is no YAML is left alone."""
+        first = self.source.find(self._newline, block.start, block.end) + 1
+        text = self.source[first : block.end].rstrip(b"-.").decode()
+        with suppress(DocumentError):
+            found = [each for each in scalars(text, _METADATA) if is_text(each.text)]
+            for scalar in found:
+                start = first + len(text[: scalar.start].encode())
+                end = first + len(text[: scalar.end].encode())
+                self.slots.append(Slot(start, end, scalar=scalar))
+                value, codes = composed([scalar.text])
+                self.segments.append(
+                    Segment(value, self._place(start), "metadata", codes, doubled=False)
+                )
 
     def _add_titles(self, found: Iterable[Title]) -> None:
         for title in found:

@@ -40,6 +40,8 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "epub": ("epub", frozenset({".epub"})),
     "html": ("html_codec", frozenset({".html", ".htm"})),
     "xhtml": ("html_codec", frozenset({".xhtml", ".xht"})),
+    "json": ("json_values", frozenset({".json", ".jsonc"})),
+    "arb": ("json_values", frozenset({".arb"})),
 }
 """Per format the module in this package, whose `CODEC` it is, and the suffixes of file names."""
 

@@ -315,3 +315,24 @@ def test_a_character_that_the_encoding_lacks_becomes_a_reference() -> None:
 def test_other_markup_in_a_segment_is_another_document() -> None:
     skeletons = {CODEC.extract(text, GERMAN).skeleton for text in (b"a [b](c)", b"a [b](d)")}
     assert len(skeletons) == 2
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_front_matter_has_its_titles_translated_in_place(newline: str) -> None:
+    document = (
+        "---\ntitle: A page  # shown\nslug: a-page\ndescription: >\n  Some text\n  goes on\n"
+        "nested: {title: Kept}\n---\n\nText\n"
+    ).replace("\n", newline)
+    assert texts(document) == ["A page", "Some text goes on", "Text"]
+    assert_identity(CODEC, document.encode())
+    output = spliced(document, "Seite: eins", "Ein Text", "x")
+    assert output == document.replace("A page  #", '"Seite: eins"  #').replace(
+        f"Some text{newline}  goes on", "Ein Text"
+    ).replace(f"{newline * 2}Text", f"{newline * 2}x")
+    options = replace(GERMAN, bilingual=True)
+    data = document.encode()
+    assert_read_back(CODEC, data, tagged(CODEC.extract(data, options)), options)
+
+
+def test_front_matter_that_is_no_yaml_is_left_alone() -> None:
+    assert texts("---\ntitle: a: b: {{ x }}\n---\n\nText\n") == ["Text"]

@@ -1,0 +1,99 @@
+"""JSON, JSONC and ARB: values are translated in place, whatever a translation holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman_producer.documents.codecs.codec import DocumentError
+from dragoman_producer.documents.codecs.json_values import CODECS
+from support.documents.laws import (
+    GERMAN,
+    HOSTILE,
+    assert_identity,
+    assert_read_back,
+    tagged,
+    translations,
+)
+
+CODEC = CODECS["json"]
+DOCUMENT = """\
+{ // a comment, "quoted"
+  "title": "A \\u00e4 \\"page\\"", /* another */
+  "menu": {"file": ["Open file", " Save\\nall ", 3, true, null, -1.5e3, {}, []],},
+  "url": "https://example.org", "colour": "#ff8800", "id": "user_id", "empty": "",
+  "icu": "{n, plural, one {# file} other {# files}}",
+  "last": "The end"
+}
+"""
+DATA = DOCUMENT.encode()
+
+
+def test_string_values_are_segments_with_their_paths() -> None:
+    found = CODEC.extract(DATA, GERMAN).segments
+    assert [(segment.place, segment.text) for segment in found] == [
+        ("title", 'A ä "page"'), ("menu.file.0", "Open file"), ("menu.file.1", "Save\nall"),
+        ("last", "The end"),
+    ]  # fmt: skip
+
+
+def test_a_document_without_translations_stays_and_marked_ones_read_back() -> None:
+    for data in (DATA, DATA.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + DATA):
+        assert_read_back(CODEC, data, tagged(assert_identity(CODEC, data)))
+
+
+def test_blanks_around_a_value_and_its_escapes_stay() -> None:
+    output = assert_read_back(CODEC, DATA, [None, None, "Alles\nspeichern", "Schluß"])
+    assert output == DATA.replace(b"Save\\nall", b"Alles\\nspeichern").replace(
+        b"The end", b"Schlu\\u00df"
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_like_markup_is_text(text: str) -> None:
+    assert_read_back(CODEC, DATA, [text] * 4)
+
+
+@given(st.lists(translations | st.text().map(lambda text: f"x{text}x"), min_size=4, max_size=4))
+@settings(deadline=None)
+def test_any_translation_reads_back(held: list[str]) -> None:
+    assert_read_back(CODEC, DATA, held)
+
+
+def test_keys_select_values() -> None:
+    options = replace(GERMAN, keys=("menu.**", "last"))
+    found = CODEC.extract(DATA, options).segments
+    assert [segment.place for segment in found] == ["menu.file.0", "menu.file.1", "last"]
+
+
+def test_descriptions_of_arb_resources_are_left_alone() -> None:
+    data = b'{"@@locale": "en", "hi": "Hello", "@hi": {"description": "A greeting here"}}'
+    found = CODECS["arb"].extract(data, GERMAN).segments
+    assert [segment.text for segment in found] == ["Hello"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"[1 2]", b'{"a" "b"}', b'{"a": }', b'["a"', b"]", b'"a" "b"', b'"a', b"[1}",
+     b"{1: 2}", b"nul", b"/* x", b'["a\\x"]', b"[,]x"],
+)  # fmt: skip
+def test_invalid_json_is_refused_with_its_line(data: bytes) -> None:
+    with pytest.raises(DocumentError, match="not valid JSON at line 1"):
+        CODEC.extract(data, GERMAN)
+
+
+@pytest.mark.parametrize("unit", ["[", '{"a":', '["x y",', "/*", "//", "/**/", '"', "1,", "\\"])
+def test_repeated_structure_takes_linear_time(unit: str) -> None:
+    data = (unit * 131_072)[:131_072].encode()
+    with pytest.raises(DocumentError):
+        CODEC.extract(data, GERMAN)
+
+
+def test_nesting_is_limited() -> None:
+    data = b"[" * 1_000 + b'"Some text"' + b"]" * 1_000
+    assert len(assert_identity(CODEC, data).segments) == 1
+    with pytest.raises(DocumentError, match="nested more than 1,000 times"):
+        CODEC.extract(b"[" + data + b"]", GERMAN)
