@@ -48,7 +48,6 @@ ELSEWHERE: Final = {
         "tests/integration/test_worker_vllm.py"
     ),
     "dragoman-worker tune": "tests/integration/test_tune_vllm.py",
-    "dragoman translate": "the name of a command that is run with its arguments",
     "dragoman translate docs --from en --to de,fr --out translated": (
         "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
     ),
