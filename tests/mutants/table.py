@@ -161,6 +161,13 @@ MUTANTS = (
         f"{CODEC_TESTS}/test_json_lines.py",
     ),
     Mutant(
+        "the encoding of an output is recognised anew",
+        f"{CODECS}/read_back.py",
+        "    with expecting(before.encoding):",
+        '    with expecting("ascii"):',
+        f"{CODEC_TESTS}/test_subtitles.py",
+    ),
+    Mutant(
         "the flags of an obsolete message go to the next one",
         f"{CODECS}/po_lines.py",
         "            self._flags, self._previous = [], None\n        elif",

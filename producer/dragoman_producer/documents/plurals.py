@@ -19,6 +19,7 @@ from babel.core import Locale, UnknownLocaleError
 from babel.messages.plurals import DEFAULT_PLURAL, PLURALS
 
 from dragoman_producer.documents.codecs.codec import Segment
+from dragoman_producer.documents.codecs.inline_codes import fits
 
 CATEGORIES: Final = ("zero", "one", "two", "few", "many", "other")
 """The categories of CLDR, in the order in which formats list them."""
@@ -227,7 +228,7 @@ def _settle(
         texts[index] = usable[index]
         if usable[index] is None and segments[index].target is None and general is not None:
             texts[index] = _renumbered(general, segments[other], segments[index])
-            changed.append(index)
+            changed += [] if texts[index] is None else [index]
     return changed
 
 
@@ -238,6 +239,8 @@ def _usable(segment: Segment, text: str | None) -> str | None:
 
 
 def _renumbered(text: str, general: Segment, segment: Segment) -> str | None:
+    if not fits(text, segment.codes):
+        return None
     if general.number is None or segment.number is None:
         return text
     return restored(text, general.number, str(segment.number))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +18,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_EXPECTED: Final[ContextVar[str | None]] = ContextVar("expected encoding", default=None)
 _MOST_RECOGNISED: Final = 1024 * 1024
 """Bytes that are looked at to recognise an encoding."""
 
@@ -72,7 +75,23 @@ def decoded(data: bytes, declared: str | None = None) -> Decoded:
         return found
     if (found := _tried(data, "utf-8")) is not None:
         return found
+    expected = _EXPECTED.get()
+    if expected is not None and (found := _tried(data, expected)) is not None:
+        return found
     return _exact(data, _recognised(data))
+
+
+@contextmanager
+def expecting(encoding: str) -> Iterator[None]:
+    """Have `decoded` take this encoding rather than recognise one, as for the output of a document.
+
+    A translation changes the bytes by which an encoding is recognised.
+    """
+    token = _EXPECTED.set(encoding)
+    try:
+        yield
+    finally:
+        _EXPECTED.reset(token)
 
 
 def _tried(data: bytes, encoding: str) -> Decoded | None:

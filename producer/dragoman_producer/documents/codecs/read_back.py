@@ -13,6 +13,7 @@ from dragoman_producer.documents.codecs.codec import (
     Regrouping,
     Segment,
 )
+from dragoman_producer.documents.codecs.encodings import expecting
 from dragoman_producer.documents.codecs.inline_codes import composed, fits, pieces, plain
 
 
@@ -58,9 +59,10 @@ def _words(held: tuple[str, str | None]) -> list[list[str]]:
 
 
 def _extracted(codec: Codec, output: bytes, before: Extraction, options: Options) -> Extraction:
-    if isinstance(codec, Regrouping):
-        return codec.extract_like(output, options, before)
-    return codec.extract(output, replace(options, bilingual=False))
+    with expecting(before.encoding):
+        if isinstance(codec, Regrouping):
+            return codec.extract_like(output, options, before)
+        return codec.extract(output, replace(options, bilingual=False))
 
 
 def _held(segment: Segment, *, targets: bool) -> tuple[str, str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_producer.documents.codecs.codec import Segment
+from dragoman_producer.documents.codecs.codec import InlineCode, Segment
 from dragoman_producer.documents.plurals import (
     GettextRule,
     fits_language,
@@ -156,3 +156,13 @@ def test_forms_of_two_messages_are_not_mixed() -> None:
     assert settled([*_message(1, 2, 5), *other], texts)[0] == [
         "1 A", "2 A", "5 A", "1 B", "2 B", "5 B",
     ]  # fmt: skip
+
+
+def test_a_general_form_with_other_tags_is_not_used() -> None:
+    bold = (InlineCode("<b>", "</b>"),)
+    one = Segment("1 file", "line 3", "plural", plural="one", number=1)
+    other = Segment("<g1>2</g1> files", "line 3", "plural", bold, plural="other", number=2)
+    assert settled([one, other], ["eins", "<g1>2</g1> Dateien"]) == (
+        [None, "<g1>2</g1> Dateien"],
+        [],
+    )

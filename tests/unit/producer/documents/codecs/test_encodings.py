@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.codec import DocumentError
-from dragoman_producer.documents.codecs.encodings import decoded
+from dragoman_producer.documents.codecs.encodings import decoded, expecting
 
 GERMAN = "Die Straße führt über große Brücken zum schönen Schloß. " * 20
 
@@ -53,3 +53,13 @@ def test_binary_data_is_refused() -> None:
     with pytest.raises(DocumentError, match="UTF-8") as caught:
         decoded(bytes(range(256)) * 4)
     assert caught.value.reason == "encoding"
+
+
+def test_an_expected_encoding_is_taken_rather_than_recognised() -> None:
+    data = GERMAN.encode("cp1252")
+    with expecting("cp437"):
+        assert decoded(data).encoding == "cp437"
+        assert decoded(GERMAN.encode()).encoding == "utf-8"
+    with expecting("ascii"):
+        assert decoded(data).text == GERMAN
+    assert decoded(data).text == GERMAN

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman_producer.documents.codecs import encodings
 from dragoman_producer.documents.codecs.codec import DocumentError, Options
 from dragoman_producer.documents.codecs.cue_text import cut, joined, width
 from dragoman_producer.documents.codecs.read_back import SkeletonDiffers, differing
@@ -186,6 +187,17 @@ def test_bilingual_cues_hold_source_and_translation() -> None:
     assert "\n{\\an8}The end\nEnde\n" in output.decode()
     assert "- Are you <b>ready</b>?\n- <b>Fertig</b>?\n- Not yet.\n" in output.decode()
     assert differing(SRT, output, extraction, texts, options) == []
+
+
+def test_an_output_is_read_in_the_recognised_encoding_of_its_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = srt(("01,000", "02,000", "Gr\u00fc\u00dfe.")).encode("cp1252")
+    monkeypatch.setattr(encodings, "_recognised", lambda _: "cp1252")
+    extraction = SRT.extract(data, GERMAN)
+    output = SRT.splice(data, extraction, ["L\u00f6wen."], GERMAN)
+    monkeypatch.setattr(encodings, "_recognised", lambda _: "cp437")
+    assert differing(SRT, output, extraction, ["L\u00f6wen."], GERMAN) == []
 
 
 def test_an_output_that_lost_a_cue_is_not_written() -> None:
