@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 import redis
+from hypothesis import HealthCheck, settings
 
+# Hypothesis measures how long an example and its data take, which depends on the machine's pace.
+settings.register_profile("dragoman", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("dragoman")
 pytest.register_assert_rewrite("support")  # its failed assertions show what differed
 
 # ruff: noqa: E402  the modules are imported after that
