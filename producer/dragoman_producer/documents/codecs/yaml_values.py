@@ -128,7 +128,7 @@ class Yaml:
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the values of an output that are in the places of its source's segments."""
         layout = cast("_Layout", before.layout)
-        file = decoded(data)
+        file = decoded(data, layout.file.encoding)  # more text could be recognised otherwise
         found = list(scalars(file.text, options.keys))
         if len(found) != layout.count:
             raise DocumentError("corrupt", "the output has other values than its source")
