@@ -164,6 +164,8 @@ class _Writing:
     parts: list[bytes] = field(default_factory=list)
     levels: list[_Level] = field(default_factory=list)
     group: Format | None = None
+    around: list[Format | None] = field(default_factory=list)
+    """The formatting that goes on after each pair that is open."""
     at_text: bool = False
     """Whether the last part is a run with text."""
 
@@ -216,6 +218,7 @@ class _Writing:
 
     def _open(self, code: Code | str) -> None:
         level = self.levels[-1]
+        self.around.append(self.group)
         if isinstance(code, FormatCode):
             if self.group is not None or level.last == code.format.key:
                 self.group = None
@@ -228,17 +231,16 @@ class _Writing:
             self.at_text = False
 
     def _close(self) -> None:
+        before = self.around.pop()
         if self.group is not None:
             if not self.at_text:
                 self._text("")
-            self.group = None
-            return
-        if len(self.levels) > 1:
+        elif len(self.levels) > 1:
             self._end_level()
-            level = self.levels.pop()
-            self.parts.append(level.closing)
+            self.parts.append(self.levels.pop().closing)
             self.levels[-1].last = None
             self.at_text = False
+        self.group = before
 
     def _end_level(self) -> None:
         level = self.levels[-1]

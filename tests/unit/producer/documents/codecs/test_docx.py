@@ -143,6 +143,14 @@ def test_pairs_of_one_formatting_side_by_side_stay_two() -> None:
     assert_read_back(CODEC, data, ["<g1>B</g1><g2>D</g2> a"])
 
 
+def test_a_formatting_inside_another_costs_its_segment_alone() -> None:
+    data = docx(paragraph("a ", run("b", BOLD), " c ", run("d", ITALIC)))
+    extraction = CODEC.extract(data, GERMAN)
+    nested = ["A <g1><g2></g2> </g1>"]
+    output = CODEC.splice(data, extraction, nested, GERMAN)
+    assert differing(CODEC, output, extraction, nested, GERMAN) == [0]
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts_read_back_or_keep_the_source(text: str) -> None:
     data = docx(paragraph("One ", run("two", BOLD)))
