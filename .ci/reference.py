@@ -1,8 +1,8 @@
 """Writer of the reference tables in docs/reference that follow from the code.
 
 `python .ci/reference.py` rewrites the generated columns of the pages in `PAGES`, in the order of
-the code. The last columns are written by hand and are kept by
-name; `tests/unit/docs/test_pages.py` fails while a page is not current or such a cell is empty.
+the code. The last columns are written by hand and are kept by name;
+`tests/unit/docs/test_pages.py` fails while a page is not current or such a cell is empty.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from dragoman_producer.documents.codecs.registry import codec, formats
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import TranslationResult
@@ -173,6 +174,17 @@ def _range(field: Mapping[str, Any]) -> str:
     return "" if least is None or most is None else f" {_number(least)} to {_number(most)}"
 
 
+def document_formats() -> Rows:
+    """Return the suffixes of every document format, and whether it can be bilingual."""
+    return {
+        name: (
+            " ".join(f"`{suffix}`" for suffix in sorted(suffixes)),
+            "yes" if codec(name).can_double else "no",
+        )
+        for name, suffixes in sorted(formats().items())
+    }
+
+
 PAGES: Final = {
     "jobs.md": job_fields,
     "results.md": result_fields,
@@ -180,6 +192,7 @@ PAGES: Final = {
     "metrics.md": metrics,
     "log-events.md": log_events,
     "error-codes.md": error_codes,
+    "documents.md": document_formats,
 }
 
 
