@@ -179,6 +179,7 @@ def _write(request: dict[str, Any], texts: Sequence[Text]) -> list[object]:
             "sha256": hashlib.sha256(spliced.data).hexdigest(),
             "tags": spliced.tags,
             "general": spliced.general,
+            "lost": spliced.lost,
             "changed": spliced.changed,
         }
     ]

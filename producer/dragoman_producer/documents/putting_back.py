@@ -26,6 +26,8 @@ class Spliced:
     """Segments whose translation lacks a tag, or has one too many."""
     general: list[int] = field(default_factory=list)
     """Plural forms that hold the general form, because their number did not come back."""
+    lost: list[int] = field(default_factory=list)
+    """Plural forms whose number did not come back, and that no general form could replace."""
     changed: list[int] = field(default_factory=list)
     """Segments whose translation does not read back as it was put in."""
 
@@ -46,8 +48,8 @@ def put_back(
     tags = _lost(texts, fitting)
     forms, general = _settled(extraction, fitting)
     output, kept = _Work(codec, data, extraction, options).largest(forms)
-    changed = sorted({*_lost(fitting, forms), *_lost(forms, kept)})
-    return Spliced(output, tags, general, changed)
+    general = [index for index in general if kept[index] is not None]
+    return Spliced(output, tags, general, _lost(fitting, forms), _lost(forms, kept))
 
 
 def _lost(before: Sequence[str | None], after: Sequence[str | None]) -> list[int]:

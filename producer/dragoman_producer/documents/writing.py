@@ -53,6 +53,8 @@ class _Tally:
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
     issues: list[tuple[int, str, str, str | None]] = field(default_factory=list)
     """Number of the segment, its place, a gate or code, and a verdict."""
+    _source: set[int] = field(default_factory=set[int])
+    _warned: set[int] = field(default_factory=set[int])
 
     def add(self, number: int, rows: list[Any]) -> Text:
         """Count a segment; return its translation, in a list if it is to be looked at."""
@@ -63,9 +65,11 @@ class _Tally:
         bad = next((row for row in wanted if row[5] is None), None)
         place = rows[0][4]
         warned = self._note(number, place, wanted)
+        if warned:
+            self._warn(number)
         if bad is not None:
             self.counts["failed"] += 1
-            self.counts["source"] += 1
+            self.keep_source(number)
             self.issues.append((number, place, bad[8] or "missing", None))
             return None
         new = any(row[10] == self.run for row in wanted)
@@ -77,9 +81,22 @@ class _Tally:
     def _note(self, number: int, place: str, rows: list[Any]) -> bool:
         notes = [note for row in rows if row[7] for note in json.loads(row[7])]
         self.issues += [(number, place, gate, verdict) for gate, verdict in notes]
-        warned = any(row[6] in {"warn", "fail"} and row[5] is not None for row in rows)
-        self.counts["warned"] += warned
-        return warned
+        return any(row[6] in {"warn", "fail"} and row[5] is not None for row in rows)
+
+    def _warn(self, number: int) -> None:
+        self.counts["warned"] += number not in self._warned
+        self._warned.add(number)
+
+    def keep_source(self, number: int) -> None:
+        """Count a segment that keeps its source, once."""
+        self.counts["source"] += number not in self._source
+        self._source.add(number)
+
+    def replace_source(self, number: int) -> None:
+        """Count a plural form that has the general form in place of its own, or of its source."""
+        self.counts["source"] -= number in self._source
+        self._source.discard(number)
+        self._warn(number)
 
 
 class Writer:
@@ -160,7 +177,7 @@ class Writer:
         asked |= {"sha256": document.sha256, "temporary": str(temporary.absolute())}
         try:
             answer = await self._children.write(asked, self._texts(document, tally))
-            for name in ("tags", "changed", "general"):
+            for name in _CODES:
                 self._unfit(document, tally, answer[name], name)
             if self._request.translation.on_fail == "fail" and tally.counts["source"]:
                 detail = f"{tally.counts['source']:,} segments have no translation"
@@ -184,14 +201,16 @@ class Writer:
             yield tally.add(number, rows)
 
     def _unfit(self, document: Document, tally: _Tally, numbers: list[int], name: str) -> None:
-        """Count segments that keep their source, because the document cannot hold the text."""
+        """Count segments whose translation the document cannot hold as it came."""
         for number in numbers:
             row = self._manifest.one(
                 "SELECT place FROM occurrence WHERE file=? AND number=?", (document.file, number)
             )
             tally.issues.append((number, row[0], _CODES[name], None))
-        kind = "warned" if name == "general" else "source"
-        tally.counts[kind] += len(numbers)
+            if name == "general":
+                tally.replace_source(number)
+            else:
+                tally.keep_source(number)
 
     def _check(self, output: Path, source: Path) -> None:
         """Make the folder of an output. Raises Refused and OSError."""
@@ -319,7 +338,13 @@ class WritesAlong:
         self._waiting = []
 
 
-_CODES: Final = {"tags": "tags", "changed": "read_back", "general": "plural"}
+_CODES: Final = {
+    "tags": "tags",
+    "changed": "read_back",
+    "lost": "plural_lost",
+    "general": "plural",
+}
+"""Code of the issues per list in the answer of a child; the last one replaces sources."""
 
 
 def _origin(document: Document) -> str:

@@ -84,6 +84,8 @@ class Segment:
     Forms of one message are neighbours with the same `place`; see `plurals.settled`."""
     number: int | None = None
     """The number in `text` that stands for the count of a plural form."""
+    number_optional: bool = False
+    """Whether a translation may say the number as a word: the form is of 1 alone."""
     context: str | None = None
     """What disambiguates the text in its format: gettext's msgctxt, a comment for translators."""
     headings: tuple[str, ...] = ()

@@ -56,6 +56,11 @@ class _Sentence:
         """Whether it has words."""
         return is_translatable(plain(self.text))
 
+    @property
+    def number_optional(self) -> bool:
+        """Whether a translation may say its number as a word."""
+        return self.number is not None and self.leaf.form.is_one
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -101,7 +106,7 @@ class Message:
 
     def _rendered(self, sentence: _Sentence, text: str) -> str | None:
         if sentence.number is not None:
-            marked = restored(text, sentence.number, MARK)
+            marked = restored(text, sentence.number, MARK, optional=sentence.number_optional)
             if marked is None:
                 return None
             text = marked
@@ -245,6 +250,7 @@ def _segment(sentence: _Sentence, place: str) -> Segment:
         codes=sentence.codes,
         plural=leaf.category,
         number=sentence.number,
+        number_optional=sentence.number_optional,
     )
 
 

@@ -90,8 +90,10 @@ class _Building:
             chosen = _chosen(nodes, plural, _by_number(key, category(source, number)))
             form = Form(key, (number,))
             arms.append((key, self._leaf(chosen, (*selectors, key), selects, form, None)))
+        shown = _shows_count(nodes, choices, plural)
         for form in own:
-            named = category(source, form.numbers[0], ordinal=ordinal)
+            number = form.numbers[0] if shown else form.smallest
+            named = category(source, number, ordinal=ordinal)
             chosen = _chosen(nodes, plural, _by_form(form, named, own, plural))
             arms.append((
                 form.category,
@@ -161,14 +163,21 @@ def _by_form(form: Form, named: str, own: Sequence[Form], plural: Choice) -> _Pi
     serves for a form of that one number alone.
     """
     target = {each.category for each in own}
+    kept = set[str]() if plural.kind == "selectordinal" else {"zero", "two"} - target
 
     def pick(arms: dict[str, tuple[Node, ...]]) -> tuple[Node, ...]:
-        translated = target == {key for key in arms if not key.startswith("=")}
+        translated = target == {key for key in arms if not key.startswith("=")} - kept
         found = arms.get(form.category if translated else named, arms["other"])
         lacks = not _has_count(found, plural) and _has_count(arms["other"], plural)
         return arms["other"] if lacks and len(form.numbers) > 1 else found
 
     return pick
+
+
+def _shows_count(nodes: Iterable[Node], choices: Iterable[Choice], plural: Choice) -> bool:
+    """Return whether the count is written anywhere in a message, in or beside its arms."""
+    arms = (arm for each in choices for arm in each.arms.values())
+    return _has_count(nodes, plural) or any(_has_count(arm, plural) for arm in arms)
 
 
 def _has_count(nodes: Iterable[Node], plural: Choice) -> bool:

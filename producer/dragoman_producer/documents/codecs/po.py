@@ -55,9 +55,7 @@ class PoCodec:
         filled = any(each.value for entry in found for each in entry.msgstrs.values())
         forms = plurals(header, options.target_lang, filled=filled)
         read = [
-            pair
-            for entry in found
-            for pair in segments(entry, forms.forms, fuzzy=_is_fuzzy(entry, text))
+            pair for entry in found for pair in segments(entry, forms.forms, _flags_of(entry, text))
         ]
         return Extraction(
             tuple(segment for segment, _ in read),
@@ -138,8 +136,12 @@ def _flags(line: str) -> list[str]:
     return [flag for each in line.strip()[2:].split(",") if (flag := each.strip())]
 
 
+def _flags_of(entry: Entry, text: str) -> list[str]:
+    return [flag for start, end in entry.flags for flag in _flags(text[start:end])]
+
+
 def _is_fuzzy(entry: Entry, text: str) -> bool:
-    return any("fuzzy" in _flags(text[start:end]) for start, end in entry.flags)
+    return "fuzzy" in _flags_of(entry, text)
 
 
 _Values = Mapping[int, dict[int | None, tuple[int, str]]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,10 @@ _INTEGER: Final = re.compile(r"%.*[diun]|\{.*:.+\}")
 _NAMED: Final = re.compile(
     r"(?i)[%{]\(?(?:count|num|number|n|counter|\w+_count|num_\w+|number_of_\w+)\b.*"
 )
+_COUNTED_BY_ORDER: Final = re.compile(r"\$?\{(?::.*)?\}")
+_EXCESS_IS_IGNORED: Final = frozenset({"c-format", "php-format"})
+"""Flags of formats in which `%d` may be left out. Python raises TypeError; msgfmt refuses it too.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +46,20 @@ class _Source:
     text: str
     number: int | None = None
     placeholder: str | None = None
+    number_optional: bool = False
 
 
-def segments(entry: Entry, forms: Sequence[Form], *, fuzzy: bool) -> Iterator[tuple[Segment, Slot]]:
+def segments(
+    entry: Entry, forms: Sequence[Form], flags: Collection[str]
+) -> Iterator[tuple[Segment, Slot]]:
     """Yield the segments of an entry with their slots: one, or one per plural form."""
+    fuzzy = "fuzzy" in flags
     if entry.msgid is None or entry.is_header:
         return
     if entry.plural is None:
         yield from _segment(entry, None, _Source(entry.msgid.value), "other", fuzzy=fuzzy)
         return
-    sources = _form_sources(entry.msgid.value, entry.plural.value, forms)
+    sources = _form_sources(entry.msgid.value, entry.plural.value, forms, flags)
     for index, (form, source) in enumerate(zip(forms, sources, strict=True)):
         yield from _segment(entry, index, source, form.category, fuzzy=fuzzy)
 
@@ -77,6 +85,7 @@ def _segment(
         plural=None if index is None else category,
         context=None if entry.msgctxt is None else entry.msgctxt.value,
         number=source.number,
+        number_optional=source.number_optional,
     )
     yield segment, slot
 
@@ -124,44 +133,59 @@ def value(text: str, segment: Segment, slot: Slot) -> str | None:
     if not fits(text, segment.codes):
         return None
     if slot.placeholder is not None and segment.number is not None:
-        found = restored(text, segment.number, slot.placeholder)
+        found = restored(text, segment.number, slot.placeholder, optional=segment.number_optional)
         if found is None:
             return None
         text = found
     return slot.lead + rendered(text, segment.codes, str) + slot.trail
 
 
-def _form_sources(singular: str, plural: str, forms: Sequence[Form]) -> list[_Source]:
+def _form_sources(
+    singular: str, plural: str, forms: Sequence[Form], flags: Collection[str]
+) -> list[_Source]:
     """Return the source of each form: with numbers if each form can have one, else without."""
     placeholder = _count_placeholder(singular, plural)
     if placeholder is not None:
-        found = [_with_number(singular, plural, placeholder, form) for form in forms]
+        found = [_with_number(singular, plural, placeholder, form, flags) for form in forms]
         complete = [each for each in found if each is not None]
         if len(complete) == len(forms):
             return complete
     same = sorted(_COUNTABLE.findall(singular)) == sorted(_COUNTABLE.findall(plural))
     return [
-        _Source(singular if form.numbers == (1,) or (same and _is_one(form)) else plural)
+        _Source(singular if form.is_one or (same and form.smallest == 1) else plural)
         for form in forms
     ]
 
 
-def _is_one(form: Form) -> bool:
-    return form.numbers[0] == 1
-
-
-def _with_number(singular: str, plural: str, placeholder: str, form: Form) -> _Source | None:
-    text = singular if _is_one(form) else plural
-    if placeholder not in text:
-        if form.numbers == (1,):
-            return _Source(singular)
-        text = plural
+def _with_number(
+    singular: str, plural: str, placeholder: str, form: Form, flags: Collection[str]
+) -> _Source | None:
+    """Return the msgid for a number, which is the singular for 1 alone, whatever the form."""
+    if form.is_one and placeholder not in singular:
+        return _Source(singular)
     number = form.number_for(singular.replace(placeholder, " "), plural.replace(placeholder, " "))
     if number is None:
         return None
+    text = singular if number == 1 and placeholder in singular else plural
     found = text.replace(placeholder, str(number))
-    exact = restored(found, number, placeholder) == text
-    return _Source(found, number, placeholder) if exact else None
+    if restored(found, number, placeholder) != text:
+        return None
+    optional = form.is_one and _may_be_left_out(placeholder, singular, flags)
+    return _Source(found, number, placeholder, optional)
+
+
+def _may_be_left_out(placeholder: str, message: str, flags: Collection[str]) -> bool:
+    """Return whether the program can format a message without this placeholder.
+
+    One that has a name can be left out; one that is counted by its order only where it is the only
+    one, or the arguments of the others would move.
+    """
+    rest = message.replace(placeholder, "")
+    if _COUNTED_BY_ORDER.fullmatch(placeholder):
+        return "{" not in rest
+    if "{" in placeholder or placeholder.startswith("%(") or placeholder == "%n":
+        return True
+    return "%" not in rest.replace("%%", "") and not _EXCESS_IS_IGNORED.isdisjoint(flags)
 
 
 def _count_placeholder(singular: str, plural: str) -> str | None:

@@ -28,6 +28,7 @@ REASONS: Final[Mapping[str, str]] = {
     "pieces": "it was translated in pieces around protected parts",
     "read_back": "the document could not hold it; the source was kept",
     "plural": "the number did not come back; the general form was used",
+    "plural_lost": "the number did not come back; it keeps its source",
     "missing": "it has no translation",
     "quality_failed": "no answer passed the gates; the source was kept",
     "engine_failed": "the model gave no answer",

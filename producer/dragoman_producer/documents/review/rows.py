@@ -18,6 +18,8 @@ from dragoman_producer.documents.review.reasons import REASONS
 
 EDITED: Final = "edited"
 """Value of `translation.code` for a person's text."""
+_ALTERED: Final = frozenset({"tags", "read_back", "plural", "plural_lost"})
+"""Codes of segments whose document does not hold the translation as it came."""
 _ROWS: Final = (
     "SELECT f.path, o.file, o.number, o.place, s.id, s.text, s.context, s.max_chars, t.text,"
     " t.quality, t.code, t.cached, t.run FROM output p JOIN file f ON f.id = p.file"
@@ -108,9 +110,9 @@ class LastRun:
     def _row(self, found: Any, index: int, issues: dict[int, list[Finding]]) -> Row:
         path, _, number, place, _, source, _, max_chars, text, quality, code, cached, run = found
         findings = tuple(issues.get(number, ()))
-        left_out = any(each.gate in {"tags", "read_back"} for each in findings)
+        altered = any(each.gate in _ALTERED for each in findings)
         verdict: Verdict = "fail" if text is None else quality or "unchecked"
-        if left_out and verdict == "ok":
+        if altered and verdict == "ok":
             verdict = "warn"
         origin: Origin = "new" if run == self.id else "reused"
         if code == EDITED:

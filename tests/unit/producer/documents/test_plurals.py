@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dragoman_producer.documents.codecs.codec import InlineCode, Segment
@@ -22,24 +24,28 @@ RUSSIAN = "(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>
 @pytest.mark.parametrize(
     ("lang", "expected"),
     [
-        ("de", [("one", 1), ("other", 2)]),
-        ("fr", [("one", 1), ("other", 2)]),
-        ("es-419", [("one", 1), ("other", 2)]),
-        ("ja", [("other", 2)]),
-        ("zh-Hant", [("other", 2)]),
-        ("ru", [("one", 1), ("few", 2), ("many", 5)]),
-        ("cs", [("one", 1), ("few", 2), ("other", 5)]),
-        ("sl", [("one", 1), ("two", 2), ("few", 3), ("other", 5)]),
-        ("ar", [("zero", 0), ("one", 1), ("two", 2), ("few", 3), ("many", 11), ("other", 100)]),
-        ("tlh", [("one", 1), ("other", 2)]),
+        ("de", [("one", 1), ("other", 21)]),
+        ("fr", [("one", 1), ("other", 21)]),
+        ("es-419", [("one", 1), ("other", 21)]),
+        ("ja", [("other", 21)]),
+        ("zh-Hant", [("other", 21)]),
+        ("ru", [("one", 21), ("few", 22), ("many", 25)]),
+        ("cs", [("one", 1), ("few", 2), ("other", 21)]),
+        ("sl", [("one", 101), ("two", 102), ("few", 103), ("other", 21)]),
+        ("ar", [("zero", 0), ("one", 1), ("two", 2), ("few", 103), ("many", 21), ("other", 100)]),
+        ("tlh", [("one", 1), ("other", 21)]),
     ],
 )
-def test_each_form_has_its_smallest_number(lang: str, expected: list[tuple[str, int]]) -> None:
+def test_each_form_has_a_number_that_is_written_with_digits_if_it_has_one(
+    lang: str, expected: list[tuple[str, int]]
+) -> None:
     assert [(form.category, form.numbers[0]) for form in forms(lang)] == expected
 
 
 def test_a_number_that_the_text_has_is_not_taken() -> None:
-    assert forms("de")[1].number_for("%d of 2 files") == 3
+    assert forms("de")[1].number_for("%d of 21 files") == 22
+    taken = " ".join(map(str, range(21, 29)))
+    assert forms("de")[1].number_for(taken) == 2
     assert forms("de")[0].number_for("%d of 1 file") is None
 
 
@@ -82,9 +88,9 @@ def test_the_forms_of_a_formula_have_its_order() -> None:
     assert rule is not None
     found = gettext_forms(rule, "ru")
     assert [(form.category, form.numbers[0]) for form in found] == [
-        ("one", 1),
-        ("few", 2),
-        ("many", 5),
+        ("one", 21),
+        ("few", 22),
+        ("many", 25),
     ]
 
 
@@ -115,6 +121,31 @@ def test_the_placeholder_takes_the_place_of_its_number(text: str, expected: str 
     assert restored(text, 2, "%d") == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Ich sah einen Vogel.", "Ich sah einen Vogel."),
+        ("Ich sah <g1>einen</g1> Vogel.", "Ich sah <g1>einen</g1> Vogel."),
+        ("1 Vogel", "%d Vogel"),
+        ("1 Vogel von 1", None),
+        ("2 V\u00f6gel", None),
+        ("\u0662 V\u00f6gel", None),
+        ("Vogel A1", None),
+        (" - ", None),
+    ],
+)
+def test_a_number_that_may_be_left_out_is_a_word_or_there_once(
+    text: str, expected: str | None
+) -> None:
+    assert restored(text, 1, "%d", optional=True) == expected
+
+
+def test_only_a_form_of_1_alone_may_lack_its_number() -> None:
+    assert [form.is_one for form in forms("de")] == [True, False]
+    for lang in ("fr", "ru", "sl", "ja"):  # `one` of French: 0 too, of Russian and Slovenian: 101
+        assert not any(form.is_one for form in forms(lang))
+
+
 def _message(*numbers: int | None) -> list[Segment]:
     categories = ("one", "few", "other")
     return [
@@ -141,6 +172,13 @@ def test_without_a_usable_general_form_a_form_stays_empty() -> None:
         ["1 Datei", None, None],
         [],
     )
+
+
+def test_a_form_of_1_alone_keeps_a_translation_with_the_number_as_a_word() -> None:
+    one, *others = _message(1, 2, 5)
+    segments = [replace(one, number_optional=True), *others]
+    texts = ["eine Datei", "zwei Dateien", "5 Dateien"]
+    assert settled(segments, texts) == (["eine Datei", "2 Dateien", "5 Dateien"], [1])
 
 
 def test_messages_without_any_translation_stay() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from dragoman_producer.documents.events import DocumentEnded
 from dragoman_producer.documents.request import Reading, Request
 from dragoman_producer.documents.translating import run_documents
-from dragoman_producer.testing import InMemoryClient
+from dragoman_producer.testing import InMemoryClient, ItemFailed
+from dragoman_schemas.failures import FailureCode
+from dragoman_schemas.jobs import Item, TranslationJob
 
 MARKDOWN = "# Title\n\nSome *words* and `code`.\n\n- one item\n\n```sh\nmake all\n```\n"
 GERMAN = (
@@ -74,7 +77,45 @@ async def test_a_po_file_gets_the_plural_forms_of_its_language_and_keeps_what_is
     folder: Path,
 ) -> None:
     (folder / "in/pl.po").write_text(PO)
-    assert await translated(folder, to="pl") == ["1 file", "2 files", "5 files", "Open"]
+    assert await translated(folder, to="pl") == ["1 file", "21 files", "22 files", "Open"]
     written = (folder / "out/pl/pl.po").read_text()
     assert 'msgstr[0] "[pl] %d file"\nmsgstr[1] "[pl] %d files"\nmsgstr[2]' in written
     assert 'msgstr "Pełne"' in written
+
+
+@pytest.mark.parametrize(
+    ("answers", "counts", "codes"),
+    [
+        ({}, ("done", 0, 0), []),
+        ({"21 files": "viele"}, ("partial", 1, 0), ["plural_lost"]),
+        ({"22 files": "einige"}, ("done", 0, 1), ["plural"]),
+        ({"22 files": None}, ("done", 0, 1), ["engine_failed", "plural"]),
+        ({"22 files": "<x1/> 22"}, ("done", 0, 1), ["plural", "tags"]),
+        (
+            {"1 file": "eine", "21 files": "viele", "22 files": "einige"},
+            ("partial", 3, 0),
+            ["plural_lost"] * 3,
+        ),
+    ],
+)
+async def test_plural_forms_without_their_number_are_counted_by_what_became_of_them(
+    folder: Path,
+    answers: dict[str, str | None],
+    counts: tuple[str, int, int],
+    codes: list[str],
+) -> None:
+    def translate(item: Item, job: TranslationJob) -> str:
+        answer = answers.get(item.text, f"[pl] {item.text}")
+        if answer is None:
+            raise ItemFailed(FailureCode.ENGINE_FAILED)
+        return answer
+
+    (folder / "in/pl.po").write_text(PO)
+    request = Request((folder / "in",), ("pl",), folder / "out")
+    client = InMemoryClient(translate)
+    assert [each async for each in run_documents(client, request)]
+    report = json.loads((folder / "out/report.json").read_text())
+    (document,) = report["documents"]
+    found = document["counts"]
+    assert (document["status"], found["source"], found["warned"]) == counts
+    assert sorted(each["code"] for each in document["issues"]) == codes

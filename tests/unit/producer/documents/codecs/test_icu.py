@@ -34,9 +34,9 @@ def texts_of(text: str, target: str = "de") -> list[str]:
 @pytest.mark.parametrize(
     ("target", "expected"),
     [
-        ("de", ["1 file", "2 files"]),
-        ("ru", ["1 file", "2 files", "5 files", "5 files"]),
-        ("ja", ["2 files"]),
+        ("de", ["1 file", "21 files"]),
+        ("ru", ["21 files", "22 files", "25 files", "25 files"]),
+        ("ja", ["21 files"]),
     ],
 )
 def test_a_plural_is_whole_sentences_in_the_forms_of_the_target(
@@ -46,7 +46,7 @@ def test_a_plural_is_whole_sentences_in_the_forms_of_the_target(
 
 
 def test_the_text_around_goes_into_the_arms() -> None:
-    assert message(FILES).spelled(["1 Datei in {folder}", "In {folder}: 2 Dateien"]) == (
+    assert message(FILES).spelled(["1 Datei in {folder}", "In {folder}: 21 Dateien"]) == (
         "{n, plural, one{# Datei in {folder}} other{In {folder}: # Dateien}}"
     )
 
@@ -56,27 +56,29 @@ def test_selects_are_outside_and_name_the_place() -> None:
     assert [(each.text, each.place, each.plural, each.number) for each in found] == [
         ("He has none", "k, male", None, None),
         ("He has One file", "k, male", "one", None),
-        ("He has 2 files", "k, male", "other", 2),
+        ("He has 21 files", "k, male", "other", 21),
         ("They're <x1/> it's <x2/>", "k, other", None, None),
     ]
 
 
 def test_an_arm_without_the_count_serves_one_number_alone() -> None:
     text = "{n, plural, one{One file} other{# files}}"
-    assert texts_of(text, "de") == ["One file", "2 files"]
-    assert texts_of(text, "fr") == ["1 files", "2 files"]  # one: also 0
+    assert texts_of(text, "de") == ["One file", "21 files"]
+    assert texts_of(text, "ru") == ["21 files", "22 files", "25 files", "25 files"]
+    assert texts_of(text, "fr") == ["1 files", "21 files"]  # one: also 0
     assert texts_of("{n, plural, one{it is} other{they are}}", "fr") == ["it is", "they are"]
+    assert texts_of("{n, plural, one{it is} other{they are}}", "ru") == ["it is", *["they are"] * 3]
 
 
 def test_ordinals_have_the_categories_of_ordinals() -> None:
     text = "{n, selectordinal, one{#st place} two{#nd place} few{#rd place} other{#th place}}"
-    assert texts_of(text, "de") == ["2nd place"]
-    assert texts_of(text, "it") == ["8th place", "1st place"]
+    assert texts_of(text, "de") == ["21st place"]
+    assert texts_of(text, "it") == ["80th place", "21st place"]
 
 
 def test_two_plurals_of_one_variable_are_one() -> None:
     text = "{n, plural, one{it is} other{they are}} {n, plural, one{# file} other{# files}}"
-    assert texts_of(text) == ["it is 1 file", "they are 2 files"]
+    assert texts_of(text) == ["it is 1 file", "they are 21 files"]
 
 
 @pytest.mark.parametrize(
@@ -100,16 +102,38 @@ def test_what_is_no_message_with_arms_is_none(text: str) -> None:
 
 
 def test_a_number_that_did_not_come_back_leaves_the_source() -> None:
-    assert message(FILES).spelled(["eine Datei", "2 Dateien"]) == (
-        "{n, plural, one{You have # file in {folder}} other{# Dateien}}"
+    assert message(FILES).spelled(["1 Datei", "viele Dateien"]) == (
+        "{n, plural, one{# Datei} other{You have # files in {folder}}}"
     )
+
+
+def test_the_form_of_1_alone_may_have_its_number_as_a_word() -> None:
+    found = message(FILES)
+    assert [each.number_optional for each in found.segments("k")] == [True, False]
+    output = found.spelled(["eine Datei #", "21 Dateien"])
+    assert output == "{n, plural, one{eine Datei '#'} other{# Dateien}}"
+    again = message(output)
+    assert [each.text for each in again.segments("k")] == ["eine Datei #", "21 Dateien"]
+    assert again.signature == found.signature
+    exact = message("{n, plural, =1{# file} other{# files}}", "ja")
+    assert exact.spelled(["一個", "21個"]) == "{n, plural, =1{一個} other{#個}}"
+    for target in ("fr", "ru"):
+        assert not any(each.number_optional for each in message(FILES, target).segments("k"))
+    assert message(FILES, "fr").spelled(["un", None]) == message(FILES, "fr").spelled([None] * 2)
+
+
+def test_arms_that_stay_do_not_hide_the_forms_of_a_translation() -> None:
+    found = message("{n, plural, zero{no file} one{# file} other{# files}}", "ru")
+    wanted = ["\u043d\u0435\u0442", "21 a", "22 b", "25 c", "25 d"]
+    again = message(found.spelled(wanted), "ru")
+    assert [each.text for each in again.segments("k")] == wanted
 
 
 def test_the_general_form_serves_where_a_number_did_not_come_back() -> None:
     found = message(FILES, "ru")
     segments = found.segments("k")
-    texts, changed = settled(segments, ["eins", "2 b", "5 c", "5 c"])
-    assert (texts, changed) == (["1 c", "2 b", "5 c", "5 c"], [0])
+    texts, changed = settled(segments, ["eins", "22 b", "25 c", "25 c"])
+    assert (texts, changed) == (["21 c", "22 b", "25 c", "25 c"], [0])
 
 
 @pytest.mark.parametrize("target", ["de", "ru", "ar", "ja"])
@@ -139,12 +163,12 @@ def test_any_text_reads_back_and_the_oracle_accepts_it(text: str, doubled: bool)
     apostrophe = "it''s" if doubled else "it"
     text = f"ab {text}"
     found = message(f"{{n, plural, one{{{apostrophe} one}} other{{{apostrophe} # x}}}}")
-    output = found.spelled([text, f"2 {text}"])
+    output = found.spelled([text, f"21 {text}"])
     again = message(output)
     oracle(output)
     first, second = again.segments("k")
     if "2" not in text and "{n}" not in text:
-        assert second.text == f"2 {text}"
+        assert second.text == f"21 {text}"
     assert first.text == text
 
 

@@ -84,10 +84,10 @@ def test_messages_are_segments_with_their_state() -> None:
         ('Close "%s"', "draft", 'Schliesse "%s"'),
         ("Done", "done", "Fertig"),
         ("1 of the files", "empty", None),
-        ("2 files", "empty", None),
+        ("21 files", "empty", None),
     ]
     assert [each.context for each in found] == [None, "menu", None, None, None]
-    assert [(each.plural, each.number) for each in found[3:]] == [("one", 1), ("other", 2)]
+    assert [(each.plural, each.number) for each in found[3:]] == [("one", 1), ("other", 21)]
     assert [each.place for each in found[2:4]] == ["line 24", "line 28"]
 
 
@@ -109,7 +109,7 @@ def test_a_new_translation_of_a_fuzzy_message_is_not_fuzzy() -> None:
 
 def test_drafts_are_fuzzy() -> None:
     options = Options("de", drafts=frozenset({0, 3}))
-    texts = ["A", None, None, "1 B", "2 C"]
+    texts = ["A", None, None, "1 B", "21 C"]
     output = spliced(PO, texts, options)
     assert '#: a.c:1\n#, fuzzy\nmsgid "Open file"' in output
     assert '#, fuzzy, python-format\nmsgid "%(count)d of the files"' in output
@@ -121,15 +121,15 @@ def test_drafts_are_fuzzy() -> None:
 def test_each_form_of_the_language_gets_a_place() -> None:
     messages = 'msgid "a file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""'
     found = CODEC.extract(template(messages), Options("ru")).segments
-    assert [each.text for each in found] == ["1 files", "2 files", "5 files"]
-    output = spliced(template(messages), ["1 a", "2 b", "5 c"], Options("ru"))
+    assert [each.text for each in found] == ["21 files", "22 files", "25 files"]
+    output = spliced(template(messages), ["21 a", "22 b", "25 c"], Options("ru"))
     assert output.endswith('msgstr[0] "%d a"\nmsgstr[1] "%d b"\nmsgstr[2] "%d c"\n')
-    assert_read_back(CODEC, template(messages), ["1 a", "2 b", "5 c"], Options("ru"))
+    assert_read_back(CODEC, template(messages), ["21 a", "22 b", "25 c"], Options("ru"))
 
 
 def test_a_language_with_one_form_loses_the_empty_second_one() -> None:
     messages = 'msgid "%d file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
-    output = spliced(template(messages), ["2 a"], Options("ja"))
+    output = spliced(template(messages), ["21 a"], Options("ja"))
     assert output.endswith('msgid_plural "%d files"\nmsgstr[0] "%d a"\n')
 
 
@@ -152,7 +152,7 @@ def test_a_file_without_a_header_gets_one() -> None:
 def test_a_rule_that_does_not_fit_is_replaced_only_if_no_plural_is_filled() -> None:
     empty = PO.replace(b"Language: de", b"Language: ru")
     assert len(CODEC.extract(empty, Options("ru")).segments) == 6
-    output = spliced(empty, [None, None, None, "1 a", "2 b", "5 c"], Options("ru"))
+    output = spliced(empty, [None, None, None, "21 a", "22 b", "25 c"], Options("ru"))
     assert "Plural-Forms: nplurals=3;" in output
     filled = empty.replace(b'msgstr[0] ""', b'msgstr[0] "%(count)d a"')
     extraction = CODEC.extract(filled, Options("ru"))
@@ -168,23 +168,60 @@ def test_a_header_of_another_language_is_remarked() -> None:
 
 def test_a_form_whose_number_did_not_come_back_stays_empty() -> None:
     extraction = CODEC.extract(PO, GERMAN)
-    texts = [None, None, None, "eine Datei", "2 Dateien"]
+    texts = [None, None, None, "1 Datei", "einige Dateien"]
     output = CODEC.splice(PO, extraction, texts, GERMAN)
-    assert differing(CODEC, output, extraction, texts, GERMAN) == [3]
+    assert differing(CODEC, output, extraction, texts, GERMAN) == [4]
+
+
+@pytest.mark.parametrize(
+    ("flag", "singular", "plural", "lang", "expected"),
+    [
+        ("python-format", "%(n)d bird", "%(n)d birds", "de", True),
+        ("python-format", "%(n)d bird", "%(n)d birds", "fr", False),  # one: also 0
+        ("python-format", "%(n)d bird", "%(n)d birds", "ru", False),
+        ("python-format", "%d bird", "%d birds", "de", False),  # a TypeError in Python
+        ("x", "%d bird", "%d birds", "de", False),
+        ("c-format", "%d bird", "%d birds", "de", True),
+        ("c-format", "%d%% bird", "%d%% birds", "de", True),
+        ("c-format", "%d bird in %s", "%d birds in %s", "de", False),
+        ("c-format", "%1$d bird in %2$s", "%1$d birds in %2$s", "de", False),
+        ("python-brace-format", "{n} bird of {x}", "{n} birds of {x}", "de", True),
+        ("python-brace-format", "{} bird", "{} birds", "de", True),
+        ("python-brace-format", "{:d} bird of {}", "{:d} birds of {}", "de", False),
+        ("qt-plural-format", "%n bird", "%n birds", "de", True),
+    ],
+)
+def test_a_form_of_1_alone_may_lack_its_placeholder_where_the_program_can_format_it(
+    flag: str, singular: str, plural: str, lang: str, expected: bool, tmp_path: Path
+) -> None:
+    message = f'#, {flag}\nmsgid "{singular}"\nmsgid_plural "{plural}"\nmsgstr[0] ""\n'
+    data, options = template(message), Options(lang)
+    extraction = CODEC.extract(data, options)
+    one, *others = extraction.segments
+    assert one.number_optional is expected
+    assert not any(each.number_optional for each in others)
+    text = one.text.replace("1 bird", "a bird")
+    texts = [text, *(each.text for each in others)]
+    output = CODEC.splice(data, extraction, texts, options)
+    if expected:
+        assert differing(CODEC, output, extraction, texts, options) == []
+        assert_accepted_by_msgfmt(output, tmp_path)
+    else:
+        assert differing(CODEC, output, extraction, texts, options) == [0]
 
 
 @pytest.mark.parametrize(
     ("singular", "plural", "expected"),
     [
-        ("%d file", "%d files", ["1 file", "2 files"]),
-        ("One file", "%d files", ["One file", "2 files"]),
-        ("%s: %d file", "%s: %d files", ["%s: 1 file", "%s: 2 files"]),
-        ("{n} of {total}", "{n} of {total}s", ["1 of {total}", "2 of {total}s"]),
+        ("%d file", "%d files", ["1 file", "21 files"]),
+        ("One file", "%d files", ["One file", "21 files"]),
+        ("%s: %d file", "%s: %d files", ["%s: 1 file", "%s: 21 files"]),
+        ("{n} of {total}", "{n} of {total}s", ["1 of {total}", "21 of {total}s"]),
         ("%(a)d of %(b)d", "%(a)d of %(b)ds", ["%(a)d of %(b)d", "%(a)d of %(b)ds"]),
         ("%d in 1 file", "%d in 1 files", ["%d in 1 file", "%d in 1 files"]),
-        ("%d in 2 file", "%d in 2 files", ["1 in 2 file", "3 in 2 files"]),
+        ("%d in 21 file", "%d in 21 files", ["1 in 21 file", "22 in 21 files"]),
         ("x%d file", "x%d files", ["x%d file", "x%d files"]),
-        ("%1$d of %2$s", "%1$d of %2$ss", ["1 of %2$s", "2 of %2$ss"]),
+        ("%1$d of %2$s", "%1$d of %2$ss", ["1 of %2$s", "21 of %2$ss"]),
         ("file", "files", ["file", "files"]),
     ],
 )
@@ -209,7 +246,7 @@ def test_text_that_looks_like_a_tag_is_a_code() -> None:
 def test_newlines_and_a_byte_order_mark_stay(newline: str, mark: bytes) -> None:
     data = mark + PO.decode().replace("\n", newline).encode()
     assert_identity(CODEC, data)
-    output = assert_read_back(CODEC, data, ["a\nb", None, None, "1 x", "2 y"])
+    output = assert_read_back(CODEC, data, ["a\nb", None, None, "1 x", "21 y"])
     assert output.startswith(mark)
     assert output.decode().count("\n") == output.decode().count(newline) * newline.count("\n")
 
@@ -260,6 +297,36 @@ def test_a_huge_string_takes_linear_time() -> None:
         assert_read_back(CODEC, data, [extraction.segments[0].text])
 
 
+@pytest.mark.parametrize(
+    ("singular", "plural", "lang", "expected"),
+    [
+        ("%d file", "%d files", "ru", ["21 files", "22 files", "25 files"]),
+        ("%d file", "%d files", "fr", ["1 file", "21 files"]),
+        ("One file", "%d files", "fr", ["1 files", "21 files"]),
+        ("file", "files", "ru", ["file", "files", "files"]),
+    ],
+)
+def test_a_number_has_the_form_of_the_source_language(
+    singular: str, plural: str, lang: str, expected: list[str]
+) -> None:
+    message = f'msgid "{singular}"\nmsgid_plural "{plural}"\nmsgstr[0] ""\n'
+    found = CODEC.extract(template(message), Options(lang)).segments
+    assert [each.text for each in found] == expected
+
+
+def assert_accepted_by_msgfmt(output: bytes, folder: Path) -> None:
+    if shutil.which("msgfmt") is None:
+        return
+    (folder / "out.po").write_bytes(output)
+    done = subprocess.run(
+        ["msgfmt", "--check-format", "--check-domain", "-o", folder / "out.mo", folder / "out.po"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext is not installed")
 @pytest.mark.parametrize("lang", ["de", "ru", "ja", "ar"])
 def test_msgfmt_accepts_what_is_made_of_a_template(lang: str, tmp_path: Path) -> None:
@@ -271,12 +338,4 @@ def test_msgfmt_accepts_what_is_made_of_a_template(lang: str, tmp_path: Path) ->
     data = template(messages).replace(b"Project-Id-Version: x", b"Project-Id-Version: y 1")
     extraction = CODEC.extract(data, Options(lang))
     texts = [None if "f" in each.text[:1] else f"[x] {each.text}" for each in extraction.segments]
-    output = tmp_path / "out.po"
-    output.write_bytes(CODEC.splice(data, extraction, texts, Options(lang)))
-    done = subprocess.run(
-        ["msgfmt", "--check-format", "--check-domain", "-o", tmp_path / "out.mo", output],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    assert_accepted_by_msgfmt(CODEC.splice(data, extraction, texts, Options(lang)), tmp_path)
