@@ -161,7 +161,7 @@ def test_a_record_too_large_for_the_dead_letter_topic_is_replaced_by_its_headers
     with made.replica():
         for name in ("large", "small"):
             assert ended(made.redis, name)["status"] == "failed"
-        wait_until(made.all_committed, timeout_s=10, what="all is committed")
+        wait_until(made.all_committed, timeout_s=30, what="all is committed")
     found = {one.headers["x-job-id"]: one for one in made.dead_letters()}
     original = json.dumps(values[0]).encode()
     assert found["large"].value is None
@@ -178,7 +178,7 @@ def test_a_dead_letter_whose_acknowledgement_is_lost_is_repeated_with_the_same_o
     made.publish(a_job("bad", "#!fatal\nx"))
     with made.replica(Point("reply lost", "dead letter", 2)):
         assert ended(made.redis, "bad")["status"] == "failed"
-        wait_until(made.all_committed, timeout_s=10, what="all is committed")
+        wait_until(made.all_committed, timeout_s=30, what="all is committed")
     found = made.dead_letters()
     assert len(found) == 3
     assert len({one.headers["x-original-offset"] for one in found}) == 1

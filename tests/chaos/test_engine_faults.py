@@ -140,7 +140,7 @@ def test_an_outage_in_the_middle_of_a_job_consumes_no_attempt(
     try:
         made.publish(*(a_job(f"{name}.later") for name in names))
         # Longer than the store's own time-out: calls fail and are repeated.
-        wait_until(lambda: time.monotonic() - stopped_at > 6, timeout_s=10, what="the outage")
+        wait_until(lambda: time.monotonic() - stopped_at > 6, timeout_s=30, what="the outage")
         assert made.worker.running
     finally:
         os.kill(own_redis.pid, signal.SIGCONT)

@@ -37,7 +37,7 @@ WARNED = Remembered("Hällo „x“", "warn", ("glossary: Hello",), {"glossary":
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    await eventually_true(condition, timeout_s=10, what="the memory's writes")
+    await eventually_true(condition, timeout_s=30, what="the memory's writes")
 
 
 def key(number: int) -> bytes:

@@ -124,7 +124,7 @@ async def test_a_redis_killed_and_restarted_during_the_wait_loses_no_result(
         before = PlayedWorker(own_redis.url)
         before.claim("survivor", _OWNER)
         waiting = [asyncio.create_task(client.job("survivor").text(60)) for _ in range(50)]
-        await eventually(lambda: _clients(before) >= 2, timeout_s=10, what="the watch reads")
+        await eventually(lambda: _clients(before) >= 2, timeout_s=30, what="the watch reads")
         before.close()
         await asyncio.to_thread(own_redis.kill)
         await asyncio.to_thread(own_redis.start)

@@ -141,10 +141,10 @@ async def test_a_command_that_ignores_sigterm_and_its_own_children_are_killed(
     log = tmp_path / "stubborn.log"
     script = "trap '' TERM; sleep 1000 & echo $!; wait; wait; wait"
     async with LinkedChild(["bash", "-c", script], log=log, grace_s=0.2):
-        await eventually(lambda: log.read_text().strip(), timeout_s=10, what="the grandchild")
+        await eventually(lambda: log.read_text().strip(), timeout_s=30, what="the grandchild")
         grandchild = int(log.read_text())
         assert _alive([grandchild])
-    wait_until(lambda: not _alive([grandchild]), timeout_s=10, what="the exit of the grandchild")
+    wait_until(lambda: not _alive([grandchild]), timeout_s=30, what="the exit of the grandchild")
 
 
 @pytest.mark.parametrize(
@@ -162,13 +162,13 @@ async def test_an_orphan_of_a_command_that_died_is_killed(tmp_path: Path, sleepi
     log = tmp_path / "dead.log"
     script = f"{sleeping} & echo $! $$; wait"
     async with LinkedChild(["bash", "-c", script], log=log) as child:
-        await eventually(lambda: log.read_text().strip(), timeout_s=10, what="the grandchild")
+        await eventually(lambda: log.read_text().strip(), timeout_s=30, what="the grandchild")
         orphan, parent = map(int, log.read_text().split())
         orphans = [orphan, *(child.pid for child in psutil.Process(orphan).children())]
         os.kill(parent, signal.SIGKILL)
-        await eventually(lambda: child.exited, timeout_s=10, what="the exit of the parent link")
+        await eventually(lambda: child.exited, timeout_s=30, what="the exit of the parent link")
         assert child.exit_status == 128 + signal.SIGKILL
-        wait_until(lambda: not _alive(orphans), timeout_s=10, what="the exit of the orphans")
+        wait_until(lambda: not _alive(orphans), timeout_s=30, what="the exit of the orphans")
 
 
 def test_the_broker_command_refuses_a_topic_without_a_number_of_partitions() -> None:

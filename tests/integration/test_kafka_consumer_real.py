@@ -299,7 +299,7 @@ def test_a_worker_without_its_broker_lives_works_on_and_can_be_stopped(
         assert gone["servers"] == back["servers"] == own_kafka.bootstrap
         assert back["after_s"] > 15
         own_kafka.kill()
-        wait_until(lambda: worker.get("/livez")[0] == 200, timeout_s=5, what="alive")
+        wait_until(lambda: worker.get("/livez")[0] == 200, timeout_s=30, what="alive")
         stopped_at = time.monotonic()
         worker.terminate()
         assert worker.wait(timeout_s=30) == 0

@@ -295,9 +295,9 @@ async def test_cancels_are_received_again_after_an_outage(
                 await admin.xadd(KEYS.cancels, {"job_id": job_id})
             return job_id in notices
 
-        await eventually(lambda: notified("first"), timeout_s=10, what="the first cancel")
+        await eventually(lambda: notified("first"), timeout_s=30, what="the first cancel")
         await asyncio.to_thread(own_redis.kill)
         await asyncio.to_thread(own_redis.start)
-        await eventually(lambda: notified("second"), timeout_s=10, what="the second cancel")
+        await eventually(lambda: notified("second"), timeout_s=30, what="the second cancel")
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)

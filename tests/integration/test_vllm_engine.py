@@ -144,7 +144,7 @@ async def test_cancelling_aborts_inside_vllm(vllm_engine: VllmEngine) -> None:
             for sample in metric.samples
         )
 
-    await eventually(lambda: running_in_vllm() == 0, timeout_s=10, what="vLLM's own count at 0")
+    await eventually(lambda: running_in_vllm() == 0, timeout_s=30, what="vLLM's own count at 0")
 
 
 # --- invalid settings -----------------------------------------------------------------------------
@@ -214,7 +214,7 @@ async def test_an_engine_killed_while_idle_is_noticed_and_no_child_is_left(
     deaths: list[EngineDead] = []
     own_engine.on_death(deaths.append)
     kill_core(own_engine)
-    await eventually(lambda: deaths, timeout_s=10, what="the callback")
+    await eventually(lambda: deaths, timeout_s=30, what="the callback")
     await own_engine.close()
     gone(before)
     assert len(deaths) == 1

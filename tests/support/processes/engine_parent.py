@@ -49,7 +49,7 @@ async def main(model: Path) -> None:
     tasks = begin(engine, *(a_request(engine, decoding=medium) for _ in range(4)))
     await eventually(lambda: engine.stats().running == 4, timeout_s=60, what="4 running")
     os.killpg(os.getpgrp(), signal.SIGINT)
-    await eventually(lambda: interrupts, timeout_s=10, what="SIGINT")
+    await eventually(lambda: interrupts, timeout_s=30, what="SIGINT")
     report(finished=reasons(await ended(tasks)))
     tasks = await begin_long(engine, 4)
     await engine.close()

@@ -133,7 +133,7 @@ def _end_of(consumer: Consumer, place: TopicPartition) -> int:
                 raise
             return None
 
-    found = wait_until(end, timeout_s=10, what=f"the leader of {place.topic}")
+    found = wait_until(end, timeout_s=30, what=f"the leader of {place.topic}")
     assert found is not None
     return found[0]
 

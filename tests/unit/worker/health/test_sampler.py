@@ -52,7 +52,7 @@ async def sampled(replica: Replica, *lines: str) -> None:
     """Run the sampler until the metrics page has all these lines."""
     task = asyncio.create_task(replica.sampler.forever(lambda: {"engine": True}))
     try:
-        await eventually(lambda: set(lines) <= set(replica.page()), timeout_s=10, what=str(lines))
+        await eventually(lambda: set(lines) <= set(replica.page()), timeout_s=30, what=str(lines))
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -118,7 +118,7 @@ async def test_the_permits_follow_the_engine() -> None:
     admission = Admission(LimitsSettings(), limits)
     permits = Permits(items=admission.bounds.items, tokens=admission.bounds.tokens)
     task = asyncio.create_task(steering(admission, permits, engine))
-    await eventually(lambda: permits.items < 70, timeout_s=5, what="fewer items")
+    await eventually(lambda: permits.items < 70, timeout_s=30, what="fewer items")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -326,7 +326,7 @@ async def test_a_suspect_does_not_wait_for_claims_that_came_after_its_turn() -> 
     assert later.claim is not None
     core.in_flight.leave(before, None)
     key = ("a3", open_record(values[2]).fingerprint, 0)
-    await eventually(lambda: core.in_flight.find(key), timeout_s=10, what="the suspect is read")
+    await eventually(lambda: core.in_flight.find(key), timeout_s=30, what="the suspect is read")
     core.in_flight.leave(later, None)
     outcome, _ = await asyncio.wait_for(suspected, 10)
     assert isinstance(outcome, Completed)

@@ -59,7 +59,7 @@ async def test_an_outage_is_the_only_thing_waited_out(error: Exception) -> None:
 async def test_waiting_for_an_outage_to_end_can_be_cancelled() -> None:
     call, calls = failing(*(Unavailable() for _ in range(500)))
     task = asyncio.create_task(Outages(3_600).until_available(STORE, call))
-    await eventually(lambda: calls, timeout_s=5, what="the first call")
+    await eventually(lambda: calls, timeout_s=30, what="the first call")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -78,7 +78,7 @@ async def test_an_outage_lasts_until_the_server_has_answered_again() -> None:
         return 7
 
     waiting = asyncio.create_task(outages.until_available("letters", unavailable))
-    await eventually(lambda: outages.any, timeout_s=5, what="an outage")
+    await eventually(lambda: outages.any, timeout_s=30, what="an outage")
     assert await outages.until_available(STORE, answers) == 7
     assert (outages.of("letters"), outages.of(STORE)) == (True, False)
     back.set()
@@ -98,10 +98,10 @@ async def test_a_call_that_still_fails_renews_the_outage_that_another_one_ended(
         pass
 
     waiting = asyncio.create_task(outages.until_available(STORE, unavailable))
-    await eventually(lambda: outages.any, timeout_s=5, what="an outage")
+    await eventually(lambda: outages.any, timeout_s=30, what="an outage")
     await outages.until_available(STORE, answers)
     before = len(calls)
-    await eventually(lambda: len(calls) > before, timeout_s=5, what="another try")
+    await eventually(lambda: len(calls) > before, timeout_s=30, what="another try")
     assert outages.of(STORE)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -133,7 +133,7 @@ async def test_a_follower_holds_no_permit() -> None:
         for number in range(20):
             core.consumer.append(record(f"j{number}", "same"))
         await core.inside("same")
-        await eventually(lambda: core.permits.waiting == 0, timeout_s=10, what="all followers")
+        await eventually(lambda: core.permits.waiting == 0, timeout_s=30, what="all followers")
         assert core.permits.held_items == 1
         release.set()
         await core.all_completed()

@@ -38,7 +38,7 @@ def order(core: Core) -> list[str]:
 async def waiting(core: Core, count: int) -> None:
     """Wait until this number of units wait for a permit."""
     await eventually(
-        lambda: core.permits.waiting == count, timeout_s=10, what=f"{count} units that wait"
+        lambda: core.permits.waiting == count, timeout_s=30, what=f"{count} units that wait"
     )
 
 
@@ -121,7 +121,7 @@ async def test_followers_hold_neither_permits_nor_planned_tokens() -> None:
             core.consumer.append(record(f"j{number}", "same"))
         await core.inside("same")
         core.consumer.append(record("j20", "other"))
-        await eventually(lambda: core.engine.asked("other") == 1, timeout_s=10, what="other")
+        await eventually(lambda: core.engine.asked("other") == 1, timeout_s=30, what="other")
         release.set()
         await core.all_completed()
     assert core.engine.asked("same") == 1
@@ -180,7 +180,7 @@ async def test_a_job_in_quarantine_does_not_wait_for_a_leader_outside(
                 core.store.state("suspect") is not None
                 and core.state("suspect").status == "completed"
             ),
-            timeout_s=10,
+            timeout_s=30,
             what="the suspect",
         )
         core.store.cancel("leader")
@@ -211,7 +211,7 @@ async def test_jobs_whose_look_ups_end_together_keep_the_bound_on_planned_tokens
         await core.inside("first")
         for number in range(1, 21):
             core.consumer.append(record(f"j{number}", f"text {number}", source_lang=...))
-        await eventually(lambda: len(judge.asked) == 20, timeout_s=10, what="all look-ups")
+        await eventually(lambda: len(judge.asked) == 20, timeout_s=30, what="all look-ups")
         assert judge.open is not None
         judge.open.set()
         await waiting(core, 1)

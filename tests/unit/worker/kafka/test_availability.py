@@ -61,7 +61,7 @@ async def test_the_watch_checks_periodically(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(module, "CHECK_EVERY_S", 0.001)
     kafka = KafkaAvailability(SERVERS, lambda: False)
     watching = asyncio.create_task(kafka.watch())
-    await eventually(lambda: kafka.unavailable, timeout_s=5, what="unavailable")
+    await eventually(lambda: kafka.unavailable, timeout_s=30, what="unavailable")
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
     assert watching.cancelled()

@@ -689,7 +689,7 @@ async def test_a_completion_during_a_commit_is_in_the_next_commit(bench: Bench) 
     bench.consumer.complete(first)
     bench.fake.commit_gate = asyncio.Event()
     commit = asyncio.create_task(bench.consumer.commit())
-    await eventually(lambda: bench.fake.commits, timeout_s=5, what="a running commit")
+    await eventually(lambda: bench.fake.commits, timeout_s=30, what="a running commit")
     bench.consumer.complete(second)
     bench.fake.commit_gate.set()
     await commit
@@ -897,7 +897,7 @@ async def test_a_membership_is_reported_before_its_first_assignment(
 
     monkeypatch.setattr(bench.fake, "start", joining)
     starting = asyncio.create_task(bench.consumer.start(Deadline.after(30)))
-    await eventually(lambda: bench.joined, timeout_s=10, what="a report")
+    await eventually(lambda: bench.joined, timeout_s=30, what="a report")
     assert bench.joined == [GroupMember("dragoman", "m1")]
     assert not starting.done()
     rebalanced.set()
@@ -923,10 +923,10 @@ async def test_the_membership_of_a_new_consumer_is_reported_and_each_only_once(
     bench: Bench,
 ) -> None:
     bench.fake.member_id = "m1"
-    await eventually(lambda: bench.joined, timeout_s=10, what="the first report")
+    await eventually(lambda: bench.joined, timeout_s=30, what="the first report")
     bench.fake.member_id = ""  # between two memberships there is no id
     bench.consumer.rebuild("a test")
     await bench.rebuilt()
     bench.fake.member_id = "m2"
-    await eventually(lambda: len(bench.joined) > 1, timeout_s=10, what="the second report")
+    await eventually(lambda: len(bench.joined) > 1, timeout_s=30, what="the second report")
     assert [each.member for each in bench.joined] == ["m1", "m2"]

@@ -21,7 +21,7 @@ async def send(number: signal.Signals, handled: list[str]) -> None:
     """Send a signal to this process and wait for its handler."""
     before = len(handled)
     os.kill(os.getpid(), number)
-    await eventually(lambda: len(handled) > before, timeout_s=5, what=f"{number.name} handled")
+    await eventually(lambda: len(handled) > before, timeout_s=30, what=f"{number.name} handled")
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)
@@ -60,7 +60,7 @@ async def test_a_blocked_signal_is_handled_as_soon_as_it_is_unblocked(
         with stop_signals(lambda: handled.append("stop"), lambda: handled.append("abort")):
             assert not handled
             with stop_signals_unblocked():
-                await eventually(lambda: bool(handled), timeout_s=5, what="the blocked signal")
+                await eventually(lambda: bool(handled), timeout_s=30, what="the blocked signal")
             assert number in signal.pthread_sigmask(signal.SIG_BLOCK, [])
     assert handled == ["stop"]
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

@@ -319,9 +319,9 @@ def test_a_process_group_that_was_stopped_and_continued_is_not_restarted(run: Ne
     group = made.process.pid
     os.killpg(group, signal.SIGSTOP)
     stopped_at = time.monotonic()
-    wait_until(lambda: time.monotonic() - stopped_at > 5, timeout_s=10, what="a long stop")
+    wait_until(lambda: time.monotonic() - stopped_at > 5, timeout_s=30, what="a long stop")
     os.killpg(group, signal.SIGCONT)
-    wait_until(lambda: time.monotonic() - stopped_at > 9, timeout_s=10, what="two probes")
+    wait_until(lambda: time.monotonic() - stopped_at > 9, timeout_s=30, what="two probes")
     assert len(made.events("start")) == 1
 
 

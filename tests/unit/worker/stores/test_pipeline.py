@@ -88,9 +88,9 @@ async def test_while_one_round_trip_waits_the_next_is_under_way(
 ) -> None:
     transport.gate.clear()
     first = asyncio.create_task(pipeline.call([("A",)]))
-    await eventually(lambda: len(transport.sent) == 1, timeout_s=5, what="the first")
+    await eventually(lambda: len(transport.sent) == 1, timeout_s=30, what="the first")
     second = asyncio.create_task(pipeline.call([("B",)]))
-    await eventually(lambda: len(transport.sent) == 2, timeout_s=5, what="the second")
+    await eventually(lambda: len(transport.sent) == 2, timeout_s=30, what="the second")
     transport.gate.set()
     assert await within(asyncio.gather(first, second)) == [[("A",)], [("B",)]]
 
@@ -258,7 +258,7 @@ async def test_a_caller_cancelled_under_way_moves_nobody_s_reply(
 ) -> None:
     transport.gate.clear()
     calls = [asyncio.create_task(pipeline.call([("A", number)])) for number in range(10)]
-    await eventually(lambda: transport.sent, timeout_s=5, what="the commands on their way")
+    await eventually(lambda: transport.sent, timeout_s=30, what="the commands on their way")
     for call in calls[::2]:
         call.cancel()
     transport.gate.set()
@@ -270,7 +270,7 @@ async def test_closing_cancels_whoever_still_waits(transport: FakeTransport) -> 
     pipeline = Pipeline(transport)
     transport.gate.clear()
     under_way = asyncio.create_task(pipeline.call([("A",)]))
-    await eventually(lambda: transport.sent, timeout_s=5, what="the command on its way")
+    await eventually(lambda: transport.sent, timeout_s=30, what="the command on its way")
     queued = asyncio.create_task(pipeline.call([("B",)]))
     await pipeline.close()
     outcomes = await within(asyncio.gather(under_way, queued, return_exceptions=True))
