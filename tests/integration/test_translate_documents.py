@@ -169,6 +169,20 @@ def test_ctrl_c_keeps_what_is_there_and_the_next_run_goes_on(
     assert translate.counts["written"] == FILES
 
 
+def test_stdin_is_translated_to_stdout(
+    translate: Translating, start: Callable[..., ForkedWorker]
+) -> None:
+    start()
+    done = subprocess.run(
+        command("dragoman", "translate", "-", "--format", "lines", "--to", "de"),
+        env=translate.env, input=b"One.\n# two\nThree.\n", capture_output=True, check=False,
+        timeout=patient(120),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == b"[de] One.\n# two\n[de] Three.\n"
+    assert not translate.out.exists()
+
+
 @contextmanager
 def running(
     tmp_path: Path, kafka: KafkaBroker, server: RedisServer

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dragoman_producer.cli import options
+from dragoman_producer.cli import options, translate_stdin
 from dragoman_producer.cli.options import Connection
-from dragoman_producer.cli.terminal import FAILURE, USAGE_ERROR, print_json, print_note, run
+from dragoman_producer.cli.terminal import (
+    FAILURE,
+    USAGE_ERROR,
+    print_json,
+    print_note,
+    reported_interrupt,
+    run,
+)
 
 if TYPE_CHECKING:
     from dragoman_producer.documents.request import Request
@@ -22,10 +29,14 @@ _TRANSLATION = "Translation"
 
 
 def translate(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders, globs.")],
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH", help="Files, folders, globs; - is stdin.")
+    ],
     *,
     to: Annotated[str, typer.Option("--to", metavar="LANG,...", help="Target languages.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the outputs.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder of the outputs.")
+    ] = None,
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="LANG", help="Source language; default: detected."),
@@ -133,10 +144,9 @@ def translate(
 ) -> None:
     """Translate files and folders into a mirrored folder, and write DIR/report.json.
 
-    A second run costs only what has changed. Ctrl-C stops; the same command goes on.
+    A second run costs only what has changed. Ctrl-C stops; the same command goes on. With - and
+    --format, one document is read from stdin and written to stdout.
     """
-    from dragoman_producer.documents.options import Unusable, request_of  # keeps --help fast
-
     given: dict[str, Any] = {
         "to": to,
         "source": source,
@@ -164,15 +174,50 @@ def translate(
         "cancel": cancel,
         "dry_run": dry_run,
     }
+    if (why := translate_stdin.refusal(paths, out, given, as_json=as_json)) is not None:
+        raise _usage_error(why)
+    connection = Connection(config, kafka, redis)
+    if out is None:
+        _translate_stdin(given, connection)
+    else:
+        request = _request([Path(path) for path in paths], out, given)
+        run(_translated(request, connection, as_json=as_json))
+
+
+def _translate_stdin(given: dict[str, Any], connection: Connection) -> None:
+    with translate_stdin.folders() as (path, out):
+        request = _request([path], out, given)
+        try:
+            with reported_interrupt():
+                translate_stdin.store(path, translate_stdin.stdin())
+        except OSError as error:
+            print_note(f"dragoman translate: standard input: {error.strerror}")
+            raise typer.Exit(FAILURE) from None
+        run(_streamed(request, connection))
+
+
+async def _streamed(request: Request, connection: Connection) -> int:
+    status = await _translated(request, connection, streamed=True)
+    return translate_stdin.show(request, status)
+
+
+def _request(paths: list[Path], out: Path, given: dict[str, Any]) -> Request:
+    from dragoman_producer.documents.options import Unusable, request_of  # keeps --help fast
+
     try:
-        request = request_of([Path(path) for path in paths], out, given)
+        return request_of(paths, out, given)
     except Unusable as error:
-        print_note(f"dragoman translate: {error}")
-        raise typer.Exit(USAGE_ERROR) from None
-    run(_translated(request, Connection(config, kafka, redis), as_json=as_json))
+        raise _usage_error(str(error)) from None
 
 
-async def _translated(request: Request, connection: Connection, *, as_json: bool) -> int:
+def _usage_error(why: str) -> typer.Exit:
+    print_note(f"dragoman translate: {why}")
+    return typer.Exit(USAGE_ERROR)
+
+
+async def _translated(
+    request: Request, connection: Connection, *, as_json: bool = False, streamed: bool = False
+) -> int:
     from dragoman_producer.cli.translate_progress import Display
     from dragoman_producer.client import TranslationClient  # keeps --help fast
     from dragoman_producer.documents.manifest import FolderBusy, NoSpace
@@ -180,7 +225,7 @@ async def _translated(request: Request, connection: Connection, *, as_json: bool
     from dragoman_producer.documents.translating import Stop, run_documents
 
     stop = Stop()
-    display = Display(as_json=as_json)
+    display = Display(as_json=as_json, streamed=streamed)
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError):
         loop.add_signal_handler(signal.SIGINT, _stopped(stop, display))

@@ -30,8 +30,10 @@ _RATE_OVER_S: Final = 2.0
 class Display:
     """Shows events: one line that changes on a terminal, otherwise a line every ten seconds."""
 
-    def __init__(self, *, as_json: bool) -> None:
+    def __init__(self, *, as_json: bool, streamed: bool = False) -> None:
+        """Prepare. With `streamed`, stdout is for the document and the report is temporary."""
         self._as_json = as_json
+        self._streamed = streamed
         self._live: Live | None = None
         self._console: Console | None = None
         self._shown_at = time.monotonic()
@@ -111,6 +113,8 @@ class Display:
             self._json_of(event)
 
     def _line(self, line: str) -> None:
+        if self._streamed:
+            return
         if self._live is None or not sys.stdout.isatty():
             print_line(plain(line))
 
@@ -135,7 +139,7 @@ class Display:
         for lang, counts in event.totals["targets"].items():
             if event.report is not None:
                 self.note(f"{lang}: " + _summary(counts))
-        if event.report is not None:
+        if event.report is not None and not self._streamed:
             self.note(f"report: {event.report}")
 
     def _refresh(self) -> None:

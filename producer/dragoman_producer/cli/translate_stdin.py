@@ -1,0 +1,76 @@
+"""`dragoman translate -`: one document from stdin to stdout, by way of a temporary folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from dragoman_producer.cli.terminal import FAILURE, flushed
+
+if TYPE_CHECKING:
+    from dragoman_producer.documents.request import Request
+
+NAME: Final = "stdin"
+"""Name of the document in messages."""
+_CHUNK: Final = 1024 * 1024
+
+
+def refusal(
+    paths: list[str], out: Path | None, given: Mapping[str, Any], *, as_json: bool
+) -> str | None:
+    """Return why these options cannot be used together; None if they can."""
+    if "-" not in paths:
+        return "--out DIR is missing: the folder of the outputs" if out is None else None
+    rules = {
+        "- is one document: give no other PATH with it": len(paths) > 1,
+        "- has no file name that shows its format: give --format": given["format"] is None,
+        "--to: - is written to stdout in one language": len(set(given["to"].split(","))) > 1,
+        "--out: - is written to stdout; leave --out away": out is not None,
+        "--json: stdout holds the translated document": as_json,
+    }
+    return next((why for why, is_broken in rules.items() if is_broken), None)
+
+
+@contextmanager
+def folders() -> Iterator[tuple[Path, Path]]:
+    """Give the path for the document and the folder of outputs; both are removed at the end."""
+    with TemporaryDirectory(prefix="dragoman-") as name:
+        yield Path(name, NAME), Path(name, "out")
+
+
+def stdin() -> BinaryIO:
+    """Return stdin as bytes. Raises OSError if the caller has closed it."""
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return sys.stdin.buffer
+
+
+def store(path: Path, source: BinaryIO) -> None:
+    """Write a stream to a file: at most one byte more than a document may have. Raises OSError."""
+    from dragoman_producer.documents.child import LARGEST_FILE  # keeps --help fast
+
+    left = LARGEST_FILE + 1
+    with path.open("xb") as file:
+        while left and (chunk := source.read(min(_CHUNK, left))):
+            left -= file.write(chunk)
+
+
+def show(request: Request, status: int) -> int:
+    """Write the output to stdout, if there is one; return the exit status."""
+    from dragoman_producer.documents.selecting import output_of  # keeps --help fast
+
+    path = output_of(request, NAME, request.to[0])
+    if not path.is_file():
+        return status
+    try:
+        sys.stdout.buffer.write(path.read_bytes())
+    except BrokenPipeError:
+        flushed()
+        return FAILURE
+    return status if flushed() else FAILURE
