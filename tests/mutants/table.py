@@ -2262,6 +2262,13 @@ MUTANTS = (
         f"{DOCUMENT_TESTS}/test_translating.py",
     ),
     Mutant(
+        "a file that changed while it was translated is not read again",
+        f"{DOCUMENTS}/writing.py",
+        "refused.reason == CHANGED and self.repeats",
+        "refused.reason == CHANGED and not self.repeats",
+        f"{DOCUMENT_TESTS}/test_translating.py",
+    ),
+    Mutant(
         "with on_fail fail incomplete documents are written",
         f"{DOCUMENTS}/writing.py",
         'on_fail == "fail" and',

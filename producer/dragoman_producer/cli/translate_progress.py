@@ -96,9 +96,13 @@ class Display:
     def _plan(self, event: Planned) -> None:
         self._planned = event
         self.began = time.monotonic()
+        rate = (
+            "" if event.seconds is None else f", {event.seconds:,.0f} s at the rate of earlier runs"
+        )
         self.note(
             f"{event.documents:,} documents, {event.segments:,} segments, {event.unique:,} unique,"
             f" {event.unique - event.missing:,} done, {event.characters:,} characters to translate"
+            f"{rate}"
         )
 
     def _end(self, event: DocumentEnded) -> None:

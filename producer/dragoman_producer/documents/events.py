@@ -37,6 +37,8 @@ class Planned:
     """Unique segments without a translation: these are submitted."""
     characters: int
     """Characters of the missing segments."""
+    seconds: float | None = None
+    """Of a dry run: time that the missing segments take at the rate of earlier runs, if any."""
 
 
 @dataclass(frozen=True, slots=True)

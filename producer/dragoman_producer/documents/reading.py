@@ -45,6 +45,10 @@ class Reader:
             for each in working:
                 group.create_task(each, name="dragoman-read")
 
+    async def read_again(self, found: Iterable[Found]) -> None:
+        """Read files that have changed since."""
+        await self._work(iter(found))
+
     async def _work(self, waiting: Iterator[Found]) -> None:
         for found in waiting:
             if self.stopped():
@@ -181,7 +185,12 @@ def question(request: Request, source: Path, format_name: str, target: str) -> d
 def _forget(db: Any, which: str, values: tuple[Any, ...]) -> None:
     """Remove files and what was found in them; their translations stay."""
     files = db.execute(f"SELECT id FROM file WHERE {which}", values).fetchall()  # noqa: S608
-    for table, column in (("occurrence", "file"), ("issue", "file"), ("file", "id")):
+    for table, column in (
+        ("occurrence", "file"),
+        ("issue", "file"),
+        ("output", "file"),
+        ("file", "id"),
+    ):
         db.executemany(f"DELETE FROM {table} WHERE {column}=?", files)  # noqa: S608  constants
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from dragoman_producer.documents.reading import UNSUPPORTED, Reader, loaded, sho
 from dragoman_producer.documents.report import Report
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.running import PATIENCE_S, Client, Runner
-from dragoman_producer.documents.selecting import STATE_FOLDER, Selection
+from dragoman_producer.documents.selecting import STATE_FOLDER, Found, Selection
 from dragoman_producer.documents.writing import Writer, WritesAlong
 
 MANIFEST: Final = "manifest.db"
@@ -133,9 +133,9 @@ class _Run:
             self._runner.stored.set()
             await asyncio.gather(following)
             stopping.cancel()
+        await self._write_rest(along.values())
+        await self._repeat_changed()
         await self._cancel_if_asked()
-        for each in along.values():
-            await each.write_rest(at_once=self._at_once)
         self._copy_others()
         self._finish(time.monotonic() - began)
 
@@ -149,6 +149,27 @@ class _Run:
         again = sum(self._planner.plan_again(target) for target in self._planner.targets)
         if again:
             await self._runner.run(self._jobs())
+
+    async def _write_rest(self, along: Iterable[WritesAlong]) -> None:
+        for each in along:
+            await each.write_rest(at_once=self._at_once)
+
+    async def _repeat_changed(self) -> None:
+        """Read and translate files anew, once, that changed while they were translated."""
+        self._writer.repeats = False
+        changed = self._writer.changed
+        if not changed:
+            return
+        await self._reader.read_again(
+            Found(each.source, each.path, each.format) for each in changed.values()
+        )
+        for target in self._planner.targets:
+            self._planner.plan(target)
+        if not self._runner.stopping.is_set():
+            await self._translate()
+        for target in self._planner.targets:
+            again = [each for each in self._writer.documents(target) if each.path in changed]
+            await WritesAlong(self._writer, again).write_rest(at_once=self._at_once)
 
     def _jobs(self) -> Iterator[PlannedJob]:
         for target in self._planner.targets:
@@ -164,15 +185,24 @@ class _Run:
         documents = self._manifest.number(
             "SELECT COUNT(*) FROM file WHERE run=? AND reason IS NULL", (self._id,)
         )
+        missing = sum(need.missing for need in needs)
         self._emit(
             Planned(
                 documents * len(needs),
                 sum(need.segments for need in needs),
                 sum(need.unique for need in needs),
-                sum(need.missing for need in needs),
+                missing,
                 sum(need.characters for need in needs),
+                self._seconds_for(missing) if self._request.dry_run else None,
             )
         )
+
+    def _seconds_for(self, missing: int) -> float | None:
+        """Return the seconds for segments at the rate of all earlier runs; None without any."""
+        segments, seconds = self._manifest.one(
+            "SELECT SUM(segments), SUM(seconds) FROM run WHERE segments > 0"
+        )
+        return missing * seconds / segments if segments else None
 
     async def _follow(self, along: dict[int, WritesAlong]) -> None:
         """Write documents while others are translated."""

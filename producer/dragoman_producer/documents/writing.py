@@ -29,6 +29,8 @@ _ROWS: Final = (
     " LEFT JOIN translation t ON t.target=? AND t.segment = o.segment"
     " WHERE o.file=? ORDER BY o.number, o.part"
 )
+CHANGED: Final = "changed"
+"""Reason of a document whose file is not the one that was read."""
 COUNTS: Final = ("segments", "new", "reused", "memory", "warned", "source", "failed")
 
 
@@ -115,6 +117,9 @@ class Writer:
         self._children = children
         self._run = run
         self._emit = emit
+        self.changed: dict[str, Document] = {}
+        """Documents by path that changed after they were read; `repeats` is set while they may."""
+        self.repeats = True
         self._parts = request.out / STATE_FOLDER / "parts"
         shutil.rmtree(self._parts, ignore_errors=True)
         self._parts.mkdir(parents=True, exist_ok=True)
@@ -148,7 +153,10 @@ class Writer:
             if not self._is_current(document, output):
                 await self._write(document, output)
         except Refused as refused:
-            self._end(document, output, "failed", refused)
+            if refused.reason == CHANGED and self.repeats:
+                self.changed[document.path] = document
+            else:
+                self._end(document, output, "failed", refused)
         except OSError as error:
             self._end(document, output, "failed", _refused(error))
 

@@ -18,6 +18,13 @@ from dragoman_producer.documents.events import (
 PLANNED = Planned(documents=10, segments=500, unique=400, missing=300, characters=9_000)
 
 
+def test_a_plan_shows_its_seconds_if_they_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    Display(as_json=False).show(PLANNED, 1)
+    assert capsys.readouterr().err.endswith("9,000 characters to translate\n")
+    Display(as_json=False).show(Planned(10, 500, 400, 300, 9_000, 1_234.5), 1)
+    assert capsys.readouterr().err.endswith("to translate, 1,234 s at the rate of earlier runs\n")
+
+
 def test_the_line_begins_with_what_matters_most_for_a_narrow_terminal() -> None:
     display = Display(as_json=False)
     display.show(Extracted("a.md", 7, 120), 1)

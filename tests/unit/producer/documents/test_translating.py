@@ -249,17 +249,51 @@ async def test_an_unreadable_manifest_is_moved_aside(
     assert path.with_name("manifest.db.unreadable-1").exists() == bool(content)
 
 
-async def test_a_file_that_changes_before_it_is_written_is_reported(
+async def test_a_file_that_changes_before_it_is_written_is_read_again_in_the_same_run(
     source: Path, tmp_path: Path
 ) -> None:
     def translate(item: Item, job: TranslationJob) -> str:
-        (source / "a.lines").write_text("Changed.\nToo.\n")
+        (source / "a.lines").write_text("Changed.\nTwo.\n")
+        return f"[{job.target_lang}] {item.text}"
+
+    client = InMemoryClient(translate)
+    run = await ran(source, tmp_path / "out", client=client, to=("de", "fr"))
+    assert sorted(run.texts) == sorted(["One.", "Two.", "Four.", "Changed."] * 2)
+    for lang in ("de", "fr"):
+        written = (tmp_path / "out" / lang / "a.lines").read_text()
+        assert written == f"[{lang}] Changed.\n[{lang}] Two.\n"
+    assert run.finished.exit_status == 0
+    assert [each["path"] for each in run.report["documents"]].count("a.lines") == 2
+    again = await ran(source, tmp_path / "out", to=("de", "fr"))
+    assert {each.status for each in again.ended.values()} == {"unchanged"}
+
+
+async def test_a_file_that_breaks_while_it_is_translated_is_reported_with_its_reason(
+    source: Path, tmp_path: Path
+) -> None:
+    def translate(item: Item, job: TranslationJob) -> str:
+        (source / "a.lines").write_text("#corrupt\n")
+        return f"[de] {item.text}"
+
+    run = await ran(source, tmp_path / "out", client=InMemoryClient(translate))
+    assert run.of("a.lines")["reason"] == "corrupt"
+    assert run.finished.exit_status == 3
+
+
+async def test_a_file_that_changes_twice_before_it_is_written_is_reported(
+    source: Path, tmp_path: Path
+) -> None:
+    def translate(item: Item, job: TranslationJob) -> str:
+        name = "Too." if item.text == "Changed." else "Changed."
+        (source / "a.lines").write_text(f"{name}\n")
         return f"[de] {item.text}"
 
     run = await ran(source, tmp_path / "out", client=InMemoryClient(translate))
     assert run.of("a.lines")["reason"] == "changed"
+    assert "Too." not in run.texts
+    (source / "a.lines").write_text("Changed.\nToo.\n")
     again = await ran(source, tmp_path / "out")
-    assert again.texts == ["Changed.", "Too."]
+    assert again.texts == ["Too."]
     assert again.of("a.lines")["status"] == "done"
 
 
@@ -379,6 +413,25 @@ async def test_a_run_that_is_stopped_before_it_submits_writes_a_report(
     events = [event async for event in run_documents(client, request, stop=stop)]
     run = Ran(tmp_path / "out", events, client)
     assert (run.texts, run.finished.exit_status) == ([], 3)
+
+
+async def test_a_dry_run_knows_its_seconds_if_an_earlier_run_had_a_rate(
+    source: Path, tmp_path: Path
+) -> None:
+    async def seconds(*to: str) -> float | None:
+        request = Request((source,), to, tmp_path / "out", dry_run=True)
+        events = [event async for event in run_documents(InMemoryClient(), request)]
+        [planned] = [event for event in events if isinstance(event, Planned)]
+        return planned.seconds
+
+    assert await seconds("de") is None
+    await ran(source, tmp_path / "out")
+    manifest = Manifest.open(tmp_path / "out/.dragoman/manifest.db")
+    with manifest.writing() as db:
+        db.execute("UPDATE run SET segments=30, seconds=60")
+    manifest.close()
+    assert await seconds("de") == 0
+    assert await seconds("fr", "it") == 12
 
 
 async def test_a_dry_run_submits_and_writes_nothing(source: Path, tmp_path: Path) -> None:
