@@ -21,7 +21,8 @@ help: ## List the targets
 # --- the two commands of the README ---------------------------------------------------------------
 
 demo: install ## Translate the samples on this machine: embedded Kafka and Redis, vLLM on the CPU
-	@$(BIN)/dragoman-demo $(ARGS)
+	@rm -rf build/demo
+	@$(BIN)/dragoman-demo --out build/demo $(ARGS)
 
 test: install services ## Run every test, on a real Kafka, Redis and vLLM; a skipped test is a failure
 	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest -n 3 --durations=15 -m "not gpu $(NO_LINKS)" $(ARGS)

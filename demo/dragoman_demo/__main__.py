@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from dragoman_demo.child import ChildFailed, last_lines
+from dragoman_demo.folder import FolderReport, translate_folder
 from dragoman_demo.requirements import NotInstalled, check_installed
 from dragoman_demo.samples import samples
 from dragoman_demo.screen import Screen
@@ -38,14 +39,23 @@ app = typer.Typer(
 Engine = Annotated[
     EngineKind, typer.Option(help="vllm: the demo model. echo: no model; each text is tagged.")
 ]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Keep the translated folder of documents there."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 
 @app.callback(invoke_without_command=True)
-def demo(context: typer.Context, engine: Engine = EngineKind.VLLM, as_json: Json = False) -> None:
-    """Translate the samples and stop. `serve` runs until Ctrl-C."""
+def demo(
+    context: typer.Context,
+    engine: Engine = EngineKind.VLLM,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Translate the samples and a folder, and stop. `serve` runs until Ctrl-C."""
     if context.invoked_subcommand is None:
-        raise typer.Exit(_run(engine, _show_samples(as_json=as_json), interrupted=INTERRUPTED))
+        raise typer.Exit(_run(engine, _show_samples(out, as_json=as_json), interrupted=INTERRUPTED))
 
 
 @app.command()
@@ -63,7 +73,7 @@ def main() -> None:
 Act = Callable[[Services, Screen], Coroutine[None, None, int]]
 
 
-def _show_samples(*, as_json: bool) -> Act:
+def _show_samples(out: Path | None, *, as_json: bool) -> Act:
     async def act(services: Services, screen: Screen) -> int:
         wanted = samples()
         with screen.progress(len(wanted)) as bar:
@@ -78,11 +88,32 @@ def _show_samples(*, as_json: bool) -> Act:
         else:
             screen.translations(report.done)
         screen.summary(report)
-        if not report.failures:
+        translated = await _show_folder(services, screen, out, as_json=as_json)
+        if not report.failures and translated.complete:
             return 0
         return PARTIAL if report.completed else FAILURE
 
     return act
+
+
+async def _show_folder(
+    services: Services, screen: Screen, out: Path | None, *, as_json: bool
+) -> FolderReport:
+    """Translate a folder of documents, into a temporary one where none is given."""
+    with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
+        with screen.progress(1) as bar:
+            task = bar.task_ids[0]
+            report = await translate_folder(
+                out or Path(temporary),
+                bootstrap=services.bootstrap,
+                redis_url=services.redis_url,
+                on_progress=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+        if as_json:
+            screen.document_lines(report)
+        else:
+            screen.documents(report, kept=out is not None)
+    return report
 
 
 def _stay_up(*, as_json: bool) -> Act:

@@ -1,16 +1,14 @@
-"""Texts that the demo translates: a greeting, a paragraph, a Markdown file, in both directions."""
+"""Texts that the demo translates: a greeting, a paragraph, and sentences into English."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from dragoman_schemas.jobs import TranslationJob
 
-_TARGETS: Final = ("de", "fr", "es", "ja")
+TARGETS: Final = ("de", "fr", "es", "ja")
 _GREETING: Final = "Good morning! How are you today?"
 _PARAGRAPH: Final = (
     "My sister lives in a small town near the sea. She works at a school and goes to work by bike. "
@@ -22,9 +20,6 @@ _BACK: Final = {
     "es": "¿Cuánto cuesta este libro?",
     "ja": "明日は友達と映画を見に行きます。",
 }
-_MARKDOWN_FILE: Final = Path(__file__).with_name("sample.md")
-# The mark of a heading or list item; the rest of the line is text.
-_MARK: Final = re.compile(r"^\s*(?:#{1,6}|[-*]|\d+\.)\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +49,8 @@ def samples() -> list[Sample]:
         *_from_english("A greeting", "greeting", _GREETING),
         *(Sample("Into English", "back", text, source, "en") for source, text in _BACK.items()),
         *_from_english("A paragraph", "paragraph", _PARAGRAPH),
-        *(
-            sample
-            for number, sentence in enumerate(markdown_sentences(), start=1)
-            for sample in _from_english(
-                f"A Markdown file ({_MARKDOWN_FILE.name})", f"markdown-{number}", sentence
-            )
-        ),
     ]
 
 
-def markdown_sentences() -> list[str]:
-    """Return the sentences of the sample file, one per line, without their Markdown marks."""
-    lines = _MARKDOWN_FILE.read_text(encoding="utf-8").splitlines()
-    return [_MARK.sub("", line) for line in lines if line.strip()]
-
-
 def _from_english(part: str, name: str, text: str) -> Iterator[Sample]:
-    return (Sample(part, name, text, "en", target) for target in _TARGETS)
+    return (Sample(part, name, text, "en", target) for target in TARGETS)

@@ -22,6 +22,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from dragoman_demo.folder import FolderReport
 from dragoman_demo.translating import Report, Translated
 
 # Longer lines are hard to read.
@@ -118,6 +119,31 @@ class Screen:
             }
             self.data(json.dumps(members, ensure_ascii=False))
 
+    def documents(self, report: FolderReport, *, kept: bool) -> None:
+        """Print what became of each document in each language, and where to look at it."""
+        languages = list(dict.fromkeys(each.target_lang for each in report.ended))
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for column in ("document", *languages):
+            table.add_column(column, header_style="cyan", overflow="fold")
+        for path in sorted({each.path for each in report.ended}):
+            statuses = {e.target_lang: e.status for e in report.ended if e.path == path}
+            table.add_row(path, *(_status(statuses.get(lang, "")) for lang in languages))
+        self._out.print()
+        self._out.print(Text("A folder of documents", style="bold"))
+        self._out.print(Padding(table, (0, 0, 0, 2)))
+        self._err.print()
+        if kept:
+            self.line(f"The documents: {report.out}/de/trip.md, ...; the report: report.json")
+            self.line(f"Translations beside their sources, in a browser: {report.pages[0]}, ...")
+        else:
+            self.line("--out DIR keeps the documents, the report and a page to review them.")
+
+    def document_lines(self, report: FolderReport) -> None:
+        """Print one object per document and language."""
+        for each in sorted(report.ended, key=lambda each: (each.target_lang, each.path)):
+            members = {"document": each.path, "target_lang": each.target_lang}
+            self.data(json.dumps({**members, "status": each.status, "reason": each.reason}))
+
     def _translations_of(self, source: tuple[str, str], done: Sequence[Translated]) -> Padding:
         table = Table(
             width=min(self._out.width - 2, _WIDEST),
@@ -134,6 +160,10 @@ class Screen:
         for one in done:
             table.add_row(Text(one.sample.target_lang, style="cyan"), _outcome(one), _took(one))
         return Padding(table, (0, 0, 0, 2))
+
+
+def _status(status: str) -> Text:
+    return Text(status, style="green" if status in {"done", "unchanged"} else "yellow")
 
 
 def _source(one: Translated) -> tuple[str, str]:

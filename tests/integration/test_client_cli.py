@@ -222,11 +222,17 @@ def test_submit_and_wait_prints_the_translations_in_order(
 
 
 def test_interrupting_a_submission_exits_with_130_and_prints_the_count(
-    dragoman: Shell, tmp_path: Path
+    dragoman: Shell, worker: PlayedWorker, tmp_path: Path
 ) -> None:
     argv = command("dragoman", "submit", "--to", "de", "--id", "held", "--wait", "Hello.")
     with ChildProcess(argv, log=tmp_path / "log", env=dragoman.env, split_streams=True) as child:
         assert len(dragoman.records(1)) == 1
+        # It counts a job that Kafka has acknowledged; it waits for results after that.
+        child.wait_for(
+            lambda: any(each["cmd"] == "xread" for each in worker.redis.client_list()),
+            timeout_s=20,
+            what="a wait for the result",
+        )
         child.interrupt()
         assert child.wait(timeout_s=20) == 128 + signal.SIGINT
         assert "published so far: 1" in child.errors

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dragoman_demo.samples import samples
+from dragoman_demo.samples import TARGETS, samples
 from dragoman_producer import TranslationClient, TranslationJob
 from support.processes.child_process import ChildProcess, command
 from support.processes.installation import a_job
@@ -69,8 +69,13 @@ def test_all_samples_go_through_kafka_worker_and_redis(demo: Demo, folder: Path)
     process = demo("--engine", "echo", "--json", DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:1")
     children = wait_until(lambda: _children(process), timeout_s=30, what="children")
     assert process.wait(timeout_s=90) == 0, process.errors
-    rows = _rows(process)
+    rows, files = _rows(process)[: len(samples())], _rows(process)[len(samples()) :]
     assert [row["source"] for row in rows] == [sample.text for sample in samples()]
+    assert [(row["document"], row["target_lang"], row["status"]) for row in files] == [
+        (document, lang, "done")
+        for lang in sorted(TARGETS)
+        for document in ("app.po", "film.srt", "trip.md")
+    ]
     assert all(
         row["translation"] == f"[{row['target_lang']}] {row['source']}"
         and row["status"] == "completed"
@@ -207,8 +212,9 @@ def test_the_demonstration_model_translates_every_sample(
     process = demo("--json")
     children = wait_until(lambda: _children(process), timeout_s=30, what="children")
     assert process.wait(timeout_s=380) == 0, process.errors
-    rows = _rows(process)
+    rows, files = _rows(process)[: len(samples())], _rows(process)[len(samples()) :]
     assert [row["status"] for row in rows] == ["completed"] * len(samples())
+    assert [row["status"] for row in files] == ["done"] * 12
     assert all(row["translation"] and row["translation"] != row["source"] for row in rows)
     into_english = {str(row["source"]): str(row["translation"]) for row in rows[4:8]}
     assert "book" in into_english["¿Cuánto cuesta este libro?"].lower()

@@ -25,7 +25,7 @@ from dragoman_producer.cli.terminal import (
 if TYPE_CHECKING:
     from dragoman_producer.documents.manifest import Manifest
     from dragoman_producer.documents.planning import Target
-    from dragoman_producer.documents.review.page import Review, Verdict
+    from dragoman_producer.documents.review.page import Verdict
     from dragoman_producer.documents.review.rows import LastRun
 
 
@@ -117,7 +117,7 @@ def _show(
     if export is not None:
         if len(targets) != 1:
             raise refused("--export writes one language: name it with --to")
-        return _export(last, targets[0], verdicts, export, as_json=as_json)
+        return _export(last, targets[0], verdicts, (folder, export), as_json=as_json)
     for target in targets:
         _write_pages(last, target, verdicts, folder, as_json=as_json)
     return SUCCESS if targets else FAILURE
@@ -144,23 +144,12 @@ def _verdicts(only: str | None) -> tuple[Verdict, ...]:
     return tuple(each for each in known if each in wanted)
 
 
-def _review(last: LastRun, target: Target, folder: Path) -> Review:
-    from dragoman_producer.documents.review.page import Review
-
-    source = last.request.translation.source_lang
-    return Review(last.id, target.lang, source, f"dragoman review {folder} --apply FILE")
-
-
 def _write_pages(
     last: LastRun, target: Target, verdicts: tuple[Verdict, ...], folder: Path, *, as_json: bool
 ) -> None:
-    from dragoman_producer.documents.review.page import pages
+    from dragoman_producer.documents.review.writing import write_pages
 
-    total = last.count(target, verdicts)
-    made = pages(_review(last, target, folder), last.rows(target, verdicts), total)
-    for number, (name, text) in enumerate(made, start=1):
-        path = folder / name
-        path.write_text(text, encoding="utf-8")
+    for number, (path, total) in enumerate(write_pages(last, target, verdicts, folder), start=1):
         if as_json:
             page = {"path": str(path), "target_lang": target.lang, "page": number}
             print_json({**page, "segments": total})
@@ -172,16 +161,19 @@ def _export(
     last: LastRun,
     target: Target,
     verdicts: tuple[Verdict, ...],
-    path: Path,
+    paths: tuple[Path, Path],
     *,
     as_json: bool,
 ) -> int:
+    """Write the XLIFF file; `paths` are the folder of the outputs and the file."""
     from dragoman_producer.documents.review import xliff
+    from dragoman_producer.documents.review.writing import review_of
 
+    folder, path = paths
     with path.open("w", encoding="utf-8") as file:
         rows = list(last.rows(target, verdicts))
         left_out = len(xliff.left_out(rows))
-        file.writelines(xliff.written(_review(last, target, path.parent), rows))
+        file.writelines(xliff.written(review_of(last, target, folder), rows))
     if left_out:
         print_note(
             f"dragoman review: {left_out:,} segments have characters that XML cannot hold, and "
