@@ -80,7 +80,7 @@ async def test_without_a_hint_the_key_is_read_again(monkeypatch: pytest.MonkeyPa
     keys = Keys()
     following = ResultWatch(keys)
     waiting = asyncio.create_task(following.wait_for_result(Expected("job"), 10))
-    await eventually(lambda: keys.reads >= 2, timeout_s=5, what="the first reads")
+    await eventually(lambda: keys.reads >= 2, timeout_s=30, what="the first reads")
     keys.end(hint=False)
     assert (await waiting).status == "completed"
     await following.close()

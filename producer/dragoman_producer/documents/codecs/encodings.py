@@ -81,6 +81,13 @@ def decoded(data: bytes, declared: str | None = None) -> Decoded:
     return _exact(data, _recognised(data))
 
 
+def newline_of(text: str) -> str:
+    """Return the line end of a file that has one kind; of several CRLF, then LF."""
+    if "\r\n" in text:
+        return "\r\n"
+    return "\n" if "\n" in text or "\r" not in text else "\r"
+
+
 @contextmanager
 def expecting(encoding: str) -> Iterator[None]:
     """Have `decoded` take this encoding rather than recognise one, as for the output of a document.

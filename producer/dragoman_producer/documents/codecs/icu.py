@@ -189,7 +189,7 @@ def _sentence(
     quotes = _quotes_are_codes(leaf, number)
     found: list[Piece] = [_piece(node, number, placeholder, quotes=quotes) for node in leaf.nodes]
     text, codes = composed(
-        _joined(found),
+        found,
         lambda piece: icu_parsing.spelled(
             piece,
             counted=leaf.counted,
@@ -212,19 +212,6 @@ def _piece(node: Node, number: int | None, placeholder: str | None, *, quotes: b
             return raw if ARGUMENT.fullmatch(raw) else Single(raw)
         case _:
             raise TypeError("a sentence has no choices")
-
-
-def _joined(found: Sequence[Piece]) -> Iterator[Piece]:
-    """Yield the pieces with neighbouring texts as one, so that text like a tag is seen whole."""
-    text = ""
-    for piece in found:
-        if isinstance(piece, str):
-            text += piece
-            continue
-        yield text
-        yield piece
-        text = ""
-    yield text
 
 
 def _hash_counts(leaf: Leaf, number: int | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import InlineCode
@@ -43,11 +44,13 @@ def composed(
     """Return a segment's text and codes. Pairs nest, and all are closed.
 
     `escape` spells decoded text as the document would, for text that looks like one of our tags.
+    Neighbouring texts are one, so that such text is seen whole.
     Raises ValueError if pairs do not nest.
     """
     text = _Composing(escape)
-    for piece in pieces:
-        text.add(piece)
+    for are_texts, group in groupby(pieces, lambda piece: isinstance(piece, str)):
+        for piece in ["".join(map(str, group))] if are_texts else group:
+            text.add(piece)
     return text.done()
 
 

@@ -9,7 +9,6 @@ from typing import Final, cast
 from dragoman_producer.documents.codecs.codec import Codec, Extraction, InlineCode, Options, Segment
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.inline_codes import rendered
-from dragoman_producer.documents.codecs.letters import has_letter
 from dragoman_producer.documents.codecs.markdown_doubling import doubled
 from dragoman_producer.documents.codecs.markdown_extracting import Extracting, Slot
 from dragoman_producer.documents.codecs.markdown_spelling import Context, spelled
@@ -19,6 +18,7 @@ from dragoman_producer.documents.codecs.splicing import Replacement, replaced
 from dragoman_producer.documents.codecs.values import is_text
 from dragoman_producer.documents.codecs.yaml_values import Scalar
 from dragoman_producer.documents.codecs.yaml_values import spelled as spelled_scalar
+from dragoman_text.spans import has_letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class _Splicing:
 
     def _title(self, index: int) -> str | None:
         text = self.texts[index]
-        return spelled_title(text) if text is not None and has_letter(text) else None
+        return spelled_title(text) if text is not None and has_letters(text) else None
 
     def _codes(self, index: int, slot: Slot) -> Sequence[InlineCode]:
         """Return the codes of a unit with their titles translated; a copy has no titles."""

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from dragoman_producer.documents.codecs.codec import InlineCode
 from dragoman_producer.documents.codecs.inline_codes import Closing, Opening, Single, pieces
-from dragoman_producer.documents.codecs.letters import has_letter
+from dragoman_text.spans import has_letters
 
 _SYNTAX: Final = re.compile(
     r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?]|\Z)|&(?=#?[0-9A-Za-z]{1,40};)"
@@ -123,7 +123,7 @@ def _has_outer_letter(parts: Sequence[_Part]) -> bool:
     while index < len(parts):
         if parts[index].kind == "open":
             index = parts[index].pair
-        elif parts[index].kind == "text" and has_letter(parts[index].raw):
+        elif parts[index].kind == "text" and has_letters(parts[index].raw):
             return True
         index += 1
     return False

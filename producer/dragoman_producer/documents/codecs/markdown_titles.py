@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman_producer.documents.codecs.letters import has_letter
 from dragoman_producer.documents.codecs.markdown_events import Token
+from dragoman_text.spans import has_letters
 
 _TITLE: Final = re.compile(
     rb"""[ \t\r\n](?:"(?P<double>(?:[^"\\]|\\.)*)"|'(?P<single>(?:[^'\\]|\\.)*)')[ \t]*\)?\Z""",
@@ -45,7 +45,7 @@ def title_at(start: int, end: int, source: bytes) -> Iterator[Title]:
     if found is None or found.lastgroup is None:
         return
     text = _decoded(found[found.lastgroup].decode())
-    if has_letter(text):
+    if has_letters(text):
         first, last = found.span(found.lastgroup)
         yield Title(start + first, start + last, text)
 

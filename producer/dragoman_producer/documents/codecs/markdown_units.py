@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dragoman_producer.documents.codecs.letters import has_letter
 from dragoman_producer.documents.codecs.markdown_events import Block, Token
 from dragoman_producer.documents.codecs.markdown_html import with_pairs
+from dragoman_text.spans import has_letters
 
 # Container directives, admonitions, tabs, grid tables, tables without a separator, attribute lists,
 # templates alone on a line, comments of Docusaurus and Obsidian, tables of contents.
@@ -192,7 +192,7 @@ def _levels(tokens: Sequence[Token]) -> tuple[set[int], dict[int, int]]:
     opened = [-1]
     for index, token in enumerate(tokens):
         if token.kind == "text":
-            if opened[-1] not in lettered and has_letter(token.text):
+            if opened[-1] not in lettered and has_letters(token.text):
                 lettered.add(opened[-1])
         elif token.kind == "open":
             opened.append(index)

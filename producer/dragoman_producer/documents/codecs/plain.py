@@ -9,10 +9,10 @@ from itertools import islice, pairwise
 from typing import Final, cast
 
 from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options, Segment
-from dragoman_producer.documents.codecs.encodings import Decoded, decoded
+from dragoman_producer.documents.codecs.encodings import Decoded, decoded, newline_of
 from dragoman_producer.documents.codecs.inline_codes import composed, rendered
-from dragoman_producer.documents.codecs.letters import has_letter
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
+from dragoman_text.spans import has_letters
 
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _MARKER: Final = re.compile(r"(?:[-*+•>#=|]|[0-9]{1,3}[.)])\s")
@@ -113,7 +113,7 @@ class Plain:
     ) -> bytes:
         """Return the text with translations; paragraphs are wrapped as their sources."""
         layout = cast("_Layout", extraction.layout)
-        newline = _newline(layout.file.text)
+        newline = newline_of(layout.file.text)
         spelled = map(_spelled, extraction.segments, texts)
         found = (
             replacement
@@ -137,7 +137,7 @@ def _skeleton(text: str, slots: Sequence[_Slot]) -> str:
 
 def _spelled(segment: Segment, text: str | None) -> str | None:
     """Return a translation in one line; None if it has no letter and would not be found again."""
-    if text is None or not has_letter(text):
+    if text is None or not has_letters(text):
         return None
     return _BREAKS.sub(" ", rendered(text, segment.codes, str)).strip()
 
@@ -204,12 +204,12 @@ def _slots(group: Sequence[_Line]) -> Iterator[_Slot]:
     if width:
         text = " ".join(line.text for line in group)
         end = group[-1].content_end
-        if has_letter(text):
+        if has_letters(text):
             head, indent = group[0], group[1].indent
             yield _Slot(head.content_start, end, text, head.number, width, head.indent, indent)
         return
     for line in group:
-        if has_letter(line.text):
+        if has_letters(line.text):
             start = line.content_start
             yield _Slot(start, line.content_end, line.text, line.number, indent=line.indent)
 
@@ -247,10 +247,6 @@ def _wrapped(text: str, slot: _Slot, newline: str) -> str:
             lines.append(slot.indent + word)
     again = [_Line(0, line, 0) for line in lines]
     return newline.join(lines)[len(slot.first) :] if _width(again) else text
-
-
-def _newline(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n" if "\n" in text or "\r" not in text else "\r"
 
 
 CODECS: Final[Mapping[str, Codec]] = {"txt": Plain()}

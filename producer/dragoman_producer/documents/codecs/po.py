@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options, Remark
-from dragoman_producer.documents.codecs.encodings import Decoded, decoded
+from dragoman_producer.documents.codecs.encodings import Decoded, decoded, newline_of
 from dragoman_producer.documents.codecs.po_header import (
     DECLARED,
     Header,
@@ -63,7 +63,7 @@ class PoCodec:
             file.encoding,
             tuple(_remarks(header, forms, options.target_lang)),
             _Layout(
-                file, text, _newline(file.text), found, header, forms,
+                file, text, newline_of(file.text), found, header, forms,
                 tuple(slot for _, slot in read),
             ),
         )  # fmt: skip
@@ -93,12 +93,6 @@ def _decoded(data: bytes) -> Decoded:
     found = DECLARED.search(data)
     declared = found[1].decode("ascii") if found else "CHARSET"
     return decoded(data, None if declared == "CHARSET" else declared)
-
-
-def _newline(text: str) -> str:
-    if "\r\n" in text:
-        return "\r\n"
-    return "\n" if "\n" in text or "\r" not in text else "\r"
 
 
 def _header(found: Iterable[Entry]) -> Header:

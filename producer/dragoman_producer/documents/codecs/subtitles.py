@@ -28,7 +28,7 @@ from dragoman_producer.documents.codecs.cue_text import (
     wrapped,
 )
 from dragoman_producer.documents.codecs.cues import Cue, cues_of, lines_of
-from dragoman_producer.documents.codecs.encodings import Decoded, decoded
+from dragoman_producer.documents.codecs.encodings import Decoded, decoded, newline_of
 from dragoman_producer.documents.codecs.inline_codes import Piece, composed, fits, plain, rendered
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
 from dragoman_text.spans import is_translatable
@@ -63,7 +63,7 @@ class SubtitleCodec:
             skeleton(file.text, [(unit.start, unit.end) for group, _ in kept for unit in group]),
             file.encoding,
             layout=Layout(
-                file, text, _newline(file.text), tuple(cues), tuple(group for group, _ in kept)
+                file, text, newline_of(file.text), tuple(cues), tuple(group for group, _ in kept)
             ),
         )
 
@@ -145,7 +145,7 @@ class SubtitleCodec:
         for start, end in ranges:
             pieces += ["\n"] if pieces else []
             pieces += pieces_of(text[start:end], self._tags, self._decode)
-        spelled, codes = composed(_merged(pieces), self._escape)
+        spelled, codes = composed(pieces, self._escape)
         return joined(spelled), codes
 
     def _changes(
@@ -194,25 +194,6 @@ def _layout(extraction: Extraction) -> Layout:
     if not isinstance(extraction.layout, Layout):
         raise TypeError("the extraction is not that of subtitles")
     return extraction.layout
-
-
-def _newline(text: str) -> str:
-    if "\r\n" in text:
-        return "\r\n"
-    return "\n" if "\n" in text or "\r" not in text else "\r"
-
-
-def _merged(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Yield the pieces with neighbouring texts as one, so that text like a tag is seen whole."""
-    text = ""
-    for piece in pieces:
-        if isinstance(piece, str):
-            text += piece
-            continue
-        yield text
-        yield piece
-        text = ""
-    yield text
 
 
 _VTT: Final = SubtitleCodec("vtt", frozenset({".vtt"}), vtt=True)

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from dragoman_producer.documents.codecs.codec import Segment
 from dragoman_producer.documents.codecs.inline_codes import plain
 from dragoman_producer.documents.codecs.splicing import skeleton
+from dragoman_text.spans import has_letters
 
 MOST_SHOWN: Final = 200
 """Characters of markup that an `InlineCode` shows; the codecs keep the markup itself."""
@@ -51,7 +52,7 @@ class _Filled:
 
 def translatable(text: str) -> bool:
     """Return whether a text has a letter, its tags not counted."""
-    return any(map(str.isalpha, plain(text)))
+    return has_letters(plain(text))
 
 
 def usable(text: str | None) -> str | None:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.codec import Codec, Segment
-from dragoman_producer.documents.codecs.letters import has_letter
 from dragoman_producer.documents.codecs.markdown import CODECS
 from dragoman_producer.documents.codecs.read_back import differing
+from dragoman_text.spans import has_letters
 from support.documents.laws import (
     GERMAN,
     HOSTILE,
@@ -122,7 +122,7 @@ def test_marked_translations_read_back() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_like_markup_is_text_in_every_place(text: str) -> None:
-    text = text if has_letter(text) else f"x {text} x"
+    text = text if has_letters(text) else f"x {text} x"
     extraction = CODEC.extract(DATA, GERMAN)
     held = [_around(text, segment) if segment.codes else text for segment in extraction.segments]
     assert_read_back(CODEC, DATA, held)
@@ -141,7 +141,7 @@ def _around(text: str, segment: Segment) -> str:
 @settings(max_examples=150, deadline=None)
 def test_any_translation_reads_back(data: st.DataObject) -> None:
     extraction = CODEC.extract(DATA, GERMAN)
-    lettered = translations.filter(has_letter)
+    lettered = translations.filter(has_letters)
     held = [
         _around(data.draw(lettered), segment) if segment.codes else data.draw(lettered)
         for segment in extraction.segments

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_producer.documents.codecs.letters import has_letter
 from dragoman_producer.documents.codecs.plain import CODECS
+from dragoman_text.spans import has_letters
 from support.documents.laws import (
     GERMAN,
     HOSTILE,
@@ -67,12 +67,12 @@ def test_a_bilingual_text_has_each_translation_behind_its_source() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_like_markup_is_text(text: str) -> None:
-    held = text if has_letter(text) else f"x {text} x"
+    held = text if has_letters(text) else f"x {text} x"
     assert_read_back(CODEC, (LINES + "\n" + WRAPPED).encode(), [held] * 5)
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(translations.filter(has_letter), min_size=5, max_size=5))
+@given(st.lists(translations.filter(has_letters), min_size=5, max_size=5))
 def test_any_translation_reads_back(held: list[str]) -> None:
     document = ("1\n\nFirst title\n\nshort\n\nThird\n\nx\n\n" + WRAPPED).encode()
     assert_read_back(CODEC, document, held)
