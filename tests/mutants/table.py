@@ -2362,15 +2362,29 @@ MUTANTS = (
     Mutant(
         "ICU messages of JSON are translated as text",
         f"{DOCUMENTS}/codecs/json_values.py",
-        "            and not has_arms(each.value)\n",
-        "",
+        "if self.by_language and has_arms(string.value):",
+        "if False:",
         f"{DOCUMENT_TESTS}/codecs/test_json.py",
     ),
     Mutant(
         "JSON is read to any depth",
-        f"{DOCUMENTS}/codecs/json_values.py",
+        f"{DOCUMENTS}/codecs/json_scanning.py",
         "if len(self._levels) == _DEEPEST:",
         "if self._levels == _DEEPEST:",
         f"{DOCUMENT_TESTS}/codecs/test_json.py",
+    ),
+    Mutant(
+        "code of notebooks is translated",
+        f"{DOCUMENTS}/codecs/notebooks.py",
+        'each.value == "markdown"',
+        'each.value != "raw"',
+        f"{DOCUMENT_TESTS}/codecs/test_notebooks.py",
+    ),
+    Mutant(
+        "files of TypeScript are read as translations of Qt",
+        f"{DOCUMENTS}/codecs/registry.py",
+        '"qt": ("xml_resources", frozenset()),',
+        '"qt": ("xml_resources", frozenset({".ts"})),',
+        f"{DOCUMENT_TESTS}/test_translating.py",
     ),
 )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from json.decoder import scanstring  # type: ignore[attr-defined]
-from typing import Final, Literal, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Final, cast
 
 from dragoman_producer.documents.codecs.codec import (
     Codec,
@@ -17,27 +16,35 @@ from dragoman_producer.documents.codecs.codec import (
     Segment,
 )
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
+from dragoman_producer.documents.codecs.icu import Message, parsed
 from dragoman_producer.documents.codecs.icu_parsing import has_arms
-from dragoman_producer.documents.codecs.inline_codes import composed, rendered
+from dragoman_producer.documents.codecs.inline_codes import Piece, Single, composed, rendered
+from dragoman_producer.documents.codecs.json_scanning import Path, String, strings
 from dragoman_producer.documents.codecs.key_patterns import is_selected
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
 from dragoman_producer.documents.codecs.values import is_text
 
-# Blanks and the comments of JSONC; what is not closed is no comment.
-_SKIPPED: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-_LITERAL: Final = re.compile(r"(?:true|false|null|-?[0-9][0-9.eE+\-]*)(?![A-Za-z0-9])")
-_DEEPEST: Final = 1_000
-"""Levels: the path of a string takes time in their number."""
-_Path = tuple[str, ...]
+_CHROME: Final = re.compile(r"\$(?:[A-Za-z0-9_@]+\$|[1-9]|\$+)")
+"""Placeholders of Chrome's messages, `$name$` and `$1`, and `$$` for a dollar sign."""
 
 
-class _String(NamedTuple):
-    """A string value with its quotes, and the keys and indices that lead to it."""
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A string with its segments: one, or those of an ICU message."""
 
-    path: _Path
-    value: str
-    start: int
-    end: int
+    string: String
+    segments: tuple[Segment, ...]
+    message: Message | None = None
+
+    def spelled(self, texts: Sequence[str | None]) -> str | None:
+        """Return the value with translations; None if it stays."""
+        if all(text is None or not text.strip() for text in texts):
+            return None
+        if self.message is not None:
+            return self.message.spelled(texts)
+        value = self.string.value
+        lead, _, trail = value.partition(value.strip())
+        return lead + rendered(texts[0] or "", self.segments[0].codes, str).strip() + trail
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +53,22 @@ class _Layout:
     count: int
     """Number of string values of the file."""
     indices: Sequence[int]
-    """Of those that are segments, among them."""
-    strings: Sequence[_String]
+    """Of those that have segments, among them."""
+    values: Sequence[_Value]
 
 
-def _any(_path: _Path) -> bool:
+def _any(_path: Path) -> bool:
     return True
 
 
-def _is_resource(path: _Path) -> bool:
+def _is_resource(path: Path) -> bool:
     """Return whether a value of an ARB file is a resource: `@key` describes one, `@@` the file."""
     return bool(path) and not path[0].startswith("@")
+
+
+def _is_message(path: Path) -> bool:
+    """Return whether a value of a Chrome extension is a message, not its description."""
+    return len(path) == 2 and path[1] == "message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,34 +77,39 @@ class Json:
 
     name: str = "json"
     suffixes: frozenset[str] = frozenset({".json", ".jsonc"})
-    is_wanted: Callable[[_Path], bool] = _any
+    is_wanted: Callable[[Path], bool] = _any
     """Which values the format has texts in."""
-    by_language: bool = False
+    tags: re.Pattern[str] | None = None
+    """Placeholders that become inline tags."""
+    by_language: bool = True
+    """Forms of ICU messages are those of the target language; without it these are left alone."""
     has_targets: bool = False
     can_double: bool = False
 
     def extract(self, data: bytes, options: Options) -> Extraction:
         """Return the values that are text. Raises DocumentError (`corrupt`, `encoding`)."""
         file = decoded(data)
-        found = list(_strings(file.text))
-        indices = [
-            index
-            for index, each in enumerate(found)
-            if self.is_wanted(each.path)
-            and is_text(each.value)
-            and not has_arms(each.value)
-            and is_selected(each.path, options.keys)
-        ]
-        return _extraction(file, found, indices)
+        found = list(strings(file.text))
+        values = [self._value(each, options) for each in found]
+        kept = [(at, each) for at, each in enumerate(values) if each and each.segments]
+        return _extraction(file, len(found), [at for at, _ in kept], [each for _, each in kept])
 
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the values of an output that are in the places of its source's segments."""
         layout = cast("_Layout", before.layout)
         file = decoded(data, layout.file.encoding)  # more text could be recognised otherwise
-        found = list(_strings(file.text))
+        found = list(strings(file.text))
         if len(found) != layout.count:
             raise DocumentError("corrupt", "the output has other strings than its source")
-        return _extraction(file, found, layout.indices)
+        pairs = (
+            (found[index], value)
+            for index, value in zip(layout.indices, layout.values, strict=True)
+        )
+        values = [
+            self._text(string) if value.message is None else _message(string, options)
+            for string, value in pairs
+        ]
+        return _extraction(file, len(found), layout.indices, values)
 
     def splice(
         self,
@@ -103,141 +120,72 @@ class Json:
     ) -> bytes:
         """Return the file with translations; an empty one leaves the source."""
         layout = cast("_Layout", extraction.layout)
-        escaped = layout.file.text.isascii() and "\\u" in layout.file.text
         changes: list[Replacement[str]] = []
-        for segment, string, text in zip(extraction.segments, layout.strings, texts, strict=True):
-            if text is not None and text.strip():
-                lead, _, trail = string.value.partition(string.value.strip())
-                value = lead + rendered(text, segment.codes, str).strip() + trail
-                content = json.dumps(value, ensure_ascii=escaped)
-                changes.append(Replacement(string.start, string.end, content))
-        return layout.file.encoded(replaced(layout.file.text, changes), _reference)
+        given = iter(texts)
+        for value in layout.values:
+            new = value.spelled([next(given) for _ in value.segments])
+            if new is not None:
+                content = quoted(new, layout.file.text)
+                changes.append(Replacement(value.string.start, value.string.end, content))
+        return layout.file.encoded(replaced(layout.file.text, changes), reference)
+
+    def _value(self, string: String, options: Options) -> _Value | None:
+        if not self.is_wanted(string.path) or not is_selected(string.path, options.keys):
+            return None
+        if self.by_language and has_arms(string.value):
+            return _message(string, options)
+        return self._text(string) if is_text(string.value) else None
+
+    def _text(self, string: String) -> _Value:
+        text, codes = composed(_pieces(string.value.strip(), self.tags))
+        return _Value(string, (Segment(text, _place(string), "value", codes),))
 
 
-def _extraction(file: Decoded, found: Sequence[_String], indices: Sequence[int]) -> Extraction:
-    kept = [found[index] for index in indices]
-    return Extraction(
-        segments=tuple(map(_segment, kept)),
-        skeleton=skeleton(file.text, ((each.start, each.end) for each in kept)),
-        encoding=file.encoding,
-        layout=_Layout(file, len(found), indices, kept),
-    )
+def quoted(value: str, document: str) -> str:
+    """Return a value as JSON; in ASCII if the document is, and has escapes."""
+    return json.dumps(value, ensure_ascii=document.isascii() and "\\u" in document)
 
 
-def _segment(string: _String) -> Segment:
-    text, codes = composed([string.value.strip()])
-    return Segment(text, ".".join(string.path) or "value", "value", codes)
-
-
-def _reference(character: str) -> str:
+def reference(character: str) -> str:
     """Return the escape of a character that the file's encoding lacks."""
     return json.dumps(character)[1:-1]
 
 
-@dataclass(slots=True)
-class _Level:
-    """An object or a list that is open."""
-
-    is_object: bool
-    key: str = ""
-    count: int = 0
-
-    @property
-    def step(self) -> str:
-        return self.key if self.is_object else str(self.count)
+def _message(string: String, options: Options) -> _Value:
+    """Return an ICU message; without segments if it is none that can be translated."""
+    message = parsed(string.value, options)
+    return _Value(string, message.segments(_place(string)) if message else (), message)
 
 
-def _strings(text: str) -> Iterator[_String]:
-    """Yield the string values in order. Raises DocumentError (`corrupt`)."""
-    reader = _Reader(text)
-    while reader.goes_on():
-        if (string := reader.read()) is not None:
-            yield string
+def _place(string: String) -> str:
+    return ".".join(string.path) or "value"
 
 
-@dataclass(slots=True)
-class _Reader:
-    """Reads token by token, without recursion."""
+def _pieces(text: str, tags: re.Pattern[str] | None) -> Iterator[Piece]:
+    end = 0
+    for match in tags.finditer(text) if tags else ():
+        yield text[end : match.start()]
+        yield Single(match[0])
+        end = match.end()
+    yield text[end:]
 
-    text: str
-    place: int = 0
-    _levels: list[_Level] = field(default_factory=list)
-    _awaits: Literal["value", "key", "colon", "separator"] = "value"
 
-    def goes_on(self) -> bool:
-        """Skip blanks and comments; return whether there is a token."""
-        skipped = _SKIPPED.match(self.text, self.place)
-        self.place = skipped.end() if skipped else self.place
-        if self.place < len(self.text):
-            return True
-        if self._levels or self._awaits != "separator":
-            raise self._error()
-        return False
-
-    def read(self) -> _String | None:
-        """Read a token; return it if it is a string value."""
-        mark = self.text[self.place]
-        if self._closes(mark):
-            self._levels.pop()
-            self._awaits = "separator"
-            self.place += 1
-        elif self._awaits == "value":
-            return self._value(mark)
-        elif self._awaits == "key" and mark == '"':
-            self._levels[-1].key = self._scanned()
-            self._awaits = "colon"
-        elif self._awaits == "colon" and mark == ":":
-            self._awaits = "value"
-            self.place += 1
-        elif self._awaits == "separator" and mark == "," and self._levels:
-            self._levels[-1].count += 1
-            self._awaits = "key" if self._levels[-1].is_object else "value"
-            self.place += 1
-        else:
-            raise self._error()
-        return None
-
-    def _closes(self, mark: str) -> bool:
-        """Return whether a mark ends the last level, which may be empty or end with a comma."""
-        if not self._levels or mark not in ("}", "]"):
-            return False
-        is_object = self._levels[-1].is_object
-        awaited = self._awaits in ("separator", "key" if is_object else "value")
-        return awaited and mark == ("}" if is_object else "]")
-
-    def _value(self, mark: str) -> _String | None:
-        if mark in ("{", "["):
-            if len(self._levels) == _DEEPEST:
-                raise DocumentError("bomb", f"it is nested more than {_DEEPEST:,} times")
-            self._levels.append(_Level(mark == "{"))
-            self._awaits = "key" if mark == "{" else "value"
-            self.place += 1
-            return None
-        start = self.place
-        self._awaits = "separator"
-        if mark == '"':
-            path = tuple(level.step for level in self._levels)
-            value = self._scanned()
-            return _String(path, value, start, self.place)
-        literal = _LITERAL.match(self.text, start)
-        if literal is None:
-            raise self._error()
-        self.place = literal.end()
-        return None
-
-    def _scanned(self) -> str:
-        try:
-            value, self.place = scanstring(self.text, self.place + 1, False)
-        except ValueError:
-            raise self._error() from None
-        return str(value)
-
-    def _error(self) -> DocumentError:
-        line = self.text.count("\n", 0, self.place) + 1
-        return DocumentError("corrupt", f"it is not valid JSON at line {line}; correct it")
+def _extraction(
+    file: Decoded, count: int, indices: Sequence[int], values: Sequence[_Value]
+) -> Extraction:
+    signatures = (each.message.signature for each in values if each.message)
+    return Extraction(
+        segments=tuple(segment for each in values for segment in each.segments),
+        skeleton=skeleton(
+            file.text, ((each.string.start, each.string.end) for each in values), *signatures
+        ),
+        encoding=file.encoding,
+        layout=_Layout(file, count, indices, values),
+    )
 
 
 CODECS: Final[Mapping[str, Codec]] = {
     "json": Json(),
     "arb": Json("arb", frozenset({".arb"}), _is_resource),
+    "chrome": Json("chrome", frozenset(), _is_message, _CHROME, by_language=False),
 }

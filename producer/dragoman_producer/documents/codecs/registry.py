@@ -19,7 +19,7 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "xliff": ("xliff", frozenset({".xlf", ".xliff", ".sdlxliff", ".mxliff"})),
     "android": ("xml_resources", frozenset({"strings.xml"})),
     "resx": ("xml_resources", frozenset({".resx", ".resw"})),
-    "qt": ("xml_resources", frozenset({".ts"})),
+    "qt": ("xml_resources", frozenset()),
     "ttml": ("xml_resources", frozenset({".ttml", ".dfxp"})),
     "odt": ("odf", frozenset({".odt", ".ott"})),
     "ods": ("odf", frozenset({".ods", ".ots"})),
@@ -42,8 +42,13 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "xhtml": ("html_codec", frozenset({".xhtml", ".xht"})),
     "json": ("json_values", frozenset({".json", ".jsonc"})),
     "arb": ("json_values", frozenset({".arb"})),
+    "chrome": ("json_values", frozenset()),
+    "ipynb": ("notebooks", frozenset({".ipynb"})),
 }
-"""Per format the module in this package, whose `CODEC` it is, and the suffixes of file names."""
+"""Per format the module in this package, whose `CODECS` has it, and the suffixes of file names.
+
+Formats without one are read by `--format` alone: `.ts` is TypeScript's as well as Qt's.
+"""
 
 
 class MissingExtra(Exception):

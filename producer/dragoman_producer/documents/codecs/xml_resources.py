@@ -121,7 +121,7 @@ CODECS: Final[Mapping[str, Codec]] = {
         {**_XML, "urn:oasis:names:tc:xliff:document:1.2": "xliff"}, entities=True,
     ),
     "resx": XmlCodec("resx", frozenset({".resx", ".resw"}), frozenset({"root"}), _resx, _XML),
-    "qt": XmlCodec("qt", frozenset({".ts"}), frozenset({"TS"}), _qt, _XML, has_targets=True),
+    "qt": XmlCodec("qt", frozenset(), frozenset({"TS"}), _qt, _XML, has_targets=True),
     "ttml": XmlCodec(
         "ttml", frozenset({".ttml", ".dfxp"}), frozenset({"tt"}), _ttml, {**_XML, _TTML: ""}
     ),

@@ -132,12 +132,14 @@ async def test_files_that_are_no_documents_are_skipped_with_a_reason(
     source: Path, tmp_path: Path
 ) -> None:
     (source / "picture.png").write_bytes(b"\x89PNG")
+    (source / "code.ts").write_text("export const title: string = 'Some text';")
     os.mkfifo(source / "pipe.lines")
     (source / "gone.lines").symlink_to("nowhere.lines")
     (source / ".hidden.lines").write_text("Hidden.")
     run = await ran(source, tmp_path / "out")
     assert run.of("picture.png")["reason"] == "unsupported_format"
-    assert run.of("picture.png")["status"] == "skipped"
+    for name in ("picture.png", "code.ts"):
+        assert run.of(name)["status"] == "skipped"
     assert run.of("pipe.lines")["reason"] == "wrong_type"
     assert run.of("gone.lines")["reason"] == "corrupt"
     assert run.report["hidden"] == 1

@@ -1,4 +1,4 @@
-"""JSON, JSONC and ARB: values are translated in place, whatever a translation holds."""
+"""JSON, ARB and Chrome messages: values are translated, whatever a translation holds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DOCUMENT = """\
   "title": "A \\u00e4 \\"page\\"", /* another */
   "menu": {"file": ["Open file", " Save\\nall ", 3, true, null, -1.5e3, {}, []],},
   "url": "https://example.org", "colour": "#ff8800", "id": "user_id", "empty": "",
-  "icu": "{n, plural, one {# file} other {# files}}",
+  "icu": "{n, plural, one {# file} other {# files",
   "last": "The end"
 }
 """
@@ -97,3 +97,51 @@ def test_nesting_is_limited() -> None:
     assert len(assert_identity(CODEC, data).segments) == 1
     with pytest.raises(DocumentError, match="nested more than 1,000 times"):
         CODEC.extract(b"[" + data + b"]", GERMAN)
+
+
+MESSAGES = b"""{
+  "@@locale": "en", "files": "You have {n, plural, one{# file} other{# files}}",
+  "@files": {"placeholders": {"n": {"type": "int"}}}, "hi": "Hello {name}"
+}"""
+
+
+@pytest.mark.parametrize("name", ["json", "arb"])
+def test_icu_messages_have_the_forms_of_the_target_language(name: str) -> None:
+    codec, polish = CODECS[name], replace(GERMAN, target_lang="pl", keys=("files", "hi"))
+    found = assert_identity(codec, MESSAGES, polish).segments
+    assert [each.plural for each in found] == ["one", "few", "many", "other", None]
+    assert [each.place for each in found] == ["files"] * 4 + ["hi"]
+    texts = [f"Masz {each.number or '#'} x{each.plural}" for each in found[:4]]
+    output = assert_read_back(codec, MESSAGES, [*texts, "Cześć {name}"], polish).decode()
+    assert "few{Masz # xfew}" in output
+    assert "Cześć {name}" in output
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_like_markup_is_text_in_icu_messages(text: str) -> None:
+    found = CODECS["arb"].extract(MESSAGES, GERMAN).segments
+    texts = [f"{text} x {each.number} x" if each.number else text for each in found]
+    if any(map(str.isalpha, text)) and not set(text) & set("{1"):
+        assert_read_back(CODECS["arb"], MESSAGES, texts)
+
+
+CHROME = b"""{"greeting": {
+  "message": "Hello $user$, that is $1 for $$5", "description": "A greeting with a name",
+  "placeholders": {"user": {"content": "$1", "example": "Cira Smith"}}
+}, "name": {"message": "Word counter"}}"""
+
+
+def test_only_messages_of_chrome_extensions_are_read_and_placeholders_are_tags() -> None:
+    found = assert_identity(CODECS["chrome"], CHROME).segments
+    assert [(each.place, each.text) for each in found] == [
+        ("greeting.message", "Hello <x1/>, that is <x2/> for <x3/>5"),
+        ("name.message", "Word counter"),
+    ]
+    assert_read_back(CODECS["chrome"], CHROME, tagged(CODECS["chrome"].extract(CHROME, GERMAN)))
+    output = assert_read_back(CODECS["chrome"], CHROME, ["<x3/>5: <x2/>, <x1/>", None])
+    assert b'"$$5: $1, $user$"' in output
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_like_markup_is_text_in_chrome_messages(text: str) -> None:
+    assert_read_back(CODECS["chrome"], CHROME, [f"{text} <x1/> <x2/> {text} <x3/>", text])
