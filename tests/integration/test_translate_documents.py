@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -181,6 +183,32 @@ def test_stdin_is_translated_to_stdout(
     assert done.returncode == 0, done.stderr
     assert done.stdout == b"[de] One.\n# two\n[de] Three.\n"
     assert not translate.out.exists()
+
+
+def test_the_folder_watcher_of_the_how_to_translates_new_and_changed_files(
+    translate: Translating, start: Callable[..., ForkedWorker], tmp_path: Path
+) -> None:
+    start()
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "translate-documents.md"
+    found = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    [program] = [block for block in found if "INBOX" in block]
+    inbox, out = tmp_path / "inbox", tmp_path / "translated"
+    inbox.mkdir()
+    (inbox / "a.lines").write_text("One.")
+    program = program.replace('"inbox"', repr(str(inbox))).replace('"translated"', repr(str(out)))
+
+    def holds(name: str, content: str) -> bool:
+        path = out / "de" / name
+        return path.exists() and path.read_text() == content
+
+    argv = [sys.executable, "-c", program]
+    log = tmp_path / "watcher"
+    with ChildProcess(argv, log=log, env=translate.env, split_streams=True) as child:
+        child.wait_for(lambda: holds("a.lines", "[de] One."), timeout_s=120, what="the first file")
+        (inbox / "b.lines").write_text("Two.")
+        (inbox / "a.lines").write_text("Another.")
+        child.wait_for(lambda: holds("b.lines", "[de] Two."), timeout_s=120, what="a new file")
+        child.wait_for(lambda: holds("a.lines", "[de] Another."), timeout_s=120, what="a change")
 
 
 @contextmanager
