@@ -6,6 +6,7 @@ any point and the next one pays only for what is missing. Tables: docs/reference
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -148,7 +149,10 @@ class _Unreadable(Exception):
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=0.5, cached_statements=64)
+    try:
+        db = sqlite3.connect(path, timeout=0.5, cached_statements=64)
+    except sqlite3.DatabaseError as error:
+        raise _told(error) from error
     try:
         db.execute("PRAGMA locking_mode=EXCLUSIVE")
         db.execute("PRAGMA journal_mode=WAL")
@@ -190,7 +194,7 @@ def _told(error: sqlite3.DatabaseError) -> Exception:
         return NoSpace("the manifest cannot be written: the disk is full or fails")
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
         return _Unreadable()
-    return OSError(f"the manifest cannot be opened: {error}")
+    return OSError(errno.EIO, f"it cannot be opened: {error}", "manifest.db")
 
 
 def _aside(path: Path) -> Path:

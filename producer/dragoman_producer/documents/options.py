@@ -88,8 +88,10 @@ def _glossary(
     given: str | None, source: str | None, to: str
 ) -> tuple[Mapping[str, str], str | None]:
     """Return the terms of a file, or the name of a stored glossary."""
-    if given is None or not Path(given).is_file():
+    if given is None or not Path(given).exists():
         return {}, given
+    if not Path(given).is_file():
+        raise Unusable(f"--glossary {given}: it is no file; give a TSV, CSV or TMX file, or a name")
     try:
         draft = read_glossary([Path(given)], Languages(source, to))
     except InvalidFile as error:

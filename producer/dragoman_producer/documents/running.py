@@ -7,6 +7,8 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, Final, Protocol
 
+from pydantic import ValidationError
+
 from dragoman_producer.documents.events import Event, Progressed, Waiting
 from dragoman_producer.documents.manifest import Manifest, NoSpace
 from dragoman_producer.documents.planning import PlannedJob, Planner
@@ -19,7 +21,7 @@ from dragoman_producer.errors import (
     Unreachable,
 )
 from dragoman_producer.handle import JobHandle
-from dragoman_schemas.failures import RETRYABLE
+from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import ItemResult, TranslationResult
 
@@ -123,10 +125,26 @@ class Runner:
         for planned in again:
             yield self._planner.job(planned)
         for planned in waiting:
+            if (job := self._job(planned)) is None:
+                continue
             if not await self._taken(len(planned.segments)):
                 return
             self._unacknowledged[planned.job_id] = planned
-            yield self._planner.job(planned)
+            yield job
+
+    def _job(self, planned: PlannedJob) -> TranslationJob | None:
+        """Return the job of a plan; None for one that no worker takes, which is stored as failed.
+
+        Of several segments each is planned again in a job of its own.
+        """
+        try:
+            return self._planner.job(planned)
+        except ValidationError:
+            several = int(len(planned.segments) > 1)
+            failed = (None, "fail", None, FailureCode.INVALID_JOB, several, 0, self._run)
+            self._rows += [(planned.target.number, each, *failed) for each in planned.segments]
+            self._ended.append((planned.job_id,))
+            return None
 
     async def _taken(self, count: int) -> bool:
         """Wait until so many more segments may be in flight; return False if the run stops."""

@@ -110,7 +110,7 @@ async def _grouped(
         while following is not None:
             some, following = await _one_job(following, arrived)
             yield some
-            following = following if following != _LATE else await arrived.get()
+            following = following if following is not _LATE else await arrived.get()
         await feeding
     finally:
         feeding.cancel()

@@ -35,7 +35,7 @@ class Lines:
         _misbehave(data.split(b"\n", 1)[0])
         lines = data.decode().split("\n")
         segments = [
-            Segment(line, f"line {number}")
+            Segment(line, f"line {number}", max_chars=0 if lines[number - 2] == "#limit" else None)
             for number, line in enumerate(lines, 1)
             if line and not line.startswith("#")
         ]

@@ -27,6 +27,15 @@ async def test_texts_come_back_in_order_with_their_ids_in_jobs_of_64() -> None:
     assert [len(job.items) for job in client.submitted] == [64, 64, 64, 8]
 
 
+async def test_a_text_that_equals_the_mark_of_a_late_source_is_translated() -> None:
+    async def pairs() -> AsyncIterator[tuple[str, str]]:
+        yield "a", "x" * 16 * 1024
+        yield ("", "late")
+
+    found = [each.id async for each in documents.stream(InMemoryClient(), pairs(), to="de")]
+    assert found == ["a", ""]
+
+
 async def test_an_endless_source_is_read_as_far_as_its_results_are_taken() -> None:
     client = InMemoryClient()
     found = documents.stream(client, numbered(), to="de", in_flight=128)

@@ -128,6 +128,28 @@ async def test_a_file_that_breaks_its_reader_is_one_line_and_the_others_are_tran
     assert not (tmp_path / "out/de/bad.lines").exists()
 
 
+async def test_a_text_that_no_job_may_hold_keeps_its_source_and_the_others_are_translated(
+    source: Path, tmp_path: Path
+) -> None:
+    (source / "a.lines").write_text(f"One.\n{'x' * 200_000}\nTwo.\n")
+    run = await ran(source, tmp_path / "out")
+    assert (tmp_path / "out/de/a.lines").read_text() == f"[de] One.\n{'x' * 200_000}\n[de] Two.\n"
+    [issue] = run.of("a.lines")["issues"]
+    assert (issue["segment"], issue["code"]) == (1, "invalid_job")
+    assert run.finished.exit_status == 3
+    again = await ran(source, tmp_path / "out")
+    assert again.texts == []
+
+
+async def test_of_a_job_that_is_invalid_the_valid_texts_are_translated(
+    source: Path, tmp_path: Path
+) -> None:
+    (source / "a.lines").write_text("One.\n#limit\nTwo.\n")
+    run = await ran(source, tmp_path / "out")
+    assert (tmp_path / "out/de/a.lines").read_text() == "[de] One.\n#limit\nTwo.\n"
+    assert [issue["code"] for issue in run.of("a.lines")["issues"]] == ["invalid_job"]
+
+
 async def test_files_that_are_no_documents_are_skipped_with_a_reason(
     source: Path, tmp_path: Path
 ) -> None:
@@ -235,6 +257,12 @@ async def test_two_runs_into_one_folder_are_refused(source: Path, tmp_path: Path
         await ran(source, tmp_path / "out")
     manifest.close()
     assert (await ran(source, tmp_path / "out")).finished.exit_status == 0
+
+
+def test_a_manifest_that_is_a_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "manifest.db").mkdir()
+    with pytest.raises(OSError, match=r"cannot be opened.*manifest\.db"):
+        Manifest.open(tmp_path / "manifest.db")
 
 
 @pytest.mark.parametrize(
