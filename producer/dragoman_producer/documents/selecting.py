@@ -98,7 +98,7 @@ class Selection:
             elif entry.is_symlink() and not _real(path).is_relative_to(_real(root)):
                 detail = "it is a link that leaves the folder"
                 yield Found(path, _relative(root, path), None, "outside", detail)
-            elif entry.is_symlink() and path.is_dir():
+            elif entry.is_symlink() and os.path.isdir(path):  # noqa: PTH112  raises nothing
                 detail = "it is a link to a folder, which is read at its own place"
                 yield Found(path, _relative(root, path), None, "outside", detail)
             else:

@@ -157,6 +157,7 @@ async def test_files_that_are_no_documents_are_skipped_with_a_reason(
     (source / "code.ts").write_text("export const title: string = 'Some text';")
     os.mkfifo(source / "pipe.lines")
     (source / "gone.lines").symlink_to("nowhere.lines")
+    (source / "long.lines").symlink_to("x" * 300)
     (source / ".hidden.lines").write_text("Hidden.")
     run = await ran(source, tmp_path / "out")
     assert run.of("picture.png")["reason"] == "unsupported_format"
