@@ -98,8 +98,15 @@ MUTANTS = (
         f"{DOCUMENT_TESTS}/test_real_formats.py",
     ),
     Mutant(
+        "an output that a person has edited is replaced",
+        f"{DOCUMENTS}/outputs.py",
+        "if not self._request.overwrite and self._is_foreign(output):",
+        "if self._request.overwrite and self._is_foreign(output):",
+        "unit/producer/documents/test_translating.py",
+    ),
+    Mutant(
         "a plural form with the general form is counted as one that keeps its source",
-        f"{DOCUMENTS}/writing.py",
+        f"{DOCUMENTS}/tally.py",
         'self.counts["source"] -= number in self._source',
         "pass",
         f"{DOCUMENT_TESTS}/test_real_formats.py",

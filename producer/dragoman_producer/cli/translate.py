@@ -128,6 +128,9 @@ def translate(
             help="headings: send the headings above as context.", rich_help_panel=_TRANSLATION
         ),
     ] = "none",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace outputs that were changed by hand.")
+    ] = False,
     in_flight: Annotated[
         int, typer.Option("--in-flight", min=1, help="Segments submitted at a time.")
     ] = 5_000,
@@ -170,6 +173,7 @@ def translate(
         "in_place": in_place,
         "bilingual": bilingual,
         "refresh": refresh,
+        "overwrite": overwrite,
         "in_flight": in_flight,
         "cancel": cancel,
         "dry_run": dry_run,

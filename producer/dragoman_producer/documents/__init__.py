@@ -42,6 +42,7 @@ async def translate(
     reading: Reading | None = None,
     layout: Layout = "folders",
     copy_others: bool = False,
+    overwrite: bool = False,
     in_flight: int = IN_FLIGHT,
 ) -> AsyncIterator[Event]:
     """Translate files and folders into `out`, and yield what happens; the last is Finished.
@@ -60,6 +61,7 @@ async def translate(
         reading=reading or Reading(),
         layout=layout,
         copy_others=copy_others,
+        overwrite=overwrite,
         in_flight=in_flight,
     )
     async for event in run_documents(client, request):

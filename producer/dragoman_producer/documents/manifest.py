@@ -49,6 +49,8 @@ CREATE TABLE output (
   file INTEGER NOT NULL, target INTEGER NOT NULL, path NOT NULL, sha256 TEXT, source TEXT,
   status TEXT, reason TEXT, detail TEXT, counts TEXT, run TEXT, PRIMARY KEY (file, target)
 ) WITHOUT ROWID;
+CREATE TABLE written (path NOT NULL, sha256 TEXT NOT NULL, PRIMARY KEY (path, sha256))
+WITHOUT ROWID;
 CREATE TABLE issue (
   file INTEGER NOT NULL, target INTEGER NOT NULL, number INTEGER NOT NULL, place TEXT,
   code TEXT NOT NULL, detail TEXT

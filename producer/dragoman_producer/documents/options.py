@@ -37,6 +37,7 @@ def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> Reques
         layout=_one_of("--layout", given["layout"], get_args(Layout)),
         copy_others=_one_of("--others", given["others"], ("skip", "copy")) == "copy",
         in_flight=given["in_flight"],
+        overwrite=given["overwrite"],
         cancel=given["cancel"],
         dry_run=given["dry_run"],
     )

@@ -13,7 +13,7 @@ from dragoman_producer.documents.planning import Target
 from dragoman_producer.documents.reading import UNSUPPORTED, shown
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.selecting import REPORT, STATE_FOLDER
-from dragoman_producer.documents.writing import COUNTS
+from dragoman_producer.documents.tally import COUNTS
 
 SCHEMA: Final = 1
 _SKIPPED: Final = f"format IS NULL AND reason='{UNSUPPORTED}'"

@@ -108,6 +108,8 @@ class Request:
     copy_others: bool = False
     """Copy files of no known format instead of skipping them."""
     in_flight: int = IN_FLIGHT
+    overwrite: bool = False
+    """Replace outputs that were changed by hand, or that no run wrote."""
     cancel: bool = False
     """Cancel the jobs in flight if the run is stopped."""
     dry_run: bool = False

@@ -20,7 +20,8 @@ from dragoman_producer.documents.report import Report
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.running import PATIENCE_S, Client, Runner
 from dragoman_producer.documents.selecting import STATE_FOLDER, Found, Selection
-from dragoman_producer.documents.writing import Writer, WritesAlong
+from dragoman_producer.documents.writing import Writer
+from dragoman_producer.documents.writing_along import WritesAlong
 
 MANIFEST: Final = "manifest.db"
 

@@ -104,6 +104,54 @@ async def test_a_changed_paragraph_is_the_only_one_sent(source: Path, tmp_path: 
     assert statuses == {"a.lines": "done", "sub/b.lines": "unchanged"}
 
 
+# --- outputs that a person has changed ------------------------------------------------------------
+
+
+async def test_an_output_that_was_edited_stays_while_its_source_does(
+    source: Path, tmp_path: Path
+) -> None:
+    await ran(source, tmp_path / "out")
+    edited = tmp_path / "out/de/a.lines"
+    edited.write_text("Edited.\n")
+    run = await ran(source, tmp_path / "out")
+    assert edited.read_text() == "Edited.\n"
+    assert run.of("a.lines")["status"] == "unchanged"
+
+
+async def test_an_output_that_was_edited_is_not_replaced_unasked(
+    source: Path, tmp_path: Path
+) -> None:
+    await ran(source, tmp_path / "out")
+    edited = tmp_path / "out/de/a.lines"
+    edited.write_text("Edited.\n")
+    (source / "a.lines").write_text("New.\n")
+    run = await ran(source, tmp_path / "out")
+    assert (run.of("a.lines")["status"], run.of("a.lines")["reason"]) == ("failed", "collision")
+    assert edited.read_text() == "Edited.\n"
+    await ran(source, tmp_path / "out", overwrite=True)
+    assert edited.read_text() == "[de] New.\n"
+
+
+async def test_a_file_that_no_run_wrote_is_not_replaced_unasked(
+    source: Path, tmp_path: Path
+) -> None:
+    foreign = tmp_path / "out/de/a.lines"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("Foreign.\n")
+    run = await ran(source, tmp_path / "out")
+    assert "--overwrite" in run.of("a.lines")["detail"]
+    assert (foreign.read_text(), run.of("sub/b.lines")["status"]) == ("Foreign.\n", "done")
+
+
+async def test_an_output_of_ours_is_replaced_when_its_source_changes_twice(
+    source: Path, tmp_path: Path
+) -> None:
+    for text in ("First.", "Second.", "Third."):
+        (source / "a.lines").write_text(text)
+        await ran(source, tmp_path / "out")
+        assert (tmp_path / "out/de/a.lines").read_text() == f"[de] {text}"
+
+
 # --- odd files ------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,78 @@
+"""Files of outputs: what is there is looked at first, and replaced whole."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from dragoman_producer.documents.extracting import Refused
+from dragoman_producer.documents.manifest import Manifest
+from dragoman_producer.documents.reading import stored
+from dragoman_producer.documents.request import Request
+from dragoman_producer.documents.selecting import escapes, is_source
+
+
+class Outputs:
+    """The outputs of a folder. A file that no run wrote is replaced only if that is asked for."""
+
+    def __init__(self, request: Request, manifest: Manifest) -> None:
+        self._request = request
+        self._manifest = manifest
+
+    def check(self, output: Path, source: Path) -> None:
+        """Make the folder of an output. Raises Refused and OSError."""
+        self._check_inside(output)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        if is_source(output, source):
+            raise Refused("collision", "its output would replace it; give another --out")
+        if output.is_dir():
+            raise Refused("collision", "a folder has the name of its output")
+        if not self._request.overwrite and self._is_foreign(output):
+            raise Refused(
+                "collision",
+                "its output was changed by hand, or no run wrote it; move it, or give --overwrite",
+            )
+
+    def publish(self, temporary: Path, output: Path) -> None:
+        """Put a file in the place of an output. Raises Refused, NoSpace and OSError.
+
+        Its digest is stored before: after a crash in between the file is known as ours.
+        """
+        self._check_inside(output)
+        row = (self._name(output), sha256_of(temporary))
+        with self._manifest.writing() as db:
+            db.execute("INSERT OR IGNORE INTO written VALUES (?,?)", row)
+        temporary.replace(output)
+        with self._manifest.writing() as db:
+            db.execute("DELETE FROM written WHERE path=? AND sha256<>?", row)
+
+    def is_kept(self, output: Path, sha256: str) -> bool:
+        """Return whether an output with this digest may stay: it is there, as it was or edited."""
+        found = sha256_of(output)
+        return found is not None and (found == sha256 or not self._request.overwrite)
+
+    def _check_inside(self, output: Path) -> None:
+        if escapes(self._request, output):
+            raise Refused("outside", "its output would be outside of the folder of outputs")
+
+    def _is_foreign(self, output: Path) -> bool:
+        if not os.path.lexists(output):
+            return False
+        found = self._manifest.one(
+            "SELECT 1 FROM written WHERE path=? AND sha256=?",
+            (self._name(output), sha256_of(output)),
+        )
+        return found is None
+
+    def _name(self, output: Path) -> str | bytes:
+        return stored(str(output.relative_to(self._request.out)))
+
+
+def sha256_of(path: Path) -> str | None:
+    """Return the hex digest of a file, None if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None

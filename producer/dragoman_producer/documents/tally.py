@@ -1,0 +1,65 @@
+"""Counts and issues of one document as it is written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dragoman_producer.documents.frames import Text
+
+COUNTS: Final = ("segments", "new", "reused", "memory", "warned", "source", "failed")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What becomes of the segments of one document."""
+
+    run: str
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+    issues: list[tuple[int, str, str, str | None]] = field(default_factory=list)
+    """Number of the segment, its place, a gate or code, and a verdict."""
+    _source: set[int] = field(default_factory=set[int])
+    _warned: set[int] = field(default_factory=set[int])
+
+    def add(self, number: int, rows: list[Any]) -> Text:
+        """Count a segment; return its translation, in a list if it is to be looked at."""
+        wanted = [row for row in rows if row[2] is not None]
+        if not wanted:
+            return None
+        self.counts["segments"] += 1
+        bad = next((row for row in wanted if row[5] is None), None)
+        place = rows[0][4]
+        warned = self._note(number, place, wanted)
+        if warned:
+            self._warn(number)
+        if bad is not None:
+            self.counts["failed"] += 1
+            self.keep_source(number)
+            self.issues.append((number, place, bad[8] or "missing", None))
+            return None
+        new = any(row[10] == self.run for row in wanted)
+        cached = new and all(row[9] for row in wanted)
+        self.counts["memory" if cached else "new" if new else "reused"] += 1
+        text = "".join((row[3] or "") + (row[5] or "") for row in rows)
+        return [text] if warned else text
+
+    def _note(self, number: int, place: str, rows: list[Any]) -> bool:
+        notes = [note for row in rows if row[7] for note in json.loads(row[7])]
+        self.issues += [(number, place, gate, verdict) for gate, verdict in notes]
+        return any(row[6] in {"warn", "fail"} and row[5] is not None for row in rows)
+
+    def _warn(self, number: int) -> None:
+        self.counts["warned"] += number not in self._warned
+        self._warned.add(number)
+
+    def keep_source(self, number: int) -> None:
+        """Count a segment that keeps its source, once."""
+        self.counts["source"] += number not in self._source
+        self._source.add(number)
+
+    def replace_source(self, number: int) -> None:
+        """Count a plural form that has the general form in place of its own, or of its source."""
+        self.counts["source"] -= number in self._source
+        self._source.discard(number)
+        self._warn(number)
