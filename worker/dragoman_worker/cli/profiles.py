@@ -33,7 +33,8 @@ class _Sample:
         from dragoman_worker.prompts.base import Segment
 
         to, source = normalise(self.to), normalise(self.source)
-        return Segment(self.text, to, source, glossary=self.terms)
+        found = {term: self.terms[term] for term in self.terms if term not in self.missing()}
+        return Segment(self.text, to, source, glossary=found)
 
     def missing(self) -> list[str]:
         """Return the terms that do not occur in the text: no prompt names these."""
