@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from redis.asyncio import Redis
-from redis.exceptions import NoPermissionError, OutOfMemoryError, RedisError
+from redis.exceptions import NoPermissionError, OutOfMemoryError, RedisError, ResponseError
 
 from dragoman_connections.redis_access import open_servers
 from dragoman_connections.redis_access.calls import Call, Command, lasting
@@ -26,6 +26,11 @@ _TRANSIENT: Final[tuple[type[Exception], ...]] = (
 )
 _SOCKET_TIMEOUT_S: Final = 5.0
 _MAX_CONNECTIONS: Final = 16
+
+
+def is_wrong_type(reply: Any) -> bool:
+    """Return whether a reply says that a key is of another type than its command needs."""
+    return isinstance(reply, ResponseError) and "WRONGTYPE" in str(reply)
 
 
 class RedisConnection:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from redis.exceptions import ResponseError
-
 from dragoman_connections.batching import Batcher
 from dragoman_connections.redis_access.calls import Command
 from dragoman_connections.settings import RedisSettings
 from dragoman_producer.errors import BrokenKey, DragomanError, Unreadable
-from dragoman_producer.redis_link import RedisLink
+from dragoman_producer.redis_link import RedisLink, is_wrong_type
 from dragoman_producer.state import JobState
 from dragoman_schemas import names, scripts
 from dragoman_schemas.jobs import DocumentRef
@@ -188,7 +186,7 @@ class JobStore:
         self, job_id: str, reply: Any, parse: Callable[[Any], Answer]
     ) -> Answer | DragomanError:
         """Return the parsed reply of one job, or its BrokenKey, so that other replies are kept."""
-        if isinstance(reply, ResponseError) and "WRONGTYPE" in str(reply):
+        if is_wrong_type(reply):
             return BrokenKey(job_id, self._keys.job(job_id), "is not a hash")
         try:
             return parse(self._link.checked(reply))

@@ -162,7 +162,8 @@ def test_an_audit_during_work_reports_nothing_broken(installation: Installation)
             *(a_job(f"good-{number}") for number in range(600)),
             *(a_job(f"good-{number}") for number in range(0, 600, 9)),
             *(a_job(f"bad-{number}", "#!fatal\nHello.") for number in range(100)),
-            *(a_job(f"good-{number}", "Another text.") for number in range(0, 600, 20)),
+            # Jobs of which no duplicate stands: records of one id may be claimed in any order.
+            *(a_job(f"good-{number}", "Another text.") for number in range(4, 544, 18)),
             *(b"no job" for _ in range(20)),
         )
         seen = [installation.audit() for _ in range(4)]

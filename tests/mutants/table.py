@@ -100,8 +100,8 @@ MUTANTS = (
     Mutant(
         "an output that a person has edited is replaced",
         f"{DOCUMENTS}/outputs.py",
-        "if not self._request.overwrite and self._is_foreign(output):",
-        "if self._request.overwrite and self._is_foreign(output):",
+        "if not self._request.overwrite and not self._may_replace(output):",
+        "if self._request.overwrite and not self._may_replace(output):",
         "unit/producer/documents/test_translating.py",
     ),
     Mutant(

@@ -45,7 +45,7 @@ def apply_files(
     """
     from dragoman_producer.documents.review.applying import Applying, missing
 
-    applying = Applying(manifest, folder, lambda _: None)
+    applying = Applying(manifest, folder)
     read = [_read(path) for path in files]
     asyncio.run(_apply_all(applying, files, read))
     edits = [edit for each in read for edit in each.edits]
@@ -90,6 +90,9 @@ def _print(applied: Applied, lost: int, report: Path, *, as_json: bool) -> None:
         print_note(f"dragoman review: {len(applied.refused) - _MOST_LISTED:,} more were refused")
     if lost:
         print_note(f"dragoman review: {lost:,} edits are for segments that are not there any more")
+    for ended in applied.unwritten:
+        where = f"{plain(ended.path)} [{ended.target_lang}]"
+        print_note(f"dragoman review: {where}: not written: {ended.reason} ({ended.detail})")
     counts = {
         "changed": applied.changed,
         "approved": applied.approved,
@@ -105,7 +108,7 @@ def _print(applied: Applied, lost: int, report: Path, *, as_json: bool) -> None:
 def _status(applied: Applied, lost: int, total: int) -> int:
     bad = lost + len(applied.refused)
     if not bad:
-        return SUCCESS
+        return PARTIAL if applied.unwritten else SUCCESS
     return FAILURE if bad == total else PARTIAL
 
 

@@ -138,6 +138,8 @@ class Display:
         self.totals = dict(event.totals)
         if (why := event.totals.get("stopped")) is not None:
             self.note(f"stopped: {why}; run the same command again to go on")
+        if (moved := event.totals.get("manifest_moved_to")) is not None:
+            self.note(f"the manifest could not be read and was begun anew; it is kept as {moved}")
         if skipped := self._counts["skipped"]:
             self.note(f"{skipped:,} files of no known format skipped")
         for lang, counts in event.totals["targets"].items():

@@ -154,7 +154,6 @@ def _is_encodable(text: str) -> bool:
 def _known(data: bytes, found: Extraction, codec: Codec) -> dict[str, object]:
     return {
         "by_language": codec.by_language,
-        "has_targets": codec.has_targets,
         "sha256": hashlib.sha256(data).hexdigest(),
         "encoding": found.encoding,
         "segments": len(found.segments),

@@ -43,7 +43,7 @@ class Children:
     async def read(self, request: dict[str, Any], rows: Rows) -> dict[str, Any]:
         """Extract a file: call `rows` with some rows at a time, then return what is known of it.
 
-        A row is [text, place, max_chars, plural, state, context, headings]. Raises Refused.
+        A row is [text, place, max_chars, state, context, headings]. Raises Refused.
         """
         async with self._child() as child:
             await self._ask(child, {**request, "do": "read", "seconds": self._seconds})

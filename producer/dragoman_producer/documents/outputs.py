@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
 from dragoman_producer.documents.extracting import Refused
 from dragoman_producer.documents.manifest import Manifest
-from dragoman_producer.documents.reading import stored
+from dragoman_producer.documents.paths import sha256_of, stored
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.selecting import escapes, is_source
 
@@ -28,19 +27,19 @@ class Outputs:
             raise Refused("collision", "its output would replace it; give another --out")
         if output.is_dir():
             raise Refused("collision", "a folder has the name of its output")
-        if not self._request.overwrite and self._is_foreign(output):
+        if not self._request.overwrite and not self._may_replace(output):
             raise Refused(
                 "collision",
                 "its output was changed by hand, or no run wrote it; move it, or give --overwrite",
             )
 
-    def publish(self, temporary: Path, output: Path) -> None:
-        """Put a file in the place of an output. Raises Refused, NoSpace and OSError.
+    def publish(self, temporary: Path, output: Path, sha256: str | None) -> None:
+        """Put a file with this digest in the place of an output. Raises Refused, NoSpace, OSError.
 
-        Its digest is stored before: after a crash in between the file is known as ours.
+        The digest is stored before: after a crash in between the file is known as ours.
         """
         self._check_inside(output)
-        row = (self._name(output), sha256_of(temporary))
+        row = (self._name(output), sha256)
         with self._manifest.writing() as db:
             db.execute("INSERT OR IGNORE INTO written VALUES (?,?)", row)
         temporary.replace(output)
@@ -48,31 +47,28 @@ class Outputs:
             db.execute("DELETE FROM written WHERE path=? AND sha256<>?", row)
 
     def is_kept(self, output: Path, sha256: str) -> bool:
-        """Return whether an output with this digest may stay: it is there, as it was or edited."""
+        """Return whether an output with this digest may stay: it is there, as it was or edited.
+
+        One that another run wrote, as with other options, may not.
+        """
         found = sha256_of(output)
-        return found is not None and (found == sha256 or not self._request.overwrite)
+        if found is None or found == sha256:
+            return found is not None
+        return not self._request.overwrite and not self._is_ours(output, found)
 
     def _check_inside(self, output: Path) -> None:
         if escapes(self._request, output):
             raise Refused("outside", "its output would be outside of the folder of outputs")
 
-    def _is_foreign(self, output: Path) -> bool:
-        if not os.path.lexists(output):
-            return False
-        found = self._manifest.one(
-            "SELECT 1 FROM written WHERE path=? AND sha256=?",
-            (self._name(output), sha256_of(output)),
+    def _may_replace(self, output: Path) -> bool:
+        return not os.path.lexists(output) or self._is_ours(output, sha256_of(output))
+
+    def _is_ours(self, output: Path, sha256: str | None) -> bool:
+        """Return whether a run wrote what an output holds."""
+        row = (self._name(output), sha256)
+        return (
+            self._manifest.one("SELECT 1 FROM written WHERE path=? AND sha256=?", row) is not None
         )
-        return found is None
 
     def _name(self, output: Path) -> str | bytes:
         return stored(str(output.relative_to(self._request.out)))
-
-
-def sha256_of(path: Path) -> str | None:
-    """Return the hex digest of a file, None if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None

@@ -56,8 +56,10 @@ class Planner:
         self.targets = [Target(manifest.target(lang, digest), lang) for lang in request.to]
 
     def need(self, target: Target) -> Need:
-        """Find what a target needs, and forget its failures of earlier runs."""
+        """Return what a target needs; its failures of earlier runs are to be translated again."""
         self._collect_wanted(target)
+        if not self._request.dry_run:
+            self._forget(target)
         count = self._manifest.number
         segments = count(
             "SELECT COUNT(*) FROM occurrence o JOIN file f ON f.id = o.file"
@@ -65,8 +67,13 @@ class Planner:
             (self._run, target.lang),
         )
         unique = count("SELECT COUNT(*) FROM wanted")
-        sums = f"SELECT COUNT(*), SUM(LENGTH(s.text)) FROM {_MISSING}"  # noqa: S608  a constant
-        missing, characters = self._manifest.one(sums, (target.number,))
+        refreshed = self._request.translation.memory == "refresh"  # a dry run has forgotten nothing
+        missing, characters = self._manifest.one(
+            "SELECT COUNT(*), SUM(LENGTH(s.text)) FROM wanted w JOIN segment s ON s.id = w.segment"
+            " WHERE w.segment NOT IN"
+            " (SELECT segment FROM translation WHERE target=? AND text IS NOT NULL AND NOT ?)",
+            (target.number, refreshed),
+        )
         return Need(segments, unique, missing, characters or 0)
 
     def plan(self, target: Target) -> None:
@@ -140,9 +147,8 @@ class Planner:
             (self._run, target.lang),
         )
 
-    def forget_failures(self, target: Target) -> None:
+    def _forget(self, target: Target) -> None:
         """Remove failures of earlier runs; with `refresh` all translations that are wanted."""
-        self._collect_wanted(target)
         with self._manifest.writing() as db:
             db.execute("DELETE FROM translation WHERE target=? AND text IS NULL", (target.number,))
             if self._request.translation.memory == "refresh":

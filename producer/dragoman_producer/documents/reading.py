@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from dragoman_producer.documents.events import Event, Extracted
 from dragoman_producer.documents.extracting import Children, Refused
 from dragoman_producer.documents.frames import options_fields
 from dragoman_producer.documents.manifest import Manifest
+from dragoman_producer.documents.paths import sha256_of, shown, stored
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.selecting import Found, Selection
 
@@ -95,7 +94,7 @@ class Reader:
             return False
         if any(row[3] != self._reading(found, row[1]) or row[2] is None for row in rows):
             return False
-        if _sha256(found.source) != rows[0][2]:
+        if sha256_of(found.source) != rows[0][2]:
             return False
         with self.manifest.writing() as db:
             source = stored(str(found.source.absolute()))
@@ -224,30 +223,3 @@ class _Rows:
                 self._number, number, digest, part.text, context, max_chars, part.before or None,
                 place,
             )  # fmt: skip
-
-
-def stored(path: str) -> str | bytes:
-    """Return a path as the manifest holds it: bytes if its name is not UTF-8."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return os.fsencode(path)
-    return path
-
-
-def loaded(path: str | bytes) -> str:
-    """Return the path of `stored`."""
-    return path if isinstance(path, str) else os.fsdecode(path)
-
-
-def shown(path: str | bytes) -> str:
-    """Return a path for people and for JSON."""
-    return loaded(path).encode("utf-8", "backslashreplace").decode()
-
-
-def _sha256(path: Path) -> str | None:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from dragoman_producer.documents.manifest import Manifest
+from dragoman_producer.documents.paths import shown
 from dragoman_producer.documents.planning import Target
-from dragoman_producer.documents.reading import UNSUPPORTED, shown
+from dragoman_producer.documents.reading import UNSUPPORTED
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.selecting import REPORT, STATE_FOLDER
 from dragoman_producer.documents.tally import COUNTS

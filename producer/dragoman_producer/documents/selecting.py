@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from dragoman_producer.documents.codecs import registry
+from dragoman_producer.documents.paths import shown
 from dragoman_producer.documents.request import Request
 
 STATE_FOLDER: Final = ".dragoman"
@@ -135,7 +136,7 @@ class Selection:
         if (why := _unreadable(found.source)) is not None:
             return Found(found.source, found.path, None, *why)
         if (other := self._outputs.get(folded := _folded(found.path))) is not None:
-            detail = f"its output would have the name of another one: {_shown(other)}"
+            detail = f"its output would have the name of another one: {shown(other)}"
             path = str(found.source.absolute()) if other == found.path else found.path
             return Found(found.source, path, None, "collision", detail)
         self._outputs[folded] = found.path
@@ -202,7 +203,3 @@ def _relative(root: Path, path: Path) -> str:
 
 def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
-
-
-def _shown(path: str) -> str:
-    return path.encode("utf-8", "backslashreplace").decode()

@@ -14,8 +14,9 @@ from dragoman_producer.documents.batching import Glossary
 from dragoman_producer.documents.events import DocumentEnded, Event, Finished, Planned
 from dragoman_producer.documents.extracting import Children, Refused
 from dragoman_producer.documents.manifest import Manifest
+from dragoman_producer.documents.paths import loaded, shown
 from dragoman_producer.documents.planning import Need, PlannedJob, Planner
-from dragoman_producer.documents.reading import UNSUPPORTED, Reader, loaded, shown
+from dragoman_producer.documents.reading import UNSUPPORTED, Reader
 from dragoman_producer.documents.report import Report
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.running import PATIENCE_S, Client, Runner
@@ -179,7 +180,6 @@ class _Run:
     def _plan(self) -> None:
         needs: list[Need] = []
         for target in self._planner.targets:
-            self._planner.forget_failures(target)
             needs.append(self._planner.need(target))
             if not self._request.dry_run:
                 self._planner.plan(target)
@@ -262,6 +262,8 @@ class _Run:
         failure = self._runner.failure
         if failure is not None:
             totals["stopped"] = str(failure)
+        if self._manifest.replaced is not None:
+            totals["manifest_moved_to"] = self._manifest.replaced.name
         status = self._report.exit_status()
         if self._stop.asked.is_set():
             status = 3

@@ -16,8 +16,9 @@ from dragoman_producer.documents.extracting import Children, Refused
 from dragoman_producer.documents.frames import Text
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.outputs import Outputs
+from dragoman_producer.documents.paths import loaded, sha256_of, shown, stored
 from dragoman_producer.documents.planning import Target
-from dragoman_producer.documents.reading import loaded, question, shown, stored
+from dragoman_producer.documents.reading import question
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.selecting import STATE_FOLDER, output_of
 from dragoman_producer.documents.tally import Tally
@@ -119,7 +120,7 @@ class Writer:
         temporary = self._parts / f"copy-{os.getpid()}"
         try:
             shutil.copyfile(source, temporary)
-            self._outputs.publish(temporary, output)
+            self._outputs.publish(temporary, output, sha256_of(temporary))
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -137,7 +138,7 @@ class Writer:
                 detail = f"{tally.counts['source']:,} segments have no translation"
                 self._end(document, output, "failed", Refused("quality", detail), tally=tally)
                 return
-            self._outputs.publish(temporary, output)
+            self._outputs.publish(temporary, output, answer["sha256"])
         finally:
             temporary.unlink(missing_ok=True)
         status: Status = "partial" if tally.counts["source"] else "done"

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from redis.exceptions import ResponseError
-
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.errors import DragomanError
-from dragoman_producer.redis_link import RedisLink
+from dragoman_producer.redis_link import RedisLink, is_wrong_type
 from dragoman_schemas import names, scripts
 from dragoman_schemas.glossaries import (
     GLOSSARY_NAME,
@@ -128,7 +126,7 @@ class GlossaryStore:
 
     async def _ask(self, name: str, *command: Any) -> Any:
         ((reply,),) = await self._link.send([command])
-        if isinstance(reply, ResponseError) and "WRONGTYPE" in str(reply):
+        if is_wrong_type(reply):
             raise _broken(name, "its key is not a hash")
         return self._link.checked(reply)
 

@@ -18,16 +18,16 @@ from dragoman_producer.operations.text_files import (
     InvalidFile,
     numbered_lines,
 )
-from dragoman_producer.operations.tmx import TmxUnit, read_tmx
+from dragoman_producer.operations.tmx import TmxUnit, known_tag, read_tmx
 from dragoman_schemas.glossaries import GlossaryEntry
-from dragoman_schemas.languages import UnknownLanguage, lookup_tags, normalise
+from dragoman_schemas.languages import lookup_tags
 
 _TEXTS: Final = ("source", "target")
 _NOTE: Final = "note"
 _CASE: Final = "case_sensitive"
 _YES: Final = frozenset({"1", "x", "yes", "true"})
 _NO: Final = frozenset({"", "0", "no", "false"})
-_MOST_COLUMNS: Final = 256
+MOST_COLUMNS: Final = 256
 _QUOTED: Final = re.compile('"[^"]*"')
 _SUFFIXES: Final = (".tsv", ".csv", ".tmx")
 
@@ -140,11 +140,11 @@ def _separator(path: Path, line: str) -> str:
 
 def _header(path: Path, cells: list[str], languages: Languages, draft: Draft) -> _Columns | None:
     """Return the columns if the row is a header of language tags, else None. Raises InvalidFile."""
-    names = [cell.strip().strip("\ufeff").lower() for cell in cells[: _MOST_COLUMNS + 1]]
+    names = [cell.strip().strip("\ufeff").lower() for cell in cells[: MOST_COLUMNS + 1]]
     others = {name: place for place, name in enumerate(names) if name in (_NOTE, _CASE)}
     if names[:2] == list(_TEXTS) and len(names) == 2 + len(others) and languages.target:
         return _Columns(len(names), {1: languages.target}, others.get(_NOTE), others.get(_CASE))
-    tags = {place: _tag(name) for place, name in enumerate(names) if name not in others}
+    tags = {place: known_tag(name) for place, name in enumerate(names) if name not in others}
     source, *targets = tags.values() or (None,)
     if source is None or not targets or None in targets:
         return None
@@ -152,8 +152,8 @@ def _header(path: Path, cells: list[str], languages: Languages, draft: Draft) ->
     chosen = matching_tag(languages.target, held)
     if languages.target is not None and chosen is None:
         return None
-    if len(names) > _MOST_COLUMNS or len(set(targets)) < len(targets) or 0 in others.values():
-        why = f"a header names a language twice, or has more than {_MOST_COLUMNS} columns"
+    if len(names) > MOST_COLUMNS or len(set(targets)) < len(targets) or 0 in others.values():
+        why = f"a header names a language twice, or has more than {MOST_COLUMNS} columns"
         raise InvalidFile(path, 1, why)
     if languages.source is None:
         draft.from_language(path, source)
@@ -196,13 +196,6 @@ def _flag(path: Path, line: int, cell: str) -> bool:
     if value not in _YES | _NO:
         raise InvalidFile(path, line, f"{_CASE} is {value[:20]!r}; give yes or no")
     return value in _YES
-
-
-def _tag(name: str) -> str | None:
-    try:
-        return normalise(name)
-    except UnknownLanguage:
-        return None
 
 
 # --- TMX ------------------------------------------------------------------------------------------

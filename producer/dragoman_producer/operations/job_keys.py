@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from redis.exceptions import ResponseError
-
 from dragoman_connections.settings import DragomanSettings
-from dragoman_producer.redis_link import RedisLink
+from dragoman_producer.redis_link import RedisLink, is_wrong_type
 from dragoman_schemas import names
 
 _FIELDS: Final = [
@@ -66,7 +64,7 @@ class JobKeys:
         await self._link.ask("DEL", self._keys.document_cancel(document_id))
 
     def _job_key(self, reply: Any) -> JobKey | None:
-        if isinstance(reply, ResponseError) and str(reply).startswith("WRONGTYPE"):
+        if is_wrong_type(reply):
             return JobKey("", _FOREIGN_OWNER)
         fields = self._link.checked(reply)
         if fields[0] is None:

@@ -15,7 +15,7 @@ from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.errors import StoreRefused
 from dragoman_producer.operations.digests import DIGEST_BYTES, DigestTable
 from dragoman_producer.operations.memory_files import CONFLICT, DUPLICATE, Row
-from dragoman_producer.redis_link import RedisLink
+from dragoman_producer.redis_link import RedisLink, is_wrong_type
 from dragoman_schemas import names
 from dragoman_schemas.approved import (
     ApprovedTranslation,
@@ -200,7 +200,7 @@ class MemoryStore:
 
     def _is_broken(self, key: str, reply: Any) -> bool:
         """Note the key if the reply says that it is not a hash; return whether it does."""
-        broken = isinstance(reply, ResponseError) and "WRONGTYPE" in str(reply)
+        broken = is_wrong_type(reply)
         if broken:
             self.broken_keys.add(key)
         return broken

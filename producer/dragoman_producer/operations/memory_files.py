@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dragoman_producer.operations.glossary_files import Languages, matching_tag, table_rows
+from dragoman_producer.operations.glossary_files import (
+    MOST_COLUMNS,
+    Languages,
+    matching_tag,
+    table_rows,
+)
 from dragoman_producer.operations.text_files import LONE_RETURNS, InvalidFile, numbered_lines
-from dragoman_producer.operations.tmx import TmxUnit, read_tmx
+from dragoman_producer.operations.tmx import TmxUnit, known_tag, read_tmx
 from dragoman_schemas.approved import ApprovedTranslation, is_utf8
 from dragoman_schemas.jobs import MAX_CONTEXT_BYTES, MAX_TEXT_BYTES
-from dragoman_schemas.languages import UnknownLanguage, normalise
 
 SUFFIXES: Final = (".tmx", ".tsv", ".csv", ".jsonl")
 NAMED: Final = ("source_lang", "target_lang", "source", "target", "context")
 """Columns of an exported table, and members of a JSONL line."""
-_MOST_COLUMNS: Final = 256
 _MOST_TARGET_BYTES: Final = 4 * MAX_TEXT_BYTES
 _ESCAPES: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -154,12 +157,12 @@ def _header(cells: list[str], languages: Languages) -> list[str] | None:
 
     With --to, tags are a header only if that language is among them: `no` and `yes` are words too.
     """
-    if len(cells) > _MOST_COLUMNS:
+    if len(cells) > MOST_COLUMNS:
         return None
     names = [cell.strip().strip("\ufeff") for cell in cells]
     if {"source", "target"} <= set(names) <= set(NAMED) and len(set(names)) == len(names):
         return [*names]
-    tags = [name if name == "context" else _tag(name) for name in names]
+    tags = [name if name == "context" else known_tag(name) for name in names]
     if len(tags) < 2 or None in tags or len(set(tags)) < len(tags) or tags[0] == "context":
         return None
     targets = [tag for tag in tags[1:] if tag is not None and tag != "context"]
@@ -218,15 +221,8 @@ def _row(path: Path, line: int, members: Mapping[str, str | None], languages: La
     if any(size > most for size, most in zip(sizes, limits, strict=True)):
         return Row(path, line, problem=TOO_LONG)
     given = members.get("source_lang") or languages.source
-    target_lang = _tag(members.get("target_lang") or languages.target or "")
-    source_lang = _tag(given) if given else None
+    target_lang = known_tag(members.get("target_lang") or languages.target or "")
+    source_lang = known_tag(given) if given else None
     if target_lang is None or (given and source_lang is None):
         return Row(path, line, problem=LANGUAGE)
     return Row(path, line, ApprovedTranslation(source, target, target_lang, source_lang, context))
-
-
-def _tag(name: str) -> str | None:
-    try:
-        return normalise(name.strip())
-    except UnknownLanguage:
-        return None

@@ -136,10 +136,10 @@ class _Reader:
         if self._depth > _DEEPEST:
             raise self._invalid(f"elements are nested more than {_DEEPEST} deep")
         if name == "header":
-            self._source_lang = _tag(attributes.get("srclang", _ALL))
+            self._source_lang = known_tag(attributes.get("srclang", _ALL))
         elif name == "tu":
             source = attributes.get("srclang")
-            lang = self._source_lang if source is None else _tag(source)
+            lang = self._source_lang if source is None else known_tag(source)
             self._unit = _Open(self._parser.CurrentLineNumber, lang)
         elif name == "tuv" and self._unit is not None:
             _name_language(self._unit, attributes)
@@ -189,7 +189,8 @@ def _name_language(unit: _Open, attributes: dict[str, str]) -> None:
         unit.invalid("a <tuv> without xml:lang")
 
 
-def _tag(name: str) -> str | None:
+def known_tag(name: str) -> str | None:
+    """Return the canonical tag of a language's name, None for one that does not exist."""
     try:
         return normalise(name.strip())
     except UnknownLanguage:  # also *all*

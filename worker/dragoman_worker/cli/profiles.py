@@ -33,14 +33,15 @@ class _Sample:
         from dragoman_worker.prompts.base import Segment
 
         to, source = normalise(self.to), normalise(self.source)
-        found = {term: self.terms[term] for term in self.terms if term not in self.missing()}
-        return Segment(self.text, to, source, glossary=found)
+        return Segment(self.text, to, source, glossary=self._occurring(source))
 
-    def missing(self) -> list[str]:
-        """Return the terms that do not occur in the text: no prompt names these."""
-        from dragoman_worker.prompts.words import occurs
+    def _occurring(self, source: str) -> dict[str, str]:
+        """Return the terms that a job's prompt would have for this text."""
+        from dragoman_worker.job.terms import job_terms
 
-        return [term for term in self.terms if not occurs(term, self.text)]
+        terms = job_terms(self.terms, None)
+        found, _ = terms.find(self.text, source) if terms else ((), ())
+        return {term.source: term.targets[0] for term in found}
 
 
 def profiles(  # noqa: PLR0917 - one parameter per option
@@ -101,10 +102,11 @@ def _show(name: str, profiles: Mapping[str, Profile], sample: _Sample, *, as_jso
 
     try:
         profile = get_profile(name, profiles)
-        prompt = rendered(profile, sample.segment())
+        segment = sample.segment()
+        prompt = rendered(profile, segment)
     except (JobError, UnknownLanguage) as error:
         fail(2, str(error))
-    for term in sample.missing():
+    for term in sample.terms.keys() - (segment.glossary or {}).keys():
         print(f"dragoman-worker: --term {term}: is not in --text", file=sys.stderr)
     if as_json:
         print(json.dumps({"profile": name, **settings_of(profile), "prompt": prompt}))

@@ -5,7 +5,8 @@ bound. A running job with no waiting request plans one regardless. So every job 
 queue for permits, and a job that runs by itself is not blocked by the jobs that it keeps out.
 
 The bound may be exceeded by one request of each job that has been let plan and is still tokenising,
-and by those of a job whose requests are looked up in the memory together.
+by those of a job whose requests are looked up in the memory together, and by one piece of each unit
+whose answer failed gates: such pieces count, with their permits too, until they are answered.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Hashable
 
 
 class PlannedTokens:
-    """Tokens of the requests that are planned and have no permit, by job. Event loop only."""
+    """Tokens of planned requests without a permit by job, and of remedies. Event loop only."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -12,6 +12,7 @@ from typing import Final
 
 from dragoman_schemas.jobs import Item, TranslationJob
 from dragoman_worker.job.outages import STORE, Outages
+from dragoman_worker.job.plan import certain_lang
 from dragoman_worker.memory.approved import fits
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import (
@@ -92,7 +93,7 @@ class Lookups:
         found_langs = detections or [None] * len(job.items)
         queries = [
             ApprovedQuery(
-                item.text, job.target_lang, _source(job, found), item.context or job.context
+                item.text, job.target_lang, certain_lang(job, found), item.context or job.context
             )
             for item, found in zip(job.items, found_langs, strict=True)
         ]
@@ -103,13 +104,6 @@ class Lookups:
 
     def _memory_for(self, job: TranslationJob) -> Memory | None:
         return None if job.memory == "off" else self._memory
-
-
-def _source(job: TranslationJob, found: Detection | None) -> str | None:
-    """Return the source language if it is given or detected without doubt."""
-    if job.source_lang is not None or found is None or found.doubtful:
-        return job.source_lang
-    return found.language
 
 
 def _fitting(found: Remembered | None, item: Item) -> Remembered | None:

@@ -116,6 +116,13 @@ class PlannedItem:
         self.units[place : place + 1] = pieces
 
 
+def certain_lang(job: TranslationJob, found: Detection | None) -> str | None:
+    """Return the source language if it is given or detected without doubt."""
+    if job.source_lang is not None or found is None or found.doubtful:
+        return job.source_lang
+    return found.language
+
+
 @dataclass(slots=True, eq=False)
 class Plan:
     """The requests of a job, planned one after another as the engine has capacity for them.

@@ -6,11 +6,11 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.jobs import Item, TranslationJob
 from dragoman_text.sentences import packed, split_sentences
 from dragoman_text.spans import is_translatable
 from dragoman_worker.errors import JobError, UnknownGlossary
-from dragoman_worker.job.plan import Plan, PlannedItem, Unit
+from dragoman_worker.job.plan import Plan, PlannedItem, Unit, certain_lang
 from dragoman_worker.job.plan_costs import (
     OverBudget,
     item_steering_chars,
@@ -96,11 +96,13 @@ class Planner:
     def size(self, plan: Plan) -> int:
         """Return how many characters the next step reads, at least."""
         item = plan.items[plan.next_item].item
-        return plan.steering_chars + len(item.text) + item_steering_chars(item)
+        return self._size(plan, item, item.text)
 
     def request_size(self, plan: Plan, unit: Unit, text: str) -> int:
         """Return how many characters a request for a text of the unit's item reads."""
-        item = plan.items[unit.item].item
+        return self._size(plan, plan.items[unit.item].item, text)
+
+    def _size(self, plan: Plan, item: Item, text: str) -> int:
         return plan.steering_chars + len(text) + item_steering_chars(item)
 
     def step(self, plan: Plan, *, timed: bool = False) -> Unit | None:
@@ -196,13 +198,13 @@ class Planner:
         return unit
 
     def _source_lang(self, plan: Plan, planned: PlannedItem) -> str | None:
-        if plan.job.source_lang is not None:
-            return plan.job.source_lang
         found = plan.detections[plan.next_item] if plan.detections is not None else None
-        if found is not None and not found.doubtful:
-            planned.detected = found.language
-            return found.language
-        return assumed_lang(plan, planned, found) if plan.profile.needs_source else None
+        certain = certain_lang(plan.job, found)
+        if plan.job.source_lang is None:
+            planned.detected = certain
+        if certain is None and plan.profile.needs_source:
+            return assumed_lang(plan, planned, found)
+        return certain
 
     def _pieces(self, plan: Plan, planned: PlannedItem) -> Iterator[Unit]:
         made: dict[str, Request | None] = {}

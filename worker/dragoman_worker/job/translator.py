@@ -58,8 +58,11 @@ class Translator:
         return not plan.upcoming and not plan.complete
 
     async def prepare_more(self, plan: Plan) -> None:
-        """Plan the next requests, as many as are looked up together."""
-        unit = await self._step(plan)
+        """Plan the next requests, as many as are looked up together.
+
+        The caller has waited for the turn of the first step.
+        """
+        unit = await self._step(plan, has_turn=True)
         while unit is not None:
             plan.upcoming.append(unit)
             full = len(plan.upcoming) == RECALLED_AT_ONCE

@@ -57,7 +57,7 @@ class _Layout:
 
 @dataclass(frozen=True, slots=True)
 class HtmlCodec:
-    """HTML; a document that begins with `<?xml` is read as XHTML."""
+    """Codecs of HTML and XHTML. A document that begins with `<?xml` is read as XHTML."""
 
     name: str = "html"
     suffixes: frozenset[str] = frozenset({".html", ".htm"})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dragoman_producer.documents.codecs.inline_codes import same_tags
-from dragoman_producer.documents.events import Event
+from dragoman_producer.documents.events import DocumentEnded, Event
 from dragoman_producer.documents.extracting import Children
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.planning import Target
@@ -40,6 +40,8 @@ class Applied:
     """Translations that a person approved as they are."""
     unchanged: int = 0
     refused: list[Refused] = field(default_factory=list)
+    unwritten: list[DocumentEnded] = field(default_factory=list)
+    """Documents that hold an edited text and could not be written again."""
     entries: list[ApprovedTranslation] = field(default_factory=list)
     """Of all changed and approved texts, for the approved memory."""
 
@@ -47,11 +49,10 @@ class Applied:
 class Applying:
     """Applies edits to the last run of a folder, and writes its documents again."""
 
-    def __init__(self, manifest: Manifest, out: Path, emit: Callable[[Event], None]) -> None:
+    def __init__(self, manifest: Manifest, out: Path) -> None:
         """Read what the run was. Raises NoRun."""
         self._manifest = manifest
         self._out = out
-        self._emit = emit
         self._run = LastRun(manifest, out)
         self.applied = Applied()
 
@@ -68,9 +69,11 @@ class Applying:
 
     async def apply(self, target: Target, edits: Sequence[Edit], children: Children) -> None:
         """Store the edits of one target and write the documents that hold them again."""
+        by_document: dict[str, list[Edit]] = {}
+        for edit in edits:
+            by_document.setdefault(edit.document, []).append(edit)
         changed: set[int] = set()
-        for document in dict.fromkeys(edit.document for edit in edits):
-            wanted = [edit for edit in edits if edit.document == document]
+        for document, wanted in by_document.items():
             changed |= self._store(target, document, wanted)
         await self._write(target, self._files_with(changed), children)
 
@@ -120,22 +123,25 @@ class Applying:
             stored.context,
         )
 
-    def _files_with(self, segments: Iterable[int]) -> set[int]:
-        found: set[int] = set()
-        for segment in segments:
-            rows = self._manifest.rows(
-                "SELECT DISTINCT o.file FROM occurrence o JOIN file f ON f.id = o.file"
-                " WHERE o.segment=? AND f.run=?",
-                (segment, self._run.id),
-            )
-            found.update(row[0] for row in rows)
-        return found
+    def _files_with(self, segments: set[int]) -> set[int]:
+        """Return the files that hold one of the segments, in one pass over all."""
+        rows = self._manifest.rows(
+            "SELECT o.file, o.segment FROM occurrence o JOIN file f ON f.id = o.file"
+            " WHERE f.run=? AND o.segment IS NOT NULL",
+            (self._run.id,),
+        )
+        return {file for file, segment in rows if segment in segments}
 
     async def _write(self, target: Target, files: set[int], children: Children) -> None:
-        writer = Writer(self._run.request, self._manifest, children, self._run.id, self._emit)
+        writer = Writer(self._run.request, self._manifest, children, self._run.id, self._ended)
+        writer.repeats = False  # a file that has changed since the run is a failure here
         for document in writer.documents(target):
             if document.file in files:
                 await writer.write(document)
+
+    def _ended(self, event: Event) -> None:
+        if isinstance(event, DocumentEnded) and event.status == "failed":
+            self.applied.unwritten.append(event)
 
     def report(self) -> Path:
         """Write the report of the run again; return its path. Raises OSError."""
@@ -166,5 +172,5 @@ def _of_the_run(path: Path) -> dict[str, Any]:
         held = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    names = ("began", "seconds", "tokens", "options", "hidden", "stopped")
+    names = ("began", "seconds", "tokens", "options", "hidden", "stopped", "manifest_moved_to")
     return {name: held[name] for name in names if isinstance(held, dict) and name in held}

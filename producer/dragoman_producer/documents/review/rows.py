@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from dragoman_producer.documents.manifest import Manifest
+from dragoman_producer.documents.paths import shown
 from dragoman_producer.documents.planning import Target
-from dragoman_producer.documents.reading import shown
 from dragoman_producer.documents.request import Request, to_write_again
 from dragoman_producer.documents.review.page import Finding, Origin, Row, Verdict
 from dragoman_producer.documents.review.reasons import REASONS
@@ -82,7 +82,7 @@ class LastRun:
 
     def stored(self, target: Target, document: str | None = None) -> Iterator[Stored]:
         """Yield all texts of a target, or those of the document that is shown as this path."""
-        files = self._files_shown_as(document) if document is not None else None
+        files = self._files.get(document, []) if document is not None else None
         within = "" if files is None else f" AND p.file IN ({','.join('?' * len(files))})"
         values = (self.id, target.number, *(files or ()))
         file, index, issues = -1, 0, dict[int, list[Finding]]()
@@ -92,9 +92,14 @@ class LastRun:
             yield Stored(file, found[4], found[6], self._row(found, index, issues))
             index += 1
 
-    def _files_shown_as(self, document: str) -> list[int]:
-        files = self._manifest.rows("SELECT id, path FROM file WHERE run=?", (self.id,))
-        return [number for number, path in files if shown(path) == document]
+    @cached_property
+    def _files(self) -> dict[str, list[int]]:
+        """Files of the run by the paths that pages show."""
+        found: dict[str, list[int]] = {}
+        rows = self._manifest.rows("SELECT id, path FROM file WHERE run=?", (self.id,))
+        for number, path in rows:
+            found.setdefault(shown(path), []).append(number)
+        return found
 
     def _issues(self, file: int, target: Target) -> dict[int, list[Finding]]:
         found: dict[int, list[Finding]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,30 @@ async def test_an_output_that_was_edited_is_not_replaced_unasked(
     assert edited.read_text() == "Edited.\n"
     await ran(source, tmp_path / "out", overwrite=True)
     assert edited.read_text() == "[de] New.\n"
+
+
+async def test_an_output_of_other_options_is_replaced(source: Path, tmp_path: Path) -> None:
+    def translate(item: Item, job: TranslationJob) -> str:
+        return f"{job.formality}: {item.text}"
+
+    written = []
+    for formality in ("more", "less", "more"):
+        given = Translation(formality=formality)
+        await ran(source, tmp_path / "out", client=InMemoryClient(translate), translation=given)
+        written.append((tmp_path / "out/de/a.lines").read_text().split(":")[0])
+    assert written == ["more", "less", "more"]
+
+
+async def test_a_dry_run_forgets_nothing(source: Path, tmp_path: Path) -> None:
+    await ran(source, tmp_path / "out", translation=Translation(memory="refresh"))
+    request = Request(
+        (source,), ("de",), tmp_path / "out", Translation(memory="refresh"), dry_run=True
+    )
+    events = [event async for event in run_documents(InMemoryClient(), request)]
+    [planned] = [event for event in events if isinstance(event, Planned)]
+    assert planned.missing == planned.unique == 3
+    with closing(Manifest.open(tmp_path / "out/.dragoman/manifest.db")) as manifest:
+        assert manifest.number("SELECT COUNT(*) FROM translation") == 3
 
 
 async def test_a_file_that_no_run_wrote_is_not_replaced_unasked(
@@ -326,6 +351,8 @@ async def test_an_unreadable_manifest_is_moved_aside(
     run = await ran(source, tmp_path / "out")
     assert run.finished.exit_status == 0
     assert path.with_name("manifest.db.unreadable-1").exists() == bool(content)
+    moved_to = "manifest.db.unreadable-1" if content else None
+    assert run.report.get("manifest_moved_to") == moved_to
 
 
 async def test_a_file_that_changes_before_it_is_written_is_read_again_in_the_same_run(

@@ -159,6 +159,23 @@ def test_the_other_edits_of_a_file_are_applied(out: Path, review: Review) -> Non
     assert (out / "de/a.lines").read_text() == "Eins.\n[de] Two.\nFails.\n"
 
 
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ("in/a.lines", "not written: changed (it changed while it was translated"),
+        ("out/de/a.lines", "not written: collision (its output was changed by hand"),
+    ],
+)
+def test_a_document_that_cannot_be_written_again_is_named(
+    out: Path, review: Review, changed: str, why: str
+) -> None:
+    review()
+    edits = edited(out, {0: "Eins."})
+    (out.parent / changed).write_text("Somebody's.")
+    ended = review("--apply", str(edits))
+    assert (ended.exit_code, why in ended.output) == (3, True), ended.output
+
+
 def test_an_xliff_file_goes_out_and_comes_back(out: Path, review: Review) -> None:
     file = out / "work.xlf"
     assert review("--export", str(file), "--to", "de").exit_code == 0
