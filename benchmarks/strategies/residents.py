@@ -187,6 +187,8 @@ class Dragoman(Resident):
     supervised: bool = True
     settings: Mapping[str, Any] = MappingProxyType({})
     """The worker's own, beside those that say where it is and what it loads."""
+    tree: Path | None = None
+    """Checkout of another commit whose worker runs instead of this one's."""
 
     def start(self) -> None:
         count = 1 if self.supervised else self.replicas
@@ -216,7 +218,11 @@ class Dragoman(Resident):
         }
         with log.open("wb") as file:
             return subprocess.Popen(
-                worker_command(settings), stdout=file, stderr=file, start_new_session=True
+                worker_command(settings),
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+                env=_environment(self.tree),
             )
 
     def ready(self) -> bool:
@@ -230,6 +236,14 @@ class Dragoman(Resident):
     @property
     def pids(self) -> list[int]:
         return [process.pid for process in self.processes]
+
+
+def _environment(tree: Path | None) -> dict[str, str]:
+    if tree is None:
+        return dict(os.environ)
+    parts = ("worker", "producer", "connections", "schemas", "text")
+    found = [str((tree / part).resolve(strict=True)) for part in parts]
+    return {**os.environ, "PYTHONPATH": ":".join([*found, os.environ.get("PYTHONPATH", "")])}
 
 
 KINDS: Final[dict[str, type[Resident]]] = {

@@ -112,6 +112,7 @@ class Bench:
             resident.replicas = spec.get("replicas", 1)
             resident.supervised = spec.get("supervised", resident.replicas == 1)
             resident.settings = spec.get("settings", {})
+            resident.tree = Path(spec["tree"]) if "tree" in spec else None
         return resident
 
     async def _until_ready(self, loading: list[Resident]) -> None:

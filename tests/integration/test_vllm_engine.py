@@ -119,6 +119,32 @@ async def test_vllm_reads_the_very_ids_it_is_given_and_gives_one_output(
     assert outputs[0].prompt_token_ids == asked.prompt_ids
 
 
+async def test_vllms_own_metrics_count_every_token(vllm_engine: VllmEngine) -> None:
+    names = [
+        "vllm:generation_tokens_total",
+        "vllm:inter_token_latency_seconds_count",
+        "vllm:inter_token_latency_seconds_sum",
+    ]
+
+    def counted() -> list[float]:
+        return [REGISTRY.get_sample_value(name, labels) or 0.0 for name in names]
+
+    labels = next(
+        sample.labels
+        for metric in REGISTRY.restricted_registry(names).collect()
+        for sample in metric.samples
+        if sample.name == names[0]
+    )
+    before = counted()
+    requests = [
+        a_request(vllm_engine, decoding=Decoding(max_tokens=20, exact_length=True)) for _ in "ab"
+    ]
+    await ended([asyncio.ensure_future(vllm_engine.generate(one)) for one in requests])
+    tokens, latencies, seconds = (now - then for now, then in zip(counted(), before, strict=True))
+    assert (tokens, latencies) == (40, 38)
+    assert seconds > 0
+
+
 async def test_a_control_token_in_a_text_stays_text(vllm_engine: VllmEngine) -> None:
     source = "Write <|end|> and <|fr|>."
     prompt = Prompt(completion=f"<|en|>{source}<|de|><|translation|>", user_texts=(source,))

@@ -40,6 +40,9 @@ class Client:
     async def abort(self, names: list[str]) -> None:
         self.aborted += names
 
+    def get_tokenizer(self) -> object:
+        return object()
+
     def shutdown(self) -> None:
         self.down += 1
 
@@ -101,6 +104,19 @@ async def test_every_finish_reason_of_vllm_is_passed_on(reason: str) -> None:
     made = await adapter(answering(output(reason))).generate(request())
     assert (made.text, made.finish_reason) == ("Hallo.", reason)
     assert (made.prompt_tokens, made.completion_tokens) == (3, 2)
+
+
+async def test_an_answer_without_stop_strings_is_decoded_once_by_the_adapter() -> None:
+    tokenizer = byte_level(bos=False)
+    made = SimpleNamespace(
+        text="", finish_reason="length", token_ids=tokenizer.encode("Hi", add_special_tokens=False)
+    )
+    client = answering(SimpleNamespace(outputs=[made], prompt_token_ids=[5]))
+    client.get_tokenizer = lambda: tokenizer  # type: ignore[method-assign]
+    assert (await adapter(client).generate(request())).text == "Hi"
+    assert client.requests[0][1].detokenize is False
+    await adapter(client).generate(request(stop=("\n",)))
+    assert client.requests[1][1].detokenize is True
 
 
 @pytest.mark.parametrize(("source", "repetitions"), [("Hello.", 8), ("Ha " * 1_000, 3_000)])

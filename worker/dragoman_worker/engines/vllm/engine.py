@@ -6,10 +6,12 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.vllm import adapters, arguments, core_process, identity
+from dragoman_worker.engines.vllm.detokenizing import decodes_once, text_of
 from dragoman_worker.engines.vllm.launch import Built, Launch
 from dragoman_worker.engines.vllm.outputs import generation_of, real_limits
 from dragoman_worker.engines.vllm.profiles import check_profiles
@@ -127,13 +129,16 @@ class VllmEngine:
         self._in_flight.add(name)
         try:
             repetitions = await _allowed_repetitions(request.source)
-            params = sampling_params(built.sampling, request.decoding, repetitions)
-            lora = adapters.keyword(self._adapters, request.decoding.adapter)
+            tokenizer, decoding = built.client.get_tokenizer(), request.decoding
+            once = decodes_once(tokenizer, decoding)
+            params = sampling_params(built.sampling, decoding, repetitions, detokenize=not once)
+            lora = adapters.keyword(self._adapters, decoding.adapter)
             prompt = {"type": "token", "prompt_token_ids": list(request.prompt_ids)}
             outputs = [
                 output async for output in built.client.generate(prompt, params, name, **lora)
             ]
-            return generation_of(outputs)
+            text = partial(text_of, tokenizer, decoding=decoding) if once else None
+            return generation_of(outputs, text)
         except asyncio.CancelledError:
             await self._abort([name])
             raise

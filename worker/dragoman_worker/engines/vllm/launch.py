@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.vllm import arguments, core_process
+from dragoman_worker.engines.vllm.latencies import stat_loggers
 from dragoman_worker.engines.vllm.profiles import check_adapters
 from dragoman_worker.engines.vllm.request_failures import RequestFailures
 from dragoman_worker.engines.vllm.start_failures import start_failure
@@ -118,7 +119,9 @@ class Launch:
         with core_process.guarded(core_class, report) as possible:
             if not possible:
                 logger().warning("engine_not_guarded", vllm=str(vllm.__version__))
-            return vllm.AsyncLLMEngine.from_engine_args(made, usage_context=context)
+            return vllm.AsyncLLMEngine.from_engine_args(
+                made, usage_context=context, **stat_loggers(made)
+            )
 
     def _explain(
         self, error: BaseException, report: core_process.Report | None

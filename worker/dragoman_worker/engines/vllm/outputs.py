@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, get_args
 
 from dragoman_worker.errors import PermanentEngineError
@@ -32,8 +32,10 @@ def real_limits(config: Any, *, on_cpu: bool) -> EngineLimits:
     )
 
 
-def generation_of(outputs: Sequence[Any]) -> Generation:
-    """Convert vLLM's last output.
+def generation_of(
+    outputs: Sequence[Any], decoded: Callable[[Sequence[int], str], str] | None = None
+) -> Generation:
+    """Convert vLLM's last output; its text is `decoded(token ids, finish reason)` if that is given.
 
     Raises PermanentEngineError without an output or a known finish reason, a bug of vLLM.
     """
@@ -46,7 +48,7 @@ def generation_of(outputs: Sequence[Any]) -> Generation:
             f"vLLM finished the request with the unknown reason {made.finish_reason!r}"
         )
     return Generation(
-        text=made.text,
+        text=decoded(made.token_ids, made.finish_reason) if decoded else made.text,
         finish_reason=made.finish_reason,
         prompt_tokens=len(output.prompt_token_ids or ()),
         completion_tokens=len(made.token_ids),
