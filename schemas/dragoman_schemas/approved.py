@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+from dragoman_schemas.jobs import MAX_TEXT_BYTES
 from dragoman_schemas.languages import lookup_tags
 
 UNDETERMINED: Final = "und"
 """Source tag of a translation whose source language was not given: it fits every one."""
+MOST_TARGET_BYTES: Final = 4 * MAX_TEXT_BYTES
+"""Size of a translation: UTF-8 of a script may take three bytes per letter and Latin one."""
+MOST_VALUE_BYTES: Final = 2 * MOST_TARGET_BYTES
+"""Size of a value: source, target and context, with their escapes."""
 _TEXTS: Final = ("source", "target", "target_lang")
 _OPTIONAL: Final = ("source_lang", "context")
 
@@ -69,6 +74,8 @@ def encode_approved(translation: ApprovedTranslation) -> bytes:
 
 def decode_approved(value: bytes) -> ApprovedTranslation | None:
     """Return the translation, None for a value that another program has written wrongly."""
+    if len(value) > MOST_VALUE_BYTES:
+        return None
     try:
         members = json.loads(value)
     except (ValueError, RecursionError):
@@ -79,6 +86,8 @@ def decode_approved(value: bytes) -> ApprovedTranslation | None:
     if not all(one is None or _is_text(one) for one in (source_lang, context)):
         return None
     source, target, target_lang = (members[name] for name in _TEXTS)
+    if len(target.encode()) > MOST_TARGET_BYTES:
+        return None
     return ApprovedTranslation(source, target, target_lang, source_lang, context)
 
 
@@ -92,7 +101,7 @@ def is_utf8(text: str) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and value != "" and is_utf8(value)
+    return isinstance(value, str) and value.strip() != "" and is_utf8(value)
 
 
 def _lookup_tags(target_lang: str, source_lang: str | None) -> Iterator[tuple[str, str | None]]:

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from dragoman_schemas.approved import is_utf8
+from dragoman_schemas.languages import normalise
 from dragoman_schemas.names import glossary_terms
 
 MOST_TERMS: Final = 100_000
@@ -51,7 +53,7 @@ class GlossaryMeta(BaseModel):
     """Counts the changes; begins at 1 again after a removal."""
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     """SHA-256 of the source language and of all terms (`digest_of`)."""
-    source_lang: str | None = None
+    source_lang: Annotated[str, AfterValidator(normalise)] | None = None
     counts: dict[str, Annotated[int, Field(ge=0, le=MOST_TERMS)]]
     """Terms by target language."""
     created_at: str
@@ -153,4 +155,4 @@ def _entry(row: Any) -> GlossaryEntry:
 
 
 def _is_term(value: Any) -> bool:
-    return isinstance(value, str) and 1 <= len(value) <= LONGEST_TERM
+    return isinstance(value, str) and 1 <= len(value) <= LONGEST_TERM and is_utf8(value)

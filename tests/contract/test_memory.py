@@ -33,7 +33,8 @@ from support.services.redis_server import RedisServer
 pytestmark = pytest.mark.redis
 
 HALLO = Remembered("Hallo.")
-WARNED = Remembered("Hällo „x“", "warn", ("glossary: Hello",), {"glossary": {"missed": ["Hello"]}})
+CHECKS = {"glossary": {"verdict": "warn", "detail": "Hello"}}
+WARNED = Remembered("Hällo „x“", "warn", ("glossary: Hello",), CHECKS)
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
@@ -146,7 +147,7 @@ async def test_last_translation_of_a_key_stands(both: Memories) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "o", '{"t":"x","q":"ok"}', "\x00\ufeff\u202e", "á" * 3_000, "\U0001f600"]
+    "text", ["o", '{"t":"x","q":"ok"}', "\x00\ufeff\u202e", "á" * 3_000, "\U0001f600"]
 )
 async def test_odd_texts_come_back_unchanged(both: Memories, text: str) -> None:
     both.memory.remember(key(9), Remembered(text))
@@ -388,10 +389,20 @@ async def test_unreadable_value_is_a_miss(redis_url: str, value: bytes) -> None:
         client.close()
 
 
-async def test_approved_value_of_another_text_is_ignored(redis_url: str) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        ApprovedTranslation("Delete", "Löschen", "de", "en"),
+        ApprovedTranslation("Save", "Enregistrer", "fr", "en"),
+        ApprovedTranslation("Save", "Speichern", "de", "nl"),
+        ApprovedTranslation("Save", "Speichern", "de", "en", context="menu"),
+    ],
+)
+async def test_approved_value_under_the_field_of_another_one_is_ignored(
+    redis_url: str, other: ApprovedTranslation
+) -> None:
     async with opened(redis_url) as memories:
         client = client_of(redis_url)
-        other = ApprovedTranslation("Delete", "Löschen", "de", "en")
         client.hset(memories.keys.memory_approved(SAVE.shard), SAVE.field, encode_approved(other))
         assert await memories.memory.approved([ApprovedQuery("Save", "de", "en")]) == [None]
         client.close()

@@ -16,13 +16,12 @@ from dragoman_producer.operations.glossary_files import (
 )
 from dragoman_producer.operations.text_files import LONE_RETURNS, InvalidFile, numbered_lines
 from dragoman_producer.operations.tmx import TmxUnit, known_tag, read_tmx
-from dragoman_schemas.approved import ApprovedTranslation, is_utf8
+from dragoman_schemas.approved import MOST_TARGET_BYTES, ApprovedTranslation, is_utf8
 from dragoman_schemas.jobs import MAX_CONTEXT_BYTES, MAX_TEXT_BYTES
 
 SUFFIXES: Final = (".tmx", ".tsv", ".csv", ".jsonl")
 NAMED: Final = ("source_lang", "target_lang", "source", "target", "context")
 """Columns of an exported table, and members of a JSONL line."""
-_MOST_TARGET_BYTES: Final = 4 * MAX_TEXT_BYTES
 _ESCAPES: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 EMPTY: Final = "empty"
@@ -217,7 +216,7 @@ def _row(path: Path, line: int, members: Mapping[str, str | None], languages: La
     if not all(map(is_utf8, texts)):
         return Row(path, line, problem=INVALID)
     sizes = [len(text.encode()) for text in texts]
-    limits = (MAX_TEXT_BYTES, _MOST_TARGET_BYTES, MAX_CONTEXT_BYTES)
+    limits = (MAX_TEXT_BYTES, MOST_TARGET_BYTES, MAX_CONTEXT_BYTES)
     if any(size > most for size, most in zip(sizes, limits, strict=True)):
         return Row(path, line, problem=TOO_LONG)
     given = members.get("source_lang") or languages.source

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_schemas.approved import (
+    MOST_TARGET_BYTES,
+    MOST_VALUE_BYTES,
     ApprovedTranslation,
     decode_approved,
     encode_approved,
@@ -80,7 +82,15 @@ def test_any_bytes_are_an_entry_or_none(value: bytes) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [b'{"source":"a","target":"\\ud800","target_lang":"de"}', b"[" * 100_000, b"1e999", b""],
+    [
+        b'{"source":"a","target":"\\ud800","target_lang":"de"}',
+        b'{"source":"a","target":" \\n","target_lang":"de"}',
+        b'{"source":"a","target":"%s","target_lang":"de"}' % (b"b" * (MOST_TARGET_BYTES + 1)),
+        b'{"source":"a","target":"b","target_lang":"de"}' + b" " * MOST_VALUE_BYTES,
+        b"[" * 100_000,
+        b"1e999",
+        b"",
+    ],
 )
 def test_values_that_cannot_be_used_are_none(value: bytes) -> None:
     assert decode_approved(value) is None

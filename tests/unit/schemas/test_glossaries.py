@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dragoman_schemas.glossaries import (
     GlossaryEntry,
     UnreadableGlossary,
+    decode_meta,
     decode_terms,
     digest_of,
     encode_terms,
@@ -52,6 +53,34 @@ def test_blanks_between_terms_are_allowed() -> None:
 def test_options_that_a_newer_client_writes_are_ignored() -> None:
     terms = b'[["a",["b"],{"case_sensitive":"x","note":7,"gender":"f"}]]'
     assert list(decode_terms(terms)) == [GlossaryEntry("a", ("b",))]
+
+
+@pytest.mark.parametrize("terms", [b'[["\\ud800",["a"]]]', b'[["a",["\\ud800"]]]'])
+def test_terms_with_a_lone_surrogate_are_unreadable(terms: bytes) -> None:
+    with pytest.raises(UnreadableGlossary):
+        list(decode_terms(terms))
+
+
+@pytest.mark.parametrize(
+    ("source_lang", "read"),
+    [
+        (None, None),
+        ("en", "en"),
+        ("EN_us", "en-US"),
+        ("not a tag!", "unreadable"),
+        ("", "unreadable"),
+    ],
+)
+def test_a_source_language_is_normalised_and_an_invalid_one_unreadable(
+    source_lang: str | None, read: str | None
+) -> None:
+    meta = {"version": 1, "digest": "0" * 64, "source_lang": source_lang, "counts": {}}
+    value = json.dumps(meta | {"created_at": "", "updated_at": ""}).encode()
+    if read == "unreadable":
+        with pytest.raises(UnreadableGlossary):
+            decode_meta(value)
+    else:
+        assert decode_meta(value).source_lang == read
 
 
 def test_the_digest_changes_with_term_language_and_source() -> None:

@@ -11,8 +11,10 @@ from dragoman_worker.ports import ApprovedQuery, Remembered
 FIELD_BYTES: Final = 23
 """Bytes of a key kept as the field; the byte before them is the shard. 192 bits in all: no two of
 10^12 entries share them, and Redis rounds a field of 23 bytes up to 32, one of 32 to 48."""
+MOST_VALUE_BYTES: Final = 2**20
+"""Longer values are ignored: no answer to 128 KiB is that long, and parsing blocks the loop."""
 _PLAIN: Final = b"o"
-_VERDICTS: Final = frozenset({"ok", "warn"})
+_MOST_INTEGER: Final = 2**53 - 1
 
 
 def shard_and_field(key: bytes) -> tuple[int, bytes]:
@@ -34,11 +36,19 @@ def encode_value(translation: Remembered) -> bytes:
 
 
 def decode_value(value: bytes) -> Remembered | None:
-    """Return the translation, None for a value that this program has not written."""
+    """Return the translation, None for a value that this program has not written.
+
+    Whatever is returned can be encoded in a result: a lone surrogate or a deep structure from
+    another program would otherwise stop the worker at the end of the job.
+    """
+    if len(value) > MOST_VALUE_BYTES:
+        return None
     try:
         if value[:1] == _PLAIN:
-            return Remembered(value[1:].decode())
-        return _decoded(json.loads(value))
+            return _with_text(Remembered(value[1:].decode()))
+        members = json.loads(value)
+        json.dumps(members, ensure_ascii=False, allow_nan=False).encode()
+        return _decoded(members)
     except (ValueError, RecursionError):
         return None
 
@@ -56,8 +66,25 @@ def _decoded(members: object) -> Remembered | None:
         return None
     text, quality = members.get("t"), members.get("q")
     warnings, checks = members.get("w", []), members.get("c", {})
-    if not isinstance(text, str) or quality not in _VERDICTS or not isinstance(checks, dict):
+    if not (isinstance(text, str) and quality in ("ok", "warn")):
         return None
     if not isinstance(warnings, list) or not all(isinstance(one, str) for one in warnings):
         return None
-    return Remembered(text, quality, tuple(warnings), checks)
+    if not isinstance(checks, dict) or not all(map(_is_check, checks.values())):
+        return None
+    return _with_text(Remembered(text, quality, tuple(warnings), checks))
+
+
+def _with_text(found: Remembered) -> Remembered | None:
+    """Return it unless it is blank, as no answer is."""
+    return found if found.text.strip() else None
+
+
+def _is_check(value: object) -> bool:
+    """Whether it is what a gate leaves: a verdict, and strings and numbers beside it."""
+    if not isinstance(value, dict) or not isinstance(value.get("verdict"), str):
+        return False
+    return all(
+        isinstance(one, str) or (isinstance(one, int) and abs(one) <= _MOST_INTEGER)
+        for one in value.values()
+    )

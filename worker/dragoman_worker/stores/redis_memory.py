@@ -125,17 +125,17 @@ class RedisMemory:
         return found
 
     def _approved_call(self, query: ApprovedQuery) -> Call:
-        text = query.text.strip()
-        fields = lookup_fields(text, query.target_lang, query.source_lang, query.context)
-        return Call([("HMGET", self._keys.memory_approved(shard_of(text)), *fields)])
+        key = self._keys.memory_approved(shard_of(query.text.strip()))
+        return Call([("HMGET", key, *_fields(query))])
 
     def _approved(self, query: ApprovedQuery, answer: Answer | None) -> Remembered | None:
         values = self._values(answer)
-        value = next((one for one in values[0] if one is not None), None) if values else None
-        if value is None:
+        held = [place for place in enumerate(values[0]) if place[1] is not None] if values else []
+        if not held:
             return None
+        number, value = held[0]
         found = decode_approved(value)
-        if found is None or found.source != query.text.strip():
+        if found is None or found.field != _fields(query)[number]:  # under another one's field
             self._errors.inc()
             return None
         return approved_answer(query, found)
@@ -171,6 +171,11 @@ class RedisMemory:
             self._outages.failed(error)
             raise
         return [[next(answers) for _ in request] for request in requests]
+
+
+def _fields(query: ApprovedQuery) -> list[bytes]:
+    text = query.text.strip()
+    return lookup_fields(text, query.target_lang, query.source_lang, query.context)
 
 
 async def _within(limit_s: float, sending: Coroutine[Any, Any, list[Answer]]) -> list[Answer]:
