@@ -2404,9 +2404,30 @@ MUTANTS = (
     Mutant(
         "JSON is read to any depth",
         f"{DOCUMENTS}/codecs/json_scanning.py",
+        "if len(self._levels) == DEEPEST:",
+        "if self._levels == DEEPEST:",
+        f"{DOCUMENT_TESTS}/codecs/test_json.py",
+    ),
+    Mutant(
+        "YAML is read to any depth",
+        f"{DOCUMENTS}/codecs/yaml_values.py",
         "if len(self._levels) == _DEEPEST:",
         "if self._levels == _DEEPEST:",
-        f"{DOCUMENT_TESTS}/codecs/test_json.py",
+        f"{DOCUMENT_TESTS}/codecs/test_yaml.py",
+    ),
+    Mutant(
+        "a long file is cut inside a character to recognise its encoding",
+        f"{DOCUMENTS}/codecs/encodings.py",
+        "return data[: behind or _MOST_RECOGNISED]",
+        "return data[:_MOST_RECOGNISED]",
+        f"{DOCUMENT_TESTS}/codecs/test_encodings.py",
+    ),
+    Mutant(
+        "the place of a value is as long as its keys",
+        f"{DOCUMENTS}/codecs/values.py",
+        "if len(place) <= _LONGEST_PLACE",
+        "if place",
+        f"{DOCUMENT_TESTS}/codecs/test_yaml.py",
     ),
     Mutant(
         "code of notebooks is translated",

@@ -123,7 +123,16 @@ def _exact(data: bytes, encoding: str, mark: bytes = b"") -> Decoded:
 def _recognised(data: bytes) -> str:
     from charset_normalizer import from_bytes  # noqa: PLC0415  0.1 s, and rarely needed
 
-    best = from_bytes(data[:_MOST_RECOGNISED]).best()
-    if best is None or b"\0" in data[:_MOST_RECOGNISED]:
+    sample = _sample(data)
+    best = None if b"\0" in sample else from_bytes(sample).best()
+    if best is None:
         raise DocumentError("encoding", "its encoding is unknown; convert the file to UTF-8")
     return best.encoding
+
+
+def _sample(data: bytes) -> bytes:
+    """Return the first lines: the end of a line is not inside a character of several bytes."""
+    if len(data) <= _MOST_RECOGNISED:
+        return data
+    behind = max(data.rfind(end, 0, _MOST_RECOGNISED) for end in (b"\n", b"\r", b" ")) + 1
+    return data[: behind or _MOST_RECOGNISED]

@@ -18,8 +18,9 @@ from dragoman_producer.documents.codecs.codec import (
 )
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.inline_codes import composed, fits, rendered
+from dragoman_producer.documents.codecs.json_scanning import DEEPEST
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
-from dragoman_producer.documents.codecs.values import is_text
+from dragoman_producer.documents.codecs.values import is_text, place_of
 from dragoman_text.spans import is_translatable
 
 _LINE: Final = re.compile(r"[^\n]*+\n?")
@@ -119,7 +120,7 @@ def _layout(extraction: Extraction) -> _Layout:
 
 def _segment(string: _String) -> Segment:
     text, codes = composed([string.value.strip()])
-    place = f"line {string.line}, {'.'.join(string.path)}" if string.path else f"line {string.line}"
+    place = f"line {string.line}, {place_of(string.path)}".removesuffix(", ")
     return Segment(text, place, "value", codes)
 
 
@@ -141,6 +142,7 @@ def _strings_of_line(text: str, place: int, end: int, line: int) -> Iterator[_St
         place = found.end()
         match found["mark"]:
             case "{" | "[":
+                _refuse_depth(len(keys), line)
                 keys.append("" if found["mark"] == "{" else None)
                 awaits_key = found["mark"] == "{"
             case "}" | "]":
@@ -157,6 +159,11 @@ def _strings_of_line(text: str, place: int, end: int, line: int) -> Iterator[_St
                     path = tuple(key for key in keys if key is not None)
                     yield _String(path, value, place - 1, behind, line)
                 place = behind
+
+
+def _refuse_depth(levels: int, line: int) -> None:
+    if levels == DEEPEST:
+        raise DocumentError("bomb", f"line {line} is nested more than {DEEPEST} times")
 
 
 CODECS: Final[Mapping[str, Codec]] = {"jsonl": JsonLinesCodec()}

@@ -13,8 +13,8 @@ from dragoman_producer.documents.codecs.codec import DocumentError
 # Blanks and the comments of JSONC; what is not closed is no comment.
 _SKIPPED: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _LITERAL: Final = re.compile(r"(?:true|false|null|-?[0-9][0-9.eE+\-]*)(?![A-Za-z0-9])")
-_DEEPEST: Final = 1_000
-"""Levels: the path of a string takes time in their number."""
+DEEPEST: Final = 128
+"""Levels: the path of a string takes time and memory in their number."""
 Path = tuple[str, ...]
 
 
@@ -100,8 +100,9 @@ class _Reader:
 
     def _value(self, mark: str) -> String | None:
         if mark in ("{", "["):
-            if len(self._levels) == _DEEPEST:
-                raise DocumentError("bomb", f"it is nested more than {_DEEPEST:,} times")
+            if len(self._levels) == DEEPEST:
+                line = self.text.count("\n", 0, self.place) + 1
+                raise DocumentError("bomb", f"line {line} is nested more than {DEEPEST} times")
             self._levels.append(_Level(mark == "{"))
             self._awaits = "key" if mark == "{" else "value"
             self.place += 1

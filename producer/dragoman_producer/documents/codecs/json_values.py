@@ -22,7 +22,7 @@ from dragoman_producer.documents.codecs.inline_codes import Piece, Single, compo
 from dragoman_producer.documents.codecs.json_scanning import Path, String, strings
 from dragoman_producer.documents.codecs.key_patterns import is_selected
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
-from dragoman_producer.documents.codecs.values import is_text
+from dragoman_producer.documents.codecs.values import is_text, place_of
 
 _CHROME: Final = re.compile(r"\$(?:[A-Za-z0-9_@]+\$|[1-9]|\$+)")
 """Placeholders of Chrome's messages, `$name$` and `$1`, and `$$` for a dollar sign."""
@@ -50,6 +50,8 @@ class _Value:
 @dataclass(frozen=True, slots=True)
 class _Layout:
     file: Decoded
+    escaped: bool
+    """Whether the file is in ASCII and has escapes, so that its translations are too."""
     count: int
     """Number of string values of the file."""
     indices: Sequence[int]
@@ -97,7 +99,7 @@ class Json:
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the values of an output that are in the places of its source's segments."""
         layout = cast("_Layout", before.layout)
-        file = decoded(data, layout.file.encoding)  # more text could be recognised otherwise
+        file = decoded(data)
         found = list(strings(file.text))
         if len(found) != layout.count:
             raise DocumentError("corrupt", "the output has other strings than its source")
@@ -125,7 +127,7 @@ class Json:
         for value in layout.values:
             new = value.spelled([next(given) for _ in value.segments])
             if new is not None:
-                content = quoted(new, layout.file.text)
+                content = json.dumps(new, ensure_ascii=layout.escaped)
                 changes.append(Replacement(value.string.start, value.string.end, content))
         return layout.file.encoded(replaced(layout.file.text, changes), reference)
 
@@ -141,9 +143,9 @@ class Json:
         return _Value(string, (Segment(text, _place(string), "value", codes),))
 
 
-def quoted(value: str, document: str) -> str:
-    """Return a value as JSON; in ASCII if the document is, and has escapes."""
-    return json.dumps(value, ensure_ascii=document.isascii() and "\\u" in document)
+def is_escaped(document: str) -> bool:
+    """Return whether a document is in ASCII and has escapes. Takes time in its length."""
+    return document.isascii() and "\\u" in document
 
 
 def reference(character: str) -> str:
@@ -158,7 +160,7 @@ def _message(string: String, options: Options) -> _Value:
 
 
 def _place(string: String) -> str:
-    return ".".join(string.path) or "value"
+    return place_of(string.path) or "value"
 
 
 def _pieces(text: str, tags: re.Pattern[str] | None) -> Iterator[Piece]:
@@ -180,7 +182,7 @@ def _extraction(
             file.text, ((each.string.start, each.string.end) for each in values), *signatures
         ),
         encoding=file.encoding,
-        layout=_Layout(file, count, indices, values),
+        layout=_Layout(file, is_escaped(file.text), count, indices, values),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from dragoman_producer.documents.codecs import markdown
 from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options, Segment
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.json_scanning import String, strings
-from dragoman_producer.documents.codecs.json_values import quoted, reference
+from dragoman_producer.documents.codecs.json_values import is_escaped, reference
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
 
 _MARKDOWN: Final = markdown.CODECS["markdown"]
@@ -36,13 +37,15 @@ class _Cell:
         for each in self.content.segments:
             yield replace(each, place=f"cell {self.number}, {each.place}")
 
-    def spelled(self, texts: Sequence[str | None], options: Options, document: str) -> str | None:
+    def spelled(
+        self, texts: Sequence[str | None], options: Options, *, escaped: bool
+    ) -> str | None:
         """Return the source with translations as JSON; None if it stays."""
         new = _MARKDOWN.splice(self.text.encode(), self.content, texts, options).decode()
         if new == self.text:
             return None
         lines = [new] if self.separator is None else re.findall(r"[^\n]*\n|[^\n]+", new)
-        return (self.separator or "").join(quoted(line, document) for line in lines)
+        return (self.separator or "").join(json.dumps(line, ensure_ascii=escaped) for line in lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +89,10 @@ class Notebook:
         """Return the notebook with the translations that Markdown can hold in its cells."""
         layout = cast("_Layout", extraction.layout)
         changes: list[Replacement[str]] = []
-        first = 0
+        first, escaped = 0, is_escaped(layout.file.text)
         for cell in layout.cells:
             behind = first + len(cell.content.segments)
-            new = cell.spelled(texts[first:behind], options, layout.file.text)
+            new = cell.spelled(texts[first:behind], options, escaped=escaped)
             if new is not None:
                 changes.append(Replacement(cell.start, cell.end, new))
             first = behind

@@ -1,8 +1,9 @@
-"""Which values of data are text: neither identifiers nor paths, times or colours."""
+"""Values of data: which are text (no identifiers, paths, times or colours), and their places."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from dragoman_text.spans import is_translatable
@@ -12,6 +13,8 @@ _IDENTIFIER: Final = re.compile(
 )
 """One word of ASCII with a digit or a mark inside it: `user_id`, `a/b.png`, `2026-01-01T10:00Z`."""
 
+_LONGEST_PLACE: Final = 200
+
 
 def is_text(value: str) -> bool:
     """Return whether a value of unknown use is text to translate. Linear in its length."""
@@ -19,3 +22,9 @@ def is_text(value: str) -> bool:
     if not is_translatable(core):
         return False
     return len(core) > 200 or _IDENTIFIER.fullmatch(core) is None
+
+
+def place_of(path: Sequence[str]) -> str:
+    """Return a path for people, shortened: a long key may lead to very many values."""
+    place = ".".join(step[:_LONGEST_PLACE] for step in path)
+    return place if len(place) <= _LONGEST_PLACE else f"{place[: _LONGEST_PLACE - 3]}..."

@@ -20,7 +20,7 @@ from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.inline_codes import composed, rendered
 from dragoman_producer.documents.codecs.key_patterns import is_selected
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
-from dragoman_producer.documents.codecs.values import is_text
+from dragoman_producer.documents.codecs.values import is_text, place_of
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _RESOLVER: Final = yaml.SafeLoader("")
@@ -39,7 +39,10 @@ _NOT_PLAIN: Final = re.compile(
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _ESCAPED: Final = re.compile(_UNPRINTABLE.pattern + r"|[\t\n\"\\]")
 _BRACKET: Final = re.compile(r"[\[\]{}]")
-_DEEPEST: Final = 1_000
+_DEEPEST: Final = 128
+"""Levels: the path of a value takes time and memory in their number."""
+_MOST_BRACKETS: Final = 1_000
+"""Brackets that may be open, also in texts: libyaml takes time in the square of their number."""
 _NAMED: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 
 
@@ -62,8 +65,8 @@ class Scalar:
 
 def scalars(text: str, keys: Sequence[str]) -> Iterator[Scalar]:
     """Yield the string values that are text. Raises DocumentError (`corrupt`, `bomb`)."""
-    if _depth(text) > _DEEPEST:
-        raise DocumentError("bomb", f"more than {_DEEPEST:,} brackets are open at once")
+    if _depth(text) > _MOST_BRACKETS:
+        raise DocumentError("bomb", f"more than {_MOST_BRACKETS:,} brackets are open at once")
     reader = _Reader(text, keys)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
@@ -76,10 +79,7 @@ def scalars(text: str, keys: Sequence[str]) -> Iterator[Scalar]:
 
 
 def _depth(text: str) -> int:
-    """Return how many brackets are open at most, also those in texts.
-
-    libyaml takes time in the square of the depth.
-    """
+    """Return how many brackets are open at most, also those in texts."""
     deepest = depth = 0
     for bracket in _BRACKET.findall(text):
         depth = max(depth + (1 if bracket in "[{" else -1), 0)
@@ -128,7 +128,7 @@ class Yaml:
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the values of an output that are in the places of its source's segments."""
         layout = cast("_Layout", before.layout)
-        file = decoded(data, layout.file.encoding)  # more text could be recognised otherwise
+        file = decoded(data)
         found = list(scalars(file.text, options.keys))
         if len(found) != layout.count:
             raise DocumentError("corrupt", "the output has other values than its source")
@@ -160,7 +160,7 @@ def _extraction(file: Decoded, found: Sequence[Scalar], indices: Sequence[int]) 
 def segment_of(scalar: Scalar) -> Segment:
     """Return the segment of a value."""
     text, codes = composed([scalar.text])
-    return Segment(text, ".".join(scalar.path) or f"line {scalar.line}", "value", codes)
+    return Segment(text, place_of(scalar.path) or f"line {scalar.line}", "value", codes)
 
 
 def replacements(
@@ -194,7 +194,7 @@ class _Reader:
             self._levels.pop()
             self._step(None)
         elif isinstance(event, yaml.CollectionStartEvent):
-            self._levels.append(_Level(isinstance(event, yaml.MappingStartEvent)))
+            self._open(event)
         elif isinstance(event, yaml.NodeEvent):
             is_key = self._is_key()
             value = event.value if isinstance(event, yaml.ScalarEvent) else None
@@ -202,6 +202,12 @@ class _Reader:
             self._step(value if is_key else None)
             return scalar
         return None
+
+    def _open(self, event: Any) -> None:
+        if len(self._levels) == _DEEPEST:
+            line = event.start_mark.line + 1
+            raise DocumentError("bomb", f"line {line} is nested more than {_DEEPEST} times")
+        self._levels.append(_Level(isinstance(event, yaml.MappingStartEvent)))
 
     def _is_key(self) -> bool:
         return bool(self._levels) and self._levels[-1].mapping and self._levels[-1].key is None
@@ -262,7 +268,7 @@ def _block_at(text: str, start: int, end: int, event: Any, path: tuple[str, ...]
     raw = text[header.end() : end]
     first = header.end() + len(raw) - len(raw.lstrip())
     last = header.end() + len(raw.rstrip())
-    begin = max(text.rfind("\n", 0, first), text.rfind("\r", 0, first)) + 1
+    begin = header.end() + max(raw.rfind(end, 0, first - header.end()) for end in "\r\n") + 1
     lead = len(event.value) - len(event.value.lstrip("\n"))
     own = _LEADING.match(event.value, lead)
     columns = first - begin - (len(own[0]) if own else 0)

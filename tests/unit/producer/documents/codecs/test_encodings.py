@@ -49,6 +49,12 @@ def test_a_character_that_does_not_fit_is_spelled_or_makes_the_file_utf_8() -> N
     assert codecs.lookup(found.encoding_of("ü")).name == "iso8859-1"
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", " "])
+def test_a_long_file_of_two_bytes_per_character_is_recognised(end: str) -> None:
+    text = ("a" + "日本語の文章がここにあります。" * 3 + end) * 15_000
+    assert decoded(text.encode("shift_jis")).text == text
+
+
 def test_binary_data_is_refused() -> None:
     with pytest.raises(DocumentError, match="UTF-8") as caught:
         decoded(bytes(range(256)) * 4)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman_producer.documents.codecs import json_values
 from dragoman_producer.documents.codecs.codec import DocumentError
 from dragoman_producer.documents.codecs.json_values import CODECS
 from support.documents.laws import (
@@ -93,10 +94,28 @@ def test_repeated_structure_takes_linear_time(unit: str) -> None:
 
 
 def test_nesting_is_limited() -> None:
-    data = b"[" * 1_000 + b'"Some text"' + b"]" * 1_000
+    data = b"[" * 128 + b'"Some text"' + b"]" * 128
     assert len(assert_identity(CODEC, data).segments) == 1
-    with pytest.raises(DocumentError, match="nested more than 1,000 times"):
-        CODEC.extract(b"[" + data + b"]", GERMAN)
+    with pytest.raises(DocumentError, match="line 2 is nested more than 128 times"):
+        CODEC.extract(b"[\n" + data + b"]", GERMAN)
+
+
+def test_places_stay_short_under_a_long_key() -> None:
+    data = b'{"%s": ["Some text", {"%s": "More text"}]}' % (b"k" * 9_999, b"l" * 9_999)
+    assert all(len(each.place) <= 200 for each in CODEC.extract(data, GERMAN).segments)
+
+
+def test_the_document_is_looked_through_for_escapes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(json_values, "is_escaped", calls.append)
+    data = b'["Some text", "More text", "Last text"]'
+    assert_read_back(CODEC, data, tagged(CODEC.extract(data, GERMAN)))
+    assert len(calls) <= 3  # two extractions, one read-back
+
+
+def test_a_translation_that_its_encoding_lacks_reads_back() -> None:
+    data = '{"a": "Die Straße führt über große Brücken zum schönen Schloß"}'.encode("cp1252")
+    assert b'"\\u041f\\u0440' in assert_read_back(CODEC, data, ["Привет вам"])
 
 
 MESSAGES = b"""{

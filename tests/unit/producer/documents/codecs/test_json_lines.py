@@ -107,6 +107,14 @@ def test_a_line_that_is_no_json_is_named(line: str) -> None:
     assert caught.value.reason == "corrupt"
 
 
+def test_nesting_is_limited_and_places_stay_short() -> None:
+    line = b"[" * 127 + b'{"%s": ["Some text", "More text"]}' % (b"k" * 9_999) + b"]" * 127
+    with pytest.raises(DocumentError, match="line 1 is nested more than 128 times"):
+        CODEC.extract(line, GERMAN)
+    found = assert_identity(CODEC, line[1:-1]).segments
+    assert [len(each.place) <= 220 for each in found] == [True, True]
+
+
 def test_a_lost_string_or_a_changed_number_is_noticed() -> None:
     extraction = CODEC.extract(LINES.encode(), GERMAN)
     with pytest.raises(SkeletonDiffers, match="strings"):

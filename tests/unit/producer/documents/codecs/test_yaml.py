@@ -127,6 +127,25 @@ def test_invalid_yaml_is_refused_without_its_text(data: bytes) -> None:
         CODEC.extract(data, GERMAN)
 
 
+def test_nesting_is_limited() -> None:
+    data = b"- " * 127 + b"a: Some text\n"
+    assert len(assert_identity(CODEC, data).segments) == 1
+    with pytest.raises(DocumentError, match="line 2 is nested more than 128 times"):
+        CODEC.extract(b"# a\n- " + data, GERMAN)
+
+
+def test_places_stay_short_under_a_long_key() -> None:
+    data = b"? %s\n: [Some text, More text]\n" % (b"k" * 9_999)
+    assert all(len(each.place) <= 200 for each in assert_identity(CODEC, data).segments)
+
+
+def test_a_translation_that_its_encoding_lacks_reads_back() -> None:
+    text = "Die Straße führt über große Brücken zum schönen Schloß"
+    data = f"a: {text}\nb: {text}\n".encode("cp1252")
+    output = assert_read_back(CODEC, data, ["Привет вам", None])
+    assert output.decode() == f"a: Привет вам\nb: {text}\n"
+
+
 @pytest.mark.parametrize("unit", ["[", "{a: ", "- ", "a: &a *a\n", "? ", "x\n", "'", "- x\n"])
 def test_repeated_structure_takes_linear_time_and_stays(unit: str) -> None:
     data = (unit * 65_536)[:65_536].encode()
