@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 from dragoman_connections.settings import DragomanSettings, SettingsError, load_settings
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed, JobTooLarge
 from dragoman_producer.handle import JobHandle, check_document_id, check_job_id
+from dragoman_producer.operations.glossaries import GlossaryStore
 from dragoman_producer.publisher import Publisher, RecordTooLarge
 from dragoman_producer.refusal import Refusal, record_refusal
 from dragoman_producer.state import Expected, JobState
@@ -159,6 +160,16 @@ class TranslationClient:
         """
         self._check_open()
         await self._store.cancel_document(check_document_id(document_id))
+
+    async def glossary_digest(self, name: str) -> str | None:
+        """Return the digest of a stored glossary; None if there is none. Raises GlossaryError."""
+        self._check_open()
+        store = GlossaryStore(self._settings)
+        try:
+            stored = await store.read(name)
+        finally:
+            await store.close()
+        return None if stored is None else stored.meta.digest
 
     async def state(self, job_id: str) -> JobState | None:
         """Return the current state of a job's key; concurrent calls share a round trip."""

@@ -60,6 +60,8 @@ class InMemoryClient:
 
     def __init__(self, translate: Translate = tagged, *, held: bool = False) -> None:
         self.submitted: list[TranslationJob] = []
+        self.glossaries: dict[str, str] = {}
+        """Digests of the stored glossaries by their names."""
         self._translate = translate
         self._held = held
         self._keys: dict[str, _StoredJob] = {}
@@ -133,6 +135,11 @@ class InMemoryClient:
         """Cancel the jobs of a document; see TranslationClient.cancel."""
         self._check_open()
         self._cancelled_documents.add(check_document_id(document_id))
+
+    async def glossary_digest(self, name: str) -> str | None:
+        """Return the digest of a stored glossary; None if there is none."""
+        self._check_open()
+        return self.glossaries.get(name)
 
     async def state(self, job_id: str) -> JobState | None:
         """Return the current state of a job; None if it is unknown."""

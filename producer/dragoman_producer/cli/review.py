@@ -166,6 +166,7 @@ def _export(
     as_json: bool,
 ) -> int:
     """Write the XLIFF file; `paths` are the folder of the outputs and the file."""
+    from dragoman_producer.documents.outputs import Outputs
     from dragoman_producer.documents.review import xliff
     from dragoman_producer.documents.review.writing import review_of
 
@@ -174,6 +175,7 @@ def _export(
         rows = list(last.rows(target, verdicts))
         left_out = len(xliff.left_out(rows))
         file.writelines(xliff.written(review_of(last, target, folder), rows))
+    Outputs(last.request, last.manifest).remember(path)
     if left_out:
         print_note(
             f"dragoman review: {left_out:,} segments have characters that XML cannot hold, and "

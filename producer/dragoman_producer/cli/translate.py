@@ -225,6 +225,7 @@ async def _translated(
     from dragoman_producer.cli.translate_progress import Display
     from dragoman_producer.client import TranslationClient  # keeps --help fast
     from dragoman_producer.documents.manifest import FolderBusy, NoSpace
+    from dragoman_producer.documents.request import UnknownGlossary
     from dragoman_producer.documents.selecting import NothingThere
     from dragoman_producer.documents.translating import Stop, run_documents
 
@@ -239,7 +240,7 @@ async def _translated(
             with display:
                 async for event in run_documents(client, request, stop=stop):
                     status = display.show(event, status)
-        except NothingThere as error:
+        except (NothingThere, UnknownGlossary) as error:
             print_note(f"dragoman translate: {error}")
             return USAGE_ERROR
         except (FolderBusy, NoSpace) as error:

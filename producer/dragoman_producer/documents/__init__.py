@@ -48,7 +48,7 @@ async def translate(
     """Translate files and folders into `out`, and yield what happens; the last is Finished.
 
     A run that was stopped goes on where it stopped, and one that was finished costs only what has
-    changed. Raises ValueError for a language that does not exist.
+    changed. Raises ValueError for a language or a stored glossary that does not exist.
     """
     from dragoman_producer.documents.translating import run_documents  # noqa: PLC0415  Redis, Kafka
     from dragoman_schemas.languages import normalise  # noqa: PLC0415

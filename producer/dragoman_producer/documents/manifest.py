@@ -45,6 +45,8 @@ CREATE TABLE translation (
   code TEXT, retry INTEGER NOT NULL DEFAULT 0, cached INTEGER NOT NULL DEFAULT 0, run TEXT,
   PRIMARY KEY (target, segment)
 ) WITHOUT ROWID;
+CREATE TABLE refresh (target INTEGER NOT NULL, run TEXT NOT NULL, PRIMARY KEY (target, run))
+WITHOUT ROWID;
 CREATE TABLE output (
   file INTEGER NOT NULL, target INTEGER NOT NULL, path NOT NULL, sha256 TEXT, source TEXT,
   status TEXT, reason TEXT, detail TEXT, counts TEXT, run TEXT, PRIMARY KEY (file, target)

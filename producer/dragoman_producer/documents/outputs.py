@@ -19,6 +19,11 @@ class Outputs:
         self._request = request
         self._manifest = manifest
 
+    def wrote(self, path: str) -> bool:
+        """Return whether a run wrote a path in the folder of outputs, whatever it holds now."""
+        row = (stored(path),)
+        return self._manifest.one("SELECT 1 FROM written WHERE path=? LIMIT 1", row) is not None
+
     def check(self, output: Path, source: Path) -> None:
         """Make the folder of an output. Raises Refused and OSError."""
         self._check_inside(output)
@@ -45,6 +50,15 @@ class Outputs:
         temporary.replace(output)
         with self._manifest.writing() as db:
             db.execute("DELETE FROM written WHERE path=? AND sha256<>?", row)
+
+    def remember(self, path: Path) -> None:
+        """Record a file of a review, so that no run reads it as a source. Raises NoSpace."""
+        real, out = path.resolve(), self._request.out.resolve()
+        if not real.is_relative_to(out):
+            return
+        with self._manifest.writing() as db:
+            row = (stored(str(real.relative_to(out))), sha256_of(real))
+            db.execute("INSERT OR IGNORE INTO written VALUES (?,?)", row)
 
     def is_kept(self, output: Path, sha256: str) -> bool:
         """Return whether an output with this digest may stay: it is there, as it was or edited.

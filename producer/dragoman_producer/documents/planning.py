@@ -52,6 +52,7 @@ class Planner:
         self._glossary = glossary
         self._run = run
         self._waves: dict[str, int] = {}
+        self._refreshes = request.translation.memory == "refresh"
         digest = request.translation.digest()
         self.targets = [Target(manifest.target(lang, digest), lang) for lang in request.to]
 
@@ -67,12 +68,10 @@ class Planner:
             (self._run, target.lang),
         )
         unique = count("SELECT COUNT(*) FROM wanted")
-        refreshed = self._request.translation.memory == "refresh"  # a dry run has forgotten nothing
         missing, characters = self._manifest.one(
-            "SELECT COUNT(*), SUM(LENGTH(s.text)) FROM wanted w JOIN segment s ON s.id = w.segment"
-            " WHERE w.segment NOT IN"
-            " (SELECT segment FROM translation WHERE target=? AND text IS NOT NULL AND NOT ?)",
-            (target.number, refreshed),
+            "SELECT COUNT(*), SUM(LENGTH(s.text)) FROM wanted w JOIN segment s "  # noqa: S608  constants
+            f" ON s.id = w.segment WHERE w.segment NOT IN ({_HELD})",
+            (target.number, self._refreshes, target.number),
         )
         return Need(segments, unique, missing, characters or 0)
 
@@ -148,15 +147,28 @@ class Planner:
         )
 
     def _forget(self, target: Target) -> None:
-        """Remove failures of earlier runs; with `refresh` all translations that are wanted."""
+        """Remove failures of earlier runs; with `refresh` also what is to be translated anew."""
+        number = target.number
+        began = self._manifest.number("SELECT COUNT(*) FROM refresh WHERE target=?", (number,))
         with self._manifest.writing() as db:
-            db.execute("DELETE FROM translation WHERE target=? AND text IS NULL", (target.number,))
-            if self._request.translation.memory == "refresh":
-                db.execute("UPDATE job SET ended=1 WHERE target=?", (target.number,))
+            db.execute("DELETE FROM translation WHERE target=? AND text IS NULL", (number,))
+            if bool(began) is not self._refreshes:  # their bytes differ in the field `memory`
+                db.execute("UPDATE job SET ended=1 WHERE target=?", (number,))
+            if self._refreshes:
                 db.execute(
-                    "DELETE FROM translation WHERE target=? AND segment IN wanted",
-                    (target.number,),
+                    f"DELETE FROM translation WHERE target=? AND segment IN wanted AND {_STALE}",  # noqa: S608  a constant
+                    (number, number),
                 )
+                db.execute("INSERT INTO refresh VALUES (?,?)", (number, self._run))
+            else:
+                db.execute("DELETE FROM refresh WHERE target=?", (number,))
+
+    def refreshed(self) -> None:
+        """Record that nothing is left to refresh: the next run with `refresh` begins anew."""
+        with self._manifest.writing() as db:
+            db.executemany(
+                "DELETE FROM refresh WHERE target=?", ((each.number,) for each in self.targets)
+            )
 
     def _open_segments(self, target: Target) -> Iterator[tuple[int]]:
         """Yield the segments of open jobs of earlier runs; close those that nobody needs."""
@@ -202,6 +214,13 @@ class Planner:
         return count
 
 
+_STALE = "run NOT IN (SELECT run FROM refresh WHERE target=?)"
+"""Condition for a translation from before the refresh that is under way."""
+_HELD = (
+    "SELECT segment FROM translation WHERE target=? AND text IS NOT NULL AND NOT"
+    " (? AND run NOT IN (SELECT run FROM refresh WHERE target=?))"
+)
+"""Segments that need nothing; a dry run has removed nothing."""
 _MISSING = (
     "wanted w JOIN segment s ON s.id = w.segment"
     " LEFT JOIN translation t ON t.target=? AND t.segment = w.segment WHERE t.segment IS NULL"

@@ -23,6 +23,10 @@ IN_FLIGHT: Final = 5_000
 """Segments that are submitted and have no result yet: 80 jobs of 64."""
 
 
+class UnknownGlossary(ValueError):
+    """No glossary of this name is stored; the message names it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """How texts are translated: the fields of a job that are the same for all of them."""
@@ -31,6 +35,9 @@ class Translation:
     glossary: Mapping[str, str] = field(default_factory=dict)
     """Source term to target term; a job gets those that occur in it."""
     glossary_id: str | None = None
+    """Name of a stored glossary."""
+    glossary_digest: str | None = None
+    """Of the stored glossary; a run asks the client for it."""
     keep: tuple[str, ...] = ()
     """Texts that are copied through: `do_not_translate`."""
     formality: Formality | None = None
@@ -60,13 +67,14 @@ class Translation:
         return {name: value for name, value in given.items() if value is not None}
 
     def digest(self) -> str:
-        """Return the hex digest of all that changes a translation, except its glossary terms.
+        """Return the hex digest of all that changes a translation.
 
-        The memory is not part of it, but for `refresh`: that asks for new translations.
+        The memory is not part of it, nor are the terms of `glossary`: a segment has its own.
         """
         fields = self.fields()
-        if fields.get("memory") != "refresh":
-            fields.pop("memory", None)
+        fields.pop("memory", None)
+        if self.glossary_digest is not None:
+            fields["glossary_digest"] = self.glossary_digest
         return _digest(fields)
 
 
@@ -118,6 +126,7 @@ class Request:
         """Return as JSON values what writing an output again needs; see `to_write_again`."""
         return {
             "layout": self.layout,
+            "settings": self.translation.digest(),
             "source_lang": self.translation.source_lang,
             "on_fail": self.translation.on_fail,
             "reading": asdict(self.reading),

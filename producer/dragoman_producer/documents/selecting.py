@@ -6,7 +6,7 @@ import glob
 import os
 import stat
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -41,10 +41,20 @@ class Found:
 class Selection:
     """Walks the paths of a request; keeps what no two files may share."""
 
-    def __init__(self, request: Request, langs: Iterable[str] = ()) -> None:
-        """Prepare; `langs` are the languages that earlier runs wrote to the folder of outputs."""
+    def __init__(
+        self,
+        request: Request,
+        langs: Iterable[str] = (),
+        wrote: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """Prepare.
+
+        `langs` are the target languages of earlier runs into DIR; `wrote` returns whether one of
+        them, or a review, wrote a path in it.
+        """
         self._request = request
         self._langs = {*langs, *request.to}
+        self._wrote = wrote
         self._out = _real(request.out)
         self._outputs: dict[str, str] = {}
         self.hidden = 0
@@ -79,7 +89,7 @@ class Selection:
         root = Path(*fixed) if fixed else Path()
         for name in names:
             path = Path(name)
-            if path.is_file():
+            if path.is_file() and not self._is_ours(root, path):
                 yield Found(path, path.relative_to(root).as_posix())
 
     def _folder(self, root: Path, folder: Path) -> Iterator[Found]:
@@ -90,7 +100,7 @@ class Selection:
             return
         for entry in entries:
             path = Path(entry.path)
-            if self._is_ours(path):
+            if self._is_ours(root, path):
                 continue
             if entry.name.startswith("."):
                 self.hidden += 1
@@ -105,24 +115,32 @@ class Selection:
             else:
                 yield Found(path, _relative(root, path))
 
-    def _is_ours(self, path: Path) -> bool:
-        """Return whether a path holds outputs: DIR, or what a run writes if DIR holds the input."""
+    def _is_ours(self, root: Path, path: Path) -> bool:
+        """Return whether a path is no source: it is DIR, or in DIR what a run writes there.
+
+        A folder that is named like a target language may be a user's own, so each file is judged.
+        """
         real = _real(path)
         if real == self._out:
             return True
-        if real.parent != self._out:
-            return self._is_suffixed(real)
-        ours = {STATE_FOLDER, REPORT}
-        if self._request.layout == "folders":
-            ours |= self._langs
-        return real.name in ours or self._is_suffixed(real)
-
-    def _is_suffixed(self, real: Path) -> bool:
-        """Return whether it is `name.de.md` beside `name.md`, as this layout writes it."""
-        if self._request.layout != "suffix" or not real.is_relative_to(self._out):
+        if not real.is_relative_to(self._out):
             return False
-        stem, dot, lang = real.stem.rpartition(".")
-        return bool(dot) and lang in self._langs and real.with_name(stem + real.suffix).exists()
+        inside = real.relative_to(self._out)
+        if inside.as_posix() in {STATE_FOLDER, REPORT}:
+            return True
+        return not real.is_dir() and (
+            self._wrote(str(inside)) or self._is_output_of_another(_real(root), inside)
+        )
+
+    def _is_output_of_another(self, root: Path, inside: Path) -> bool:
+        """Return whether a source has its output there: `de/a.md` or `a.de.md` beside `a.md`."""
+        if self._request.layout == "suffix":
+            stem, dot, lang = inside.stem.rpartition(".")
+            source = inside.with_name(stem + inside.suffix) if dot and stem else inside
+        else:
+            lang, *rest = inside.parts
+            source = Path(*rest)
+        return lang in self._langs and source != Path() and (root / source).is_file()
 
     def _wanted(self, path: str) -> bool:
         reading = self._request.reading

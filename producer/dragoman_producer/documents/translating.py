@@ -7,6 +7,7 @@ import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,11 +15,12 @@ from dragoman_producer.documents.batching import Glossary
 from dragoman_producer.documents.events import DocumentEnded, Event, Finished, Planned
 from dragoman_producer.documents.extracting import Children, Refused
 from dragoman_producer.documents.manifest import Manifest
+from dragoman_producer.documents.outputs import Outputs
 from dragoman_producer.documents.paths import loaded, shown
 from dragoman_producer.documents.planning import Need, PlannedJob, Planner
 from dragoman_producer.documents.reading import UNSUPPORTED, Reader
 from dragoman_producer.documents.report import Report
-from dragoman_producer.documents.request import Request
+from dragoman_producer.documents.request import Request, UnknownGlossary
 from dragoman_producer.documents.running import PATIENCE_S, Client, Runner
 from dragoman_producer.documents.selecting import STATE_FOLDER, Found, Selection
 from dragoman_producer.documents.writing import Writer
@@ -48,9 +50,10 @@ async def run_documents(
 ) -> AsyncIterator[Event]:
     """Translate documents, and yield what happens; the last event is Finished.
 
-    Closing the iterator cancels the run; what is stored stays. Raises FolderBusy, NothingThere,
-    NoSpace and OSError before anything was translated.
+    Closing the iterator cancels the run; what is stored stays. Raises UnknownGlossary, FolderBusy,
+    NothingThere, NoSpace and OSError before anything was translated.
     """
+    request = await _with_glossary(client, request)
     events: asyncio.Queue[Event | None] = asyncio.Queue()
     manifest = Manifest.open(request.out / STATE_FOLDER / MANIFEST)
     children = Children(**({"seconds": seconds_per_file} if seconds_per_file else {}))
@@ -69,6 +72,20 @@ async def run_documents(
         await asyncio.gather(working, return_exceptions=True)
         await children.close()
         manifest.close()
+
+
+async def _with_glossary(client: Client, request: Request) -> Request:
+    """Return the request with the digest of its stored glossary. Raises UnknownGlossary."""
+    name = request.translation.glossary_id
+    if name is None:
+        return request
+    digest = await client.glossary_digest(name)
+    if digest is None:
+        raise UnknownGlossary(
+            f"glossary {name}: there is no such file, and no glossary of this name is stored; "
+            "`dragoman glossary list` shows the names, `dragoman glossary add` stores one"
+        )
+    return replace(request, translation=replace(request.translation, glossary_digest=digest))
 
 
 def _raise_first(task: asyncio.Task[None]) -> None:
@@ -100,7 +117,7 @@ class _Run:
         self._id = secrets.token_hex(4)
         glossary = Glossary(request.translation.glossary)
         langs = [lang for (lang,) in manifest.rows("SELECT DISTINCT lang FROM target")]
-        self._selection = Selection(request, langs)
+        self._selection = Selection(request, langs, Outputs(request, manifest).wrote)
         self._reader = Reader(
             request, manifest, children, glossary, self._id, self._emit, stop.asked.is_set
         )
@@ -267,6 +284,8 @@ class _Run:
         status = self._report.exit_status()
         if self._stop.asked.is_set():
             status = 3
+        elif not self._runner.stopping.is_set():
+            self._planner.refreshed()
         path = self._report.write(totals)
         with self._manifest.writing() as db:
             values = (self._id, time.time() - seconds, self._runner.segments, seconds)

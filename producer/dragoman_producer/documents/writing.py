@@ -173,9 +173,9 @@ class Writer:
             "SELECT sha256, source, status, counts, path FROM output WHERE file=? AND target=?",
             (document.file, document.target.number),
         )
-        if row is None or row[1] != _origin(document) or row[2] == "failed":
+        if row is None or row[1] != self._origin(document) or row[2] == "failed":
             return False
-        if loaded(row[4]) != str(output) or self._has_news(document):
+        if loaded(row[4]) != str(output):
             return False
         if not self._outputs.is_kept(output, row[0]):
             return False
@@ -192,13 +192,18 @@ class Writer:
         self._ended(document, output, status, None, "no_target_change")
         return True
 
-    def _has_news(self, document: Document) -> bool:
-        row = self._manifest.one(
-            "SELECT 1 FROM occurrence o JOIN translation t ON t.target=? AND t.segment = o.segment"
-            " WHERE o.file=? AND t.run=? LIMIT 1",
-            (document.target.number, document.file, self._run),
+    def _origin(self, document: Document) -> str:
+        """Return what an output is made from: its source, and the runs of its translations.
+
+        A run may have ended between a translation and its output, which then lacks it.
+        """
+        runs = self._manifest.rows(
+            "SELECT DISTINCT t.run FROM occurrence o"
+            " JOIN translation t ON t.target=? AND t.segment = o.segment WHERE o.file=?",
+            (document.target.number, document.file),
         )
-        return row is not None
+        made = ",".join(sorted(run for (run,) in runs))
+        return f"{document.sha256}:{document.reading}:{made}"
 
     def _end(
         self,
@@ -221,7 +226,7 @@ class Writer:
                 "INSERT INTO issue VALUES (?,?,?,?,?,?)", ((*key, *each) for each in tally.issues)
             )
             detail = refused.detail if refused else None
-            row = (sha256, _origin(document), status, reason, detail)
+            row = (sha256, self._origin(document), status, reason, detail)
             db.execute(
                 "INSERT OR REPLACE INTO output VALUES (?,?,?,?,?,?,?,?,?,?)",
                 (*key, stored(str(output)), *row, json.dumps(tally.counts), self._run),
@@ -249,10 +254,6 @@ _CODES: Final = {
     "general": "plural",
 }
 """Code of the issues per list in the answer of a child; the last one replaces sources."""
-
-
-def _origin(document: Document) -> str:
-    return f"{document.sha256}:{document.reading}"
 
 
 def _refused(error: OSError) -> Refused:

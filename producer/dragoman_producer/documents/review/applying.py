@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,10 +55,13 @@ class Applying:
         self._manifest = manifest
         self._out = out
         self._run = LastRun(manifest, out)
+        self._id = secrets.token_hex(4)
+        """In place of the id of a run, so that outputs are seen to lack the edits."""
         self.applied = Applied()
 
     def target(self, edits: Edits) -> Target:
         """Return the target that edits are for. Raises BadEdits."""
+        self._check_run(edits.run)
         for target in self._run.targets:
             if target.lang == edits.target_lang:
                 return target
@@ -66,6 +70,24 @@ class Applying:
             f"it is for {edits.target_lang}, the last run translated into: {known}; "
             "give edits of a review of that run"
         )
+
+    def _check_run(self, run: str) -> None:
+        """Refuse edits of another folder, and of a run with other settings. Raises BadEdits.
+
+        An editor may drop the id of the run; the digests of the sources are compared in any case.
+        """
+        if not run or run == self._run.id:
+            return
+        settings = self._run.settings(run)
+        if settings is None:
+            raise BadEdits(
+                f"run {run} is not one of this folder; give the folder that was reviewed"
+            )
+        if settings != self._run.settings(self._run.id):
+            raise BadEdits(
+                f"it is of run {run}, and the last run had other options that change translations; "
+                "repeat the review, or the run with those options"
+            )
 
     async def apply(self, target: Target, edits: Sequence[Edit], children: Children) -> None:
         """Store the edits of one target and write the documents that hold them again."""
@@ -89,7 +111,7 @@ class Applying:
         for edit in edits:
             stored = held.get(edit.segment)
             if stored is not None and self._is_applied(edit, stored, target):
-                values = (edit.text, EDITED, self._run.id)
+                values = (edit.text, EDITED, self._id)
                 changed[stored.segment] = (target.number, stored.segment, *values)
         with self._manifest.writing() as db:
             db.executemany(

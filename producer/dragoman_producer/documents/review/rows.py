@@ -49,7 +49,7 @@ class LastRun:
 
     def __init__(self, manifest: Manifest, out: Path) -> None:
         """Read what the run was. Raises NoRun."""
-        self._manifest = manifest
+        self.manifest = manifest
         found = manifest.one("SELECT id, options FROM run ORDER BY began DESC LIMIT 1")
         if found is None:
             raise NoRun(f"no run of `dragoman translate --out {out}` has ended; run it to its end")
@@ -59,17 +59,22 @@ class LastRun:
     @cached_property
     def targets(self) -> list[Target]:
         """Targets of the run, by language."""
-        rows = self._manifest.rows(
+        rows = self.manifest.rows(
             "SELECT DISTINCT t.id, t.lang FROM output o JOIN target t ON t.id = o.target"
             " WHERE o.run=? ORDER BY t.lang",
             (self.id,),
         )
         return [Target(*row) for row in rows]
 
+    def settings(self, run: str) -> str | None:
+        """Return the digest of what changed the translations of a run; None if none has this id."""
+        found = self.manifest.one("SELECT options FROM run WHERE id=?", (run,))
+        return None if found is None else str(json.loads(found[0]).get("settings"))
+
     def count(self, target: Target, verdicts: Collection[Verdict]) -> int:
         """Return the number of rows of `rows`."""
         if set(verdicts) >= set(get_args(Verdict)):
-            return self._manifest.number(
+            return self.manifest.number(
                 "SELECT COUNT(*) FROM output p JOIN occurrence o ON o.file = p.file"
                 " WHERE p.run=? AND p.target=? AND o.segment IS NOT NULL",
                 (self.id, target.number),
@@ -86,7 +91,7 @@ class LastRun:
         within = "" if files is None else f" AND p.file IN ({','.join('?' * len(files))})"
         values = (self.id, target.number, *(files or ()))
         file, index, issues = -1, 0, dict[int, list[Finding]]()
-        for found in self._manifest.rows(_ROWS.format(within), values):
+        for found in self.manifest.rows(_ROWS.format(within), values):
             if found[1] != file:
                 file, index, issues = found[1], 0, self._issues(found[1], target)
             yield Stored(file, found[4], found[6], self._row(found, index, issues))
@@ -96,14 +101,14 @@ class LastRun:
     def _files(self) -> dict[str, list[int]]:
         """Files of the run by the paths that pages show."""
         found: dict[str, list[int]] = {}
-        rows = self._manifest.rows("SELECT id, path FROM file WHERE run=?", (self.id,))
+        rows = self.manifest.rows("SELECT id, path FROM file WHERE run=?", (self.id,))
         for number, path in rows:
             found.setdefault(shown(path), []).append(number)
         return found
 
     def _issues(self, file: int, target: Target) -> dict[int, list[Finding]]:
         found: dict[int, list[Finding]] = {}
-        for number, code, detail in self._manifest.rows(
+        for number, code, detail in self.manifest.rows(
             "SELECT number, code, detail FROM issue WHERE file=? AND target=? AND number >= 0",
             (file, target.number),
         ):

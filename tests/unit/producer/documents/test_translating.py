@@ -15,9 +15,10 @@ from dragoman_producer import documents
 from dragoman_producer.documents.codecs import registry
 from dragoman_producer.documents.events import DocumentEnded, Finished, Planned
 from dragoman_producer.documents.manifest import FolderBusy, Manifest
-from dragoman_producer.documents.request import Reading, Request, Translation
+from dragoman_producer.documents.request import Reading, Request, Translation, UnknownGlossary
 from dragoman_producer.documents.selecting import NothingThere
 from dragoman_producer.documents.translating import Stop, run_documents
+from dragoman_producer.errors import BrokerRefused
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.jobs import Item, TranslationJob
@@ -177,6 +178,80 @@ async def test_an_output_of_ours_is_replaced_when_its_source_changes_twice(
         assert (tmp_path / "out/de/a.lines").read_text() == f"[de] {text}"
 
 
+async def test_a_translation_whose_run_was_killed_before_it_wrote_is_written_by_the_next_run(
+    source: Path, tmp_path: Path
+) -> None:
+    await ran(source, tmp_path / "out", client=failing("One."))
+    manifest = Manifest.open(tmp_path / "out/.dragoman/manifest.db")
+    with closing(manifest), manifest.writing() as db:
+        db.execute("UPDATE translation SET text='Eins.', run='killed' WHERE text IS NULL")
+    run = await ran(source, tmp_path / "out")
+    assert run.texts == []
+    assert (tmp_path / "out/de/a.lines").read_text() == "Eins.\n[de] Two.\n# three\n"
+
+
+# --- refresh --------------------------------------------------------------------------------------
+
+REFRESH = Translation(memory="refresh")
+
+
+def versions(version: int, *, of: int = 1_000) -> InMemoryClient:
+    """Return a client that adds a version to each text, and refuses more than `of` texts."""
+    left = of
+
+    def translate(item: Item, job: TranslationJob) -> str:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise BrokerRefused("as requested by the test")
+        return f"{version} {item.text}"
+
+    return InMemoryClient(translate)
+
+
+async def test_a_refresh_that_was_stopped_goes_on_and_a_finished_one_begins_anew(
+    source: Path, tmp_path: Path
+) -> None:
+    (source / "a.lines").write_text("\n".join(f"Text {number}." for number in range(100)))
+    await ran(source, tmp_path / "out", client=versions(1))
+    stopped = await ran(source, tmp_path / "out", client=versions(2, of=64), translation=REFRESH)
+    assert "stopped" in stopped.report
+    run = await ran(source, tmp_path / "out", client=versions(3), translation=REFRESH)
+    assert len(run.texts) == 38
+    written = (tmp_path / "out/de/a.lines").read_text().split("\n")
+    assert {line[0] for line in written} == {"2", "3"}
+    run = await ran(source, tmp_path / "out", client=versions(4), translation=REFRESH)
+    assert len(run.texts) == 102
+
+
+async def test_a_run_after_a_refresh_keeps_what_was_refreshed(source: Path, tmp_path: Path) -> None:
+    await ran(source, tmp_path / "out", client=versions(1))
+    await ran(source, tmp_path / "out", client=versions(2), translation=REFRESH)
+    run = await ran(source, tmp_path / "out", client=versions(3))
+    assert run.texts == []
+    assert (tmp_path / "out/de/a.lines").read_text() == "2 One.\n2 Two.\n# three\n"
+
+
+# --- stored glossaries ----------------------------------------------------------------------------
+
+
+async def test_a_stored_glossary_that_has_changed_asks_again(source: Path, tmp_path: Path) -> None:
+    translation = Translation(glossary_id="terms")
+    for digest, count in (("1", 3), ("1", 0), ("2", 3)):
+        client = InMemoryClient()
+        client.glossaries["terms"] = digest
+        run = await ran(source, tmp_path / "out", client=client, translation=translation)
+        assert len(run.texts) == count
+
+
+async def test_a_glossary_that_is_not_stored_ends_a_run_before_it_writes(
+    source: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UnknownGlossary, match=r"glossary terms: there is no .* `dragoman glossary"):
+        await ran(source, tmp_path / "out", translation=Translation(glossary_id="terms"))
+    assert not (tmp_path / "out").exists()
+
+
 # --- odd files ------------------------------------------------------------------------------------
 
 
@@ -305,6 +380,38 @@ async def test_outputs_inside_the_source_are_not_translated(source: Path, out: s
         run = await ran(source, source / out, to=(lang,))
         assert len(run.report["documents"]) == 2
         assert (source / out / lang / "sub/b.lines").exists()
+
+
+async def test_of_a_folder_named_like_a_language_only_the_outputs_are_left_out(
+    source: Path,
+) -> None:
+    (source / "de").mkdir()
+    (source / "de/own.lines").write_text("Own.\n")
+    (source / "de.lines").write_text("Also.\n")
+    for _ in range(2):
+        run = await ran(source, source)
+        found = {each["path"] for each in run.report["documents"]}
+        assert found == {"a.lines", "de.lines", "de/own.lines", "sub/b.lines"}
+    (source / "a.lines").unlink()
+    run = await ran(source, source)
+    assert "de/a.lines" not in {each["path"] for each in run.report["documents"]}
+    assert (source / "de/de/own.lines").read_text() == "[de] Own.\n"
+
+
+async def test_outputs_are_not_read_if_the_manifest_was_lost(source: Path) -> None:
+    await ran(source, source)
+    (source / ".dragoman/manifest.db").unlink()
+    run = await ran(source, source)
+    assert {each["path"] for each in run.report["documents"]} == {"a.lines", "sub/b.lines"}
+
+
+async def test_a_glob_does_not_find_the_outputs(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(source)
+    for _ in range(2):
+        run = await ran(Path("**/*.lines"), Path())
+        assert {each["path"] for each in run.report["documents"]} == {"a.lines", "sub/b.lines"}
 
 
 async def test_the_layout_with_suffixes_does_not_translate_its_own_outputs(

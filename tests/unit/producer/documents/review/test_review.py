@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from dragoman_producer.cli.commands import _commands
 from dragoman_producer.documents.codecs import registry
+from dragoman_producer.documents.events import Extracted
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.request import Request, Translation
 from dragoman_producer.documents.translating import run_documents
@@ -121,6 +123,37 @@ def test_an_edit_is_written_wherever_the_text_occurs(out: Path, review: Review) 
     assert report["targets"]["de"]["failed"] == 0
     assert report["targets"]["fr"]["failed"] == 1
     assert report["options"]["to"] == ["de", "fr"]
+
+
+def test_edits_of_another_folder_are_refused(out: Path, review: Review) -> None:
+    review()
+    path = edited(out, {0: "Eins."})
+    path.write_text(path.read_text().replace('"run": "', '"run": "0'))
+    ended = review("--apply", str(path))
+    assert ended.exit_code == 2
+    assert "is not one of this folder" in ended.output
+    assert (out / "de/a.lines").read_text().startswith("[de] One.")
+
+
+async def test_edits_of_a_run_with_other_settings_are_refused(out: Path, review: Review) -> None:
+    review()
+    path = edited(out, {0: "Eins."})
+    for translation, status in ((Translation("en", formality="more"), 2), (Translation("en"), 0)):
+        request = Request((out.parent / "in",), ("de",), out, translation)
+        async for _ in run_documents(InMemoryClient(answer), request):
+            pass
+        ended = await asyncio.to_thread(review, "--apply", str(path))
+        assert ended.exit_code == status, ended.output
+    assert (out / "de/a.lines").read_text().startswith("Eins.")
+
+
+async def test_the_files_of_a_review_are_no_sources(out: Path, review: Review) -> None:
+    assert review().exit_code == 0
+    exported = await asyncio.to_thread(review, "--to", "de", "--export", str(out / "work.xlf"))
+    assert exported.exit_code == 0
+    request = Request((out,), ("de",), out, dry_run=True)
+    events = [event async for event in run_documents(InMemoryClient(), request)]
+    assert [event.path for event in events if isinstance(event, Extracted)] == []
 
 
 def test_an_edit_stays_in_later_pages_and_runs(out: Path, review: Review) -> None:
