@@ -772,10 +772,10 @@ MUTANTS = (
         PERMITS,
     ),
     Mutant(
-        "two engines start at once",
+        "two engines measure the same GPU's memory at once",
         f"{CORE}/process/restarts.py",
-        "        async with self._shared.start_lock:\n",
-        "        async with asyncio.Lock():\n",
+        "        return self._measuring.setdefault(place.gpus, asyncio.Lock())\n",
+        "        return asyncio.Lock()\n",
         SUPERVISOR,
     ),
     Mutant(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import tomllib
 from contextlib import suppress
@@ -16,6 +17,7 @@ from pydantic_settings import SettingsConfigDict
 from dragoman_connections.settings import DragomanSettings, Group
 from dragoman_schemas.jobs import OnFail, QualityLevel
 
+_GPU: Final = re.compile(r"[0-9]+|(?:GPU|MIG)-[0-9A-Za-z/-]+")
 MOST_REPLICAS: Final = 64
 """Upper bound, above what any machine can use: each engine takes a core and a GPU share."""
 
@@ -43,7 +45,8 @@ class EngineSettings(Group):
     model: str | None = None
     profile: str = "hy-mt2"
     profile_file: Path | None = None
-    replicas: int | Literal["auto"] = 1
+    replicas: int | Literal["auto"] = "auto"
+    gpus: Literal["all"] | tuple[str, ...] = "all"
     options: dict[str, Any] = Field(default_factory=dict)
     exact_lengths: bool = False
     echo: EchoSettings = EchoSettings()
@@ -64,6 +67,19 @@ class EngineSettings(Group):
         if count == "auto" or (type(count) is int and 1 <= count <= MOST_REPLICAS):
             return count
         raise ValueError(f"give a number of engines from 1 to {MOST_REPLICAS}, or 'auto'")
+
+    @field_validator("gpus", mode="before")
+    @classmethod
+    def _gpu_names(cls, value: object) -> object:
+        names = value.split(",") if isinstance(value, str) else value
+        names = [names] if isinstance(names, int) else names
+        if isinstance(names, list | tuple) and all(type(name) in {str, int} for name in names):
+            found = tuple(str(name).strip() for name in names)
+            if found == ("all",):
+                return "all"
+            if found and all(_GPU.fullmatch(name) for name in found):
+                return found
+        raise ValueError("give 'all', or a list of GPU indices or UUIDs as nvidia-smi shows them")
 
     @field_validator("options")
     @classmethod

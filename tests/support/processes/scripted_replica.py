@@ -39,7 +39,7 @@ class Scripted:
         plan: dict[str, list[dict[str, Any]]] = json.loads((self._folder / "plan.json").read_text())
         steps = plan.get(self._number, [{}])
         lines = self._folder.joinpath("events.jsonl").read_text().splitlines()
-        rows = [json.loads(line) for line in lines]
+        rows = [json.loads(line) for line in lines if line.endswith("}")]
         own = [row for row in rows if row["number"] == self._number]
         starts = len([row for row in own if row["event"] == "start"])
         return steps[min(starts, len(steps) - 1)]
@@ -51,7 +51,7 @@ class Scripted:
 
     async def live(self, place: str) -> int:
         step, loop = self._step, asyncio.get_running_loop()
-        self.log("start")
+        self.log("start", gpus=os.environ.get("CUDA_VISIBLE_DEVICES"))
         loop.add_signal_handler(signal.SIGTERM, self._on_term)
         loop.add_signal_handler(ABORT_SIGNAL, self._on_abort)
         if step.get("leave"):

@@ -1,7 +1,8 @@
 """A supervisor over scripted replicas, as a script because it owns all of its children.
 
-Usage: `python supervised.py FOLDER OPTIONS`, with dotted settings as JSON. If FOLDER/early exists,
-it sends itself the signal named there as it starts its first replica.
+Usage: `python supervised.py FOLDER OPTIONS`, with dotted settings as JSON; "places" among them is a
+list with the fields of each replica's Place. If FOLDER/early exists, it sends itself the signal
+named there as it starts its first replica.
 """
 
 from __future__ import annotations
@@ -19,13 +20,18 @@ from dragoman_connections.settings import SettingsError, load_settings
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.exits import exit_now
 from dragoman_worker.process.launcher import supervise
+from dragoman_worker.process.placement import Place
 from dragoman_worker.process.signals import stop_signals_blocked
 from dragoman_worker.settings import WorkerSettings
 from support.processes import scripted_replica, scripted_standby
 
 
 def main(folder: str, options: str) -> NoReturn:
-    settings = load_settings(WorkerSettings, None, {"engine.kind": "echo", **json.loads(options)})
+    given = json.loads(options)
+    places = [
+        Place(**{**fields, "gpus": tuple(fields.get("gpus", ()))}) for fields in given.pop("places")
+    ]
+    settings = load_settings(WorkerSettings, None, {"engine.kind": "echo", **given})
 
     def command(number: int, socket: Path, parent_link: int) -> Sequence[str]:
         if Path(folder, "early").exists():  # before the supervisor has any handler
@@ -37,7 +43,7 @@ def main(folder: str, options: str) -> NoReturn:
         standby = [sys.executable, str(scripted_standby.__file__), folder]
         backoff = partial(Backoff, initial_s=0.05, max_s=1.0)
         try:
-            result = supervise(settings, command, backoff, end_memberships=standby)
+            result = supervise(settings, command, backoff, places=places, end_memberships=standby)
         except SettingsError as error:
             sys.exit(f"{error}")
         sys.stdout.write(f"{result.status}: {result.message}\n")

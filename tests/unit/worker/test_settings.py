@@ -46,6 +46,7 @@ def at(settings: Any, name: str) -> Any:
         ("engine.kind", "echo"),
         ("engine.model", "some/model"),
         ("engine.replicas", 3),
+        ("engine.gpus", ("0", "3")),
         ("engine.options", {"max_num_seqs": 8}),
         ("engine.exact_lengths", True),
         ("engine.echo.mode", "identity"),
@@ -131,6 +132,11 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"connect_timeout_s": 0}, "connect_timeout_s"),
     ({"engine.kind": "tgi"}, "engine.kind"),
     ({"engine.replicas": 0}, "engine.replicas"),
+    ({"engine.gpus": []}, "engine.gpus"),
+    ({"engine.gpus": "none"}, "engine.gpus"),
+    ({"engine.gpus": [-1]}, "engine.gpus"),
+    ({"engine.gpus": [True]}, "engine.gpus"),
+    ({"engine.gpus": "0,,1"}, "engine.gpus"),
     ({"engine.echo.latency_spread": 2}, "engine.echo.latency_spread"),
     ({"engine.echo.mode": "loud"}, "engine.echo.mode"),
     ({"limits.engine_oversubscription": 0.1}, "limits.engine_oversubscription"),
@@ -151,6 +157,26 @@ def test_an_invalid_setting_is_named_in_one_line(options: dict[str, Any], named:
         load_settings(WorkerSettings, None, ECHO | options)
     assert str(caught.value).startswith(named)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ("all", "all"),
+        (2, ("2",)),
+        ("0, 3", ("0", "3")),
+        ([0, "GPU-8a-1f"], ("0", "GPU-8a-1f")),
+        ("MIG-GPU-8a/1/0", ("MIG-GPU-8a/1/0",)),
+    ],
+)
+def test_gpus_are_given_as_text_a_number_or_a_list(given: object, names: object) -> None:
+    assert load(engine__gpus=given).engine.gpus == names
+
+
+def test_gpus_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, names in (("all", "all"), ("1", ("1",)), ("0,1", ("0", "1")), ("[2,3]", ("2", "3"))):
+        monkeypatch.setenv("DRAGOMAN_ENGINE__GPUS", text)
+        assert load_settings(WorkerSettings, None, ECHO).engine.gpus == names
 
 
 def test_all_invalid_settings_are_named_together() -> None:

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from dragoman_worker.engines.sizing import share_out, this_machine
+from dragoman_worker.engines.machine import this_machine
+from dragoman_worker.engines.sizing import share_out
 from dragoman_worker.tuning.bench import STRATEGIES, Bench, Results, table
 from dragoman_worker.tuning.measure.engine_process import Refused
 from dragoman_worker.tuning.measure.harness import OutOfBudget

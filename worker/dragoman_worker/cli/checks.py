@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Literal
@@ -9,6 +10,7 @@ from typing import Literal
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
+from dragoman_worker.engines.sizing import first_place
 from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.kafka.inspection import inspection
 from dragoman_worker.kafka.rights import TopicRights
@@ -103,6 +105,7 @@ def _group(settings: WorkerSettings, problem: str | None) -> Finding:
 
 async def _engine(settings: WorkerSettings) -> Finding:
     try:
+        os.environ.update(first_place(settings.engine).environment)  # before CUDA is initialised
         engine = open_engine(settings.engine)
         try:
             await engine.start()

@@ -44,7 +44,8 @@ def run(config: Config = None, set_: Set = None) -> None:
 
 
 def _supervise(settings: WorkerSettings, config: Path | None, set_: list[str] | None) -> Exit:
-    from dragoman_worker.engines.sizing import share_out, this_machine
+    from dragoman_worker.engines.machine import this_machine
+    from dragoman_worker.engines.sizing import share_out
     from dragoman_worker.process.exits import Exit
     from dragoman_worker.process.launcher import supervise
     from dragoman_worker.process.runtime_dir import NoRuntimeDirectory
@@ -52,14 +53,15 @@ def _supervise(settings: WorkerSettings, config: Path | None, set_: list[str] | 
     pairs = list(set_ or ())
     try:
         share = share_out(settings.engine, this_machine)
-        counted = _with_replicas(settings, share.count)
+        chosen = settings.engine.kind != "echo" and settings.engine.replicas == "auto"
         return supervise(
-            counted,
-            _replica_command(counted, share, config, pairs),
+            settings,
+            _replica_command(settings, share, config, pairs),
+            places=share.places,
             end_memberships=_own_command(
                 "end-memberships", config, [*pairs, f"worker_id={settings.worker_id}"]
             ),
-            why=share.reason if settings.engine.replicas == "auto" else "",
+            why=share.reason if chosen else "",
         )
     except SettingsError as error:
         return Exit(2, str(error))
@@ -67,16 +69,12 @@ def _supervise(settings: WorkerSettings, config: Path | None, set_: list[str] | 
         return Exit(1, str(error))
 
 
-def _with_replicas(settings: WorkerSettings, count: int) -> WorkerSettings:
-    engine = settings.engine.model_copy(update={"replicas": count})
-    return settings.model_copy(update={"engine": engine})
-
-
 def _replica_command(
     settings: WorkerSettings, share: Share, config: Path | None, pairs: list[str]
 ) -> Command:
     def command(number: int, socket: Path, parent_link: int) -> list[str]:
-        own = {"worker_id": _worker_id(settings, number), **share.options}
+        own_id = settings.worker_id if len(share.places) == 1 else f"{settings.worker_id}-{number}"
+        own = {"worker_id": own_id, **share.places[number].settings}
         given = [*pairs, *(f"{name}={json.dumps(value)}" for name, value in own.items())]
         return _own_command("replica", config, given, str(number), str(socket), str(parent_link))
 
@@ -90,11 +88,6 @@ def _own_command(name: str, config: Path | None, pairs: list[str], *values: str)
         *(("--config", str(config)) if config else ()),
         *(part for pair in pairs for part in ("--set", pair)),
     ]
-
-
-def _worker_id(settings: WorkerSettings, number: int) -> str:
-    single = settings.engine.replicas == 1
-    return settings.worker_id if single else f"{settings.worker_id}-{number}"
 
 
 def replica(

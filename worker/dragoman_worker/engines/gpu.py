@@ -1,4 +1,4 @@
-"""Utilisation and memory of the engine's GPUs, read through NVML.
+"""The GPUs that CUDA shows to this process, and their utilisation and memory, read through NVML.
 
 NVML reports the share of its last sample in which a kernel of any process ran, so several engines
 on one GPU are counted together. A missing library (`nvidia-ml-py`), driver or GPU is no error:
@@ -9,8 +9,24 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+_MIG: Final = "MIG-"
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU, or one MIG slice of it.
+
+    `name` is its name in CUDA_VISIBLE_DEVICES: the NVML index, which `nvidia-smi` shows, or the
+    UUID of a slice. The memory, in bytes, is None if it cannot be read.
+    """
+
+    name: str
+    uuid: str = ""
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +40,13 @@ class GpuStats:
 
 
 class Gpus:
-    """The first `count` GPUs that are visible to CUDA in this process.
+    """The first `count` GPUs that are visible to CUDA in this process; None: all of them.
 
     A call takes from 0.1 ms to some milliseconds, longer while the driver is busy: keep it off the
     event loop's thread. After a driver error that GPU is no longer read; the others still are.
     """
 
-    def __init__(self, count: int, *, visible: str | None = None) -> None:
+    def __init__(self, count: int | None, *, visible: str | None = None) -> None:
         """Select the GPUs; `visible` has the form and default of CUDA_VISIBLE_DEVICES."""
         self._count = count
         self._visible = os.environ.get("CUDA_VISIBLE_DEVICES") if visible is None else visible
@@ -48,7 +64,7 @@ class Gpus:
         try:
             nvml.nvmlInit()
             self._nvml = nvml
-            self._devices = dict(map(self._named, self._handles()))
+            self._devices = dict(list(self._found())[: self._count])
         except nvml.NVMLError:
             return False
         return bool(self._devices)
@@ -57,6 +73,10 @@ class Gpus:
         """Return the state of every GPU that can be read."""
         return [stats for name in list(self._devices) if (stats := self._read(name))]
 
+    def listed(self) -> list[Gpu]:
+        """Return every GPU that was found, in CUDA's order."""
+        return [self._listed(name, handle) for name, handle in self._devices.items()]
+
     def close(self) -> None:
         """Shut NVML down. Idempotent."""
         nvml, self._nvml = self._nvml, None
@@ -64,27 +84,76 @@ class Gpus:
         if nvml is not None:
             nvml.nvmlShutdown()
 
-    def _handles(self) -> list[Any]:
-        every = self._nvml.nvmlDeviceGetCount()
+    # --- which GPUs -------------------------------------------------------------------------------
+
+    def _found(self) -> Iterator[tuple[str, Any]]:
+        """Yield names and handles of the visible GPUs.
+
+        As in CUDA, an unknown entry hides all GPUs listed after it.
+        """
         if self._visible is None:
-            wanted = [str(number) for number in range(every)]
-        else:
-            wanted = [name.strip() for name in self._visible.split(",") if name.strip()]
-        handles = []
-        for name in wanted[: self._count]:
-            # As in CUDA, an unknown index hides all GPUs listed after it.
-            if name.isdecimal() and int(name) >= every:
-                break
-            handles.append(self._handle(name))
-        return handles
+            yield from self._all()
+            return
+        for entry in filter(None, (part.strip() for part in self._visible.split(","))):
+            found = self._named(entry)
+            if found is None:
+                return
+            yield found
 
-    def _handle(self, name: str) -> Any:
-        if name.isdecimal():
-            return self._nvml.nvmlDeviceGetHandleByIndex(int(name))
-        return self._nvml.nvmlDeviceGetHandleByUUID(name)
+    def _all(self) -> Iterator[tuple[str, Any]]:
+        """Yield every GPU; of one that is divided, its MIG slices: it has no work of its own."""
+        for index, handle in enumerate(self._handles()):
+            if self._is_divided(handle):
+                yield from self._slices(handle)
+            else:
+                yield str(index), handle
 
-    def _named(self, handle: Any) -> tuple[str, Any]:
-        return str(self._nvml.nvmlDeviceGetIndex(handle)), handle
+    def _named(self, entry: str) -> tuple[str, Any] | None:
+        """Return the GPU of an index, a UUID or the unique beginning of one; None if unknown."""
+        if entry.startswith(_MIG):
+            try:
+                return entry, self._nvml.nvmlDeviceGetHandleByUUID(entry)
+            except self._nvml.NVMLError:
+                return None
+        handles = self._handles()
+        if entry.isdecimal():
+            index = int(entry)
+            return (str(index), handles[index]) if index < len(handles) else None
+        fits = [i for i, handle in enumerate(handles) if self._uuid(handle).startswith(entry)]
+        return (str(fits[0]), handles[fits[0]]) if len(fits) == 1 else None
+
+    def _handles(self) -> list[Any]:
+        nvml = self._nvml
+        return [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
+
+    def _is_divided(self, handle: Any) -> bool:
+        try:
+            current, _ = self._nvml.nvmlDeviceGetMigMode(handle)
+        except self._nvml.NVMLError:  # a GPU without MIG
+            return False
+        return bool(current)
+
+    def _slices(self, handle: Any) -> Iterator[tuple[str, Any]]:
+        nvml = self._nvml
+        for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+            try:
+                part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
+            except nvml.NVMLError:  # fewer slices than there could be
+                continue
+            yield self._uuid(part), part
+
+    def _uuid(self, handle: Any) -> str:
+        uuid = self._nvml.nvmlDeviceGetUUID(handle)
+        return uuid.decode() if isinstance(uuid, bytes) else str(uuid)
+
+    # --- their state ------------------------------------------------------------------------------
+
+    def _listed(self, name: str, handle: Any) -> Gpu:
+        try:
+            memory = self._nvml.nvmlDeviceGetMemoryInfo(handle)
+            return Gpu(name, self._uuid(handle), memory.total)
+        except self._nvml.NVMLError:
+            return Gpu(name)
 
     def _read(self, name: str) -> GpuStats | None:
         nvml, handle = self._nvml, self._devices[name]

@@ -1,19 +1,25 @@
-"""Number of replicas on this machine's GPU and the share of GPU memory that each may use.
+"""Number of replicas per GPU, their GPUs, and the share of GPU memory that each may use.
 
 Nothing here imports torch or vLLM: the supervisor decides before it starts its first replica.
 """
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
 
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.engines.gpu import Gpus
+from dragoman_worker.engines.machine import (
+    Group,
+    Machine,
+    gpu_groups,
+    gpus_per_engine,
+    this_machine,
+)
+from dragoman_worker.engines.model_size import ModelSize, model_size
+from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import EngineSettings
 
 GPU_SHARE: Final = 0.9
@@ -31,70 +37,88 @@ are estimates.
 _GIB: Final = 1024**3
 _MIN_KV_BYTES: Final = 4 * _GIB
 """With a smaller KV cache a replica runs too few sequences to be worth its memory."""
-_OVERHEAD_BYTES: Final = 2 * _GIB
-"""Memory of one engine for the CUDA context, CUDA graphs and activations."""
-_MULTI_GPU_OPTIONS: Final = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """Hardware that the replicas share; `gpu_bytes` is None without a GPU that NVML can read."""
-
-    gpu: bool
-    gpu_bytes: int | None
-    cores: int
+_UNSIZED_OPTIONS: Final = (
+    "cpu_offload_gb",
+    "enable_lora",
+    "hf_overrides",
+    "num_gpu_blocks_override",
+    "speculative_config",
+)
+"""Options that change an engine's memory in ways that its model's size does not show."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Number of replicas, the reason for it, and extra settings for each replica's engine."""
+    """Number of replicas per GPU, or per group of GPUs, the reason, and the place of each."""
 
     count: int
     reason: str
-    options: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSize:
-    """Size of a model: parameters from its config, bytes from its weight files if there are any."""
-
-    parameters: float
-    weight_bytes: float
+    places: tuple[Place, ...] = (Place(),)
+    """One per replica, the GPUs in turn: the first replicas to start are on different ones."""
 
 
 def share_out(engine: EngineSettings, machine: Callable[[], Machine]) -> Share:
-    """Decide the number of replicas and divide the GPU's memory among them.
+    """Decide the number of replicas, their GPUs, and divide the memory of each GPU.
 
     `machine` is called only if the decision needs it. Raises SettingsError if the memory settings
-    of all replicas together exceed the GPU.
+    of all replicas together exceed the GPU, or if the GPUs do not fit the settings.
     """
-    if engine.replicas == 1:
-        return Share(1, "engine.replicas = 1")
+    if engine.kind == "echo":
+        if engine.replicas == "auto":
+            return Share(1, "auto: 1, because the echo engine uses no GPU")
+        return Share(engine.replicas, _given(engine), (Place(),) * engine.replicas)
     found = machine()
-    count, reason = engine.replicas, f"engine.replicas = {engine.replicas}"
+    groups = gpu_groups(engine, found)
+    least = min(groups, key=lambda group: _memory_of(group) or 0)
+    size = model_size(engine)
+    count, reason = engine.replicas, _given(engine)
     if count == "auto":
-        count, reason = _auto_count(engine, found)
-    _check_memory(engine, count, found)
-    given = MEMORY in engine.options
-    if count == 1 or given or engine.kind != "vllm" or not found.gpu:
-        return Share(count, reason)
-    return Share(count, reason, {f"engine.options.{MEMORY}": round(GPU_SHARE / count, 3)})
+        count, reason = _auto_count(engine, found, size, _memory_of(least))
+    _check_memory(engine, count, on_gpu=found.on_gpu, gpu_bytes=_memory_of(least))
+    if len(groups) > 1:
+        reason += f"; on each of {len(groups)} {_group_name(groups[0])}"
+    places = [_place(engine, count, size, group, found) for group in groups]
+    return Share(count, reason, tuple(places * count))
 
 
-def _auto_count(engine: EngineSettings, machine: Machine) -> tuple[int, str]:
+def first_place(engine: EngineSettings) -> Place:
+    """Return the place of one engine alone, as commands use it. Raises SettingsError."""
+    return share_out(engine.model_copy(update={"replicas": 1}), this_machine).places[0]
+
+
+def _given(engine: EngineSettings) -> str:
+    return f"engine.replicas = {engine.replicas}"
+
+
+def _group_name(group: Group) -> str:
+    return "GPUs" if len(group) == 1 else f"groups of {len(group)} GPUs"
+
+
+def _memory_of(group: Group) -> int | None:
+    """Return the memory of the group's smallest GPU, None if it is not known."""
+    known = [gpu.memory_bytes for gpu in group if gpu.memory_bytes is not None]
+    return min(known) if known and len(known) == len(group) else None
+
+
+# --- how many -------------------------------------------------------------------------------------
+
+
+def _auto_count(
+    engine: EngineSettings, machine: Machine, size: ModelSize | None, gpu_bytes: int | None
+) -> tuple[int, str]:
     """Return the number of replicas for `auto`, and the reason."""
     if (reason := _only_one(engine, machine)) is not None:
         return 1, f"auto: 1, because {reason}"
-    size = model_size(engine)
     if size is None:
         return 1, "auto: 1, because the model's size is unknown: engine.model is not a local folder"
     billions = f"{size.parameters / 1e9:.2g}B"
     by_size = next((count for below, count in _BY_SIZE if size.parameters < below), 1)
     bounds = [(by_size, f"more engines with a {billions} model gain no throughput")]
-    bounds.append((_by_cores(machine.cores), f"there are {machine.cores} CPU cores"))
-    if machine.gpu_bytes is not None:
-        fits = _by_memory(engine, size, machine.gpu_bytes)
-        bounds.append((fits, f"more would not fit the GPU's {machine.gpu_bytes / _GIB:.0f} GiB"))
+    cores = machine.cores // max(1, len(machine.gpus))
+    bounds.append((max(1, int(cores / CORES_PER_ENGINE)), f"there are {cores} CPU cores per GPU"))
+    if gpu_bytes is not None:
+        fits = _by_memory(engine, size, gpu_bytes)
+        bounds.append((fits, f"more would not fit the GPU's {gpu_bytes / _GIB:.0f} GiB"))
     count, reason = min(bounds, key=lambda bound: bound[0])
     if by_size == 1:
         reason = f"one engine with a {billions} model uses the whole GPU"
@@ -102,26 +126,61 @@ def _auto_count(engine: EngineSettings, machine: Machine) -> tuple[int, str]:
 
 
 def _only_one(engine: EngineSettings, machine: Machine) -> str | None:
-    if engine.kind == "echo":
-        return "the echo engine uses no GPU"
-    if not machine.gpu:
+    if not machine.on_gpu:
         return "there is no GPU; on CPUs several engines only compete for the cores"
-    for name in _MULTI_GPU_OPTIONS:
-        if engine.options.get(name, 1) != 1:
-            return f"engine.options.{name} spreads the model over several GPUs"
+    if gpus_per_engine(engine) > 1:
+        return f"an engine is spread over {gpus_per_engine(engine)} GPUs"
     return None
-
-
-def _by_cores(cores: int) -> int:
-    return max(1, int(cores / CORES_PER_ENGINE))
 
 
 def _by_memory(engine: EngineSettings, size: ModelSize, gpu_bytes: int) -> int:
     if (share := _option(engine, MEMORY)) is not None:
         return max(1, int(1 / share))
     kv_bytes = _option(engine, KV_BYTES) or _MIN_KV_BYTES
-    each = size.weight_bytes + kv_bytes + _OVERHEAD_BYTES
+    each = size.weight_bytes + kv_bytes + size.overhead_bytes(engine, gpu_bytes)
     return max(1, int(GPU_SHARE * gpu_bytes / each))
+
+
+# --- how much memory ------------------------------------------------------------------------------
+
+
+def _place(
+    engine: EngineSettings, count: int, size: ModelSize | None, group: Group, machine: Machine
+) -> Place:
+    """Return the place of each of `count` replicas on these GPUs."""
+    place = Place(tuple(gpu.name for gpu in group))
+    if count == 1 or not machine.on_gpu:
+        return place
+    options = {} if MEMORY in engine.options else {MEMORY: _rounded_down(GPU_SHARE / count)}
+    if KV_BYTES not in engine.options:
+        kv_bytes = _kv_bytes(engine, count, size, _memory_of(group))
+        if kv_bytes is None:
+            place = replace(place, measures_memory=True)
+        else:
+            options[KV_BYTES] = kv_bytes
+    return replace(place, settings={f"engine.options.{k}": v for k, v in options.items()})
+
+
+def _kv_bytes(
+    engine: EngineSettings, count: int, size: ModelSize | None, gpu_bytes: int | None
+) -> int | None:
+    """Return the KV cache of one engine in bytes, None if the engine must measure it.
+
+    With a size in bytes vLLM does not measure free memory, in which it would count what engines
+    that start beside it take. None too where the estimate leaves less than a useful cache.
+    """
+    unsized = any(engine.options.get(name) for name in _UNSIZED_OPTIONS)
+    if size is None or gpu_bytes is None or unsized:
+        return None
+    share = (_option(engine, MEMORY) or GPU_SHARE / count) * gpu_bytes
+    weights = size.weight_bytes / gpus_per_engine(engine)
+    left = int(share - weights - size.overhead_bytes(engine, gpu_bytes))
+    return left if left >= _MIN_KV_BYTES else None
+
+
+def _rounded_down(share: float) -> float:
+    """Return the share with three decimals; rounded up, all together would exceed the whole."""
+    return math.floor(share * 1000) / 1000
 
 
 def _option(engine: EngineSettings, name: str) -> float | None:
@@ -133,81 +192,18 @@ def _option(engine: EngineSettings, name: str) -> float | None:
     return float(value)
 
 
-def _check_memory(engine: EngineSettings, count: int, machine: Machine) -> None:
+def _check_memory(
+    engine: EngineSettings, count: int, *, on_gpu: bool, gpu_bytes: int | None
+) -> None:
     share, kv_bytes = _option(engine, MEMORY), _option(engine, KV_BYTES)
-    if share is not None and count * share > 1 and machine.gpu:
+    if share is not None and count * share > 1 and on_gpu:
         raise SettingsError(
             f"engine.options.{MEMORY}: {share:g} is for each of engine.replicas = {count}, "
             f"{count * share:.2f} of the GPU together; give at most {1 / count:.2f}, or leave it "
             f"out and each gets {GPU_SHARE / count:.2f}"
         )
-    if kv_bytes is not None and machine.gpu_bytes and count * kv_bytes > machine.gpu_bytes:
+    if kv_bytes is not None and gpu_bytes and count * kv_bytes > gpu_bytes:
         raise SettingsError(
             f"engine.options.{KV_BYTES}: {kv_bytes:.0f} bytes for each of engine.replicas = "
-            f"{count} are more than the GPU's {machine.gpu_bytes} bytes; give less"
+            f"{count} are more than the GPU's {gpu_bytes} bytes; give less"
         )
-
-
-# --- the model ------------------------------------------------------------------------------------
-
-
-def model_size(engine: EngineSettings) -> ModelSize | None:
-    """Return the size of `engine.model`, None if it is no local folder with a usable config."""
-    folder = Path(engine.model or "").expanduser()
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        config = {**config, **config.get("text_config", {})}
-        parameters = _parameters(config)
-        on_disk = sum(file.stat().st_size for file in _weight_files(folder))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None
-    parameter_bytes = 4 if config.get("torch_dtype", config.get("dtype")) == "float32" else 2
-    in_memory = float(on_disk or parameters * parameter_bytes)
-    if str(engine.options.get("quantization", "")).startswith("fp8") and _is_plain(config):
-        in_memory /= 2
-    return ModelSize(parameters, in_memory)
-
-
-def _weight_files(folder: Path) -> list[Path]:
-    """Return the files to count: Mistral's folders hold all weights again as `consolidated*`."""
-    files = [*folder.glob("*.safetensors")]
-    return [file for file in files if not file.name.startswith("consolidated")] or files
-
-
-def _is_plain(config: Mapping[str, Any]) -> bool:
-    return not config.get("quantization_config")
-
-
-def _parameters(config: Mapping[str, Any]) -> float:
-    """Estimate a decoder's parameters: embeddings, attention, feed-forward of all experts."""
-    width, layers = config["hidden_size"], config["num_hidden_layers"]
-    heads = config["num_attention_heads"]
-    head = config.get("head_dim") or width // heads
-    key_values = config.get("num_key_value_heads") or heads
-    attention = 2 * width * head * (heads + key_values)
-    experts = config.get("num_experts") or config.get("num_local_experts") or 1
-    inner = config.get("moe_intermediate_size") if experts > 1 else None
-    forward = 3 * width * (inner or config["intermediate_size"]) * experts
-    tables = 1 if config.get("tie_word_embeddings") else 2
-    return float(tables * config["vocab_size"] * width + layers * (attention + forward))
-
-
-# --- the machine ----------------------------------------------------------------------------------
-
-
-def this_machine() -> Machine:
-    """Return this machine's hardware, by NVML and device files. Imports no torch."""
-    gpu_bytes = _nvidia_bytes()
-    devices = ("/dev/nvidiactl", "/dev/kfd")
-    gpu = gpu_bytes is not None or any(Path(device).exists() for device in devices)
-    return Machine(gpu, gpu_bytes, len(os.sched_getaffinity(0)))
-
-
-def _nvidia_bytes() -> int | None:
-    """Return the memory of the GPU that CUDA lists first, None if NVML cannot read it."""
-    gpus = Gpus(1)
-    try:
-        found = gpus.read() if gpus.open() else []
-    finally:
-        gpus.close()
-    return found[0].memory_total if found else None

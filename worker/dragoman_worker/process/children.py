@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -134,9 +134,19 @@ class Replica:
 class ChildProcesses:
     """Starts and reaps replicas, and kills their orphans. Owns this process's children."""
 
-    def __init__(self, command: Command, folder: Path, end_memberships: Sequence[str] = ()) -> None:
-        """Keep sockets in `folder`; `end_memberships` is the argv of the standby process."""
+    def __init__(
+        self,
+        command: Command,
+        folder: Path,
+        end_memberships: Sequence[str] = (),
+        environment: Callable[[int], Mapping[str, str]] = lambda _: {},
+    ) -> None:
+        """Keep sockets in `folder`; `end_memberships` is the argv of the standby process.
+
+        `environment` returns the variables that a replica has besides those of this process.
+        """
         self._command = command
+        self._environment = environment
         self._leave_group = LeaveGroupProcess(end_memberships)
         self._folder = folder
         self._living: dict[int, Replica] = {}
@@ -185,6 +195,7 @@ class ChildProcesses:
                 self._command(number, self.socket(number), replica_end.fileno()),
                 stdin=subprocess.DEVNULL,
                 pass_fds=[replica_end.fileno()],
+                env={**os.environ, **self._environment(number)},
             )
         replica = Replica(process, link, self._leave_group)
         self._living[process.pid] = self._of_number[number] = replica

@@ -1,6 +1,6 @@
 """Start of the supervisor: a process without vLLM that outlives its replicas.
 
-The supervisor starts `engine.replicas` processes one after another and restarts them when they
+The supervisor starts its replicas side by side, each on its own GPUs, and restarts them when they
 exit. It kills the processes that they leave behind, forwards signals, and serves the HTTP port.
 """
 
@@ -14,6 +14,7 @@ from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.children import ChildProcesses, Command
 from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exits import Exit
+from dragoman_worker.process.placement import Place
 from dragoman_worker.process.runtime_dir import runtime_directory
 
 if TYPE_CHECKING:
@@ -25,18 +26,21 @@ def supervise(
     command: Command,
     backoff: Callable[[], Backoff] = Backoff,
     *,
+    places: Sequence[Place] = (Place(),),
     end_memberships: Sequence[str] = (),
     why: str = "",
 ) -> Exit:
     """Run the replicas that `command` starts until a signal, or until one cannot be kept running.
 
-    `settings.engine.replicas` is a number here; `why` is its reason, for the log.
+    There is one replica per place; `why` is the reason for their number, for the log.
     `end_memberships` is the argv of the process that ends the group memberships of dead replicas.
     Raises SettingsError if the HTTP port is unavailable, and NoRuntimeDirectory.
     """
     with (
         runtime_directory() as folder,
-        ChildProcesses(command, folder, end_memberships) as children,
+        ChildProcesses(
+            command, folder, end_memberships, lambda number: places[number].environment
+        ) as children,
     ):
         crashes = Crashes(folder)
         # The first replica imports its engine while this process imports the supervisor.
@@ -49,6 +53,6 @@ def supervise(
         if not crashes.published:
             log.logger().warning("journal_unavailable", folder=str(folder))
         if why:
-            log.logger().info("replicas_chosen", replicas=settings.engine.replicas, reason=why)
+            log.logger().info("replicas_chosen", replicas=len(places), reason=why)
         # Not uvloop: it consumes SIGCHLD, by which the supervisor learns of every orphan.
-        return asyncio.run(Supervisor(settings, children, backoff, crashes).run())
+        return asyncio.run(Supervisor(settings, children, backoff, crashes, places).run())

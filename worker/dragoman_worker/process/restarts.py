@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,6 +15,7 @@ from dragoman_worker.process.children import ChildProcesses, Replica
 from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exits import EXITS_AFTER_S, HALT_WITHIN_S, Exit
 from dragoman_worker.process.journal import Entry
+from dragoman_worker.process.placement import Place
 from dragoman_worker.process.probes import ASK_S, ask
 
 PROBE_EVERY_S: Final = 5.0
@@ -34,13 +36,19 @@ class Shared:
     """State that the restarters of all replicas share."""
 
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    start_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held from the start of a replica until it is ready or has exited.
-
-    Two engines must not measure the free GPU memory at the same time.
-    """
     any_was_ready: bool = False
     aborted: bool = False
+    _measuring: dict[tuple[str, ...], asyncio.Lock] = field(default_factory=dict)
+
+    def start_turn(self, place: Place) -> AbstractAsyncContextManager[None]:
+        """Return the context of a start, from the process until it is ready or has exited.
+
+        Replicas start side by side. Only engines that measure the free memory of the same GPUs
+        take turns: each would count what another takes meanwhile as its own.
+        """
+        if not place.measures_memory:
+            return nullcontext()
+        return self._measuring.setdefault(place.gpus, asyncio.Lock())
 
 
 class ReplicaRestarter:
@@ -50,6 +58,7 @@ class ReplicaRestarter:
         self,
         number: int,
         *,
+        place: Place,
         children: ChildProcesses,
         shared: Shared,
         backoff: Backoff,
@@ -59,6 +68,7 @@ class ReplicaRestarter:
         restarted: Callable[[], None],
     ) -> None:
         self.number = number
+        self._place = place
         self._children = children
         self._shared = shared
         self._crashes = crashes
@@ -91,7 +101,7 @@ class ReplicaRestarter:
 
         None if the supervisor is stopping.
         """
-        async with self._shared.start_lock:
+        async with self._shared.start_turn(self._place):
             # The first replica was started before this object, and may have exited since.
             begun = None if self._starts else self._children.latest(self.number)
             if self._shared.stopping.is_set() and begun is None:
@@ -115,7 +125,7 @@ class ReplicaRestarter:
         if self._starts:
             self._restarted()
         self._starts += 1
-        self._log.info("replica_started", pid=replica.pid)
+        self._log.info("replica_started", pid=replica.pid, gpus=list(self._place.gpus))
         return replica
 
     async def _until_started(self, replica: Replica) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ from dragoman_worker.process.children import ChildProcesses, Replica
 from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exits import Exit
 from dragoman_worker.process.http import HttpServer, checks_response
+from dragoman_worker.process.placement import Place
 from dragoman_worker.process.probes import PROBE_S, Answer, ask_all, ask_for_one
 from dragoman_worker.process.restarts import ReplicaRestarter, Shared
 from dragoman_worker.process.signals import stop_signals, stop_signals_unblocked
@@ -64,11 +65,8 @@ class Supervisor:
         children: ChildProcesses,
         backoff: Callable[[], Backoff],
         crashes: Crashes,
+        places: Sequence[Place],
     ) -> None:
-        if settings.engine.replicas == "auto":
-            raise ValueError(
-                "engine.replicas: auto must be resolved to a number before the supervisor"
-            )
         self._settings = settings
         self._children = children
         self._backoff = backoff
@@ -76,7 +74,8 @@ class Supervisor:
         self._shared = Shared()
         self._log = logger()
         self._metrics = ReplicaMetrics(CollectorRegistry())
-        self._numbers = range(settings.engine.replicas)
+        self._places = places
+        self._numbers = range(len(places))
         self._kills: list[asyncio.TimerHandle] = []
 
     async def run(self) -> Exit:
@@ -118,6 +117,7 @@ class Supervisor:
         restarts = self._metrics.restarts.labels(str(number))
         return ReplicaRestarter(
             number,
+            place=self._places[number],
             children=self._children,
             shared=self._shared,
             backoff=self._backoff(),

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman_worker.engines.sizing import GPU_SHARE, KV_BYTES, MEMORY, share_out, this_machine
+from dragoman_worker.engines.machine import this_machine
+from dragoman_worker.engines.sizing import GPU_SHARE, KV_BYTES, MEMORY, share_out
 from dragoman_worker.settings import EngineSettings
 from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
 from dragoman_worker.tuning.measure.load_generator import Drive
@@ -112,7 +113,7 @@ def _memory_obstacle(base: Baseline) -> str | None:
         return "the engine uses no GPU"
     if base.engine.options.get(KV_BYTES):
         return f"engine.options.{KV_BYTES} sets the size"
-    if base.engine.replicas != 1:
+    if share_out(base.engine, this_machine).count > 1:
         return "the engines of engine.replicas share the GPU's memory"
     used, preempted = base.row["kv_usage_max"] or 0.0, base.row["preemptions"]
     if used < _KV_FULL and not preempted:

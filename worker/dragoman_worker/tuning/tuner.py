@@ -198,7 +198,7 @@ class Tuner:
     def _caveats(self, found: Findings) -> list[str]:
         """Return notes on rows and settings that could be misread."""
         texts, given = [], self._settings.engine.replicas
-        if given != 1:
+        if given != 1 and "replicas" in self._settings.engine.model_fields_set:
             kept = "" if found.chose_replicas else ", and the file keeps that number unmeasured"
             texts.append(
                 f"`as given` was measured with one engine: engine.replicas is {given}{kept}."

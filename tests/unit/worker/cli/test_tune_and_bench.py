@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_written_is_a_failure_and_named(
 @pytest.mark.parametrize(
     ("strategies", "reason"),
     [
-        ("replicas", "replicas cannot be measured here: there is one engine (engine.replicas = 1)"),
+        ("replicas", "replicas cannot be measured here: there is one engine (auto: 1, because"),
         ("one,default", "default cannot be measured here: the settings give none of max_num_seqs"),
         (",", "none is named"),
     ],

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from dragoman_worker.engines.gpu import Gpus, GpuStats
+from dragoman_worker.engines import machine
+from dragoman_worker.engines.gpu import Gpu, Gpus, GpuStats
 
 
 class NVMLError(Exception):
@@ -16,12 +17,18 @@ class NVMLError(Exception):
 
 
 class FakeNvml(SimpleNamespace):
-    """The calls of the library that are used, on a machine with four GPUs."""
+    """The calls of the library that are used, on a machine with four GPUs; some are divided."""
 
     NVMLError = NVMLError
 
-    def __init__(self, *, driver: bool = True, unreadable: tuple[int, ...] = ()) -> None:
-        super().__init__(open=0, driver=driver, unreadable=unreadable)
+    def __init__(
+        self,
+        *,
+        driver: bool = True,
+        unreadable: tuple[int, ...] = (),
+        divided: tuple[int, ...] = (),
+    ) -> None:
+        super().__init__(open=0, driver=driver, unreadable=unreadable, divided=divided)
 
     def nvmlInit(self) -> None:  # noqa: N802
         if not self.driver:
@@ -38,12 +45,27 @@ class FakeNvml(SimpleNamespace):
         return number
 
     def nvmlDeviceGetHandleByUUID(self, name: str) -> int:  # noqa: N802
-        if not name.startswith("GPU-"):
+        number = int(name.removeprefix("MIG-"))
+        if number // 10 not in self.divided:
             raise NVMLError("Not Found")
-        return int(name.removeprefix("GPU-"))
+        return number
 
-    def nvmlDeviceGetIndex(self, handle: int) -> int:  # noqa: N802
-        return handle
+    def nvmlDeviceGetUUID(self, handle: int) -> bytes | str:  # noqa: N802
+        """Return bytes for a GPU, as old versions of the library do, and text for a slice."""
+        return f"GPU-{handle}abc".encode() if handle < 4 else f"MIG-{handle}"
+
+    def nvmlDeviceGetMigMode(self, handle: int) -> tuple[int, int]:  # noqa: N802
+        if handle == 0:
+            raise NVMLError("Not Supported")
+        return int(handle in self.divided), 0
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, _: int) -> int:  # noqa: N802
+        return 7
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: int, index: int) -> int:  # noqa: N802
+        if index > 1:
+            raise NVMLError("Not Found")
+        return 10 * handle + index
 
     def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:  # noqa: N802
         if handle in self.unreadable:
@@ -71,6 +93,9 @@ def numbers(monkeypatch: pytest.MonkeyPatch, nvml: Any, count: int, visible: str
         (1, "3", "3"),
         (2, "2, 1,0", "2 1"),
         (1, "GPU-2", "2"),
+        (2, "GPU-2abc,GPU-0abc", "2 0"),
+        (2, "GPU-,1", ""),
+        (2, "1,-1,0", "1"),
         (1, "", ""),
         (2, "1,7", "1"),
         (1, "MIG-1", ""),
@@ -83,6 +108,42 @@ def test_the_gpus_that_are_visible_to_cuda_are_read(
     nvml = FakeNvml()
     assert numbers(monkeypatch, nvml, count, visible) == found
     assert nvml.open == 0
+
+
+def listed(monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml, visible: str | None) -> list[Gpu]:
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    gpus = Gpus(None, visible=visible)
+    assert gpus.open()
+    try:
+        return gpus.listed()
+    finally:
+        gpus.close()
+
+
+def test_a_gpu_is_listed_with_its_uuid_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert listed(monkeypatch, FakeNvml(), "2") == [Gpu("2", "GPU-2abc", 100)]
+
+
+def test_the_slices_of_a_divided_gpu_are_listed_in_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nvml = FakeNvml(divided=(1,))
+    names = [gpu.name for gpu in listed(monkeypatch, nvml, None)]
+    assert names == ["0", "MIG-10", "MIG-11", "2", "3"]
+    assert [gpu.name for gpu in listed(monkeypatch, nvml, "MIG-11,0")] == ["MIG-11", "0"]
+
+
+def test_the_machine_has_the_gpus_that_cuda_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
+    monkeypatch.setattr(machine, "_cpu_build", lambda: False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,0")
+    assert [gpu.name for gpu in machine.this_machine().gpus] == ["3", "0"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert not machine.this_machine().on_gpu
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setattr(machine, "_cpu_build", lambda: True)
+    assert not machine.this_machine().on_gpu, "a vLLM built for CPUs uses no GPU"
 
 
 def test_the_visible_gpus_default_to_the_environment_variable(

@@ -11,18 +11,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_connections.settings import SettingsError, load_settings
-from dragoman_worker.engines.sizing import GPU_SHARE, Machine, model_size, share_out
+from dragoman_worker.engines.gpu import Gpu
+from dragoman_worker.engines.machine import Machine
+from dragoman_worker.engines.model_size import model_size
+from dragoman_worker.engines.sizing import GPU_SHARE, share_out
+from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import EngineSettings, WorkerSettings
 
 GIB = 1024**3
-H200 = Machine(gpu=True, gpu_bytes=140 * GIB, cores=16)
-CPUS = Machine(gpu=False, gpu_bytes=None, cores=16)
+CPUS = Machine((), cores=16)
 MEMORY = "engine.options.gpu_memory_utilization"
+KV_BYTES = "engine.options.kv_cache_memory_bytes"
 SHAPES = {
     "0.6b": {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28},
     "1.7b": {"hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 28},
     "8b": {"hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36},
 }
+
+
+def gpus(count: int, gib: int = 140, cores: int = 16) -> Machine:
+    return Machine(tuple(Gpu(str(n), f"GPU-{n}", gib * GIB) for n in range(count)), cores * count)
+
+
+H200 = gpus(1)
 
 
 def model(folder: Path, shape: str, **more: Any) -> str:
@@ -51,37 +62,132 @@ def test_auto_follows_the_measured_table(tmp_path: Path, shape: str, count: int)
     share = share_out(engine(model(tmp_path, shape)), lambda: H200)
     assert share.count == count
     assert share.reason.startswith(f"auto: {count}, because")
-    expected = {MEMORY: round(GPU_SHARE / count, 3)} if count > 1 else {}
-    assert share.options == expected
+    assert len(share.places) == count
+    for place in share.places:
+        assert place.settings.get(MEMORY) == (round(GPU_SHARE / count, 3) if count > 1 else None)
+        assert not place.measures_memory
 
 
 def test_auto_is_limited_by_the_gpu_memory(tmp_path: Path) -> None:
     place = model(tmp_path, "0.6b")
-    small = Machine(gpu=True, gpu_bytes=16 * GIB, cores=16)
+    small = gpus(1, 16)
     assert share_out(engine(place), lambda: small).count == 2
     assert share_out(engine(place, kv_cache_memory_bytes=9 * GIB), lambda: small).count == 1
 
 
 def test_auto_is_limited_by_the_cpu_cores(tmp_path: Path) -> None:
     place = model(tmp_path, "0.6b")
-    assert share_out(engine(place), lambda: Machine(True, 140 * GIB, 4)).count == 3
+    assert share_out(engine(place), lambda: gpus(1, cores=4)).count == 3
 
 
 def test_auto_is_one_without_a_gpu_or_a_known_model_size(tmp_path: Path) -> None:
     place = model(tmp_path, "0.6b")
     assert share_out(engine(place), lambda: CPUS).count == 1
     assert share_out(engine("some/model"), lambda: H200).count == 1
-    assert share_out(engine(place, tensor_parallel_size=2), lambda: H200).count == 1
+    assert share_out(engine(place, tensor_parallel_size=2), lambda: gpus(2)).count == 1
     echo = EngineSettings(kind="echo", replicas="auto")
     assert share_out(echo, lambda: H200).count == 1
 
 
 def test_a_given_number_is_kept_and_only_divides_the_gpu_memory(tmp_path: Path) -> None:
     place = model(tmp_path, "8b")
-    assert share_out(engine(place, 3), lambda: H200).options == {MEMORY: 0.3}
-    assert share_out(engine(place, 3), lambda: CPUS).options == {}
+    three = share_out(engine(place, 3), lambda: H200)
+    assert (three.count, len(three.places)) == (3, 3)
+    assert three.places[0].settings[MEMORY] == 0.3
+    assert share_out(engine(place, 3), lambda: CPUS).places == (Place(),) * 3
     given = share_out(engine(place, 3, gpu_memory_utilization=0.2), lambda: H200)
-    assert (given.count, given.options) == (3, {})
+    assert given.count == 3
+    assert MEMORY not in given.places[0].settings
+    assert given.places[0].settings[KV_BYTES] < 0.2 * 140 * GIB
+
+
+def test_engines_on_one_gpu_get_their_kv_cache_in_bytes_and_leave_room_for_the_rest(
+    tmp_path: Path,
+) -> None:
+    engine_settings = engine(model(tmp_path, "0.6b"))
+    size = model_size(engine_settings)
+    assert size is not None
+    places = share_out(engine_settings, lambda: H200).places
+    each = size.weight_bytes + places[0].settings[KV_BYTES]
+    assert each > 25 * GIB
+    assert len(places) * (each + size.overhead_bytes(engine_settings, 140 * GIB)) <= 126 * GIB
+
+
+@pytest.mark.parametrize(
+    "options", [{"enable_lora": True}, {"speculative_config": {"method": "ngram"}}]
+)
+def test_engines_of_unknown_memory_measure_it_one_after_another(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    place = model(tmp_path, "0.6b")
+    for settings in (engine(place, 2, **options), engine("some/model", 2)):
+        shared = share_out(settings, lambda: H200).places
+        assert [each.measures_memory for each in shared] == [True, True]
+        assert shared[0].settings == {MEMORY: 0.45}
+
+
+def test_a_given_cache_in_bytes_is_kept_and_nothing_is_measured(tmp_path: Path) -> None:
+    settings = engine(model(tmp_path, "0.6b"), 2, kv_cache_memory_bytes=20 * GIB)
+    place = share_out(settings, lambda: H200).places[0]
+    assert (place.measures_memory, place.settings) == (False, {MEMORY: 0.45})
+
+
+def test_replicas_fill_every_gpu_in_turn(tmp_path: Path) -> None:
+    share = share_out(engine(model(tmp_path, "0.6b")), lambda: gpus(2))
+    assert share.count == 4
+    assert [place.gpus for place in share.places] == [("0",), ("1",)] * 4
+    assert "on each of 2 GPUs" in share.reason
+    assert share_out(engine(model(tmp_path, "8b")), lambda: gpus(3)).places == tuple(
+        Place((name,)) for name in "012"
+    )
+
+
+def test_a_tensor_parallel_engine_has_a_group_of_gpus(tmp_path: Path) -> None:
+    settings = engine(model(tmp_path, "8b"), tensor_parallel_size=2)
+    share = share_out(settings, lambda: gpus(5))
+    assert [place.gpus for place in share.places] == [("0", "1"), ("2", "3")]
+    with pytest.raises(SettingsError, match=r"tensor_parallel_size: an engine needs 2 GPUs and"):
+        share_out(settings, lambda: H200)
+    ray = engine(settings.model or "", tensor_parallel_size=8, distributed_executor_backend="ray")
+    assert share_out(ray, lambda: H200).places == (Place(),)
+
+
+def test_listed_gpus_are_used_by_index_or_uuid(tmp_path: Path) -> None:
+    def places(names: object) -> list[tuple[str, ...]]:
+        settings = engine(model(tmp_path, "8b")).model_copy(update={"gpus": names})
+        return [place.gpus for place in share_out(settings, lambda: gpus(4)).places]
+
+    assert places(("3", "GPU-1")) == [("3",), ("1",)]
+    with pytest.raises(SettingsError, match=r"engine\.gpus: there is no GPU 4; visible are: 0, 1"):
+        places(("4",))
+    with pytest.raises(SettingsError, match=r"engine\.gpus: a GPU is listed twice"):
+        places(("1", "GPU-1"))
+
+
+def test_gpus_that_nvml_cannot_read_are_used_as_listed(tmp_path: Path) -> None:
+    amd = Machine((), 16, unlisted=True)
+    place = model(tmp_path, "0.6b")
+    assert share_out(engine(place, 1), lambda: amd).places == (Place(),)
+    listed = engine(place, 1).model_copy(update={"gpus": ("1", "2")})
+    assert [each.gpus for each in share_out(listed, lambda: amd).places] == [("1",), ("2",)]
+
+
+@given(
+    count=st.integers(1, 9),
+    size=st.integers(1, 9),
+    replicas=st.integers(1, 5),
+)
+def test_no_gpu_belongs_to_two_groups(count: int, size: int, replicas: int) -> None:
+    settings = engine("some/model", replicas, tensor_parallel_size=size)
+    if size > count:
+        with pytest.raises(SettingsError):
+            share_out(settings, lambda: gpus(count))
+        return
+    places = share_out(settings, lambda: gpus(count)).places
+    groups = {place.gpus for place in places}
+    names = [name for group in groups for name in group]
+    assert len(names) == len(set(names)) == count - count % size
+    assert len(places) == replicas * len(groups)
 
 
 def test_one_replica_does_not_inspect_the_machine() -> None:
@@ -111,6 +217,12 @@ def test_no_accepted_share_exceeds_the_gpu(replicas: int, share: float) -> None:
         assert replicas * share > 1
     else:
         assert found.count * share <= 1
+
+
+@given(replicas=st.integers(2, 64))
+def test_the_shares_of_all_replicas_together_fit_the_gpu(replicas: int) -> None:
+    places = share_out(engine("some/model", replicas), lambda: H200).places
+    assert sum(place.settings[MEMORY] for place in places) <= GPU_SHARE + 1e-9
 
 
 @pytest.mark.parametrize("name", ["gpu_memory_utilization", "kv_cache_memory_bytes"])

@@ -15,6 +15,7 @@ from dragoman_worker.process import restarts
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exits import EXITS_AFTER_S, HALT_WITHIN_S
+from dragoman_worker.process.placement import Place
 from dragoman_worker.process.probes import Answer
 from dragoman_worker.process.restarts import ReplicaRestarter, Shared
 
@@ -123,6 +124,7 @@ def restarter(folder: Path) -> ReplicaRestarter:
     children: Any = SimpleNamespace(socket=lambda _: Path("0.sock"))
     return ReplicaRestarter(
         0,
+        place=Place(),
         children=children,
         shared=Shared(),
         backoff=Backoff(),

@@ -41,7 +41,7 @@ class Run:
         self._folder = folder
         (folder / "plan.json").write_text(json.dumps(plan))
         (folder / "events.jsonl").touch()
-        settings = {"http.port": self.port, "engine.replicas": max(1, len(plan)), **options}
+        settings = {"http.port": self.port, "places": [{}] * max(1, len(plan)), **options}
         argv = [sys.executable, supervised.__file__, str(folder), json.dumps(settings)]
         env = {"PYTHONPATH": os.pathsep.join(sys.path)}
         self.process = ChildProcess(argv, log=folder / "log", env=env, split_streams=True)
@@ -79,6 +79,10 @@ class Run:
             return error.code, error.read().decode()
         except OSError:
             return 0, ""
+
+    def both_ready(self) -> None:
+        self.seen("ready", number=0)
+        self.seen("ready", number=1)
 
     def is_ready(self) -> None:
         self.process.wait_for(
@@ -179,8 +183,40 @@ def test_the_standby_process_exits_with_the_supervisor(run: NewRun, number: sign
 # --- starts ---------------------------------------------------------------------------------------
 
 
-def test_replicas_start_one_after_another(run: NewRun) -> None:
-    made = run({"0": [{"load_s": 0.5}], "1": [{"load_s": 0.5}], "2": [{}]})
+def test_replicas_start_side_by_side_and_the_first_ready_one_serves(run: NewRun) -> None:
+    made = run({"0": [{"ready": False}], "1": [{}], "2": [{"ready": False}]})
+    made.is_ready()
+    assert all(made.seen("start", number=number) for number in (0, 1, 2))
+    assert made.get("/startupz")[0] == 200
+
+
+def test_replicas_that_measure_the_memory_of_another_gpu_start_side_by_side(run: NewRun) -> None:
+    measuring = [{"gpus": (name,), "measures_memory": True} for name in ("0", "1")]
+    made = run({"0": [{"ready": False}], "1": [{}]}, places=measuring)
+    made.seen("ready", number=1)
+
+
+def test_a_replica_sees_its_own_gpus_alone(run: NewRun) -> None:
+    made = run(
+        {"0": [{}], "1": [{}], "2": [{}]}, places=[{"gpus": ("1",)}, {"gpus": ("2", "3")}, {}]
+    )
+    for number, gpus in enumerate(("1", "2,3", os.environ.get("CUDA_VISIBLE_DEVICES"))):
+        made.seen("ready", number=number)
+        assert made.events("start", number)[0]["gpus"] == gpus
+
+
+def test_a_killed_replica_comes_back_on_its_gpu_and_the_others_stay(run: NewRun) -> None:
+    made = run({"0": [{}, {}], "1": [{}]}, places=[{"gpus": ("0",)}, {"gpus": ("1",)}])
+    made.seen("ready", number=1)
+    os.kill(made.seen("ready", number=0)[0]["pid"], signal.SIGKILL)
+    made.seen("ready", 2, number=0)
+    assert [start["gpus"] for start in made.events("start", 0)] == ["0", "0"]
+    assert len(made.events("start", 1)) == 1
+
+
+def test_replicas_that_measure_the_same_gpu_start_one_after_another(run: NewRun) -> None:
+    plan: dict[str, Any] = {"0": [{"load_s": 0.5}], "1": [{"load_s": 0.5}], "2": [{}]}
+    made = run(plan, places=[{"measures_memory": True}] * 3)
     made.seen("ready", number=2)
     for before, after in ((0, 1), (1, 2)):
         ready = made.events("ready", before)[0]["at"]
@@ -195,7 +231,8 @@ def test_a_replica_that_fails_does_not_block_the_next_start(run: NewRun) -> None
 
 
 def test_five_failed_starts_in_a_row_exit_with_1_and_drain_the_others(run: NewRun) -> None:
-    made = run({"0": [{"term": 0.3}], "1": [{"say": ["failed", "no memory"], "exit": 1}]})
+    plan = {"0": [{"term": 0.3}], "1": [{"say": ["failed", "no memory"], "exit": 1}]}
+    made = run(plan, places=[{"measures_memory": True}] * 2)  # 0 is ready before 1 starts
     assert made.exits() == 1
     assert len(made.events("start", 1)) == 5
     assert made.process.output.count("no memory") == 1
@@ -262,7 +299,7 @@ def test_orphans_of_a_dead_replica_are_gone_before_the_next_start(run: NewRun) -
 
 def test_the_replicas_die_with_the_supervisor(run: NewRun) -> None:
     made = run({"0": [{"term": "ignore"}], "1": [{"deaf_once_ready": True}]})
-    made.seen("ready", number=1)
+    made.both_ready()
     pids = [made.events("ready", number)[0]["pid"] for number in (0, 1)]
     made.process.kill()
     assert gone(*pids, within_s=1.0)
@@ -304,7 +341,8 @@ def test_crashes_per_opened_record_are_counted_over_replicas_and_restarts(
         {
             "0": [{"opens": [bad, near]}, {"opens": [bad]}, {}],
             "1": [{"opens": [bad]}, {"opens": [bad]}, {"opened": near, "opens": []}, {}],
-        }
+        },
+        places=[{"measures_memory": True}] * 2,  # one start at a time
     )
     made.seen("ready", 4, number=1)
     tables = {event["at"]: event["crashes"] for n in (0, 1) for event in made.events("table", n)}
@@ -345,7 +383,7 @@ def test_a_signal_lets_all_replicas_drain_at_the_same_time(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_one_signal_to_the_whole_group_only_drains(run: NewRun, number: signal.Signals) -> None:
     made = run({"0": [{"term": 0.5}], "1": [{"term": 0.5}]})
-    made.seen("ready", number=1)
+    made.both_ready()
     os.killpg(made.process.pid, number)
     assert made.exits() == 0
     for each in (0, 1):
@@ -367,7 +405,7 @@ def test_a_signal_before_the_handlers_are_installed_drains_too(
 @pytest.mark.parametrize("how", ["ignore", 30])
 def test_a_second_signal_stops_everything_at_once(run: NewRun, how: str | int) -> None:
     made = run({"0": [{"term": how, "leave": True}], "1": [{"term": how}]})
-    made.seen("ready", number=1)
+    made.both_ready()
     made.process.terminate()
     made.seen("term", number=0)
     asked_at = time.monotonic()
@@ -405,7 +443,7 @@ def test_the_metrics_page_has_each_family_once_with_the_samples_of_all_replicas(
     run: NewRun,
 ) -> None:
     made = run({"0": [{}], "1": [{}]})
-    made.seen("ready", number=1)
+    made.both_ready()
     status, page = made.get("/metrics")
     assert status == 200
     families = list(text_string_to_metric_families(page))
@@ -424,7 +462,7 @@ def test_the_metrics_page_has_each_family_once_with_the_samples_of_all_replicas(
 
 def test_a_replica_that_does_not_answer_blocks_no_page(run: NewRun) -> None:
     made = run({"0": [{}], "1": [{"deaf_once_ready": True}]})
-    made.seen("ready", number=1)
+    made.both_ready()
     asked_at = time.monotonic()
     _, page = made.get("/metrics")
     assert time.monotonic() - asked_at < 20

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from dragoman_connections.settings import ENV_PREFIX
+from dragoman_worker.engines.sizing import first_place
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.load_generator import Drive
 
@@ -75,7 +76,7 @@ class EngineProcess:
                 *(sys.executable, "-P", "-m", "dragoman_worker.tuning.measure.engine_child"),
                 str(child.fileno()),
                 pass_fds=[child.fileno()],
-                env=_environment(),
+                env={**_environment(), **first_place(settings.engine).environment},
                 stdin=DEVNULL,
                 stdout=output,
                 stderr=output,

