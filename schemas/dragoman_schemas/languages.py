@@ -42,11 +42,11 @@ def lookup_tags(tag: str) -> tuple[str, ...]:
     return (tag, *(other for other in tags if other != tag and _likely_script(other) == script))
 
 
-def other_script_tags(tag: str, held: Iterable[str]) -> tuple[str, ...]:
-    """Return the held tags of the same language in another script, sorted; they may be invalid."""
+def other_script_tag(tag: str, held: Iterable[str]) -> str | None:
+    """Return the first held tag of the same language in another script; some may be invalid."""
     language, script = tag.partition("-")[0], _likely_script(tag)
     same = (other for other in held if other.partition("-")[0] == language)
-    return tuple(sorted(other for other in same if _likely_script(other) not in {None, script}))
+    return min((one for one in same if _likely_script(one) not in {None, script}), default=None)
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,7 @@ _COLUMNS = (
     "seed", "records", "jobs", "seconds", "kills", "stops", "drains", "joins", "broker_blows",
     "moves", "redis_outages", "idle", "skipped", "failed", "own_deaths", "struck_in_flight",
     "redeliveries", "duplicate_computations", "duplicate_letters", "lost", "wrong", "condemned",
-    "changed", "beyond", "uncommitted", "immortal", "slow", "audit", "rest_s",
+    "changed", "beyond", "uncommitted", "immortal", "slow", "audit", "rest_s", "cached",
 )  # fmt: skip
 _SHORT = {
     "broker_blows": "broker", "redis_outages": "redis", "own_deaths": "died",
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     )
     options.out.mkdir(parents=True, exist_ok=True)
     table = options.table or options.out / "table.jsonl"
-    system = Dragoman(package_path=options.package_path)
+    system = Dragoman(package_path=options.package_path, trust=options.trust)
     jobs = round(options.minutes * 60 * options.rate) if options.minutes else options.jobs
     broken = 0
     rows: list[Row] = []
@@ -63,6 +63,7 @@ def main(arguments: list[str]) -> int:
                     spared=("w0",) if options.minutes else (),
                     replay=options.replay,
                     mix=mix,
+                    trust=options.trust,
                     loud=options.loud,
                     folder=options.out / f"seed-{seed}",
                 ),
@@ -96,6 +97,9 @@ def _parser() -> argparse.ArgumentParser:
         "--only", default="", help=f"only these actions, separated by commas: {', '.join(Action)}"
     )
     parser.add_argument("--mix", default="odd,poison", help="additional records; '' for none")
+    parser.add_argument(
+        "--trust", action="store_true", help="texts that repeat; gates, memory and coalescing on"
+    )
     parser.add_argument("--replay", type=Path, help="a timeline whose faults are repeated")
     parser.add_argument("--package-path", type=Path, help="precedes the workers' packages")
     parser.add_argument("--out", type=Path, default=Path(".cache/chaos"), help="timelines, logs")

@@ -252,10 +252,17 @@ MUTANTS = (
         "unit/worker/job/test_recall.py",
     ),
     Mutant(
+        "English media counts as the 30 of half an hour",
+        f"{GATES}/number_words.py",
+        "_HALF.get(language)",
+        "next((one for one in _HALF.values() if one.search(text)), None)",
+        f"{GATE_TESTS}/test_kept.py",
+    ),
+    Mutant(
         "a piece answers for an item with a limit of characters",
-        "worker/dragoman_worker/job/recall.py",
-        "max_chars=None if item.in_pieces else item.item.max_chars,",
-        "max_chars=item.item.max_chars,",
+        "worker/dragoman_worker/job/plan.py",
+        "return None if self.in_pieces else self.item.max_chars",
+        "return self.item.max_chars",
         "unit/worker/job/test_recall.py",
     ),
     Mutant(

@@ -30,7 +30,7 @@ from dragoman_producer.cli.terminal import (
 if TYPE_CHECKING:
     from dragoman_producer.operations.glossary_files import Languages
     from dragoman_producer.operations.memory import MemoryStore, Outcome, Seen
-    from dragoman_producer.operations.memory_files import Row
+    from dragoman_producer.operations.memory_files import Refused, Row
     from dragoman_schemas.approved import ApprovedTranslation
 
 _MOST_LISTED: Final = 20
@@ -49,14 +49,15 @@ class _Import:
     rows: int = 0
     complete: bool = True
 
-    def problem(self, row: Row, kind: str, earlier: tuple[Path, int] | None = None) -> None:
+    def problem(self, refused: Refused, earlier: tuple[Path, int] | None = None) -> None:
         """Count a row that was not imported, and print the first ones of its kind."""
         from dragoman_producer.operations.memory_files import KINDS  # keeps --help fast
 
+        kind = refused.problem
         self.problems[kind] += 1
         if self.problems[kind] <= _MOST_LISTED:
-            why = plain(row.detail or KINDS[kind])
-            print_note(f"{place(row.path, row.line, earlier)}: {why}")
+            why = plain(refused.detail or KINDS[kind])
+            print_note(f"{place(refused.path, refused.line, earlier)}: {why}")
 
     def stored(self) -> dict[str, int]:
         """Return the entries that are in Redis by what the import changed."""
@@ -162,9 +163,9 @@ def _batches(path: Path, languages: Languages, seen: Seen, state: _Import) -> It
     try:
         for row in read_memory(path, languages):
             state.rows += 1
-            if _judge(row, seen, state):
-                batch.append(row)
-                characters += _length(row.translation)
+            if (new := _new(row, seen, state)) is not None:
+                batch.append(new)
+                characters += _length(new.translation)
             if state.rows % BATCH == 0 or characters > _MOST_BATCH_CHARACTERS:
                 yield batch
                 batch, characters = [], 0
@@ -177,32 +178,35 @@ def _batches(path: Path, languages: Languages, seen: Seen, state: _Import) -> It
         raise invalid
 
 
-def _judge(row: Row, seen: Seen, state: _Import) -> bool:
-    """Return whether the row is to be stored; report why not."""
-    if row.translation is None:
-        state.problem(row, row.problem or "invalid")
-        return False
-    if (found := seen.judge(row)) is not None:
-        kind, path, line = found
-        state.problem(row, kind, (path, line))
-    return found is None
+def _new(row: Row | Refused, seen: Seen, state: _Import) -> Row | None:
+    """Return the row if it is to be stored; report why not."""
+    from dragoman_producer.operations.memory_files import Refused  # keeps --help fast
+
+    if isinstance(row, Refused):
+        state.problem(row)
+        return None
+    if (found := seen.judge(row)) is None:
+        return row
+    kind, path, line = found
+    state.problem(Refused(row.path, row.line, kind), (path, line))
+    return None
 
 
 async def _store(store: MemoryStore, batch: list[Row], state: _Import) -> None:
     """Store a batch and count what became of it. Raises StoreRefused and StoreUnreachable."""
     from dragoman_producer.operations.memory import Outcome  # keeps --help fast
-    from dragoman_producer.operations.memory_files import KEY
+    from dragoman_producer.operations.memory_files import KEY, Refused
 
     if not batch:
         return
-    added = await store.add([row.translation for row in batch if row.translation is not None])
+    added = await store.add([row.translation for row in batch])
     state.outcomes.update(added.outcomes)
     for row, outcome in zip(batch, added.outcomes, strict=True):
         if outcome is Outcome.BROKEN_KEY:
-            state.problem(row, KEY)
+            state.problem(Refused(row.path, row.line, KEY))
     if added.error is not None:
         raise added.error
 
 
-def _length(entry: ApprovedTranslation | None) -> int:
-    return 0 if entry is None else len(entry.source) + len(entry.target) + len(entry.context or "")
+def _length(entry: ApprovedTranslation) -> int:
+    return len(entry.source) + len(entry.target) + len(entry.context or "")

@@ -74,8 +74,6 @@ class Seen:
     def judge(self, row: Row) -> tuple[str, Path, int] | None:
         """Return the kind of problem and the earlier file and line; None for a text that is new."""
         entry = row.translation
-        if entry is None:
-            return None
         field = entry.field
         both = blake2b(field + entry.target.encode(), digest_size=DIGEST_BYTES).digest()
         if not (place := self._table.flags(field[:DIGEST_BYTES])):

@@ -49,17 +49,25 @@ KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line (for TMX, of the unit) with its translation, or the kind of problem."""
+    """A line (for TMX, of the unit) with its translation."""
 
     path: Path
     line: int
-    translation: ApprovedTranslation | None = None
-    problem: str | None = None
+    translation: ApprovedTranslation
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A line (for TMX, of the unit) that is not imported, and the kind of problem."""
+
+    path: Path
+    line: int
+    problem: str
     detail: str | None = None
     """The problem of this row, where its kind does not name it."""
 
 
-def read_memory(path: Path, languages: Languages) -> Iterator[Row]:
+def read_memory(path: Path, languages: Languages) -> Iterator[Row | Refused]:
     """Yield the rows of a file as they are read. Raises InvalidFile for one that is unreadable."""
     suffix = path.suffix.lower()
     if suffix == ".tmx":
@@ -79,10 +87,10 @@ def escaped(text: str) -> str:
 # --- formats --------------------------------------------------------------------------------------
 
 
-def _jsonl(path: Path, languages: Languages) -> Iterator[Row]:
+def _jsonl(path: Path, languages: Languages) -> Iterator[Row | Refused]:
     for line, text in numbered_lines(path):
         if not text.strip():
-            yield Row(path, line, problem=EMPTY)
+            yield Refused(path, line, EMPTY)
             continue
         try:
             members = json.loads(text)
@@ -93,7 +101,7 @@ def _jsonl(path: Path, languages: Languages) -> Iterator[Row]:
         if isinstance(members, dict) and _has_texts(members):
             yield _row(path, line, members, languages)
         else:
-            yield Row(path, line, problem=INVALID)
+            yield Refused(path, line, INVALID)
 
 
 def _has_texts(members: Mapping[str, object]) -> bool:
@@ -102,7 +110,7 @@ def _has_texts(members: Mapping[str, object]) -> bool:
     )
 
 
-def _tmx(path: Path, languages: Languages) -> Iterator[Row]:
+def _tmx(path: Path, languages: Languages) -> Iterator[Row | Refused]:
     for unit in read_tmx(path):
         source_tag = matching_tag(languages.source or unit.source_lang, unit.texts)
         targets = {} if source_tag is None else _targets(unit, source_tag, languages)
@@ -116,13 +124,13 @@ def _tmx(path: Path, languages: Languages) -> Iterator[Row]:
             yield _row(path, unit.line, members, languages)
         if unit.problem is not None and (not targets or languages.target is None):
             detail = f"unit {unit.number:,}: {unit.problem}: not imported"
-            yield Row(path, unit.line, problem=UNIT, detail=detail)
+            yield Refused(path, unit.line, UNIT, detail=detail)
         elif not targets:
             known = source_tag or languages.source or unit.source_lang
-            yield Row(path, unit.line, problem=INCOMPLETE if known else LANGUAGE)
+            yield Refused(path, unit.line, INCOMPLETE if known else LANGUAGE)
         if unit.repeated is not None and unit.repeated in {source_tag, *targets}:
             detail = f"unit {unit.number:,}: another text in {unit.repeated}: not imported"
-            yield Row(path, unit.line, problem=UNIT, detail=detail)
+            yield Refused(path, unit.line, UNIT, detail=detail)
 
 
 def _targets(unit: TmxUnit, source_tag: str, languages: Languages) -> dict[str, str]:
@@ -133,11 +141,11 @@ def _targets(unit: TmxUnit, source_tag: str, languages: Languages) -> dict[str, 
     return {} if wanted is None or wanted == source_tag else {wanted: languages.target}
 
 
-def _table(path: Path, suffix: str, languages: Languages) -> Iterator[Row]:
+def _table(path: Path, suffix: str, languages: Languages) -> Iterator[Row | Refused]:
     columns: list[str] | None = None
     for line, cells in table_rows(path, suffix):
         if not any(cell.strip() for cell in cells):
-            yield Row(path, line, problem=EMPTY)
+            yield Refused(path, line, EMPTY)
             continue
         if columns is None:
             columns = _header(cells, languages)
@@ -146,7 +154,7 @@ def _table(path: Path, suffix: str, languages: Languages) -> Iterator[Row]:
             columns = ["source", "target", "context"][: max(2, min(3, len(cells)))]
         if len(cells) != len(columns):
             detail = f"{len(cells):,} columns instead of {len(columns)}: not imported"
-            yield Row(path, line, problem=INVALID, detail=detail)
+            yield Refused(path, line, INVALID, detail=detail)
             continue
         yield from _cells(path, line, dict(zip(columns, cells, strict=True)), languages)
 
@@ -170,7 +178,9 @@ def _header(cells: list[str], languages: Languages) -> list[str] | None:
     return [f"={tag}" if tag != "context" else "context" for tag in tags]
 
 
-def _cells(path: Path, line: int, cells: Mapping[str, str], languages: Languages) -> Iterator[Row]:
+def _cells(
+    path: Path, line: int, cells: Mapping[str, str], languages: Languages
+) -> Iterator[Row | Refused]:
     if "source" in cells:
         named = "source_lang" in cells or "target_lang" in cells
         texts = {name: _unescaped(cell) if named else cell for name, cell in cells.items()}
@@ -189,7 +199,7 @@ def _cells(path: Path, line: int, cells: Mapping[str, str], languages: Languages
         }
         yield _row(path, line, members, languages)
     if not wanted:
-        yield Row(path, line, problem=LANGUAGE)
+        yield Refused(path, line, LANGUAGE)
 
 
 def _unescaped(cell: str) -> str:
@@ -207,21 +217,23 @@ def _unescaped(cell: str) -> str:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _row(path: Path, line: int, members: Mapping[str, str | None], languages: Languages) -> Row:
+def _row(
+    path: Path, line: int, members: Mapping[str, str | None], languages: Languages
+) -> Row | Refused:
     source, target = ((members.get(name) or "").strip() for name in ("source", "target"))
     context = members.get("context") or None
     if not source or not target:
-        return Row(path, line, problem=INCOMPLETE)
+        return Refused(path, line, INCOMPLETE)
     texts = (source, target, context or "")
     if not all(map(is_utf8, texts)):
-        return Row(path, line, problem=INVALID)
+        return Refused(path, line, INVALID)
     sizes = [len(text.encode()) for text in texts]
     limits = (MAX_TEXT_BYTES, MOST_TARGET_BYTES, MAX_CONTEXT_BYTES)
     if any(size > most for size, most in zip(sizes, limits, strict=True)):
-        return Row(path, line, problem=TOO_LONG)
+        return Refused(path, line, TOO_LONG)
     given = members.get("source_lang") or languages.source
     target_lang = known_tag(members.get("target_lang") or languages.target or "")
     source_lang = known_tag(given) if given else None
     if target_lang is None or (given and source_lang is None):
-        return Row(path, line, problem=LANGUAGE)
+        return Refused(path, line, LANGUAGE)
     return Row(path, line, ApprovedTranslation(source, target, target_lang, source_lang, context))

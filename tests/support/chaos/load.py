@@ -12,6 +12,7 @@ from typing import Any, Final
 from dragoman_schemas.fingerprint import fingerprint
 from support.chaos.odd_ones import odd_one, sendable
 from support.chaos.sent import Kind, Sent
+from support.chaos.texts import TaggedTexts, Texts
 
 CANCEL_AFTER_S: Final = 3.0
 
@@ -51,10 +52,16 @@ class Load:
     """
 
     def __init__(
-        self, seed: int, run: str, kinds: frozenset[str], poison: frozenset[int] = frozenset()
+        self,
+        seed: int,
+        run: str,
+        kinds: frozenset[str],
+        poison: frozenset[int] = frozenset(),
+        texts: Texts | None = None,
     ) -> None:
         self._random = random.Random(f"load {seed}")
         self._run = run
+        self._texts = texts or TaggedTexts(run)
         self._kinds = [kind for kind in _SHARES if kind.value in kinds]
         self._weights = [_SHARES[kind] for kind in self._kinds]
         self._recent: deque[dict[str, Any]] = deque(maxlen=500)
@@ -80,13 +87,9 @@ class Load:
             return Sent(number, kind, value, None, None, None, frozenset())
         if kind in {Kind.DUPLICATE, Kind.CONFLICT} and not self._recent:
             kind = Kind.PLAIN
-        body = f"Line {number} of storm {self._run}."
-        fields: dict[str, Any] = {
-            "job_id": f"{self._run}-{number}",
-            "text": body,
-            "target_lang": "de",
-            "source_lang": "en",
-        } | _peculiar(kind, body)
+        fields: dict[str, Any] = {"job_id": f"{self._run}-{number}"} | self._texts.fields(number)
+        body = fields["text"]
+        fields |= _peculiar(kind, body)
         if kind in {Kind.DUPLICATE, Kind.CONFLICT}:
             earlier = self._recent[int(place * len(self._recent))]
             fields = dict(earlier)
@@ -96,7 +99,8 @@ class Load:
         if kind is Kind.PLAIN:
             self._recent.append(fields)
         ends = _ENDS.get(kind, _COMPLETED)
-        text = f"[de] {body}" if "completed" in ends else None
+        lang = fields["target_lang"]
+        text = self._texts.answer(body, lang) if "completed" in ends else None
         value = json.dumps(fields).encode()
         code = "poisoned" if kind is Kind.POISON else None
         return Sent(number, kind, value, fields["job_id"], fingerprint(fields), text, ends, code)

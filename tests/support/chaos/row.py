@@ -57,6 +57,8 @@ class Row:
     rest_s: float = 0.0
     """Seconds from the last repair until every job had ended and was committed."""
     immortal: int = 0
+    cached: int = 0
+    """Jobs answered by the memory, or by an equal job in flight."""
     slow: int = 0
     audit: int | None = None
     comparisons: int = 0

@@ -25,6 +25,7 @@ from support.chaos.plan import Action, Stroke, drawn, recorded
 from support.chaos.redis_blows import StruckRedis
 from support.chaos.row import Row
 from support.chaos.system import End, Place, System, Worker
+from support.chaos.texts import RepeatedTexts
 from support.chaos.timeline import Timeline
 from support.chaos.watch import Watch
 
@@ -63,6 +64,8 @@ class Options:
     """A timeline whose faults are repeated instead of the seed's plan."""
     mix: tuple[str, ...] = ()
     """Additional records: `odd` records, two `poison`ous jobs."""
+    trust: bool = False
+    """Texts that repeat, for gates, memory and coalescing (`Dragoman(trust=True)`)."""
     loud: bool = False
     folder: Path | None = None
     """Folder of timeline and logs; a temporary one otherwise."""
@@ -71,7 +74,8 @@ class Options:
         """Return the load, with one poisonous job in the middle and one shortly before the end."""
         poison = frozenset(round(self.jobs * part) for part in _POISON_AT)
         chosen = kinds - (MIXED_IN - frozenset(self.mix))
-        return Load(self.seed, f"s{self.seed}", chosen, poison)
+        texts = RepeatedTexts(self.seed) if self.trust else None
+        return Load(self.seed, f"s{self.seed}", chosen, poison, texts)
 
     def strokes(self) -> list[Stroke]:
         """Return the plan of faults."""
@@ -108,6 +112,7 @@ def explained(row: Row, timeline: Timeline | Path, options: Options) -> str:
     """Return the report of a failure: the problems, the timeline and the commands to repeat it."""
     file = timeline if isinstance(timeline, Path) else timeline.file
     again = f"--seeds {options.seed} --jobs {options.jobs} --rate {options.rate:g}"
+    again += " --trust" if options.trust else ""
     lines = [
         f"seed {row.seed}: {row.as_json()}",
         *row.problems[:20],
@@ -242,6 +247,7 @@ class _Storm:
         row.uncommitted = self._uncommitted
         row.rest_s = round(self._rest_s, 1)
         row.immortal = _immortal(client)
+        row.cached = sum(end.cached for end in ends.values() if end is not None)
         if audit is not None:
             row.audit = audit[0]
             if audit[0]:

@@ -12,18 +12,22 @@ from hypothesis import strategies as st
 
 from dragoman_producer.operations import memory_files
 from dragoman_producer.operations.glossary_files import Languages
-from dragoman_producer.operations.memory_files import Row, escaped, read_memory
+from dragoman_producer.operations.memory_files import Refused, Row, escaped, read_memory
 from dragoman_schemas.approved import ApprovedTranslation
 from support.builders.tmx_files import unit, units
 
 
-def rows(path: Path, content: str, **languages: str) -> list[Row]:
+def rows(path: Path, content: str, **languages: str) -> list[Row | Refused]:
     path.write_text(content, encoding="utf-8", newline="")
     return list(read_memory(path, Languages(**languages)))
 
 
-def problems(found: list[Row]) -> list[str | None]:
-    return [row.problem for row in found]
+def problems(found: list[Row | Refused]) -> list[str | None]:
+    return [row.problem if isinstance(row, Refused) else None for row in found]
+
+
+def translations(found: list[Row | Refused]) -> list[ApprovedTranslation]:
+    return [row.translation for row in found if isinstance(row, Row)]
 
 
 def line(**members: Any) -> str:
@@ -58,8 +62,7 @@ def test_line_of_jsonl(tmp_path: Path, content: str, problem: str | None) -> Non
 
 def test_languages_of_the_options_are_for_lines_that_have_none(tmp_path: Path) -> None:
     found = rows(tmp_path / "a.jsonl", line() + line(target_lang=None), source="en", target="fr")
-    entries = [row.translation for row in found]
-    assert entries == [
+    assert translations(found) == [
         ApprovedTranslation("a", "b", "de", "en"),
         ApprovedTranslation("a", "b", "fr", "en"),
     ]
@@ -67,7 +70,7 @@ def test_languages_of_the_options_are_for_lines_that_have_none(tmp_path: Path) -
 
 def test_header_of_languages_gives_one_entry_per_column(tmp_path: Path) -> None:
     found = rows(tmp_path / "a.tsv", "en\tde\tfr\tcontext\nSave\tSpeichern\tEnregistrer\tmenu\n")
-    assert [row.translation for row in found] == [
+    assert translations(found) == [
         ApprovedTranslation("Save", "Speichern", "de", "en", "menu"),
         ApprovedTranslation("Save", "Enregistrer", "fr", "en", "menu"),
     ]
@@ -78,8 +81,8 @@ def test_table_without_languages_is_not_imported(tmp_path: Path) -> None:
 
 
 def test_backslashes_of_a_plain_table_are_no_escapes(tmp_path: Path) -> None:
-    (row,) = rows(tmp_path / "a.tsv", "a\\nb\tC:\\temp\n", target="de")
-    assert row.translation == ApprovedTranslation("a\\nb", "C:\\temp", "de")
+    found = rows(tmp_path / "a.tsv", "a\\nb\tC:\\temp\n", target="de")
+    assert translations(found) == [ApprovedTranslation("a\\nb", "C:\\temp", "de")]
 
 
 _TEXT = st.text(
@@ -94,20 +97,20 @@ def test_exported_row_is_read_as_it_was(
     source, target = f"x{source}x".replace("\0", ""), f"x{target}x".replace("\0", "")
     head = "source_lang\ttarget_lang\tsource\ttarget\tcontext\n"
     content = f"{head}\tde\t{escaped(source)}\t{escaped(target)}\t\n"
-    (row,) = rows(tmp_path_factory.getbasetemp() / "law.tsv", content)
-    assert row.translation == ApprovedTranslation(source, target, "de")
+    found = rows(tmp_path_factory.getbasetemp() / "law.tsv", content)
+    assert translations(found) == [ApprovedTranslation(source, target, "de")]
 
 
 def test_to_chooses_a_variety_of_a_header_and_stores_it_under_the_given_tag(tmp_path: Path) -> None:
     found = rows(
         tmp_path / "a.tsv", "en-US\tde-DE\tfr\ngate\tTor\tporte\n", source="en", target="de"
     )
-    assert [row.translation for row in found] == [ApprovedTranslation("gate", "Tor", "de", "en")]
+    assert translations(found) == [ApprovedTranslation("gate", "Tor", "de", "en")]
 
 
 def test_words_that_look_like_tags_are_no_header_without_the_language_of_to(tmp_path: Path) -> None:
     found = rows(tmp_path / "a.tsv", "no\tnon\nyes\toui\n", source="en", target="fr")
-    assert [row.translation.source for row in found if row.translation] == ["no", "yes"]
+    assert [one.source for one in translations(found)] == ["no", "yes"]
 
 
 def test_a_second_text_of_a_language_in_a_unit_is_reported(tmp_path: Path) -> None:
@@ -115,6 +118,7 @@ def test_a_second_text_of_a_language_in_a_unit_is_reported(tmp_path: Path) -> No
     content = units(unit(*pair, ("de", "Pforte")), unit(*pair, ("de", "Tor")))
     found = rows(tmp_path / "a.tmx", content)
     assert problems(found) == [None, "unit", None]
+    assert isinstance(found[1], Refused)
     assert found[1].detail == "unit 1: another text in de: not imported"
 
 
@@ -128,11 +132,11 @@ def test_an_invalid_text_is_reported_unless_the_language_of_to_is_there(tmp_path
 def test_a_row_of_a_hundred_thousand_cells_is_one_problem(tmp_path: Path) -> None:
     tags = "\t".join(f"a{number}" for number in range(100_000))
     (row,) = rows(tmp_path / "a.tsv", tags + "\n", target="de")
+    assert isinstance(row, Refused)
     assert row.detail == "100,000 columns instead of 3: not imported"
 
 
 def test_a_quoted_carriage_return_is_text(tmp_path: Path) -> None:
     for content in ('"a\rb",c', '"a\rb",c\n', '"a\rb\nd",c\n'):
-        (row,) = rows(tmp_path / "a.csv", content, target="de")
-        assert row.translation is not None
-        assert row.translation.source.startswith("a\rb")
+        (entry,) = translations(rows(tmp_path / "a.csv", content, target="de"))
+        assert entry.source.startswith("a\rb")

@@ -248,7 +248,7 @@ def _candidate(plan: Plan, item: PlannedItem, unit: Unit, text: str) -> Candidat
         protected=unit.protected,
         words=plan.words(unit),
         terms=unit.terms,
-        max_chars=None if item.in_pieces else item.item.max_chars,
+        max_chars=item.unit_max_chars,
     )
 
 
@@ -272,7 +272,7 @@ def _wanted(plan: Plan, item: PlannedItem, unit: Unit) -> Wanted:
         protect=tuple(item.item.protect or ()),
         do_not_translate=tuple(plan.job.do_not_translate or ()),
         terms=unit.terms,
-        max_chars=item.item.max_chars,
+        max_chars=item.unit_max_chars,
         style=plan.rules.token_style,
         max_attempts=plan.rules.max_attempts,
     )

@@ -101,6 +101,11 @@ class PlannedItem:
     """What the gates say of the text joined from its pieces."""
 
     @property
+    def unit_max_chars(self) -> int | None:
+        """The limit of each unit; None for pieces, whose joined text has it."""
+        return None if self.in_pieces else self.item.max_chars
+
+    @property
     def translated(self) -> bool:
         """Whether all its units have a text."""
         return bool(self.units) and all(unit.text is not None for unit in self.units)

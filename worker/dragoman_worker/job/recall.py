@@ -80,5 +80,5 @@ class Recall:
             protected=unit.protected,
             terms=unit.terms,
             words=plan.words(unit),
-            max_chars=None if item.in_pieces else item.item.max_chars,
+            max_chars=item.unit_max_chars,
         )

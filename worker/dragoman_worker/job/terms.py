@@ -61,9 +61,9 @@ def occurring(
 
 def _unfit(glossary: StoredGlossary, source_lang: str | None) -> str | None:
     """Return why the glossary does not apply to texts in a language, None if it does."""
-    if glossary.other_scripts:
+    if glossary.other_script is not None:
         return (
-            f"glossary_id: glossary {glossary.name} has terms for {glossary.other_scripts[0]}, "
+            f"glossary_id: glossary {glossary.name} has terms for {glossary.other_script}, "
             "which is another script than the target's, and is not applied"
         )
     if glossary.source_lang is None or source_lang is None:

@@ -156,8 +156,8 @@ class StoredGlossary:
     version: str
     source_lang: str | None
     terms: TermIndex
-    other_scripts: tuple[str, ...] = ()
-    """Where there are no terms: the tags of the same language in another script."""
+    other_script: str | None = None
+    """Where there are no terms: a tag of the same language in another script, if one has terms."""
 
 
 class Glossaries(Protocol):

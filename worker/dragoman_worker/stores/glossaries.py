@@ -25,7 +25,7 @@ from dragoman_schemas.glossaries import (
     decode_meta,
     decode_terms,
 )
-from dragoman_schemas.languages import lookup_tags, other_script_tags
+from dragoman_schemas.languages import lookup_tags, other_script_tag
 from dragoman_text.terms import Term, TermIndex
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.log import logger
@@ -127,8 +127,8 @@ class RedisGlossaries:
             return (None,)
         tag = _tag_for(meta, target_lang)
         if tag is None:
-            others = other_script_tags(target_lang, meta.counts)
-            return (replace(_stored(name, meta, _NO_TERMS), other_scripts=others),)
+            other = other_script_tag(target_lang, meta.counts)
+            return (replace(_stored(name, meta, _NO_TERMS), other_script=other),)
         indexed = self._indexes.get((name, tag))
         if indexed is None or indexed.digest != meta.digest:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dragoman_schemas.languages import lookup_tags, other_script_tags
+from dragoman_schemas.languages import lookup_tags, other_script_tag
 from dragoman_text.terms import Term, TermIndex
 from dragoman_worker.ports import StoredGlossary
 
@@ -36,8 +36,8 @@ class LocalGlossaries:
         tag = next((tag for tag in lookup_tags(target_lang) if len(indexes.get(tag, ()))), None)
         if tag is not None:
             return StoredGlossary(name, str(version), source_lang, indexes[tag])
-        others = other_script_tags(target_lang, indexes)
-        return StoredGlossary(name, str(version), source_lang, TermIndex(()), others)
+        other = other_script_tag(target_lang, indexes)
+        return StoredGlossary(name, str(version), source_lang, TermIndex(()), other)
 
     async def close(self) -> None:
         """Return at once."""

@@ -252,7 +252,7 @@ def test_a_glossary_for_another_source_language_is_not_applied() -> None:
 
 
 def test_a_glossary_with_terms_in_another_script_only_is_reported() -> None:
-    simplified = StoredGlossary("g1", "v1", "en", TermIndex(()), ("zh",))
+    simplified = StoredGlossary("g1", "v1", "en", TermIndex(()), "zh")
     plan = planned("the house", simplified, glossary_id="g1", target_lang="zh-TW")
     assert plan.units[0].terms == ()
     [warning] = [one for one in plan.items[0].warnings if one.startswith("glossary_id: ")]

@@ -27,15 +27,26 @@ _WORDS: Final = {
 }
 
 
-_HALF: Final = re.compile(r"\b(?:half|halb(?:e[ns]?)?|demie?|media|mezz[ao]|meia|halve?)\b|半")
-"""Of 2:30 and of 30 minutes."""
+_HALF: Final = {
+    "en": re.compile(r"\bhalf\b", re.IGNORECASE),
+    "de": re.compile(r"\bhalb(?:e[nrs]?)?\b", re.IGNORECASE),
+    "fr": re.compile(r"\bdemie?\b", re.IGNORECASE),
+    "es": re.compile(r"\bmedi[ao]\b", re.IGNORECASE),
+    "it": re.compile(r"\bmezz[ao]\b", re.IGNORECASE),
+    "pt": re.compile(r"\bmeia\b", re.IGNORECASE),
+    "nl": re.compile(r"\b(?:half|halve)\b", re.IGNORECASE),
+    "zh": re.compile("半"),
+    "ja": re.compile("半"),
+}
+"""The 30 of 2:30 and of 30 minutes, by language: English "media" is no number."""
 
 
 def is_written_out(number: str, text: str, tag: str) -> bool:
     """Return whether the text, in the language of the tag, has the number as a word."""
-    if number == "30" and _HALF.search(text):
+    language = languages.base(tag)
+    if number == "30" and (half := _HALF.get(language)) is not None and half.search(text):
         return True
-    word = _by_number(languages.base(tag)).get(number)
+    word = _by_number(language).get(number)
     return word is not None and re.search(rf"\b{word}\b", text, re.IGNORECASE) is not None
 
 

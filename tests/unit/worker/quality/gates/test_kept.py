@@ -22,6 +22,8 @@ from dragoman_worker.quality.gates import max_chars, numbers, paragraphs, verbat
         ("At 16:00", "At 5 p.m."),
         ("10 dogs", "ten dogs"),
         ("11 dogs", "Elfenbein"),
+        ("30 minutes of video", "Videos und media"),
+        ("30 dogs", "half"),
     ],
 )
 def test_a_missing_number_is_slight(source: str, answer: str) -> None:
