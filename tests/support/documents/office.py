@@ -32,6 +32,8 @@ _CONTENT_TYPES: Final = {
     "word/footnotes.xml": "wordprocessingml.footnotes+xml",
     "ppt/presentation.xml": "presentationml.presentation.main+xml",
     "ppt/slides/slide1.xml": "presentationml.slide+xml",
+    "ppt/slides/slide2.xml": "presentationml.slide+xml",
+    "ppt/slides/slide\u00b2.xml": "presentationml.slide+xml",
     "ppt/notesSlides/notesSlide1.xml": "presentationml.notesSlide+xml",
     "ppt/charts/chart1.xml": "drawingml.chart+xml",
     "ppt/diagrams/data1.xml": "drawingml.diagramData+xml",

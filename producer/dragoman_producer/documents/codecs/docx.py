@@ -15,6 +15,7 @@ from dragoman_producer.documents.codecs.ooxml import (
     add_charts,
     add_diagrams,
     add_title,
+    alternative_texts,
     content_types,
     number,
     of_type,
@@ -25,43 +26,27 @@ from dragoman_producer.documents.codecs.packages import (
     Found,
     PackageCodec,
     Part,
-    attribute_slot,
     opened,
 )
 from dragoman_producer.documents.codecs.runs_reading import Dialect, Reader
 from dragoman_producer.documents.codecs.xml_slots import Slot
 from dragoman_producer.documents.codecs.xml_text import Element
 
-_WRAPPERS: Final = {
-    "w:hyperlink",
-    "w:ins",
-    "w:moveTo",
-    "w:smartTag",
-    "w:customXml",
-    "w:dir",
-    "w:bdo",
-}
 WORD: Final = Dialect(
     run="w:r",
     properties="w:rPr",
     text="w:t",
-    wrappers=frozenset(
-        {
-            "w:hyperlink",
-            "w:ins",
-            "w:moveTo",
-            "w:smartTag",
-            "w:customXml",
-            "w:dir",
-            "w:bdo",
-        }
-    ),
+    wrappers=frozenset({
+        "w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:dir", "w:bdo",
+    }),
     dropped=frozenset({"w:proofErr", "w:lastRenderedPageBreak"}),
     ignored=frozenset({"w:lang", "w:noProof"}),
     outside=frozenset({"w:pPr"}),
     field="w:fldChar",
     field_type="w:fldCharType",
-)
+)  # fmt: skip
+_LEVELS: Final = {"title": 0, **{f"heading {level}": level for level in range(1, 10)}}
+"""Per name of a built-in style its level in the outline."""
 _LEFT_ALONE: Final = frozenset({"w:del", "w:moveFrom", "m:oMath", "m:oMathPara", "w:fldSimple"})
 _PARTS: Final = {
     ".main+xml": "",
@@ -96,8 +81,8 @@ def _headings(archive: Archive, types: dict[str, str]) -> dict[str, int]:
         for style in opened(archive, name, PREFIXES).root.children:
             called = style.child("w:name")
             title = "" if called is None else called.attributes.get("w:val", "").lower()
-            if title == "title" or (title.startswith("heading ") and title[8:].isdigit()):
-                levels[style.attributes.get("w:styleId", "")] = int(title[8:] or 0)
+            if title in _LEVELS:
+                levels[style.attributes.get("w:styleId", "")] = _LEVELS[title]
     return levels
 
 
@@ -131,10 +116,9 @@ class _Walk:
                 self.cells -= each.name == "w:tc"
 
     def _texts_of_picture(self, element: Element) -> Iterator[tuple[Slot, ...]]:
-        place = f"{self.place}paragraph {self.count}, alternative text"
-        for attribute in ("descr", "title"):
-            for slot in attribute_slot(self.part, element, attribute, place):
-                yield (slot,)
+        place = f"{self.place}paragraph {self.count}"
+        for slot in alternative_texts(self.part, element, place):
+            yield (slot,)
 
     def _paragraph(self, element: Element) -> Iterator[tuple[Slot, ...]]:
         self.count += 1

@@ -104,7 +104,7 @@ def of_type(types: dict[str, str], *ends: str) -> Iterator[str]:
 
 def number(name: str) -> int:
     """Return the number in the name of a part, such as 12 of `slide12.xml`; else 0."""
-    digits = "".join(filter(str.isdigit, name.rpartition("/")[2]))
+    digits = "".join(filter(str.isdecimal, name.rpartition("/")[2]))
     return int(digits[:9] or 0)
 
 
@@ -189,6 +189,7 @@ def _names(part: Part, dialect: Dialect, element: Element) -> Names:
         None if run is None else raw_name(part.data, run),
         raw_name(part.data, text),
         spaced=not dialect.text.startswith("a:"),
+        write=dialect.write,
     )
 
 
@@ -203,11 +204,10 @@ def drawing_slots(
             yield slot
 
 
-def alternative_texts(part: Part, root: Element, name: str, place: str) -> Iterator[Slot]:
-    """Yield the slots of the alternative texts of pictures and shapes."""
-    for element in root.descendants(name):
-        for attribute in ("descr", "title"):
-            yield from attribute_slot(part, element, attribute, f"{place}, alternative text")
+def alternative_texts(part: Part, element: Element, place: str) -> Iterator[Slot]:
+    """Yield the slots of the alternative texts of a picture or a shape."""
+    for attribute in ("descr", "title"):
+        yield from attribute_slot(part, element, attribute, f"{place}, alternative text")
 
 
 def add_charts(found: Found, archive: Archive, types: dict[str, str]) -> None:

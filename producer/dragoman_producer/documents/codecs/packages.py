@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -202,17 +202,14 @@ class PlainValue(PlainText):
 
 @dataclass(frozen=True, slots=True)
 class PlainName(PlainText):
-    """Writes a value that repeats a text elsewhere, without its markup.
+    """Writes a value that repeats a text elsewhere, without its markup."""
 
-    A line break is written as `break_`, which XLSX spells in a way of its own.
-    """
-
-    break_: str = "\n"
+    spell: Callable[[str], str] = str
 
     def written(self, text: str, inner: Inner) -> bytes:
         """Return the text without tags, escaped."""
         del inner
-        return escaped_value(plain(text).replace("\n", self.break_)).encode()
+        return escaped_value(self.spell(plain(text))).encode()
 
 
 def attribute_slot(part: Part, element: Element, name: str, place: str) -> Iterator[Slot]:

@@ -35,13 +35,9 @@ def _found(archive: Archive, options: Options) -> Found:
     del options
     types = content_types(archive, "PowerPoint presentation", "presentationml", "ms-powerpoint")
     found = Found()
-    for name in _ordered(archive, types):
+    for name, place in _ordered(archive, types):
         part = opened(archive, name, PREFIXES)
         notes = "notesSlide" in types[name]
-        place = f"slide {number(name)}"
-        if notes:
-            slides = (each for each in related(archive, name).values() if "/slides/" in each)
-            place = f"slide {number(next(slides, name))}, notes"
         found.add(part, [(slot,) for slot in _slots(part, place, notes=notes)])
     add_charts(found, archive, types)
     add_diagrams(found, archive, types)
@@ -50,44 +46,52 @@ def _found(archive: Archive, options: Options) -> Found:
     return found
 
 
-def _ordered(archive: Archive, types: dict[str, str]) -> Iterator[str]:
-    """Yield the slides by the numbers of their files, each with its notes after it."""
+def _ordered(archive: Archive, types: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the slides with their places, each with its notes after it."""
     notes = set(of_type(types, "presentationml.notesSlide+xml"))
-    for name in of_type(types, "presentationml.slide+xml"):
-        yield name
+    for index, name in enumerate(_slides(archive, types), 1):
+        yield name, f"slide {index}"
         for each in related(archive, name).values():
             if each in notes:
                 notes.remove(each)
-                yield each
-    yield from sorted(notes)
+                yield each, f"slide {index}, notes"
+    for name in sorted(notes):
+        yield name, f"notes {number(name)}"
+
+
+def _slides(archive: Archive, types: dict[str, str]) -> Iterator[str]:
+    """Yield the slides in the order of the presentation, then those that it does not name."""
+    left = dict.fromkeys(of_type(types, "presentationml.slide+xml"))
+    for book in of_type(types, ".main+xml"):
+        targets = related(archive, book)
+        for each in opened(archive, book, PREFIXES).root.descendants("p:sldId"):
+            name = targets.get(each.attributes.get("r:id", ""), "")
+            if name in left:
+                del left[name]
+                yield name
+    yield from left
 
 
 def _slots(part: Part, place: str, *, notes: bool) -> Iterator[Slot]:
     reader = Reader(part.data, DRAWING)
-    kind: Kind = "note" if notes else "paragraph"
-    title = 0
+    usual: Kind = "note" if notes else "paragraph"
+    kind, title = usual, 0
     for element in part.root.descendants(*_CONTENTS):
-        if element.name == "p:sp":
-            title = element.end if _is_title(element) else 0
-        elif element.name == "p:cNvPr":
-            yield from alternative_texts(part, element, "p:cNvPr", place)
+        if element.name == "p:cNvPr":
+            yield from alternative_texts(part, element, place)
         elif element.name == "a:tc":
             kind = "cell"
         elif element.name == "a:p":
-            slot = paragraph_slot(
-                part,
-                reader,
-                element,
-                Paragraph(place, "title" if element.start < title else kind),
-            )
+            about = Paragraph(place, "title" if element.start < title else kind)
+            slot = paragraph_slot(part, reader, element, about)
             if slot is not None:
                 yield slot
         else:
-            kind = "note" if notes else "paragraph"
+            kind, title = usual, element.end if _is_title(element) else 0
 
 
 def _is_title(shape: Element) -> bool:
-    marks = shape.descendants("p:ph")
+    marks = shape.descendants("p:ph") if shape.name == "p:sp" else ()
     return any(each.attributes.get("type") in _TITLES for each in marks)
 
 

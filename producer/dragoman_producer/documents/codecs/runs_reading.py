@@ -7,13 +7,13 @@ every other formatting is a pair of codes. So the base does not depend on the te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
 from dragoman_producer.documents.codecs.inline_codes import Closing, Opening, Piece, Single
-from dragoman_producer.documents.codecs.xml_text import Element, text_of
+from dragoman_producer.documents.codecs.xml_text import Element, escaped, text_of
 
 _NONE: Final = b""
 
@@ -36,6 +36,10 @@ class Dialect:
     field: str = ""
     """The element that begins and ends a field, by its attribute `field_type`."""
     field_type: str = ""
+    read: Callable[[bytes], str] = text_of
+    """Decodes the content of a text."""
+    write: Callable[[str], str] = escaped
+    """Spells a text as such content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +174,7 @@ class Reader:
                 yield Fixed(each.start, each.end, before, after, place)
 
     def _text(self, element: Element) -> str:
-        return text_of(self.data[element.content : element.stop])
+        return self.dialect.read(self.data[element.content : element.stop])
 
     def _format(self, properties: Element | None) -> Format:
         if properties is None:

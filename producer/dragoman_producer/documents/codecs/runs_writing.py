@@ -7,7 +7,7 @@ where the base formatting would have no text left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dragoman_producer.documents.codecs.codec import InlineCode
@@ -43,6 +43,8 @@ class Names:
     text: bytes
     spaced: bool = True
     """Whether texts need `xml:space` to keep their blanks."""
+    write: Callable[[str], str] = escaped
+    """Spells a text as the content of its element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +261,7 @@ class _Writing:
         names = self.runs.names
         space = b' xml:space="preserve"' if names.spaced else b""
         content = b"".join(
-            (b"<", names.text, space, b">", escaped(text).encode(), b"</", names.text, b">")
+            (b"<", names.text, space, b">", names.write(text).encode(), b"</", names.text, b">")
         )
         if names.run is None:
             return content

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from dragoman_producer.documents.codecs import xlsx_text
 from dragoman_producer.documents.codecs.archive import Archive
 from dragoman_producer.documents.codecs.codec import Codec, Kind, Options
 from dragoman_producer.documents.codecs.inline_codes import plain
@@ -47,6 +48,8 @@ _STRINGS: Final = Dialect(
     properties="x:rPr",
     text="x:t",
     outside=frozenset({"x:rPh", "x:phoneticPr"}),
+    read=xlsx_text.read,
+    write=xlsx_text.write,
 )
 Text = tuple[str, int] | tuple[str, str]
 """Where a cell's text is: its part, and the number of the shared string or the cell."""
@@ -84,8 +87,9 @@ def _found(archive: Archive, options: Options) -> Found:
 
 
 def _read_sheets(book: _Book, archive: Archive, types: dict[str, str]) -> None:
+    seen: set[str] = set()
     for sheet in sheets(archive, types):
-        found = list(tables(archive, types, sheet.part, book.formulas))
+        found = list(tables(archive, types, sheet.part, book.formulas, seen))
         cells = frozenset(header.cell for table in found for header in table.headers)
         read(archive, sheet, cells, book.formulas)
         book.sheets.append(sheet)
@@ -175,7 +179,7 @@ def _join_headers(book: _Book) -> None:
                     first.segment,
                     header.start,
                     header.end,
-                    PlainName(break_="_x000a_"),
+                    PlainName(spell=xlsx_text.spelled_name),
                     header.table,
                 )
                 book.slots[segment] = (first, *others, name)
@@ -211,7 +215,11 @@ def _add_drawings(found: Found, archive: Archive, types: dict[str, str]) -> None
         part = opened(archive, name, PREFIXES)
         place = f"drawing {number(name)}"
         slots = (
-            *alternative_texts(part, part.root, "xdr:cNvPr", place),
+            *(
+                slot
+                for each in part.root.descendants("xdr:cNvPr")
+                for slot in alternative_texts(part, each, place)
+            ),
             *drawing_slots(part, part.root, place),
         )
         found.add(part, [(slot,) for slot in slots])

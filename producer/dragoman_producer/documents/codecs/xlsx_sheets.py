@@ -51,13 +51,15 @@ class Sheet:
 
 
 def sheets(archive: Archive, types: Mapping[str, str]) -> Iterator[Sheet]:
-    """Yield the sheets in the order of the workbook, not yet read."""
+    """Yield the sheets in the order of the workbook, not yet read; each part once."""
+    seen: set[str] = set()
     books = (name for name, kind in types.items() if kind.endswith(".main+xml"))
     for book in books:
         targets = related(archive, book)
         for each in opened(archive, book, PREFIXES).root.descendants("x:sheet"):
             part = targets.get(each.attributes.get("r:id", ""), "")
-            if part in archive and types[part].endswith("worksheet+xml"):
+            if part not in seen and types.get(part, "").endswith("worksheet+xml"):
+                seen.add(part)
                 yield Sheet(each.attributes.get("name", ""), part)
 
 

@@ -12,6 +12,7 @@ from dragoman_producer.documents.codecs.inline_codes import plain
 from dragoman_producer.documents.codecs.ooxml import PREFIXES, related
 from dragoman_producer.documents.codecs.packages import Part, opened
 from dragoman_producer.documents.codecs.xlsx_sheets import Formulas
+from dragoman_producer.documents.codecs.xlsx_text import decoded
 from dragoman_producer.documents.codecs.xml_text import (
     Element,
     attribute_range,
@@ -47,12 +48,13 @@ class Table:
 
 
 def tables(
-    archive: Archive, types: Mapping[str, str], sheet: str, formulas: Formulas
+    archive: Archive, types: Mapping[str, str], sheet: str, formulas: Formulas, seen: set[str]
 ) -> Iterator[Table]:
-    """Yield the tables of a sheet's part, and note what their formulas name."""
+    """Yield the tables of a sheet's part that are not in `seen`; note what their formulas name."""
     for name in related(archive, sheet).values():
-        if name not in archive or not types[name].endswith("spreadsheetml.table+xml"):
+        if name in seen or not types.get(name, "").endswith("spreadsheetml.table+xml"):
             continue
+        seen.add(name)
         part = opened(archive, name, PREFIXES)
         for each in part.root.descendants(*_FORMULAS):
             formulas.add(text_of(part.data[each.content : each.stop]))
@@ -72,7 +74,7 @@ def _headers(part: Part) -> Iterator[Header]:
 
 
 def _name(column: Element) -> str:
-    return column.attributes.get("name", "").replace("_x000a_", "\n")
+    return decoded(column.attributes.get("name", ""))
 
 
 def _column_number(letters: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -71,10 +71,19 @@ def _resx(read: Read) -> None:
 
 
 def _ttml(read: Read) -> None:
-    for number, each in enumerate(read.root.descendants("p"), 1):
+    for number, each in enumerate(_outermost(read.root, "p"), 1):
         begin = each.attributes.get("begin")
         place = f"cue at {begin}" if begin else f"cue {number}"
         _add(read, each, _TTML_RULES, Segment("", place, "cue"))
+
+
+def _outermost(element: Element, name: str) -> Iterator[Element]:
+    """Yield the elements of a name, without those inside of one."""
+    for each in element.children:
+        if each.name == name:
+            yield each
+        else:
+            yield from _outermost(each, name)
 
 
 def _qt(read: Read) -> None:

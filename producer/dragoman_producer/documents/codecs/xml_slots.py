@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol
 
 from dragoman_producer.documents.codecs.codec import Segment
@@ -48,6 +49,7 @@ class _Filled:
     slot: Slot
     text: str
     inside: list[_Filled] = field(default_factory=list)
+    written: bytes = b""
 
 
 def translatable(text: str) -> bool:
@@ -68,30 +70,30 @@ def spliced(data: bytes, texts: Iterable[tuple[Slot, str]]) -> bytes:
     """Return a part with translations in their slots, which may lie inside one another."""
     roots: list[_Filled] = []
     around: list[_Filled] = []
+    outer_first: list[_Filled] = []
     for slot, text in sorted(texts, key=lambda each: (each[0].start, -each[0].end)):
         while around and around[-1].slot.end <= slot.start:
             around.pop()
         filled = _Filled(slot, text)
         (around[-1].inside if around else roots).append(filled)
         around.append(filled)
-    return _content(data, 0, len(data), roots)
+        outer_first.append(filled)
+    for filled in reversed(outer_first):
+        filled.written = filled.slot.writer.written(
+            filled.text, partial(_content, data, filled.inside)
+        )
+    return _content(data, roots, 0, len(data))
 
 
-def _content(data: bytes, start: int, end: int, filled: Sequence[_Filled]) -> bytes:
+def _content(data: bytes, filled: Sequence[_Filled], start: int, end: int) -> bytes:
     first = bisect_left(filled, start, key=lambda each: each.slot.start)
     parts: list[bytes] = []
     while first < len(filled) and filled[first].slot.end <= end:
         slot = filled[first].slot
-        parts += (data[start : slot.start], _written(data, filled[first]))
+        parts += (data[start : slot.start], filled[first].written)
         start, first = slot.end, first + 1
     parts.append(data[start:end])
     return b"".join(parts)
-
-
-def _written(data: bytes, filled: _Filled) -> bytes:
-    return filled.slot.writer.written(
-        filled.text, lambda start, end: _content(data, start, end, filled.inside)
-    )
 
 
 def digest(data: bytes, slots: Sequence[Slot]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dragoman_producer.documents.codecs.inline_codes import plain
+from dragoman_producer.documents.codecs.splicing import Replacement, replaced
 from dragoman_producer.documents.codecs.xml_inline import (
     Mixed,
     MixedWriter,
@@ -18,7 +19,7 @@ from dragoman_producer.documents.codecs.xml_inline import (
     mixed,
 )
 from dragoman_producer.documents.codecs.xml_slots import Inner, Writer
-from dragoman_producer.documents.codecs.xml_text import Element
+from dragoman_producer.documents.codecs.xml_text import Element, attributes
 
 _NUMBER: Final = re.compile(r"(</?[gx])([1-9][0-9]{0,5})(/?>)")
 
@@ -79,10 +80,7 @@ def _markup(writer: MixedWriter, code: Range | Tags | str) -> bytes | str:
 
 def with_attribute(tag: bytes, name: str, value: str | None, dropped: Sequence[str] = ()) -> bytes:
     """Return a start tag with an attribute set, or without it, and without some others."""
-    for each in (name, *dropped):
-        pattern = rb"""\s+""" + re.escape(each.encode()) + rb"""\s*=\s*("[^"]*"|'[^']*')"""
-        tag = re.sub(pattern, b"", tag, count=1)
-    tag = tag[: -len(b"/>")].rstrip() + b">" if tag.endswith(b"/>") else tag
-    if value is None:
-        return tag
-    return tag[:-1] + f' {name}="{value}">'.encode()
+    without = {each.encode() for each in (name, *dropped)}
+    ranges = [Replacement(start, end, b"") for key, start, end in attributes(tag) if key in without]
+    start = replaced(tag, ranges).rstrip(b"/> \t\r\n")
+    return start + (b">" if value is None else f' {name}="{value}">'.encode())

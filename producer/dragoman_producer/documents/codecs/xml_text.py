@@ -156,6 +156,7 @@ class _Names(dict[str, str]):
 def _parser(what: str, *, entities: bool) -> expat.XMLParserType:
     parser = expat.ParserCreate("utf-8", " ")
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+    parser.specified_attributes = True  # a declared default would be copied into each element
 
     def declare(*_: object) -> None:
         if not entities:
@@ -260,3 +261,9 @@ def attribute_range(data: bytes, element: Element, name: str) -> tuple[int, int]
         if match[1] == wanted:
             return match.start(2) + 1, match.end(2) - 1
     return None
+
+
+def attributes(tag: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Yield name and range of the attributes of a start tag, with one blank before each."""
+    for match in _ATTRIBUTE.finditer(tag):
+        yield match[1], match.start(), match.end()

@@ -242,3 +242,23 @@ def test_a_text_without_letters_keeps_the_source() -> None:
 
 def test_right_to_left_targets_are_remarked() -> None:
     assert CODEC.extract(docx(paragraph("One")), Options("ar")).remarks
+
+
+def test_styles_beyond_the_nine_headings_are_no_headings() -> None:
+    names = ("heading 9", "heading 10", "heading \u00b2", "Heading 1")
+    styles = "".join(
+        f'<w:style w:styleId="s{index}"><w:name w:val="{name}"/></w:style>'
+        for index, name in enumerate(names)
+    )
+    body = "".join(
+        paragraph(name, properties=f'<w:pPr><w:pStyle w:val="s{index}"/></w:pPr>')
+        for index, name in enumerate(names)
+    )
+    data = docx(body, styles=f"<w:styles>{styles}</w:styles>")
+    kinds = [each.kind for each in assert_identity(CODEC, data).segments]
+    assert kinds == ["heading", "paragraph", "paragraph", "heading"]
+
+
+def test_paragraphs_in_paragraphs_are_written_however_deep() -> None:
+    data = docx(("<w:p>" + run("a b")) * 190 + "</w:p>" * 190)
+    assert_read_back(CODEC, data, tagged(assert_identity(CODEC, data)))

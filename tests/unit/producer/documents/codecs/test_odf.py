@@ -173,3 +173,7 @@ def test_what_is_no_text_document_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(DocumentError) as caught:
         registry.codec("odt").extract(data, GERMAN)
     assert caught.value.reason == reason
+
+
+def test_paragraphs_in_paragraphs_are_written_however_deep() -> None:
+    assert len(found(odf("<text:p>a b" * 190 + "</text:p>" * 190))) == 190

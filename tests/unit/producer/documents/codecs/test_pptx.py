@@ -77,3 +77,44 @@ def test_a_workbook_with_the_name_of_a_presentation_is_refused() -> None:
     with pytest.raises(DocumentError) as caught:
         CODEC.extract(package({"xl/workbook.xml": "<workbook/>"}), GERMAN)
     assert caught.value.reason == "wrong_type"
+
+
+def test_slides_are_in_the_order_of_the_presentation() -> None:
+    relations = "".join(
+        f'<Relationship Id="r{number}" Target="slides/slide{number}.xml"/>' for number in (1, 2)
+    )
+    data = package(
+        {
+            "ppt/presentation.xml": '<p:presentation><p:sldId r:id="r2"/><p:sldId r:id="r1"/>'
+            "</p:presentation>",
+            "ppt/_rels/presentation.xml.rels": f"<Relationships>{relations}</Relationships>",
+            "ppt/slides/slide1.xml": f"<p:sld>{shape(('Last', ''))}</p:sld>",
+            "ppt/slides/slide2.xml": f"<p:sld>{shape(('First', ''))}</p:sld>",
+        }
+    )
+    assert [(each.text, each.place) for each in assert_identity(CODEC, data).segments] == [
+        ("First", "slide 1"), ("Last", "slide 2"),
+    ]  # fmt: skip
+
+
+def test_a_shape_after_a_table_holds_no_cells() -> None:
+    cell = "<a:tc><a:p>" + RUN.format(text="Cell", attributes="") + "</a:p></a:tc>"
+    data = pptx(f"<p:graphicFrame>{cell}</p:graphicFrame>", shape(("Text", "")))
+    assert [each.kind for each in assert_identity(CODEC, data).segments] == ["cell", "paragraph"]
+
+
+def test_nested_shapes_have_each_alternative_text_once() -> None:
+    data = pptx('<p:cNvPr descr="One">' * 3 + "</p:cNvPr>" * 3)
+    extraction = assert_identity(CODEC, data)
+    assert [each.text for each in extraction.segments] == ["One", "One", "One"]
+    assert_read_back(CODEC, data, tagged(extraction))
+
+
+def test_a_part_with_a_digit_that_is_no_number_is_read() -> None:
+    data = package(
+        {
+            "ppt/presentation.xml": "<p:presentation/>",
+            "ppt/slides/slide\u00b2.xml": f"<p:sld>{shape(('Text', ''))}</p:sld>",
+        }
+    )
+    assert [each.text for each in assert_identity(CODEC, data).segments] == ["Text"]

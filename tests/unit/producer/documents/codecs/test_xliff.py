@@ -10,6 +10,7 @@ from hypothesis import given
 from dragoman_producer.documents.codecs import registry
 from dragoman_producer.documents.codecs.codec import DocumentError, Segment
 from dragoman_producer.documents.codecs.read_back import differing
+from dragoman_producer.documents.codecs.xml_targets import with_attribute
 from support.documents.laws import GERMAN, assert_identity, assert_read_back, tagged, translations
 
 CODEC = registry.codec("xliff")
@@ -167,3 +168,9 @@ def test_what_is_no_xliff_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(DocumentError) as caught:
         CODEC.extract(data, GERMAN)
     assert caught.value.reason == reason
+
+
+def test_only_the_attributes_of_a_target_are_replaced() -> None:
+    tag = b"<target" + b" " * 200_000 + b"note=\" state='x'\" state='new' >"
+    assert with_attribute(tag, "state", "final").endswith(b'note=" state=\'x\'" state="final">')
+    assert with_attribute(b'<a state = "x"/>', "state", None) == b"<a>"

@@ -131,3 +131,42 @@ def test_names_are_unique_whatever_is_translated(pairs: list[tuple[str, str | No
         for (name, _), text in zip(sources, kept, strict=True)
     ]
     assert len(set(names)) == len(names)
+
+
+def test_spelled_characters_are_read_and_written() -> None:
+    data = xlsx(
+        shared("A1", 0) + shared("A2", 1) + shared("A3", 2),
+        "<t>One_x000D_\ntwo</t>", "<t>a_x005F_x0041_b</t>", "<t>a_x0001_b</t>",
+    )  # fmt: skip
+    assert [text for text, _ in segments(data)] == ["One\ntwo", "a_x0041_b", "a_x0001_b"]
+    output = assert_read_back(CODEC, data, ["Eins\nzwei", "c_x0041_x0042_", "d_x0001_"])
+    strings = part(output, "xl/sharedStrings.xml")
+    assert ">Eins\nzwei<" in strings
+    assert ">c_x005F_x0041_x005F_x0042_<" in strings
+    assert ">d_x0001_<" in strings
+
+
+def test_a_part_that_is_named_often_is_read_once() -> None:
+    table = '<table ref="A1:A2"><tableColumn name="Size"/></table>'
+    names = [("rId1", "worksheets/sheet1.xml"), ("rId2", "worksheets/sheet1.xml")]
+    data = package(
+        {
+            "xl/workbook.xml": '<workbook><sheet name="A" r:id="rId1"/>'
+            '<sheet name="B" r:id="rId2"/></workbook>',
+            "xl/_rels/workbook.xml.rels": _relations(*names),
+            "xl/worksheets/sheet1.xml": f"<worksheet>{shared('A1', 0)}</worksheet>",
+            "xl/worksheets/_rels/sheet1.xml.rels": _relations(
+                ("rId1", "/xl/tables/table1.xml"), ("rId2", "/xl/tables/table1.xml")
+            ),
+            "xl/tables/table1.xml": table,
+            "xl/sharedStrings.xml": "<sst><si><t>Size</t></si></sst>",
+        }
+    )
+    assert segments(data) == [("Size", "sheet A, A1")]
+    output = assert_read_back(CODEC, data, ["Gr\u00f6\u00dfe"])
+    assert part(output, "xl/tables/table1.xml").count("Gr\u00f6\u00dfe") == 1
+
+
+def _relations(*targets: tuple[str, str]) -> str:
+    each = (f'<Relationship Id="{name}" Target="{target}"/>' for name, target in targets)
+    return f"<Relationships>{''.join(each)}</Relationships>"

@@ -130,3 +130,8 @@ def test_cues_of_ttml_keep_their_times() -> None:
     assert '<p begin="1s" end="2s"><span>B</span><br/>C</p>' in written(
         "ttml", xml, "<g1>B</g1><x2/>C"
     )
+
+
+def test_a_paragraph_of_ttml_inside_another_belongs_to_it() -> None:
+    xml = '<tt xmlns="http://www.w3.org/ns/ttml">' + "<p>A" * 190 + "</p>" * 190 + "</tt>"
+    assert texts("ttml", xml) == ["A<x1/>"]

@@ -106,3 +106,8 @@ def test_the_range_of_an_attribute_is_found() -> None:
     assert found is not None
     assert data[slice(*found)] == b'two "'
     assert attribute_range(data, parsed(data, {}), "d") is None
+
+
+def test_declared_defaults_of_attributes_are_not_read() -> None:
+    xml = b'<!DOCTYPE a [<!ATTLIST b c CDATA "d">]><a><b e="f"/></a>'
+    assert parsed(xml, {"": ""}).children[0].attributes == {"e": "f"}
