@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("format")
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--seconds", type=float, default=300, help="CPU seconds")
