@@ -2446,8 +2446,8 @@ MUTANTS = (
     Mutant(
         "JSON is read to any depth",
         f"{DOCUMENTS}/codecs/json_scanning.py",
-        "if len(self._levels) == DEEPEST:",
-        "if self._levels == DEEPEST:",
+        "if len(self._around) == _DEEPEST:",
+        "if self._around == _DEEPEST:",
         f"{DOCUMENT_TESTS}/codecs/test_json.py",
     ),
     Mutant(

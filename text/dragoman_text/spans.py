@@ -44,6 +44,10 @@ _ANYWHERE: Final = re.compile(
 )
 _PERHAPS: Final = re.compile(r"://|www\.|[@`<&{%]")
 """Matches every text with a placeholder; most texts have none and need no further search."""
+_FIRST_WORD: Final = re.compile(
+    r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]++(?=[,.:;!?]?(?:[ \n]|\Z))"
+)
+"""A word at the start of a text: no span begins with letters and goes beyond a blank."""
 _COVERED: Final = re.compile(rb"\x01+")
 _CLOSING: Final = {")": "(", "]": "[", "}": "{"}
 
@@ -96,6 +100,8 @@ def is_translatable(text: str, terms: Iterable[str] = ()) -> bool:
     Otherwise (empty, blanks, digits, punctuation, emoji, a link, a placeholder) the text is its own
     translation.
     """
+    if not terms and _FIRST_WORD.match(text):
+        return True
     if not has_letters(text):
         return False
     spans = find_spans(text, terms)

@@ -25,6 +25,7 @@ from dragoman_text.spans import (
     is_translatable,
     mask,
     restore,
+    unprotected,
 )
 
 # Other tests share the machine, so slowness is not a failure here.
@@ -351,6 +352,17 @@ def test_letters_of_every_script_are_letters(text: str) -> None:
 )
 def test_a_text_without_words_is_its_own_translation(text: str) -> None:
     assert not is_translatable(text)
+
+
+@UNHURRIED
+@given(
+    st.sampled_from(["", "Hello ", "www. ", "Hi, ", "a:", "https: ", "Größe", "a.b"]),
+    TEXTS | st.sampled_from(["//x.de", "example.org", "@b.de", ".c@b.de", "b%s"]),
+)
+def test_a_text_is_translatable_if_it_has_letters_outside_its_spans(word: str, rest: str) -> None:
+    text = word + rest
+    outside = unprotected(text, find_spans(text))
+    assert is_translatable(text) == any(map(has_letters, outside))
 
 
 def test_a_term_alone_is_its_own_translation() -> None:

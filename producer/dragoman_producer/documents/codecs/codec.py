@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 Reason = Literal[
     "unsupported_format", "encrypted", "corrupt", "wrong_type", "bomb", "too_large", "encoding"
@@ -17,6 +17,8 @@ Kind = Literal[
 """What a segment is in its document."""
 State = Literal["empty", "draft", "done"]
 """What a format with a place for translations holds there: nothing, one to be looked at, one."""
+
+Layout = TypeVar("Layout")
 
 
 class DocumentError(Exception):
@@ -114,6 +116,13 @@ class Extraction:
     remarks: tuple[Remark, ...] = ()
     layout: object = field(default=None, compare=False, repr=False)
     """Of the codec: where the segments are in the bytes. Never stored; extract again instead."""
+
+
+def layout_of(extraction: Extraction, kind: type[Layout]) -> Layout:
+    """Return the layout of an extraction. Raises TypeError if it is of another codec."""
+    if not isinstance(extraction.layout, kind):
+        raise TypeError("the extraction is of another codec")
+    return extraction.layout
 
 
 class Codec(Protocol):

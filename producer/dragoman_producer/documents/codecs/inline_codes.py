@@ -54,6 +54,11 @@ def composed(
     return text.done()
 
 
+def of_text(text: str, escape: Callable[[str], str] = str) -> tuple[str, tuple[InlineCode, ...]]:
+    """Return the segment's text and codes of a text without markup: `composed([text], escape)`."""
+    return composed([text], escape) if "<" in text else (text, ())
+
+
 class _Composing:
     """A segment's text and codes as they are put together."""
 

@@ -6,23 +6,29 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from dragoman_producer.documents.codecs.codec import (
     Codec,
-    DocumentError,
     Extraction,
     Options,
     Segment,
+    layout_of,
 )
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.icu import Message, parsed
 from dragoman_producer.documents.codecs.icu_parsing import has_arms
-from dragoman_producer.documents.codecs.inline_codes import Piece, Single, composed, rendered
-from dragoman_producer.documents.codecs.json_scanning import Path, String, strings
+from dragoman_producer.documents.codecs.inline_codes import (
+    Piece,
+    Single,
+    composed,
+    of_text,
+    rendered,
+)
+from dragoman_producer.documents.codecs.json_scanning import Path, String, is_escaped, strings
 from dragoman_producer.documents.codecs.key_patterns import is_selected
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
-from dragoman_producer.documents.codecs.values import is_text, place_of
+from dragoman_producer.documents.codecs.values import at_places, is_text, place_of
 
 _CHROME: Final = re.compile(r"\$(?:[A-Za-z0-9_@]+\$|[1-9]|\$+)")
 """Placeholders of Chrome's messages, `$name$` and `$1`, and `$$` for a dollar sign."""
@@ -65,7 +71,7 @@ def _any(_path: Path) -> bool:
 
 def _is_resource(path: Path) -> bool:
     """Return whether a value of an ARB file is a resource: `@key` describes one, `@@` the file."""
-    return bool(path) and not path[0].startswith("@")
+    return bool(path) and not str(path[0]).startswith("@")
 
 
 def _is_message(path: Path) -> bool:
@@ -91,27 +97,24 @@ class Json:
     def extract(self, data: bytes, options: Options) -> Extraction:
         """Return the values that are text. Raises DocumentError (`corrupt`, `encoding`)."""
         file = decoded(data)
-        found = list(strings(file.text))
-        values = [self._value(each, options) for each in found]
-        kept = [(at, each) for at, each in enumerate(values) if each and each.segments]
-        return _extraction(file, len(found), [at for at, _ in kept], [each for _, each in kept])
+        count, indices, values = 0, list[int](), list[_Value]()
+        for index, string in enumerate(strings(file.text)):
+            count = index + 1
+            if (value := self._value(string, options)) is not None and value.segments:
+                indices.append(index)
+                values.append(value)
+        return _extraction(file, count, indices, values)
 
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the values of an output that are in the places of its source's segments."""
-        layout = cast("_Layout", before.layout)
+        layout = layout_of(before, _Layout)
         file = decoded(data)
-        found = list(strings(file.text))
-        if len(found) != layout.count:
-            raise DocumentError("corrupt", "the output has other strings than its source")
-        pairs = (
-            (found[index], value)
-            for index, value in zip(layout.indices, layout.values, strict=True)
-        )
+        found = at_places(strings(file.text), layout.indices, layout.count)
         values = [
             self._text(string) if value.message is None else _message(string, options)
-            for string, value in pairs
+            for string, value in zip(found, layout.values, strict=True)
         ]
-        return _extraction(file, len(found), layout.indices, values)
+        return _extraction(file, layout.count, layout.indices, values)
 
     def splice(
         self,
@@ -121,7 +124,7 @@ class Json:
         options: Options,
     ) -> bytes:
         """Return the file with translations; an empty one leaves the source."""
-        layout = cast("_Layout", extraction.layout)
+        layout = layout_of(extraction, _Layout)
         changes: list[Replacement[str]] = []
         given = iter(texts)
         for value in layout.values:
@@ -132,20 +135,18 @@ class Json:
         return layout.file.encoded(replaced(layout.file.text, changes), reference)
 
     def _value(self, string: String, options: Options) -> _Value | None:
-        if not self.is_wanted(string.path) or not is_selected(string.path, options.keys):
+        if not self.is_wanted(string.path):
+            return None
+        if options.keys and not is_selected([str(step) for step in string.path], options.keys):
             return None
         if self.by_language and has_arms(string.value):
             return _message(string, options)
         return self._text(string) if is_text(string.value) else None
 
     def _text(self, string: String) -> _Value:
-        text, codes = composed(_pieces(string.value.strip(), self.tags))
+        core = string.value.strip()
+        text, codes = composed(_pieces(core, self.tags)) if self.tags else of_text(core)
         return _Value(string, (Segment(text, _place(string), "value", codes),))
-
-
-def is_escaped(document: str) -> bool:
-    """Return whether a document is in ASCII and has escapes. Takes time in its length."""
-    return document.isascii() and "\\u" in document
 
 
 def reference(character: str) -> str:
@@ -163,9 +164,9 @@ def _place(string: String) -> str:
     return place_of(string.path) or "value"
 
 
-def _pieces(text: str, tags: re.Pattern[str] | None) -> Iterator[Piece]:
+def _pieces(text: str, tags: re.Pattern[str]) -> Iterator[Piece]:
     end = 0
-    for match in tags.finditer(text) if tags else ():
+    for match in tags.finditer(text):
         yield text[end : match.start()]
         yield Single(match[0])
         end = match.end()

@@ -7,13 +7,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
-from typing import Final, cast
+from typing import Final
 
 from dragoman_producer.documents.codecs import markdown
-from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options, Segment
+from dragoman_producer.documents.codecs.codec import (
+    Codec,
+    Extraction,
+    Options,
+    Segment,
+    layout_of,
+)
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
-from dragoman_producer.documents.codecs.json_scanning import String, strings
-from dragoman_producer.documents.codecs.json_values import is_escaped, reference
+from dragoman_producer.documents.codecs.json_scanning import String, is_escaped, strings
+from dragoman_producer.documents.codecs.json_values import reference
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
 
 _MARKDOWN: Final = markdown.CODECS["markdown"]
@@ -87,7 +93,7 @@ class Notebook:
         options: Options,
     ) -> bytes:
         """Return the notebook with the translations that Markdown can hold in its cells."""
-        layout = cast("_Layout", extraction.layout)
+        layout = layout_of(extraction, _Layout)
         changes: list[Replacement[str]] = []
         first, escaped = 0, is_escaped(layout.file.text)
         for cell in layout.cells:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import yaml
 
@@ -15,12 +15,13 @@ from dragoman_producer.documents.codecs.codec import (
     Extraction,
     Options,
     Segment,
+    layout_of,
 )
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
-from dragoman_producer.documents.codecs.inline_codes import composed, rendered
+from dragoman_producer.documents.codecs.inline_codes import of_text, rendered
 from dragoman_producer.documents.codecs.key_patterns import is_selected
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
-from dragoman_producer.documents.codecs.values import is_text, place_of
+from dragoman_producer.documents.codecs.values import at_places, is_text, place_of
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _RESOLVER: Final = yaml.SafeLoader("")
@@ -121,18 +122,20 @@ class Yaml:
     def extract(self, data: bytes, options: Options) -> Extraction:
         """Return the values that are text. Raises DocumentError (`corrupt`, `encoding`)."""
         file = decoded(data)
-        found = list(scalars(file.text, options.keys))
-        indices = [index for index, each in enumerate(found) if is_text(each.text)]
-        return _extraction(file, found, indices)
+        count, indices, found = 0, list[int](), list[Scalar]()
+        for index, scalar in enumerate(scalars(file.text, options.keys)):
+            count = index + 1
+            if is_text(scalar.text):
+                indices.append(index)
+                found.append(scalar)
+        return _extraction(file, count, indices, found)
 
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the values of an output that are in the places of its source's segments."""
-        layout = cast("_Layout", before.layout)
+        layout = layout_of(before, _Layout)
         file = decoded(data)
-        found = list(scalars(file.text, options.keys))
-        if len(found) != layout.count:
-            raise DocumentError("corrupt", "the output has other values than its source")
-        return _extraction(file, found, layout.indices)
+        found = at_places(scalars(file.text, options.keys), layout.indices, layout.count)
+        return _extraction(file, layout.count, layout.indices, found)
 
     def splice(
         self,
@@ -142,24 +145,25 @@ class Yaml:
         options: Options,
     ) -> bytes:
         """Return the file with translations, quoted or escaped where YAML needs it."""
-        layout = cast("_Layout", extraction.layout)
+        layout = layout_of(extraction, _Layout)
         found = replacements(layout.scalars, extraction.segments, texts)
         return layout.file.encoded(replaced(layout.file.text, found))
 
 
-def _extraction(file: Decoded, found: Sequence[Scalar], indices: Sequence[int]) -> Extraction:
-    kept = [found[index] for index in indices]
+def _extraction(
+    file: Decoded, count: int, indices: Sequence[int], kept: Sequence[Scalar]
+) -> Extraction:
     return Extraction(
         segments=tuple(segment_of(scalar) for scalar in kept),
         skeleton=skeleton(file.text, ((each.start, each.end) for each in kept)),
         encoding=file.encoding,
-        layout=_Layout(file, len(found), indices, kept),
+        layout=_Layout(file, count, indices, kept),
     )
 
 
 def segment_of(scalar: Scalar) -> Segment:
     """Return the segment of a value."""
-    text, codes = composed([scalar.text])
+    text, codes = of_text(scalar.text)
     return Segment(text, place_of(scalar.path) or f"line {scalar.line}", "value", codes)
 
 

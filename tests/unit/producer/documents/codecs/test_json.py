@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs import json_values
 from dragoman_producer.documents.codecs.codec import DocumentError
+from dragoman_producer.documents.codecs.json_scanning import strings
 from dragoman_producer.documents.codecs.json_values import CODECS
 from support.documents.laws import (
     GERMAN,
@@ -79,7 +83,8 @@ def test_descriptions_of_arb_resources_are_left_alone() -> None:
 @pytest.mark.parametrize(
     "data",
     [b"", b"{", b"[1 2]", b'{"a" "b"}', b'{"a": }', b'["a"', b"]", b'"a" "b"', b'"a', b"[1}",
-     b"{1: 2}", b"nul", b"/* x", b'["a\\x"]', b"[,]x"],
+     b"{1: 2}", b"nul", b"/* x", b'["a\\x"]', b"[,]x", b"{,}", b"[1,,2]", b"1,", b"{} {}",
+     b"[1x]", b'{"a": 1, "b"}', b"[}", b"1 /* x"],
 )  # fmt: skip
 def test_invalid_json_is_refused_with_its_line(data: bytes) -> None:
     with pytest.raises(DocumentError, match="not valid JSON at line 1"):
@@ -116,6 +121,52 @@ def test_the_document_is_looked_through_for_escapes_once(monkeypatch: pytest.Mon
 def test_a_translation_that_its_encoding_lacks_reads_back() -> None:
     data = '{"a": "Die Straße führt über große Brücken zum schönen Schloß"}'.encode("cp1252")
     assert b'"\\u041f\\u0440' in assert_read_back(CODEC, data, ["Привет вам"])
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=12,
+)
+
+
+def _strings(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[object, object]]:
+    """Yield the strings of a value of Python with their paths."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _strings(each, (*path, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _strings(each, (*path, index))
+
+
+@given(_json, st.booleans(), st.sampled_from([None, 1]))
+def test_strings_and_paths_are_those_that_python_reads(
+    value: object, ascii_only: bool, indent: int | None
+) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
+    found = [(each.path, each.value) for each in strings(f" {text}\n")]
+    assert found == list(_strings(value))
+    assert all(json.loads(text[each.start : each.end]) == each.value for each in strings(text))
+
+
+@given(st.text(alphabet='[]{},:"\\/*1 a\n', max_size=12))
+def test_what_python_reads_is_read_and_all_else_is_refused_or_has_comments(text: str) -> None:
+    try:
+        json.loads(text)
+        valid = True
+    except ValueError:
+        valid = False
+    try:
+        list(strings(text))
+        read = True
+    except DocumentError:
+        read = False
+    plain = not set("/*,\n") & set(text) and not re.search(r"[0-9][0-9]", text)
+    assert read >= valid
+    assert read == valid or not plain
 
 
 MESSAGES = b"""{
