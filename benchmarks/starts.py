@@ -62,7 +62,7 @@ CACHES: Final = ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One reading of the metrics page; `at` is in seconds of the monotonic clock."""
+    """One look at the metrics page; `at` is in seconds of the monotonic clock."""
 
     at: float
     done: float
@@ -73,14 +73,14 @@ class Look:
 
 @dataclass(slots=True)
 class Progress:
-    """Readings so far. Counters of a replica that starts again begin at zero."""
+    """Looks at the page so far. Counters of a replica that starts again begin at zero."""
 
     looks: list[Look] = field(default_factory=list)
     _counted: dict[str, float] = field(default_factory=dict)
     _done: float = 0.0
 
     def add(self, page: str) -> None:
-        """Add the reading of a metrics page; none without a replica that answers."""
+        """Add a look at a metrics page; none without a replica that answers."""
         jobs: dict[str, float] = {}
         ready, replicas, restarts = 0, 0, 0.0
         for family in text_string_to_metric_families(page):
@@ -106,7 +106,7 @@ class Progress:
         return self._done
 
     def rate(self, start: float, end: float) -> float:
-        """Return the jobs/s between two moments, by the readings in that time."""
+        """Return the jobs/s between two moments, by the looks in that time."""
         inside = [look for look in self.looks if start <= look.at <= end]
         if len(inside) < 2:
             return 0.0
@@ -121,7 +121,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Trial:
-    """A worker, the jobs it is fed with, and what its page said."""
+    """A worker, the jobs it is fed with, and what its page showed."""
 
     worker: Worker
     client: TranslationClient
@@ -152,7 +152,7 @@ class Trial:
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def until(self, what: str, seen: Any) -> float:
-        """Return when a reading satisfies `seen`; exit if none does within `--timeout-s`."""
+        """Return when a look satisfies `seen`; exit if none does within `--timeout-s`."""
         deadline = time.monotonic() + self.given.timeout_s
         while not (self.progress.looks and seen(self.progress.looks[-1])):
             process = self.worker.process
@@ -242,6 +242,8 @@ def kill_engine(worker: Worker, kind: str) -> str:
 def settings_of(given: argparse.Namespace, gpus: str, kafka: str, redis: str) -> dict[str, Any]:
     """Return the worker's settings by dotted name."""
     model = {"engine.model": given.model} if given.model else {}
+    if given.services == "embedded":  # its rebalances last as long as the session timeout
+        model["kafka.session_timeout_s"] = 6
     return {
         "kafka.bootstrap_servers": kafka,
         "redis.url": redis,

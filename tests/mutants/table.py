@@ -43,6 +43,7 @@ SHARING = "unit/worker/job/test_sharing.py"
 RESTARTS, REPAIR = "unit/worker/process/test_restarts.py", "unit/worker/kafka/test_repair.py"
 PLANNED = "unit/worker/flow/test_planned_tokens.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
+SIZING = "unit/worker/engines/test_sizing.py"
 SUPERVISOR, WATCHDOG = (
     "unit/worker/process/test_supervisor.py",
     "unit/worker/health/test_watchdog.py",
@@ -777,6 +778,41 @@ MUTANTS = (
         "        if self._closed:\n            return False\n",
         "",
         PERMITS,
+    ),
+    Mutant(
+        "a replica sees the GPUs of the others",
+        f"{CORE}/process/placement.py",
+        '"CUDA_VISIBLE_DEVICES": ",".join(self.gpus)',
+        '"CUDA_VISIBLE_DEVICE": ",".join(self.gpus)',
+        SUPERVISOR,
+    ),
+    Mutant(
+        "memory that is taken for a time ends a worker that works",
+        f"{CORE}/process/restarts.py",
+        "        if replica.status == 2 and not self._shared.any_was_ready:\n",
+        "        if replica.status == 2:\n",
+        SUPERVISOR,
+    ),
+    Mutant(
+        "two tensor-parallel engines overlap on a GPU",
+        f"{CORE}/engines/machine.py",
+        "range(0, len(gpus) - size + 1, size)",
+        "range(0, len(gpus) - size + 1)",
+        SIZING,
+    ),
+    Mutant(
+        "engines on one GPU measure the memory that others take",
+        f"{CORE}/engines/sizing.py",
+        "            place = replace(place, measures_memory=True)\n",
+        "            pass\n",
+        SIZING,
+    ),
+    Mutant(
+        "the memory of all engines together exceeds the GPU",
+        f"{CORE}/engines/sizing.py",
+        "    left = int(share - weights - size.overhead_bytes(engine, gpu_bytes))\n",
+        "    left = int(share)\n",
+        SIZING,
     ),
     Mutant(
         "two engines measure the same GPU's memory at once",

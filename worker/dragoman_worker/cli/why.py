@@ -103,7 +103,10 @@ def _table(console: Console, report: Report) -> None:
     if several:
         console.print()
         for name, limit in report.replicas.items():
-            console.print(f"replica {name}: {limit.cause}{f', {limit.feed}' if limit.feed else ''}")
+            gpus = ", ".join(report.gpus.get(name, ()))
+            place = f" (GPU {gpus})" if gpus else ""
+            feed = f", {limit.feed}" if limit.feed else ""
+            console.print(f"replica {name}{place}: {limit.cause}{feed}")
     columns = [
         (name, *(_cell(limit, key, form) for _, key, form in _ROWS))
         for name, limit in limits.items()

@@ -33,6 +33,13 @@ TAKEN = (
 )
 
 
+OUT_OF_MEMORY = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+    "capacity of 139.80 GiB of which 1022.00 MiB is free. Process 77 has 38.3 GiB memory in use. "
+    "Including non-PyTorch memory, this process has {own} memory in use. Of the allocated memory"
+)
+
+
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
@@ -40,6 +47,8 @@ TAKEN = (
         (KV_NOTHING_FITS, ["engine.options.max_model_len", "even a very short one does not fit"]),
         (DERIVED, ["engine.options.max_model_len", "1000", "at most 512"]),
         (TAKEN, ["engine.options.gpu_memory_utilization", "3.1 of 139.8 GiB", "125.8 GiB"]),
+        (TAKEN, ["other processes hold 136.7 GiB"]),
+        (OUT_OF_MEMORY.format(own="100.5 GiB"), ["other processes hold 38.3 GiB"]),
         (
             "ValueError: No available memory for the cache blocks. Try increasing",
             ["engine.options.gpu_memory_utilization", "raise"],
@@ -57,6 +66,11 @@ def test_a_failure_in_the_engine_process_names_the_setting(reason: str, words: l
     assert "\n" not in str(failure)
     for word in words:
         assert word in str(failure)
+
+
+def test_memory_that_the_engine_itself_took_is_not_said_to_be_held_by_others() -> None:
+    failure = start_failure(CORE_FAILED, OUT_OF_MEMORY.format(own="138.5 GiB"), "m")
+    assert "ran out of memory while" in str(failure)
 
 
 def test_a_failure_in_this_process_names_the_setting_too() -> None:

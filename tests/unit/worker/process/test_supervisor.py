@@ -255,6 +255,14 @@ def test_an_invalid_setting_exits_with_2_at_once(run: NewRun) -> None:
     assert len(made.events("start")) == 1
 
 
+def test_a_setting_refused_after_a_replica_was_ready_is_a_failed_start(run: NewRun) -> None:
+    refused = {"say": ["settings", "engine.options: memory is taken"], "exit": 2}
+    made = run({"0": [{}, refused, {}]})
+    os.kill(made.seen("ready")[0]["pid"], signal.SIGKILL)
+    made.seen("ready", 2)
+    assert len(made.events("start")) == 3
+
+
 def test_an_unreachable_broker_at_the_first_start_exits_with_1(
     run: NewRun,
 ) -> None:

@@ -14,6 +14,7 @@ from dragoman_worker.cli.bench_session import benched
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.bench import Bench, Results
 from dragoman_worker.tuning.measure.harness import Pace
+from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.session import CannotMeasure, Request
 
 
@@ -22,6 +23,21 @@ def request(folder: Path, **options: Any) -> Request:
     place.write_text(json.dumps({"job_id": "a", "text": "One.", "target_lang": "de"}) + "\n")
     settings = load_settings(WorkerSettings, None, {"engine.kind": "echo", **options})
     return Request(settings, place, 10, folder / "out", Pace(0.1, 0.0), as_json=False)
+
+
+@pytest.mark.parametrize(
+    ("drive", "in_flight"),
+    [
+        (Drive("static", batch=16), 16),
+        (Drive(clients=25, items=16), 16),
+        (Drive(clients=1), 1),
+        (Drive(), 0),
+    ],
+)
+def test_an_engine_is_warmed_with_as_many_jobs_as_the_drive_has_in_flight(
+    drive: Drive, in_flight: int
+) -> None:
+    assert drive.in_flight == in_flight
 
 
 async def test_a_strategy_that_needs_more_sequences_than_the_engine_runs_is_refused(

@@ -194,6 +194,20 @@ def test_json_is_one_object_with_each_replica(served: tuple[list[str], int]) -> 
     assert data["sentence"].startswith("The ")
 
 
+def test_the_gpus_of_each_replica_are_named(served: tuple[list[str], int]) -> None:
+    pages, port = served
+    busy = 'dragoman_gpu_busy_ratio{{gpu="{}",replica="{}"}} 0.9\n'
+    rows = "".join(
+        busy.format(gpu, replica) for gpu, replica in (("0", "0"), ("3", "1"), ("2", "1"))
+    )
+    pages[0] = page(BUSY, BUSY) + "# TYPE dragoman_gpu_busy_ratio gauge\n" + rows
+    _, out, _ = run("--url", f"http://127.0.0.1:{port}")
+    assert "replica 0 (GPU 0): compute" in out
+    assert "replica 1 (GPU 2, 3): compute" in out
+    _, text, _ = run("--json", "--url", f"http://127.0.0.1:{port}")
+    assert [each["gpus"] for each in json.loads(text)["replicas"]] == [["0"], ["2", "3"]]
+
+
 def test_a_missing_worker_is_reported_in_one_line() -> None:
     (port,) = free_ports(1)
     status, out, err = run("--set", f"http.port={port}")

@@ -81,18 +81,37 @@ def _no_memory(_: re.Match[str]) -> str:
 
 
 def _memory_taken(found: re.Match[str]) -> str:
+    held = float(found["all"]) - float(found["free"])
     return (
         f"engine.options.gpu_memory_utilization: {found['want']} GiB are requested and "
-        f"{found['free']} of {found['all']} GiB are free; lower it, or stop the other processes "
-        "that use the device's memory (perhaps the engine of a killed worker)"
+        f"{found['free']} of {found['all']} GiB are free: other processes hold {held:.1f} GiB "
+        "(nvidia-smi lists them; perhaps the engine of a killed worker); stop them, or lower it"
     )
 
 
-def _out_of_memory(_: re.Match[str]) -> str:
+def _out_of_memory(found: re.Match[str]) -> str:
+    held = _held_by_others(found)
+    others = f" (other processes hold {held:.1f} GiB of it; nvidia-smi lists them)" if held else ""
     return (
-        "engine.options.gpu_memory_utilization: the device ran out of memory while the engine "
-        "started; lower it, lower max_num_seqs or max_num_batched_tokens, or choose a smaller model"
+        f"engine.options.gpu_memory_utilization: the device ran out of memory{others} while the "
+        "engine started; lower it, lower max_num_seqs or max_num_batched_tokens, or choose a "
+        "smaller model"
     )
+
+
+def _held_by_others(found: re.Match[str]) -> float:
+    """Return the GiB of the device that neither are free nor belong to the engine, from 1 up.
+
+    Below 1 GiB it may be the driver's own memory. 0 if the message has no figures.
+    """
+    if found["capacity"] is None:
+        return 0.0
+    capacity, free, own = (
+        float(found[name]) / (1024 if found[f"{name}_unit"] == "MiB" else 1)
+        for name in ("capacity", "free", "own")
+    )
+    held = capacity - free - own
+    return held if held >= 1 else 0.0
 
 
 def _bad_batch(found: re.Match[str]) -> str:
@@ -116,7 +135,12 @@ _MEMORY_TAKEN: Final = (
     r"Free memory on device[^(]*\((?P<free>[\d.]+)/(?P<all>[\d.]+) GiB\).*?less than desired "
     r"GPU memory utilization \([\d.]+, (?P<want>[\d.]+) GiB\)"
 )
-_OUT_OF_MEMORY: Final = r"(?:CUDA|HIP|XPU) out of memory|OutOfMemoryError"
+_OUT_OF_MEMORY: Final = (
+    r"(?:(?:CUDA|HIP|XPU) out of memory|OutOfMemoryError)"
+    r"(?:.*?total capacity of (?P<capacity>[\d.]+) (?P<capacity_unit>[MG]iB)"
+    r" of which (?P<free>[\d.]+) (?P<free_unit>[MG]iB) is free"
+    r".*?this process has (?P<own>[\d.]+) (?P<own_unit>[MG]iB) memory in use)?"
+)
 _BAD_BATCH: Final = (
     r"max_num_batched_tokens \((?P<tokens>\d+)\) (?:must be greater than or equal to|is "
     r"smaller than) (?P<name>\w+) \((?P<least>\d+)\)"

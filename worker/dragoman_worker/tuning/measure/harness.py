@@ -222,7 +222,7 @@ class Harness:
         After one turn the completions are spread evenly. But an engine compiles kernels for new
         shapes: on an H200 that took a fifth of the seconds counted after a single turn.
         """
-        in_flight = drive.items or drive.clients or engines[0].ready.limits["max_num_seqs"]
+        in_flight = drive.in_flight or engines[0].ready.limits["max_num_seqs"]
         await asyncio.sleep(self._pace.warm_s)
         await until(engines, _TURNS * in_flight, self._pace.seconds * _MAX_PROLONGED)
 

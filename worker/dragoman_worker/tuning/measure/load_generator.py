@@ -56,6 +56,11 @@ class Drive:
     batch: int = 0
     jobs: int = 0
 
+    @property
+    def in_flight(self) -> int:
+        """Jobs that are in flight at once by the drive's own limits; 0: as many as are admitted."""
+        return self.items or self.clients or self.batch
+
 
 @dataclass(slots=True)
 class Window:
