@@ -13,7 +13,7 @@ from dragoman_producer.redis_link import RedisLink, is_wrong_type
 from dragoman_producer.state import JobState
 from dragoman_schemas import names, scripts
 from dragoman_schemas.jobs import DocumentRef
-from dragoman_schemas.results import JobStatus, TranslationResult
+from dragoman_schemas.results import JobStatus, TranslationResult, cancelled_result
 from dragoman_schemas.wire import encode_result, now_rfc3339
 
 _FIELDS: Final = [
@@ -75,12 +75,8 @@ class JobStore:
         Raises BrokenKey and Unreadable.
         """
         now = now_rfc3339()
-        result = TranslationResult.model_validate(
-            {"job_id": job_id, "status": "cancelled", "timing": {"finished_at": now}}
-        )
-        arguments = scripts.cancel_args(
-            now=now, live_ttl_ms=self._live_ttl_ms, result=encode_result(result)
-        )
+        result = encode_result(cancelled_result(job_id, now))
+        arguments = scripts.cancel_args(now=now, live_ttl_ms=self._live_ttl_ms, result=result)
         answer = await self._call_one(scripts.CANCEL, job_id, arguments, scripts.parse_cancel)
         if answer.effect is scripts.CancelEffect.REQUESTED:
             await self._notify_workers({"job_id": job_id})

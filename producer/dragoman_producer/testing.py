@@ -15,7 +15,12 @@ from dragoman_producer.submission import resubmitted, submit_each
 from dragoman_schemas import names
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.jobs import Item, TranslationJob
-from dragoman_schemas.results import TERMINAL_STATUSES, JobStatus, TranslationResult
+from dragoman_schemas.results import (
+    TERMINAL_STATUSES,
+    JobStatus,
+    TranslationResult,
+    cancelled_result,
+)
 from dragoman_schemas.wire import encode_job, encode_result, now_rfc3339, open_record
 
 IN_FLIGHT: Final = 1000
@@ -166,7 +171,8 @@ class InMemoryClient:
         kept = self._keys.setdefault(job_id, _StoredJob(JobState(JobStatus.QUEUED)))
         if kept.state.status not in TERMINAL_STATUSES:
             kept.job = None
-            self._finish(kept, {"job_id": job_id, "status": JobStatus.CANCELLED})
+            fields = cancelled_result(job_id, now_rfc3339()).model_dump(by_alias=True)
+            self._finish(kept, fields)
             await self._notify()
         return JobStatus(kept.state.status)
 

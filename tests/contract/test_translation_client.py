@@ -212,7 +212,10 @@ async def test_cancelling_a_queued_job_ends_it_for_good(scene: Scene) -> None:
     handle = await scene.client.submit(job)
     assert await handle.cancel() is JobStatus.CANCELLED
     await scene.run(job)
-    assert (await handle.result(20)).status == "cancelled"
+    result = await handle.result(20)
+    assert result.status == "cancelled"
+    assert result.error is not None
+    assert result.error.code == "cancelled"
     again = await scene.client.submit(job, resubmit=True)
     await scene.run(job, replay=1)
     assert await again.text(20) == "[de] Hello."

@@ -260,6 +260,13 @@ MUTANTS = (
         f"{GATE_TESTS}/test_kept.py",
     ),
     Mutant(
+        "gates that a remedy satisfied are not counted",
+        f"{CORE}/job/answering.py",
+        "assessments.assessment_of(best, attempts[: best.number - 1])",
+        "assessments.assessment_of(best, ())",
+        "unit/worker/job/test_answering.py",
+    ),
+    Mutant(
         "a piece answers for an item with a limit of characters",
         "worker/dragoman_worker/job/plan.py",
         "return None if self.in_pieces else self.item.max_chars",

@@ -12,6 +12,7 @@ from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from dragoman_schemas.results import QualityVerdict, TerminalStatus
+from dragoman_worker.version import version
 
 _JOB_BUCKETS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800)
 _JUDGE_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
@@ -86,6 +87,8 @@ class Metrics:
         self._add_process_gauges()
         self._add_engine_gauges()
         self._add_bottleneck()
+        build = self._gauge("build_info", "1 for the version that runs.", "version")
+        build.labels(version()).set(1)
 
     # --- families ---------------------------------------------------------------------------------
 

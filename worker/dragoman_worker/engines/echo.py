@@ -6,8 +6,6 @@ import asyncio
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import metadata
 from typing import Final
 from zlib import crc32
 
@@ -25,6 +23,7 @@ from dragoman_worker.ports import (
     Prompt,
 )
 from dragoman_worker.settings import EngineSettings
+from dragoman_worker.version import version
 
 _CHARS_PER_TOKEN: Final = 4
 _GENERATIONS_PER_YIELD: Final = 64
@@ -67,7 +66,7 @@ class EchoEngine:
     @property
     def info(self) -> EngineInfo:
         """Name and version that results report."""
-        return EngineInfo(name="echo", version=_version())
+        return EngineInfo(name="echo", version=version())
 
     @property
     def model(self) -> str:
@@ -276,11 +275,3 @@ def _visible_faults(source: str, text: str) -> dict[str, tuple[str, FinishReason
 def _finish(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-@cache
-def _version() -> str:
-    try:
-        return metadata.version("dragoman")
-    except metadata.PackageNotFoundError:
-        return "unknown"

@@ -18,7 +18,7 @@ from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
 from dragoman_worker.job import assessments
 from dragoman_worker.job.asking import Remedies
-from dragoman_worker.job.assessments import Attempt, Rules
+from dragoman_worker.job.assessments import Assessment, Attempt, Rules
 from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 from dragoman_worker.job.planner import Planner
@@ -99,8 +99,8 @@ class Answers:
     async def _judge_whole(self, plan: Plan, item: PlannedItem) -> None:
         judgement = await self._judged(_joined(plan, item))
         if judgement is not None:
-            self._count(judgement)
             item.whole = assessments.assessment_of(Attempt(judgement, "native", 1), ())
+            self._count(item.whole)
 
     async def _share(self, plan: Plan, unit: Unit, permit: Permit | None, recall: Recall) -> None:
         """Take an equal unit's answer, or generate the unit's own with a permit of its own.
@@ -184,12 +184,12 @@ class Answers:
         for attempt in attempts[1:]:
             if remedies.better(best.judgement, attempt.judgement) is attempt.judgement:
                 best = attempt
-        self._count(best.judgement)
+        assessment = assessments.assessment_of(best, attempts[: best.number - 1])
+        self._count(assessment)
         if not plan.rules.decide:
             unit.text = text
             return
-        unit.text = best.judgement.text
-        unit.assessment = assessments.assessment_of(best, attempts[: best.number - 1])
+        unit.text, unit.assessment = best.judgement.text, assessment
 
     async def _answer_in_pieces(self, plan: Plan, unit: Unit) -> bool:
         """Answer smaller units in place of one that was cut off; False if it has none."""
@@ -220,9 +220,9 @@ class Answers:
             return judgement
         return replace(judgement, findings=(*found, *judgement.findings))
 
-    def _count(self, judgement: Judgement) -> None:
-        for finding in judgement.findings:
-            self._metrics.gates.labels(finding.gate, _ACTIONS[finding.severity]).inc()
+    def _count(self, assessment: Assessment) -> None:
+        for gate, check in assessment.checks.items():
+            self._metrics.gates.labels(gate, _ACTIONS[check["verdict"]]).inc()
 
 
 def _excused(judgement: Judgement, earlier: Sequence[Attempt]) -> Judgement:

@@ -188,6 +188,15 @@ async def test_findings_are_counted_by_what_followed() -> None:
     assert count("dragoman_gates_total", {"gate": "length", "action": "failed"}) == 1
 
 
+async def test_a_gate_that_a_remedy_satisfied_is_counted_as_fixed() -> None:
+    core = judged(finds("length", "ONE"))
+    core.engine.script("one", Says("ONE"), Says("Two."))
+    await run(core, "one")
+    count = core.metrics.registry.get_sample_value
+    assert count("dragoman_gates_total", {"gate": "length", "action": "fixed"}) == 1
+    assert count("dragoman_gates_total", {"gate": "length", "action": "failed"}) is None
+
+
 async def test_exact_lengths_count_findings_and_repeat_nothing() -> None:
     core = judged(finds("length", "ONE"), Rules("basic", 3, "fail", counts_only=True))
     item = await only(core, "one")
