@@ -6,10 +6,9 @@ import json
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from pydantic import ValidationError
 
@@ -41,8 +40,7 @@ class InvalidRecord(ValueError):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(NamedTuple):
     """Parsed record before its job is validated. ``fields`` has no null members."""
 
     job_id: str
@@ -122,6 +120,7 @@ def replay_of(headers: Iterable[tuple[str, bytes | None]]) -> int:
     return number if number <= MAX_SAFE_INTEGER else 0
 
 
+@lru_cache(maxsize=1024)  # a busy worker formats several times of each millisecond
 def rfc3339(ms: int) -> str:
     """Return ``ms`` since the epoch as the contract's time: ``2030-01-31T12:00:00.000Z``.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from dragoman_connections.redis_access.slots import Redirection
 from dragoman_schemas.scripts import SCRIPTS
@@ -66,8 +66,7 @@ class Errors:
     """Builds the same error if all servers answered and no retry would change the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """Commands whose replies belong together; `confirmed` asks for the first write's durability."""
 
     commands: Sequence[Command]

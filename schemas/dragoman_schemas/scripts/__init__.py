@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from hashlib import sha1
 from importlib.resources import files
-from typing import Final
+from typing import Final, NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,7 @@ class StubAnswer:
     status: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimAnswer:
+class ClaimAnswer(NamedTuple):
     """Reply of CLAIM: the verdict and the key's fields after it; FINISH must be given ``replays``.
 
     Times are None if the key holds none. ``result`` is set with ``done``, if it was wanted.
@@ -115,8 +114,7 @@ class ReleaseAnswer:
     status: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class FinishAnswer:
+class FinishAnswer(NamedTuple):
     """Reply of FINISH. ``written``: this state was stored; otherwise ``status`` is the stored one.
 
     ``owned`` is false if the key belongs to another payload. Not written, owned and not terminal:

@@ -7,7 +7,6 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import pytest
@@ -36,7 +35,7 @@ FINGERPRINT = "f" * 64
 PLACE = "dragoman.jobs/0/7"
 TTL_S = 600
 _NONCES = itertools.count()
-_CLAIM_FIELDS = {field.name for field in fields(Claim)}
+_CLAIM_FIELDS = {*Claim._fields}
 _PATIENCE_S = 90.0
 _KEPT_S = 3_600
 """How long `settle` keeps a result: on a slow machine a test of an outage outlasts a minute."""
@@ -79,12 +78,12 @@ def request(job_id: str = "a1", **changes: Any) -> ClaimRequest:
     claim = Claim(job_id, FINGERPRINT, f"n{next(_NONCES)}", ttl_s=60)
     of_claim = {name: changes.pop(name) for name in _CLAIM_FIELDS & changes.keys()}
     wanted: dict[str, Any] = {"place": PLACE, "queued_at": RECORDED_AT}
-    return ClaimRequest(replace(claim, **of_claim), **(wanted | changes))
+    return ClaimRequest(claim._replace(**of_claim), **(wanted | changes))
 
 
 def claim_of(wanted: ClaimRequest, answer: ClaimAnswer | None = None) -> Claim:
     """Return the claim that is outstanding after the answer."""
-    return wanted.claim if answer is None else replace(wanted.claim, replay=answer.replays)
+    return wanted.claim if answer is None else wanted.claim._replace(replay=answer.replays)
 
 
 def result(

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dragoman_worker.flow.fair_queue import FairQueue, Queued
 from dragoman_worker.flow.quarantine import Quarantine
@@ -20,8 +21,7 @@ class Draining(Exception):
     """No new job may enter the engine: the worker is stopping."""
 
 
-@dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(NamedTuple):
     """The right of one item to be in the engine. Releasing it twice does no harm."""
 
     job: str

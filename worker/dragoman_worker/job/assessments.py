@@ -36,9 +36,17 @@ class Rules:
         """Whether verdicts decide: what is asked for again, remembered and reported."""
         return self.level != "off" and not self.counts_only
 
+    def _grants(self, asked: Quality) -> bool:
+        """Return whether a job asks for nothing else than these rules."""
+        return (
+            asked.level in (None, self.level)
+            and asked.max_attempts in (None, self.max_attempts)
+            and asked.on_fail in (None, self.on_fail)
+        )
+
     def of(self, asked: Quality | None) -> Rules:
         """Return these rules with what a job asks for."""
-        if asked is None:
+        if asked is None or self._grants(asked):
             return self
         return replace(
             self,
@@ -132,6 +140,8 @@ def _worst(found: frozenset[QualityVerdict]) -> QualityVerdict:
 
 def bounded(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the checks within CHECKS_BYTES: without details if they are too long, then fewer."""
+    if not checks:  # the usual item
+        return {}
     kept = dict(checks)
     if _size(kept) > CHECKS_BYTES:
         kept = {gate: _without_detail(check) for gate, check in kept.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -261,7 +260,7 @@ def _claim_after(claim: Claim, answer: ClaimAnswer) -> Claim | None:
     """Return the claim that is outstanding after the script's answer, None if there is none."""
     if answer.verdict not in _CLAIMED:
         return None
-    return claim if answer.replays == claim.replay else replace(claim, replay=answer.replays)
+    return claim if answer.replays == claim.replay else claim._replace(replay=answer.replays)
 
 
 def _why_ended(job: JobInFlight) -> JobError:

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -104,7 +104,7 @@ class JobInFlight:
 
     def drop_work(self) -> None:
         """Free the job and its plan: an outage may delay the settlement for long."""
-        self.envelope = replace(self.envelope, fields={})
+        self.envelope = self.envelope._replace(fields={})
         self.decoded, self.answer, self.prepared = None, None, _RUN_IS_OVER
 
     def leave(self, result: TranslationResult | None) -> None:

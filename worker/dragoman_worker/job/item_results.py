@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from dragoman_schemas.results import ItemError, ItemResult, Usage
 from dragoman_worker.errors import JobError, QualityFailed
@@ -19,8 +19,7 @@ from dragoman_worker.job.assessments import (
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(NamedTuple):
     """The text of an item or why it has none, and what the gates say of it."""
 
     text: str | None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.errors import JobError
 from dragoman_worker.ports import Claim
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(NamedTuple):
     """A terminal state that needs no dead letter.
 
     With `claim`, the state is still to be written. Without, it is in the store already (`done`)

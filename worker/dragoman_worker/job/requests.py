@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
+from dragoman_schemas.jobs import Item, TranslationJob
 from dragoman_text.terms import Term
 from dragoman_worker.errors import TooLong
 from dragoman_worker.job import output_budget
@@ -14,7 +15,7 @@ from dragoman_worker.job.output_budget import OutputBudget
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 from dragoman_worker.job.terms import occurring
 from dragoman_worker.ports import Decoding, Engine
-from dragoman_worker.prompts.base import Profile, ProfileSampling, Segment
+from dragoman_worker.prompts.base import NOTHING_GIVEN, Profile, ProfileSampling, Segment
 
 _SHORT: Final = "x"
 _MOST_FRAMES: Final = 4_096
@@ -38,8 +39,7 @@ class Change:
 UNCHANGED: Final = Change()
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A unit, and what its prompt leaves out: one sentence each, for `warnings`."""
 
     unit: Unit
@@ -149,7 +149,7 @@ class Requests:
         key = (profile.name, segment.source_lang, segment.target_lang, segment.formality)
         frame = self._frames.get(key)
         if frame is None:
-            short = profile.render(replace(segment, text=_SHORT)).prompt
+            short = profile.render(segment._replace(text=_SHORT)).prompt
             frame = len(self._engine.encode(short)) - self._engine.count_tokens(_SHORT)
             if len(self._frames) >= _MOST_FRAMES:
                 self._frames.clear()
@@ -157,8 +157,7 @@ class Requests:
         return max(1, prompt - frame)
 
 
-@dataclass(frozen=True, slots=True)
-class _Output:
+class _Output(NamedTuple):
     """Tokens of an output: the first cap, the largest that a retry may grow to, the estimate."""
 
     first: int
@@ -185,13 +184,12 @@ def _segment(
     """Return what the profile renders, the glossary entries in the text, and warnings."""
     job, item = plan.job, planned.item
     terms, warnings = plan.terms.find(text, planned.source_lang) if plan.terms else ((), ())
-    contexts = [context for context in (job.context, item.context) if context]
     segment = Segment(
         text=text,
         target_lang=job.target_lang,
         source_lang=planned.source_lang,
-        context="\n".join(contexts) or None,
-        glossary={term.source: term.targets[0] for term in terms},
+        context=_context(job, item),
+        glossary={term.source: term.targets[0] for term in terms} if terms else NOTHING_GIVEN,
         do_not_translate=tuple(job.do_not_translate or ()),
         protect=tuple(item.protect or ()),
         formality=job.formality or "default",
@@ -200,6 +198,13 @@ def _segment(
         correction=change.correction,
     )
     return segment, terms, warnings
+
+
+def _context(job: TranslationJob, item: Item) -> str | None:
+    """Return the contexts of the job and of the item, None if there is none."""
+    if job.context is None:  # the usual job
+        return item.context or None
+    return "\n".join(context for context in (job.context, item.context) if context) or None
 
 
 def _usual(segment: Segment) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from dragoman_worker.errors import EngineDead
 
@@ -22,8 +23,10 @@ class Message:
     content: str | tuple[Mapping[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+_NO_OPTIONS: Final[Mapping[str, object]] = MappingProxyType({})
+
+
+class Prompt(NamedTuple):
     """Either chat messages, for the tokenizer's own template, or a raw completion text.
 
     `user_texts` are the substrings that come from users (source, context, terms): a control token
@@ -33,7 +36,7 @@ class Prompt:
     messages: tuple[Message, ...] = ()
     completion: str = ""
     add_special_tokens: bool = False
-    template_options: Mapping[str, object] = field(default_factory=dict)
+    template_options: Mapping[str, object] = _NO_OPTIONS
     user_texts: tuple[str, ...] = ()
     user_spans: tuple[tuple[int, int], ...] = ()
     """Where the user texts are in `completion`, in order; if empty, they are searched for."""
@@ -94,8 +97,7 @@ class Decoding:
     """For benchmarks with random weights: generate exactly max_tokens, detect no repetition."""
 
 
-@dataclass(frozen=True, slots=True)
-class GenerationRequest:
+class GenerationRequest(NamedTuple):
     """One rendered request. `attempt` counts from 1; `source` is the text inside the prompt."""
 
     request_id: str
@@ -106,8 +108,7 @@ class GenerationRequest:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
+class Generation(NamedTuple):
     """The output of the engine and why it stopped."""
 
     text: str

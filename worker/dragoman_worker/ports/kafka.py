@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from dragoman_schemas.results import TranslationResult
@@ -18,8 +18,7 @@ class Capacity:
     priorities: Mapping[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """One record as Kafka delivered it, with the `generation` of its partition's assignment."""
 
     topic: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from dragoman_schemas.scripts import ClaimAnswer, Quarantine
 
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from dragoman_schemas.results import TranslationResult
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """An outstanding claim: a fresh nonce, the replay it runs, the TTL of the result in seconds.
 
     It does not expire and excludes no other worker: poison detection counts the ones left behind.
@@ -26,8 +25,7 @@ class Claim:
     ttl_s: int = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimRequest:
+class ClaimRequest(NamedTuple):
     """A claim to make, and what the `claim` script needs beside it (docs/reference/scripts.md)."""
 
     claim: Claim

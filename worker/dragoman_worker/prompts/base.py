@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from dragoman_worker.ports import Prompt
 
@@ -19,15 +20,17 @@ ALL_STEERING: frozenset[Steering] = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+NOTHING_GIVEN: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Segment(NamedTuple):
     """One text to translate with everything that steers it. Languages are BCP-47 tags."""
 
     text: str
     target_lang: str
     source_lang: str | None = None
     context: str | None = None
-    glossary: Mapping[str, str] = field(default_factory=dict)
+    glossary: Mapping[str, str] = NOTHING_GIVEN
     """Terms that occur in the text, in the order in which the prompt lists them."""
     do_not_translate: tuple[str, ...] = ()
     formality: Formality = "default"
@@ -42,8 +45,7 @@ class Segment:
     add it to their prompt; others ignore it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rendering:
+class Rendering(NamedTuple):
     """A prompt, and one sentence per field of the segment that it ignores, for `warnings`."""
 
     prompt: Prompt

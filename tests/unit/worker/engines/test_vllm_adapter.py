@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -124,7 +123,7 @@ async def test_the_source_decides_how_often_an_answer_may_repeat(
     source: str, repetitions: int
 ) -> None:
     client = answering(output("stop"))
-    await adapter(client).generate(dataclasses.replace(request(), source=source))
+    await adapter(client).generate(request()._replace(source=source))
     assert client.requests[0][1].repetition_detection.min_count == repetitions
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -244,7 +243,7 @@ async def test_a_member_that_died_with_another_worker_meanwhile_leaves_its_cohor
     async def taking(request: ClaimRequest) -> ClaimAnswer:
         levels.append(request.quarantine)
         if request.quarantine is Quarantine.COHORT:
-            await claim(replace(request, claim=replace(request.claim, nonce="elsewhere")))
+            await claim(request._replace(claim=request.claim._replace(nonce="elsewhere")))
         return await claim(request)
 
     core.store.claim = taking  # type: ignore[method-assign]  # what another worker does meanwhile
@@ -660,7 +659,7 @@ BROKEN = [ZeroDivisionError("the text of a document"), Panic("the text of a docu
 async def test_any_timestamp_is_a_time_of_the_years_that_can_be_told(timestamp_ms: int) -> None:
     core = Core()
     _, executor, _ = core.build()
-    delivery = replace(await deliver(core, record()), timestamp_ms=timestamp_ms)
+    delivery = (await deliver(core, record()))._replace(timestamp_ms=timestamp_ms)
     outcome, _ = await executor.execute(delivery)
     result = completed(outcome)
     assert result.timing.queued_at is not None

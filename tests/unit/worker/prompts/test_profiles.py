@@ -222,7 +222,7 @@ def test_hy_mt2_has_the_task_prompts_of_its_card(steering: dict[str, Any], expec
 @pytest.mark.parametrize("name", NAMES)
 def test_protected_literals_are_in_no_prompt(name: str) -> None:
     plain = Segment("Press %s to save.", "de", "en")
-    protected = dataclasses.replace(plain, protect=("%s",))
+    protected = plain._replace(protect=("%s",))
     assert get_profile(name).render(protected) == get_profile(name).render(plain)
 
 
@@ -230,17 +230,17 @@ def test_protected_literals_are_in_no_prompt(name: str) -> None:
 def test_remedies_are_in_the_prompts_that_take_instructions_and_in_no_other(name: str) -> None:
     profile = get_profile(name)
     plain = Segment("Press <x1/> now.", "de", "en")
-    remedied = dataclasses.replace(plain, correction="Answer in German.", tokens=True)
+    remedied = plain._replace(correction="Answer in German.", tokens=True)
     if "instructions" not in profile.takes:
         assert profile.render(remedied) == profile.render(plain)
         return
     text = content(name, remedied)
     assert "Answer in German." in text
     assert "numbered token of the text, such as <x1/>," in text
-    bracketed = dataclasses.replace(remedied, text="Press ⟦2⟧ now.")
+    bracketed = remedied._replace(text="Press ⟦2⟧ now.")
     assert "numbered token of the text, such as ⟦2⟧," in content(name, bracketed)
     assert "Answer in German." in profile.render(remedied).prompt.user_texts
-    blank = dataclasses.replace(plain, correction=" \n")
+    blank = plain._replace(correction=" \n")
     assert content(name, blank) == content(name, plain)
 
 
@@ -423,7 +423,7 @@ def test_a_preference_falls_back_without_a_warning(name: str, formality: Any) ->
 def test_steering_that_does_not_apply_changes_nothing(name: str) -> None:
     profile = get_profile(name)
     plain = Segment("How are you?", "de", "en")
-    idle = dataclasses.replace(plain, context=" \n", do_not_translate=("Kafka",))
+    idle = plain._replace(context=" \n", do_not_translate=("Kafka",))
     before, after = profile.render(plain), profile.render(idle)
     assert after.prompt.messages == before.prompt.messages
     assert after.prompt.completion == before.prompt.completion

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -107,7 +106,7 @@ def test_the_start_of_the_answer_follows_the_template_with_its_control_tokens(
 ) -> None:
     for text in ("Guten Tag", "Guten <|end|> Tag"):
         plain = chat(text)
-        begun = replace(plain, answer_start="<|system|>Tag<|user|>")
+        begun = plain._replace(answer_start="<|system|>Tag<|user|>")
         expected = tokenizer.encode("<|system|>Tag<|user|>", add_special_tokens=False)
         assert tokens.encode(begun, tokenizer) == [*tokens.encode(plain, tokenizer), *expected]
         assert control_tokens(tokens.encode(begun, tokenizer), tokenizer)[-2:] == [

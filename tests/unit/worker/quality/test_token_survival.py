@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from dragoman_text.spans import BRACES, BRACKETS, STYLES, TAGS, find_spans
@@ -33,7 +31,7 @@ class Careless(EchoEngine):
         if text.endswith("}}."):
             start = text.rindex("{{")
             text = text[start:-1] + text[:start]
-        return replace(generation, text=text)
+        return generation._replace(text=text)
 
 
 @pytest.fixture
