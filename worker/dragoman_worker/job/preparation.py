@@ -152,8 +152,12 @@ class Preparation:
 
     async def _open(self, job: JobInFlight, cost: int) -> Plan | JobError | None:
         """Decode the job and plan it; None if something must be looked up before."""
-        decode = partial(decode_job, job.envelope, size=len(job.delivery.value or b""))
-        decoded = decode() if cost <= LARGE else await self._slices.run(cost, decode)
+        size = len(job.delivery.value or b"")
+        if cost <= LARGE:
+            decoded = decode_job(job.envelope, size=size)
+        else:
+            decode = partial(decode_job, job.envelope, size=size)
+            decoded = await self._slices.run(cost, decode)
         job.decoded = decoded
         if _is_past_deadline(decoded):
             return errors.DeadlineExceeded("the deadline had passed")

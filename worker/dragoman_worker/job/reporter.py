@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from dragoman_schemas.jobs import DocumentRef
 from dragoman_schemas.results import (
@@ -179,7 +180,15 @@ def _ms_between(start: str | None, end: str | None) -> int:
     if start is None or end is None:
         return 0
     try:
-        span = datetime.fromisoformat(end) - datetime.fromisoformat(start)
-    except (ValueError, TypeError):  # a foreign client wrote a time we cannot read
+        return max(0, _ms(end) - _ms(start))
+    except ValueError:  # a foreign client wrote a time we cannot read
         return 0
-    return max(0, int(span.total_seconds() * 1000))
+
+
+@lru_cache(maxsize=1024)  # jobs share milliseconds, and each time is read twice
+def _ms(time: str) -> int:
+    """Return a time in milliseconds since 1970. Raises ValueError."""
+    moment = datetime.fromisoformat(time)
+    if moment.tzinfo is None:
+        raise ValueError("it has no offset")
+    return round(moment.timestamp() * 1000)

@@ -115,8 +115,9 @@ class Settler:
     def _count(self, result: TranslationResult) -> None:
         metrics, timing = self._metrics, result.timing
         metrics.jobs_by_status[result.status].inc()
-        for item in result.translations:
-            metrics.items_by_verdict[item.quality].inc()
+        verdicts = [item.quality for item in result.translations]
+        for verdict in set(verdicts):
+            metrics.items_by_verdict[verdict].inc(verdicts.count(verdict))
         metrics.prompt_tokens.inc(result.usage.prompt_tokens)
         metrics.completion_tokens.inc(result.usage.completion_tokens)
         metrics.queue_seconds.observe(timing.queue_ms / 1000)

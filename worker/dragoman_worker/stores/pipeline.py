@@ -122,7 +122,11 @@ class Pipeline:
 
     def _outcome(self, call: Call, answer: Answer) -> list[Any] | Exception:
         """Return the replies of a call, or the error to raise instead."""
-        error = next((reply for reply in answer.replies if isinstance(reply, Exception)), None)
+        error: Exception | None = None
+        for reply in answer.replies:
+            if isinstance(reply, Exception):
+                error = reply
+                break
         if error is None and call.confirmed and self._confirmation is not None:
             error = _shortfall(self._confirmation, answer.confirmation)
         return answer.replies if error is None else classified(error)
