@@ -199,15 +199,15 @@ MUTANTS = (
     Mutant(
         "a changed cell beside the translations is not noticed",
         f"{CODECS}/tables.py",
-        '"" if place in targets else text[cell.start : cell.end]',
-        '""',
+        "yield text[start : cells[target].start]",
+        'yield ""',
         f"{CODEC_TESTS}/test_tables.py",
     ),
     Mutant(
         "identifiers of data are translated",
         f"{CODECS}/values.py",
-        "_IDENTIFIER.fullmatch(core) is None",
-        "True",
+        "_IDENTIFIER.fullmatch(core):",
+        "not core:",
         f"{CODEC_TESTS}/test_json_lines.py",
     ),
     Mutant(

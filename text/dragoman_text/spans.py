@@ -45,9 +45,10 @@ _ANYWHERE: Final = re.compile(
 _PERHAPS: Final = re.compile(r"://|www\.|[@`<&{%]")
 """Matches every text with a placeholder; most texts have none and need no further search."""
 _FIRST_WORD: Final = re.compile(
+    r"[-*#\"'(\[>|.,:;!?0-9 \n]*+"
     r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]++(?=[,.:;!?]?(?:[ \n]|\Z))"
 )
-"""A word at the start of a text: no span begins with letters and goes beyond a blank."""
+"""A word at the start of a text: spans that begin with such characters end at a blank."""
 _COVERED: Final = re.compile(rb"\x01+")
 _CLOSING: Final = {")": "(", "]": "[", "}": "{"}
 

@@ -356,7 +356,9 @@ def test_a_text_without_words_is_its_own_translation(text: str) -> None:
 
 @UNHURRIED
 @given(
-    st.sampled_from(["", "Hello ", "www. ", "Hi, ", "a:", "https: ", "Größe", "a.b"]),
+    st.sampled_from(
+        ["", "Hello ", "www. ", "Hi, ", "a:", "https: ", "Größe", "a.b", "- Hi ", "1.x"]
+    ),
     TEXTS | st.sampled_from(["//x.de", "example.org", "@b.de", ".c@b.de", "b%s"]),
 )
 def test_a_text_is_translatable_if_it_has_letters_outside_its_spans(word: str, rest: str) -> None:

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_producer.documents.codecs import properties_lines, strings_lines
-from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options, Segment
+from dragoman_producer.documents.codecs.codec import (
+    Codec,
+    Extraction,
+    Options,
+    Segment,
+    layout_of,
+)
 from dragoman_producer.documents.codecs.encodings import Decoded
 from dragoman_producer.documents.codecs.icu import Message, parsed
-from dragoman_producer.documents.codecs.inline_codes import composed, fits, rendered
+from dragoman_producer.documents.codecs.inline_codes import fits, of_text, rendered
 from dragoman_producer.documents.codecs.key_value import Entry
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
 from dragoman_text.spans import is_translatable
@@ -99,9 +105,7 @@ class KeyValueCodec:
         options: Options,
     ) -> bytes:
         """Return the file with translations; the others stay as they are."""
-        layout = extraction.layout
-        if not isinstance(layout, _Layout):
-            raise TypeError(f"the extraction is not that of {self.name}")
+        layout = layout_of(extraction, _Layout)
         changes: list[Replacement[str]] = []
         place = 0
         for value in layout.values:
@@ -121,7 +125,7 @@ class KeyValueCodec:
             return _Value(entry, message.segments(entry.key), message)
         doubled = self.message_format and properties_lines.is_message_format(entry.value)
         core = entry.value.strip()
-        text, codes = composed([core.replace("''", "'") if doubled else core])
+        text, codes = of_text(core.replace("''", "'") if doubled else core)
         if not is_translatable(text):
             return _Value(entry, ())
         return _Value(entry, (Segment(text, entry.key, "value", codes),), None, doubled)

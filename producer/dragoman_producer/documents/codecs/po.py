@@ -6,7 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options, Remark
+from dragoman_producer.documents.codecs.codec import (
+    Codec,
+    Extraction,
+    Options,
+    Remark,
+    layout_of,
+)
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded, newline_of
 from dragoman_producer.documents.codecs.po_header import (
     DECLARED,
@@ -76,9 +82,7 @@ class PoCodec:
         options: Options,
     ) -> bytes:
         """Return the file with these translations; drafts are `fuzzy`, the others are not."""
-        layout = extraction.layout
-        if not isinstance(layout, _Layout):
-            raise TypeError("the extraction is not that of a PO file")
+        layout = layout_of(extraction, _Layout)
         values = _values(extraction, layout, texts)
         if not values:
             return data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,9 +14,10 @@ from dragoman_producer.documents.codecs.codec import (
     Extraction,
     Options,
     Segment,
+    layout_of,
 )
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
-from dragoman_producer.documents.codecs.inline_codes import composed, fits, rendered
+from dragoman_producer.documents.codecs.inline_codes import fits, of_text, rendered
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced
 from dragoman_producer.documents.codecs.tables_scanning import (
     Cell,
@@ -92,7 +93,7 @@ class TableCodec:
 
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the translations of an output from where they were to go; else the sources."""
-        layout = _layout(before)
+        layout = layout_of(before, _Layout)
         file = decoded(data)
         found = tuple(rows(file.text, layout.delimiter))
         if len(found) != len(layout.rows):
@@ -111,7 +112,7 @@ class TableCodec:
         options: Options,
     ) -> bytes:
         """Return the table with translations; in a new column a cell without one has its source."""
-        layout = _layout(extraction)
+        layout = layout_of(extraction, _Layout)
         values = {
             (index, column.target): value
             for segment, (index, column), text in zip(
@@ -125,12 +126,6 @@ class TableCodec:
             return data
         changes = [*_replacements(layout, values), *_appended(layout, values)]
         return layout.file.encoded(replaced(layout.file.text, changes))
-
-
-def _layout(extraction: Extraction) -> _Layout:
-    if not isinstance(extraction.layout, _Layout):
-        raise TypeError("the extraction is not that of a table")
-    return extraction.layout
 
 
 def _has_header(found: Sequence[Row], options: Options) -> bool:
@@ -204,7 +199,7 @@ def _segments(row: Row, column: _Column, *, chosen: bool) -> Iterator[Segment]:
         return
     value = row.cells[column.source].value
     if is_translatable(value.strip()) if chosen else is_text(value):
-        text, codes = composed([value.strip()])
+        text, codes = of_text(value.strip())
         yield Segment(text, f"line {row.line}, {column.name}", "cell", codes)
 
 
@@ -230,7 +225,7 @@ def _read(segment: Segment, source: Row, output: Row, column: _Column) -> Segmen
     if column.target < len(source.cells) and value == source.cells[column.target].value:
         return segment
     lead, trail = _around(source.cells[column.source])
-    text, codes = composed([value.removeprefix(lead).removesuffix(trail)])
+    text, codes = of_text(value.removeprefix(lead).removesuffix(trail))
     return Segment(text, segment.place, segment.kind, codes)
 
 
@@ -275,12 +270,20 @@ def _skeleton(layout: _Layout, text: str, found: Sequence[Row]) -> str:
     for index, column in layout.places:
         given.setdefault(index, set()).add(column.target)
     for index, (source, row) in enumerate(zip(layout.rows, found, strict=True)):
-        targets = given.get(index, set())
-        for place, cell in enumerate(row.cells[: len(source.cells)]):
-            kept = "" if place in targets else text[cell.start : cell.end]
-            digest.update(kept.encode("utf-8", "surrogatepass") + b"\0")
-        digest.update(b"\1")
+        cells = row.cells[: len(source.cells)]
+        kept = list(_kept(text, cells, given.get(index, frozenset())))
+        digest.update("\0".join(kept).encode("utf-8", "surrogatepass") + b"\1")
     return digest.hexdigest()
+
+
+def _kept(text: str, cells: Sequence[Cell], targets: Collection[int]) -> Iterator[str]:
+    """Yield what stands before, between and behind the cells for translations."""
+    start = cells[0].start if cells else 0
+    for target in sorted(targets):
+        if target < len(cells):
+            yield text[start : cells[target].start]
+            start = cells[target].end
+    yield text[start : cells[-1].end if cells else 0]
 
 
 CODECS: Final[Mapping[str, Codec]] = {

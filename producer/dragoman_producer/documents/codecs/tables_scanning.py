@@ -13,7 +13,8 @@ _DELIMITERS: Final = ",;\t|"
 _SNIFFED: Final = 65_536
 """Characters that are looked at to recognise the delimiter."""
 _SNIFFED_ROWS: Final = 50
-_DECLARED: Final = re.compile(r"sep=(.)(?:\r\n|\r|\n)")
+_PLAIN_ROW: Final = re.compile(r'([^"\r\n]*+)(?:\r\n|\r|\n|\Z)')
+_DECLARED: Final = re.compile(r'sep=([^"\r\n])(?:\r\n|\r|\n)')
 
 
 class Cell(NamedTuple):
@@ -49,23 +50,37 @@ def head(text: str) -> tuple[int, str | None]:
 
 def rows(text: str, delimiter: str) -> Iterator[Row]:
     """Yield the rows that are not empty, behind a line `sep=;`."""
-    match = _pattern(delimiter).match
     place, _ = head(text)
-    line, start = 1 + bool(place), place
+    line = 1 + bool(place)
+    while place < len(text):
+        if (plain := _PLAIN_ROW.match(text, place)) is not None:
+            cells, behind = list(_plain_cells(plain, delimiter)), plain.end()
+        else:
+            cells, behind = _cells(text, place, delimiter)
+        if len(cells) > 1 or cells[0].value:
+            yield Row(cells, line)
+        line += 1 if plain else _newlines(text, place, behind)
+        place = behind
+
+
+def _plain_cells(row: re.Match[str], delimiter: str) -> Iterator[Cell]:
+    start = row.start()
+    for value in row[1].split(delimiter):
+        end = start + len(value)
+        yield Cell(start, end, False, value)
+        start = end + 1
+
+
+def _cells(text: str, place: int, delimiter: str) -> tuple[list[Cell], int]:
+    """Return the cells of a row, and the place behind its end."""
+    match = _pattern(delimiter).match
     cells: list[Cell] = []
-    while place < len(text) or cells:
-        found = match(text, place)
-        if found is None:
-            raise RuntimeError("the pattern of a cell matches everywhere")
+    while (found := match(text, place)) is not None:
         cells.append(_cell(found))
         place = found.end()
         if found["end"] != delimiter:
-            if len(cells) > 1 or cells[0].value:
-                yield Row(cells, line)
-            line += _newlines(text, start, place)
-            cells, start = [], place
-            if not found["end"]:
-                return
+            break
+    return cells, place
 
 
 def _cell(found: re.Match[str]) -> Cell:

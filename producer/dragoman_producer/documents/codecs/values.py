@@ -14,6 +14,7 @@ _IDENTIFIER: Final = re.compile(
 )
 """One word of ASCII with a digit or a mark inside it: `user_id`, `a/b.png`, `2026-01-01T10:00Z`."""
 
+_LONGEST_IDENTIFIER: Final = 200
 _LONGEST_PLACE: Final = 200
 Value = TypeVar("Value")
 
@@ -21,9 +22,9 @@ Value = TypeVar("Value")
 def is_text(value: str) -> bool:
     """Return whether a value of unknown use is text to translate. Linear in its length."""
     core = value.strip()
-    if not is_translatable(core):
-        return False
-    return len(core) > 200 or _IDENTIFIER.fullmatch(core) is None
+    if len(core) <= _LONGEST_IDENTIFIER and _IDENTIFIER.fullmatch(core):
+        return False  # asked first: it is far cheaper
+    return is_translatable(core)
 
 
 def place_of(path: Sequence[str | int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -47,8 +47,7 @@ _MOST_BRACKETS: Final = 1_000
 _NAMED: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A string value at `[start:end)` of a text, with its quotes or the head of its block."""
 
     start: int
@@ -71,8 +70,11 @@ def scalars(text: str, keys: Sequence[str]) -> Iterator[Scalar]:
     reader = _Reader(text, keys)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
-            if (scalar := reader.read(event)) is not None:
-                yield scalar
+            if isinstance(event, yaml.ScalarEvent):
+                if (scalar := reader.scalar(event)) is not None:
+                    yield scalar
+            else:
+                reader.read(event)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" at line {mark.line + 1}" if mark is not None else ""
@@ -181,9 +183,25 @@ def replacements(
 class _Level:
     """A collection that is open: a sequence counts its items, a mapping keeps its last key."""
 
+    path: tuple[str, ...]
     mapping: bool
     key: str | None = None
     count: int = 0
+
+    @property
+    def awaits_key(self) -> bool:
+        return self.mapping and self.key is None
+
+    def step(self, key: str) -> None:
+        """Note that a node has ended: a key, its value, or an item."""
+        if self.mapping:
+            self.key = key if self.key is None else None
+        else:
+            self.count += 1
+
+    def inside(self) -> tuple[str, ...]:
+        """Return the path of the node that comes next."""
+        return (*self.path, (self.key or "") if self.mapping else str(self.count))
 
 
 @dataclass(slots=True)
@@ -192,46 +210,35 @@ class _Reader:
     keys: Sequence[str]
     _levels: list[_Level] = field(default_factory=list)
 
-    def read(self, event: Any) -> Scalar | None:
-        """Return the value of an event if it is a string and selected."""
+    def read(self, event: Any) -> None:
+        """Read an event that is no scalar."""
         if isinstance(event, yaml.CollectionEndEvent):
             self._levels.pop()
-            self._step(None)
+            self._step("")
         elif isinstance(event, yaml.CollectionStartEvent):
             self._open(event)
-        elif isinstance(event, yaml.NodeEvent):
-            is_key = self._is_key()
-            value = event.value if isinstance(event, yaml.ScalarEvent) else None
-            scalar = self._scalar(event) if value is not None and not is_key else None
-            self._step(value if is_key else None)
-            return scalar
-        return None
+        elif isinstance(event, yaml.AliasEvent):
+            self._step("")
+
+    def scalar(self, event: Any) -> Scalar | None:
+        """Return the value of an event if it is a string and selected."""
+        is_key = bool(self._levels) and self._levels[-1].awaits_key
+        scalar = None if is_key else self._scalar(event)
+        self._step(event.value)
+        return scalar
 
     def _open(self, event: Any) -> None:
         if len(self._levels) == _DEEPEST:
             line = event.start_mark.line + 1
             raise DocumentError("bomb", f"line {line} is nested more than {_DEEPEST} times")
-        self._levels.append(_Level(isinstance(event, yaml.MappingStartEvent)))
+        self._levels.append(_Level(self._path(), isinstance(event, yaml.MappingStartEvent)))
 
-    def _is_key(self) -> bool:
-        return bool(self._levels) and self._levels[-1].mapping and self._levels[-1].key is None
-
-    def _step(self, key: str | None) -> None:
-        """Note that a node has ended: a key, its value, or an item."""
-        if not self._levels:
-            return
-        level = self._levels[-1]
-        if not level.mapping:
-            level.count += 1
-        elif level.key is None:
-            level.key = "" if key is None else key
-        else:
-            level.key = None
+    def _step(self, key: str) -> None:
+        if self._levels:
+            self._levels[-1].step(key)
 
     def _path(self) -> tuple[str, ...]:
-        return tuple(
-            (level.key or "") if level.mapping else str(level.count) for level in self._levels
-        )
+        return self._levels[-1].inside() if self._levels else ()
 
     def _scalar(self, event: Any) -> Scalar | None:
         plain = event.style in (None, "")
@@ -243,8 +250,9 @@ class _Reader:
         if not is_selected(path, self.keys):
             return None
         start, end = event.start_mark.index, event.end_mark.index
-        if found := _PROPERTIES.match(self.text, start, end):
-            start = found.end()
+        if self.text.startswith(("&", "!"), start):
+            found = _PROPERTIES.match(self.text, start, end)
+            start = found.end() if found else start
         return _located(self.text, start, end, event, path)
 
 
@@ -259,7 +267,7 @@ def _located(text: str, start: int, end: int, event: Any, path: tuple[str, ...])
             return None
         return Scalar(start, end, value, path, line, event.style)
     end -= len(raw) - len(raw.rstrip())
-    if text[start:end].split() != event.value.split():
+    if raw != event.value and text[start:end].split() != event.value.split():
         return None
     return Scalar(start, end, value, path, line)
 
@@ -296,6 +304,10 @@ def _block(scalar: Scalar, text: str) -> str:
 
 def _is_string(value: str) -> bool:
     """Return whether a plain value is a string, not a number, a date, `yes` or `null`."""
+    if value[:1] not in _RESOLVER.yaml_implicit_resolvers or (
+        value[0].isalpha() and len(value) > 5
+    ):
+        return True  # of words only `false`, `null` and the like are no strings
     return bool(_RESOLVER.resolve(yaml.ScalarNode, value, (True, False)) == _STRING)  # type: ignore[no-untyped-call]
 
 
