@@ -7,6 +7,7 @@ file ends this process at most.
 from __future__ import annotations
 
 import errno
+import gc
 import hashlib
 import os
 import resource
@@ -47,6 +48,7 @@ def main() -> None:
     """Answer requests until stdin ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes stdin
     _limit_memory()
+    gc.set_threshold(100_000, 50, 50)  # trees of documents hold no cycles: a ninth of the time
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints must not be read as an answer
     while (request := receive(source)) is not None:

@@ -14,6 +14,7 @@ _NAMED: Final = {"n": "\n", "t": "\t"}
 _SPELLED: Final = str.maketrans({
     "\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": " ",
 })  # fmt: skip
+_ENDS: Final = str.maketrans({" ": "\\u0020", "\n": "\\n", "\t": "\\t", "\r": ""})
 _PAIRS: Final = frozenset({
     "a", "annotation", "b", "big", "cite", "dfn", "em", "font", "i", "li", "marquee", "p", "s",
     "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "ul",
@@ -57,5 +58,10 @@ def _spelled_blanks(match: re.Match[str]) -> str:
     return " " + "\\u0020" * (len(match[0]) - 1)
 
 
-RULES: Final = Rules(_PAIRS, read=read, write=write)
+def _write_ends(blanks: str) -> str:
+    """Return blanks at an end of a text so that they count."""
+    return blanks.translate(_ENDS)
+
+
+RULES: Final = Rules(_PAIRS, read=read, write=write, write_ends=_write_ends)
 """Elements for style are pairs of codes; `xliff:g` is a placeholder, and a code of its own."""

@@ -47,7 +47,10 @@ WORD: Final = Dialect(
 )  # fmt: skip
 _LEVELS: Final = {"title": 0, **{f"heading {level}": level for level in range(1, 10)}}
 """Per name of a built-in style its level in the outline."""
-_LEFT_ALONE: Final = frozenset({"w:del", "w:moveFrom", "m:oMath", "m:oMathPara", "w:fldSimple"})
+_LEFT_ALONE: Final = frozenset({
+    "w:del", "w:moveFrom", "m:oMath", "m:oMathPara", "w:fldSimple",
+    "w:rPr", "w:pPr", "w:tblPr", "w:trPr", "w:tcPr", "w:sectPr",
+})  # fmt: skip
 _PARTS: Final = {
     ".main+xml": "",
     "wordprocessingml.header+xml": "header",
@@ -110,7 +113,7 @@ class _Walk:
                 yield from self._alternatives(each)
             elif each.name == "wp:docPr":
                 yield from self._texts_of_picture(each)
-            else:
+            elif each.children:
                 self.cells += each.name == "w:tc"
                 yield from self.below(each)
                 self.cells -= each.name == "w:tc"

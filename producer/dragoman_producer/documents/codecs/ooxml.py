@@ -183,8 +183,9 @@ def _first_text(items: Sequence[Item]) -> Text | None:
 
 def _names(part: Part, dialect: Dialect, element: Element) -> Names:
     """Return the names of the paragraph's elements as the file spells them."""
-    run = next(element.descendants(dialect.run), None)
-    text = next(element.descendants(dialect.text))
+    run = element.child(dialect.run) or next(element.descendants(dialect.run), None)
+    text = run and run.child(dialect.text)
+    text = text or next(element.descendants(dialect.text))
     return Names(
         None if run is None else raw_name(part.data, run),
         raw_name(part.data, text),

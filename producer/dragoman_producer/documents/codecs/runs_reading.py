@@ -7,6 +7,8 @@ every other formatting is a pair of codes. So the base does not depend on the te
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -48,6 +50,9 @@ class Format:
 
     key: bytes = _NONE
     raw: bytes = _NONE
+
+
+_PLAIN: Final = Format()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,15 @@ class Reader:
     data: bytes
     dialect: Dialect
     fields: Fields = field(default_factory=Fields)
+    formats: dict[bytes, Format] = field(default_factory=dict)
+    """Per element with properties, as it is spelled, what it means."""
+    marks: list[int] = field(init=False)
+    """Where the name of elements that begin and end fields stands; most elements hold none."""
+
+    def __post_init__(self) -> None:
+        """Find the marks of fields."""
+        name = re.escape(self.dialect.field.rpartition(":")[2].encode())
+        self.marks = [match.start() for match in re.finditer(name, self.data)] if name else []
 
     def items(self, parent: Element) -> list[Item]:
         """Return the items of a paragraph or of a wrapper."""
@@ -136,13 +150,15 @@ class Reader:
     def _in_field(self, element: Element) -> bool:
         """Return whether an element is a part of a field, and count the fields in it."""
         before = self.fields.open
+        mark = bisect_left(self.marks, element.start)
+        if mark == len(self.marks) or self.marks[mark] >= element.end:
+            return before > 0
         seen = False
-        if self.dialect.field:
-            for each in element.descendants(self.dialect.field):
-                kind = each.attributes.get(self.dialect.field_type)
-                self.fields.open += {"begin": 1, "end": -1}.get(kind or "", 0)
-                seen = True
-            self.fields.open = max(0, self.fields.open)
+        for each in element.descendants(self.dialect.field):
+            kind = each.attributes.get(self.dialect.field_type)
+            self.fields.open += {"begin": 1, "end": -1}.get(kind or "", 0)
+            seen = True
+        self.fields.open = max(0, self.fields.open)
         return before > 0 or (seen and element.name == self.dialect.run) or self.fields.open > 0
 
     def _of(self, element: Element) -> Iterator[Item]:
@@ -178,7 +194,10 @@ class Reader:
 
     def _format(self, properties: Element | None) -> Format:
         if properties is None:
-            return Format()
+            return _PLAIN
+        raw = self.data[properties.start : properties.end]
+        if (known := self.formats.get(raw)) is not None:
+            return known
         attributes = sorted(
             f"{name}={value!r}"
             for name, value in properties.attributes.items()
@@ -190,7 +209,7 @@ class Reader:
             if each.name not in self.dialect.ignored
         )
         key = b" ".join((" ".join(attributes).encode(), *children)).strip()
-        return Format(key, self.data[properties.start : properties.end])
+        return self.formats.setdefault(raw, Format(key, raw))
 
 
 def _add_field(found: list[Item], element: Element, *, goes_on: bool) -> None:

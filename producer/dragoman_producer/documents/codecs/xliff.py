@@ -79,7 +79,9 @@ def _add(read: Read, unit: Element, context: str, version: _Version) -> None:
     source = unit.child("source")
     if source is None or source.content == source.end:
         return
-    found = mixed(read.data, source, _RULES)
+    segmented = unit.child("seg-source")
+    marked = segmented is not None and segmented.content < segmented.end
+    found = mixed(read.data, segmented if segmented and marked else source, _RULES)
     if not translatable(found.text):
         return
     target = unit.child("target")
@@ -94,7 +96,7 @@ def _add(read: Read, unit: Element, context: str, version: _Version) -> None:
         held,
         context=context or None,
     )
-    after = (unit.child("seg-source") or source).end
+    after = (segmented or source).end
     start, end = _place(read.data, after, target)
     before = read.data[start : target.start] if target else _indent(read.data, source)
     tag = read.data[target.start : target.content] if target else _new(read.data, source)

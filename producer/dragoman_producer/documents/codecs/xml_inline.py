@@ -44,6 +44,8 @@ class Rules:
     """Decodes text between markup."""
     write: Callable[[str], str] = escaped
     """Spells text for its place."""
+    write_ends: Callable[[str], str] = escaped
+    """Spells the blanks before and after the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ class MixedWriter:
 
     def _parts(self, text: str, inner: Inner) -> Iterator[bytes]:
         opened: list[bytes] = []
-        yield self._text(self.lead)
+        yield self.rules.write_ends(self.lead).encode()
         marks = tuple(
             InlineCode(str(index), "" if isinstance(code, Tags) else None)
             for index, code in enumerate(self.codes)
@@ -169,7 +171,7 @@ class MixedWriter:
                     yield opened.pop()
                 case Opening(index) | Single(index):
                     yield self._code(self.codes[int(index)], inner, opened)
-        yield self._text(self.trail)
+        yield self.rules.write_ends(self.trail).encode()
 
     def _code(self, code: Range | Tags | str, inner: Inner, opened: list[bytes]) -> bytes:
         match code:

@@ -54,8 +54,19 @@ def _android(read: Read) -> None:
 
 
 def _add_string(read: Read, element: Element, place: str, kind: Kind) -> None:
-    if not _REFERENCE.match(read.data[element.content : element.stop]):
-        _add(read, element, ANDROID_RULES, Segment("", place, kind))
+    raw = read.data[element.content : element.stop]
+    if element.content < element.end and not _REFERENCE.match(raw):
+        _add(read, _without_blanks(element, raw), ANDROID_RULES, Segment("", place, kind))
+
+
+def _without_blanks(element: Element, raw: bytes) -> Element:
+    """Return an element without the blanks at its ends, which count only in quotes or escaped."""
+    start = element.content + len(raw) - len(raw.lstrip())
+    inner = Element(element.name, element.attributes, element.start, start)
+    kept = raw.rstrip()
+    inner.stop = element.stop if kept.endswith(b"\\") else max(start, element.content + len(kept))
+    inner.end, inner.children = element.end, element.children
+    return inner
 
 
 def _resx(read: Read) -> None:

@@ -20,6 +20,8 @@ DEEPEST: Final = 200
 """Levels of nested elements; office files were seen with up to 60."""
 
 _START_TAG: Final = re.compile(rb"""<[^"'>]*(?:"[^"]*"[^"'>]*|'[^']*'[^"'>]*)*>""")
+_QUOTED_END: Final = re.compile(rb"""=\s*(?:"[^"<]*>|'[^'<]*>)""")
+"""What may be a `>` in the value of an attribute; a part without it needs no `_START_TAG`."""
 _ATTRIBUTE: Final = re.compile(rb"""\s([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
 _DECLARED: Final = re.compile(rb"""<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})""")
 _PARTS: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<!--.*?-->|<\?.*?\?>|([^<]+)", re.DOTALL)
@@ -193,11 +195,13 @@ class _Building:
         self._what = what
         self._open: list[Element] = []
         self._names = _Names(prefixes)
+        self._quotes_ends = _QUOTED_END.search(data) is not None
 
     def start(self, parser: expat.XMLParserType, name: str, attributes: dict[str, str]) -> None:
         start = parser.CurrentByteIndex
-        tag = _START_TAG.match(self._data, start)
-        content = tag.end() if tag else start
+        content = self._data.find(b">", start) + 1
+        if self._quotes_ends and (tag := _START_TAG.match(self._data, start)):
+            content = tag.end()
         if attributes:
             names = self._names
             attributes = {names[key]: value for key, value in attributes.items()}

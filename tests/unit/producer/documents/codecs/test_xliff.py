@@ -174,3 +174,14 @@ def test_only_the_attributes_of_a_target_are_replaced() -> None:
     tag = b"<target" + b" " * 200_000 + b"note=\" state='x'\" state='new' >"
     assert with_attribute(tag, "state", "final").endswith(b'note=" state=\'x\'" state="final">')
     assert with_attribute(b'<a state = "x"/>', "state", None) == b"<a>"
+
+
+def test_targets_have_the_segments_of_their_source() -> None:
+    marks = '<mrk mtype="seg" mid="1">A.</mrk> <mrk mtype="seg" mid="2">B.</mrk>'
+    unit = f'<trans-unit id="a"><source>A. B.</source><seg-source>{marks}</seg-source></trans-unit>'
+    xml = f'<xliff version="1.2"><file>{unit}</file></xliff>'.encode()
+    extraction = assert_identity(CODEC, xml)
+    assert [each.text for each in extraction.segments] == ["<g1>A.</g1> <g2>B.</g2>"]
+    output = assert_read_back(CODEC, xml, ["<g1>C.</g1> <g2>D.</g2>"]).decode()
+    assert marks.replace("A", "C").replace("B", "D") + "</target>" in output
+    assert '<target state="translated"><mrk' in output

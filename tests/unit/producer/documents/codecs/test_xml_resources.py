@@ -135,3 +135,18 @@ def test_cues_of_ttml_keep_their_times() -> None:
 def test_a_paragraph_of_ttml_inside_another_belongs_to_it() -> None:
     xml = '<tt xmlns="http://www.w3.org/ns/ttml">' + "<p>A" * 190 + "</p>" * 190 + "</tt>"
     assert texts("ttml", xml) == ["A<x1/>"]
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ('" and "', "\\u0020B\\u0020"),
+        ("\\u0020and\\n", "\\u0020B\\n"),
+        ("\n  and\n ", "\n  B\n "),
+        ("and\\ ", "B\\u0020"),
+    ],
+)
+def test_blanks_of_android_that_show_stay(content: str, wanted: str) -> None:
+    xml = f'<resources><string name="n">{content}</string></resources>'
+    assert texts("android", xml) == ["and"]
+    assert f">{wanted}</string>" in written("android", xml, "B")
