@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -102,7 +103,7 @@ class Gpus:
 
     def _all(self) -> Iterator[tuple[str, Any]]:
         """Yield every GPU; of one that is divided, its MIG slices: it has no work of its own."""
-        for index, handle in enumerate(self._handles()):
+        for index, handle in self._handles().items():
             if self._is_divided(handle):
                 yield from self._slices(handle)
             else:
@@ -118,13 +119,17 @@ class Gpus:
         handles = self._handles()
         if entry.isdecimal():
             index = int(entry)
-            return (str(index), handles[index]) if index < len(handles) else None
-        fits = [i for i, handle in enumerate(handles) if self._uuid(handle).startswith(entry)]
+            return (str(index), handles[index]) if index in handles else None
+        fits = [i for i, handle in handles.items() if self._uuid(handle).startswith(entry)]
         return (str(fits[0]), handles[fits[0]]) if len(fits) == 1 else None
 
-    def _handles(self) -> list[Any]:
-        nvml = self._nvml
-        return [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
+    def _handles(self) -> dict[int, Any]:
+        """Return the GPUs by index, without those that have failed ("fallen off the bus")."""
+        nvml, found = self._nvml, {}
+        for index in range(nvml.nvmlDeviceGetCount()):
+            with suppress(nvml.NVMLError):
+                found[index] = nvml.nvmlDeviceGetHandleByIndex(index)
+        return found
 
     def _is_divided(self, handle: Any) -> bool:
         try:

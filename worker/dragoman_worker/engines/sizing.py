@@ -73,7 +73,8 @@ def share_out(engine: EngineSettings, machine: Callable[[], Machine]) -> Share:
     size = model_size(engine)
     count, reason = engine.replicas, _given(engine)
     if count == "auto":
-        count, reason = _auto_count(engine, found, size, _memory_of(least))
+        cores = found.cores // len(groups)
+        count, reason = _auto_count(engine, replace(found, cores=cores), size, _memory_of(least))
     _check_memory(engine, count, on_gpu=found.on_gpu, gpu_bytes=_memory_of(least))
     if len(groups) > 1:
         reason += f"; on each of {len(groups)} {_group_name(groups[0])}"
@@ -106,7 +107,7 @@ def _memory_of(group: Group) -> int | None:
 def _auto_count(
     engine: EngineSettings, machine: Machine, size: ModelSize | None, gpu_bytes: int | None
 ) -> tuple[int, str]:
-    """Return the number of replicas for `auto`, and the reason."""
+    """Return the number of replicas for `auto` on a GPU with `machine.cores`, and the reason."""
     if (reason := _only_one(engine, machine)) is not None:
         return 1, f"auto: 1, because {reason}"
     if size is None:
@@ -114,8 +115,8 @@ def _auto_count(
     billions = f"{size.parameters / 1e9:.2g}B"
     by_size = next((count for below, count in _BY_SIZE if size.parameters < below), 1)
     bounds = [(by_size, f"more engines with a {billions} model gain no throughput")]
-    cores = machine.cores // max(1, len(machine.gpus))
-    bounds.append((max(1, int(cores / CORES_PER_ENGINE)), f"there are {cores} CPU cores per GPU"))
+    by_cores = max(1, int(machine.cores / CORES_PER_ENGINE))
+    bounds.append((by_cores, f"there are {machine.cores} CPU cores per GPU"))
     if gpu_bytes is not None:
         fits = _by_memory(engine, size, gpu_bytes)
         bounds.append((fits, f"more would not fit the GPU's {gpu_bytes / _GIB:.0f} GiB"))

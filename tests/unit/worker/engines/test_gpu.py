@@ -27,8 +27,9 @@ class FakeNvml(SimpleNamespace):
         driver: bool = True,
         unreadable: tuple[int, ...] = (),
         divided: tuple[int, ...] = (),
+        lost: tuple[int, ...] = (),
     ) -> None:
-        super().__init__(open=0, driver=driver, unreadable=unreadable, divided=divided)
+        super().__init__(open=0, driver=driver, unreadable=unreadable, divided=divided, lost=lost)
 
     def nvmlInit(self) -> None:  # noqa: N802
         if not self.driver:
@@ -42,6 +43,8 @@ class FakeNvml(SimpleNamespace):
         return 4
 
     def nvmlDeviceGetHandleByIndex(self, number: int) -> int:  # noqa: N802
+        if number in self.lost:
+            raise NVMLError("GPU is lost")
         return number
 
     def nvmlDeviceGetHandleByUUID(self, name: str) -> int:  # noqa: N802
@@ -123,6 +126,13 @@ def listed(monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml, visible: str | None)
 
 def test_a_gpu_is_listed_with_its_uuid_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert listed(monkeypatch, FakeNvml(), "2") == [Gpu("2", "GPU-2abc", 100)]
+
+
+def test_a_gpu_that_has_failed_is_left_out_and_the_others_keep_their_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nvml = FakeNvml(lost=(1,))
+    assert [gpu.name for gpu in listed(monkeypatch, nvml, None)] == ["0", "2", "3"]
 
 
 def test_the_slices_of_a_divided_gpu_are_listed_in_its_place(
