@@ -155,6 +155,7 @@ def test_check_reports_what_would_fail_later(
     assert (status, {finding["status"] for finding in findings.values()}) == (0, {"ok"})
     assert set(findings) == {
         "profile",
+        "replicas",
         "redis",
         "kafka",
         f"topic {name}",

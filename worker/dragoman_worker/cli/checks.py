@@ -10,7 +10,8 @@ from typing import Literal
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
-from dragoman_worker.engines.sizing import first_place
+from dragoman_worker.engines.machine import this_machine
+from dragoman_worker.engines.sizing import first_place, share_out
 from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.kafka.inspection import inspection
 from dragoman_worker.kafka.rights import TopicRights
@@ -35,6 +36,7 @@ class Finding:
 async def findings(settings: WorkerSettings, *, engine: bool = True) -> AsyncIterator[Finding]:
     """Yield each finding as it is made; the engine takes longest and comes last."""
     yield _profile(settings)
+    yield _replicas(settings)
     yield await _redis(settings)
     if settings.memory_enabled:
         yield await _memory(settings)
@@ -50,6 +52,17 @@ def _profile(settings: WorkerSettings) -> Finding:
     except SettingsError as error:
         return Finding("profile", "bad", str(error))
     return Finding("profile", "ok", settings.engine.profile)
+
+
+def _replicas(settings: WorkerSettings) -> Finding:
+    """Return how many engines `run` would start, and on which GPUs."""
+    try:
+        share = share_out(settings.engine, this_machine)
+    except SettingsError as error:
+        return Finding("replicas", "bad", str(error))
+    groups = dict.fromkeys(",".join(place.gpus) for place in share.places if place.gpus)
+    on = f" on GPU {'; '.join(groups)}" if groups else ""
+    return Finding("replicas", "ok", f"{len(share.places)}{on}; {share.reason}")
 
 
 async def _redis(settings: WorkerSettings) -> Finding:

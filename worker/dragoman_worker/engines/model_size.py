@@ -17,6 +17,20 @@ _GIB: Final = 1024**3
 _LARGE_GPU_BYTES: Final = 70 * _GIB
 _FIXED_BYTES: Final = 1.5 * _GIB
 """CUDA context, CUDA graphs and NCCL buffers of one engine."""
+_COUNTS: Final = (
+    "head_dim",
+    "hidden_size",
+    "intermediate_size",
+    "moe_intermediate_size",
+    "num_attention_heads",
+    "num_experts",
+    "num_experts_per_tok",
+    "num_hidden_layers",
+    "num_key_value_heads",
+    "num_local_experts",
+    "vocab_size",
+)
+_MOST: Final = 2**31
 _SAMPLER_BYTES: Final = 32
 """Per sequence and vocabulary entry: logits, sorted logits, indices and sums in float32."""
 
@@ -50,10 +64,13 @@ def model_size(engine: EngineSettings) -> ModelSize | None:
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         config = {**config, **config.get("text_config", {})}
+        _require_counts(config)
         parameters = _parameters(config)
         token_bytes = _token_bytes(config)
         on_disk = sum(file.stat().st_size for file in _weight_files(folder))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ArithmeticError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    except RecursionError:  # the config is nested too deep
         return None
     parameter_bytes = 4 if config.get("torch_dtype", config.get("dtype")) == "float32" else 2
     in_memory = float(on_disk or parameters * parameter_bytes)
@@ -75,6 +92,15 @@ def _weight_files(folder: Path) -> list[Path]:
 
 def _is_plain(config: Mapping[str, Any]) -> bool:
     return not config.get("quantization_config")
+
+
+def _require_counts(config: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the sizes in the config are numbers that a model may have."""
+    for name in _COUNTS:
+        value = config.get(name)
+        least = 0 if "expert" in name or "moe" in name else 1  # a model without experts may say so
+        if value is not None and not (type(value) is int and least <= value < _MOST):
+            raise ValueError(f"{name} is not a size: {value!r:.80}")
 
 
 def _parameters(config: Mapping[str, Any]) -> float:

@@ -252,6 +252,28 @@ def test_the_size_of_a_model_comes_from_its_files_and_its_config(tmp_path: Path)
     assert on_disk.weight_bytes == 1000
 
 
+@pytest.mark.parametrize("name", ["hidden_size", "vocab_size", "num_attention_heads"])
+@pytest.mark.parametrize("invalid", [0, -1, "9", 1e400, float("nan"), True, 2**80, [1]])
+def test_a_model_whose_config_is_odd_is_of_unknown_size(
+    tmp_path: Path, name: str, invalid: object
+) -> None:
+    place = model(tmp_path, "0.6b", **{name: invalid})
+    assert model_size(engine(place)) is None
+    assert share_out(engine(place), lambda: H200).count == 1
+
+
+def test_a_dense_model_may_name_its_experts_as_none_or_0(tmp_path: Path) -> None:
+    dense = model_size(engine(model(tmp_path, "0.6b")))
+    assert dense == model_size(engine(model(tmp_path, "0.6b", num_experts=0)))
+    assert dense == model_size(engine(model(tmp_path, "0.6b", num_experts=None)))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"text_config": 3}', "\ufeff{}"])
+def test_a_config_that_is_no_object_is_of_unknown_size(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_text(text)
+    assert model_size(engine(str(tmp_path))) is None
+
+
 @pytest.mark.parametrize("invalid", [0, 65, -1, "many", 1.5, True])
 def test_an_invalid_number_of_replicas_is_refused_with_the_valid_range(invalid: object) -> None:
     with pytest.raises(

@@ -1,0 +1,36 @@
+"""Tests of the findings of `check` that need no service."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman_worker.cli import checks
+from dragoman_worker.engines.gpu import Gpu
+from dragoman_worker.engines.machine import Machine
+from dragoman_worker.settings import WorkerSettings
+
+TWO = Machine((Gpu("0", "GPU-0", 2**37), Gpu("1", "GPU-1", 2**37)), cores=32)
+
+
+def settings(**engine: object) -> WorkerSettings:
+    return WorkerSettings.model_validate({"engine": {"model": "some/model", **engine}})
+
+
+@pytest.mark.parametrize(
+    ("engine", "status", "words"),
+    [
+        ({}, "ok", ["2 on GPU 0; 1; auto: 1, because", "on each of 2 GPUs"]),
+        ({"replicas": 3, "gpus": [1]}, "ok", ["3 on GPU 1; engine.replicas = 3"]),
+        ({"options": {"tensor_parallel_size": 2}}, "ok", ["1 on GPU 0,1; auto: 1"]),
+        ({"gpus": [5]}, "bad", ["engine.gpus: there is no GPU 5; visible are: 0, 1"]),
+        ({"kind": "echo"}, "ok", ["1; auto: 1, because the echo engine uses no GPU"]),
+    ],
+)
+def test_the_engines_that_run_would_start_are_reported(
+    monkeypatch: pytest.MonkeyPatch, engine: dict[str, object], status: str, words: list[str]
+) -> None:
+    monkeypatch.setattr(checks, "this_machine", lambda: TWO)
+    finding = checks._replicas(settings(**engine))
+    assert finding.status == status
+    for word in words:
+        assert word in finding.detail
