@@ -22,7 +22,8 @@ from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.job.plan import Unit
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.ports import Decoding, EngineLimits
-from dragoman_worker.prompts import get_profile, tokens
+from dragoman_worker.prompts import tokens
+from dragoman_worker.prompts.table import get_profile
 
 
 class _Tokens:

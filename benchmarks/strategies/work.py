@@ -14,8 +14,8 @@ from job_mix import mix
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.ports import Decoding
-from dragoman_worker.prompts import get_profile
 from dragoman_worker.prompts.base import Segment
+from dragoman_worker.prompts.table import get_profile
 
 
 @dataclass(frozen=True, slots=True)

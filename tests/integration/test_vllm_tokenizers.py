@@ -11,8 +11,9 @@ import pytest
 
 from dragoman_worker.engines.vllm.profiles import check_profiles
 from dragoman_worker.ports import Prompt
-from dragoman_worker.prompts import get_profile, tokens
+from dragoman_worker.prompts import tokens
 from dragoman_worker.prompts.base import Segment
+from dragoman_worker.prompts.table import get_profile
 from dragoman_worker.settings import EngineSettings
 
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from dragoman_worker.errors import UnsupportedLanguage
 from dragoman_worker.ports import Prompt
-from dragoman_worker.prompts import get_profile
 from dragoman_worker.prompts.base import Profile, Segment
+from dragoman_worker.prompts.table import get_profile
 
 FOLDER: Final = Path(__file__).parents[2] / "data" / "prompts"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from dragoman_worker.prompts import PROFILES
 from dragoman_worker.prompts.base import ALL_STEERING
 from dragoman_worker.prompts.show import ProfileRow, profile_rows
+from dragoman_worker.prompts.table import PROFILES
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "profiles.md"
 BEGIN: Final = "<!-- the table: written by tests/support/builders/profiles_page.py -->"

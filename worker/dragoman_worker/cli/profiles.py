@@ -66,8 +66,8 @@ def profiles(  # noqa: PLR0917 - one parameter per option
     as_json: AsJson = False,
 ) -> None:
     """List the prompt profiles, or show the prompt and the settings of one of them."""
-    from dragoman_worker.prompts import PROFILES
     from dragoman_worker.prompts.show import profile_rows
+    from dragoman_worker.prompts.table import PROFILES
 
     own = _read(file) if file is not None else None
     profiles = PROFILES if own is None else {**PROFILES, own.name: own}
@@ -97,8 +97,8 @@ def _read(file: str) -> Profile:
 def _show(name: str, profiles: Mapping[str, Profile], sample: _Sample, *, as_json: bool) -> None:
     from dragoman_schemas.languages import UnknownLanguage
     from dragoman_worker.errors import JobError
-    from dragoman_worker.prompts import get_profile
     from dragoman_worker.prompts.show import rendered, settings_lines, settings_of
+    from dragoman_worker.prompts.table import get_profile
 
     try:
         profile = get_profile(name, profiles)

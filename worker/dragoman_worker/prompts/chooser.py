@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.errors import UnknownProfile
-from dragoman_worker.prompts import PROFILES, get_profile
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
+from dragoman_worker.prompts.table import PROFILES, get_profile
 from dragoman_worker.settings import EngineSettings
 
 ProfileChooser = Callable[[str | None], Profile]

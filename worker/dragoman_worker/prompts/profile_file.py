@@ -13,9 +13,10 @@ from langcodes import tag_is_valid
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.prompts import PROFILES, names
+from dragoman_worker.prompts import names
 from dragoman_worker.prompts.base import Profile, ProfileSampling, Steering
 from dragoman_worker.prompts.custom import VARIABLES, CleanRules, CustomProfile, rendered_sample
+from dragoman_worker.prompts.table import PROFILES
 from dragoman_worker.prompts.templates import PromptTemplate, TemplateFault
 
 _MOST_BYTES: Final = 1_000_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from dragoman_worker.ports import Message, Prompt
-from dragoman_worker.prompts import PROFILES
 from dragoman_worker.prompts.base import Profile, ProfileSampling, Segment
+from dragoman_worker.prompts.table import PROFILES
 
 _DEFAULTS = ProfileSampling()
 _LIMITS: Final = ("max_source_tokens", "max_source_sentences")

@@ -14,7 +14,8 @@ from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.vllm import adapters
 from dragoman_worker.engines.vllm.profiles import adapters_of, check_adapters, check_profiles
 from dragoman_worker.errors import PermanentEngineError
-from dragoman_worker.prompts import PROFILES, tokens
+from dragoman_worker.prompts import tokens
+from dragoman_worker.prompts.table import PROFILES
 from dragoman_worker.settings import EngineSettings
 from support.builders.chat_tokenizers import byte_level, sentencepiece_like
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.prompts import PROFILES, get_profile
 from dragoman_worker.prompts.cleaning import cleaned
+from dragoman_worker.prompts.table import PROFILES, get_profile
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from dragoman_worker.errors import UnknownProfile, UnsupportedLanguage
-from dragoman_worker.prompts import PROFILES, get_profile, names
+from dragoman_worker.prompts import names
 from dragoman_worker.prompts.base import ALL_STEERING, Profile, Segment
 from dragoman_worker.prompts.plain import PLAIN
+from dragoman_worker.prompts.table import PROFILES, get_profile
 from support.builders.golden_prompts import FOLDER, SEGMENTS, outcome, segment_of
 
 NAMES = sorted(PROFILES)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dragoman_worker.errors import UnsupportedLanguage
-from dragoman_worker.prompts import PROFILES, get_profile
 from dragoman_worker.prompts.base import ProfileSampling, Segment
 from dragoman_worker.prompts.show import profile_rows, rendered, sampling_text
+from dragoman_worker.prompts.table import PROFILES, get_profile
 from support.builders.profiles_page import BEGIN, PAGE, written
 
 

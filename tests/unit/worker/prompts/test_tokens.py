@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman_worker.ports import Message, Prompt
-from dragoman_worker.prompts import get_profile, tokens
+from dragoman_worker.prompts import tokens
 from dragoman_worker.prompts.base import Segment
+from dragoman_worker.prompts.table import get_profile
 from support.builders.chat_tokenizers import CONTROL, byte_level, sentencepiece_like
 
 if TYPE_CHECKING:

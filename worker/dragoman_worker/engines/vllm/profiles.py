@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.vllm.start_failures import one_line
-from dragoman_worker.prompts import PROFILES, names, tokens
+from dragoman_worker.prompts import names, tokens
 from dragoman_worker.prompts.base import Profile, Segment
 from dragoman_worker.prompts.chooser import profiles_of
+from dragoman_worker.prompts.table import PROFILES
 from dragoman_worker.settings import EngineSettings
 
 _TEXT: Final = "Good morning!"

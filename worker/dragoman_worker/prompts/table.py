@@ -1,0 +1,54 @@
+"""Immutable table of the prompt profiles, one line per model family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from dragoman_worker.errors import UnknownProfile
+from dragoman_worker.prompts.base import Profile
+from dragoman_worker.prompts.chat import CHAT
+from dragoman_worker.prompts.demo import DEMO
+from dragoman_worker.prompts.eurollm import EUROLLM, EUROLLM_SMALL
+from dragoman_worker.prompts.gemma4 import GEMMA4
+from dragoman_worker.prompts.gpt_oss import GPT_OSS
+from dragoman_worker.prompts.hunyuan_mt import HUNYUAN_MT, HY_MT1_5
+from dragoman_worker.prompts.hy_mt2 import HY_MT2
+from dragoman_worker.prompts.milmmt import MILMMT
+from dragoman_worker.prompts.qwen3 import QWEN3, QWEN3_5
+from dragoman_worker.prompts.seed_x import SEED_X
+from dragoman_worker.prompts.tower_plus import TOWER_PLUS
+from dragoman_worker.prompts.translategemma import DELIMITED_TRANSLATEGEMMA, TRANSLATEGEMMA
+
+_ALL: Final[tuple[Profile, ...]] = (
+    HY_MT2,
+    HY_MT1_5,
+    HUNYUAN_MT,
+    TRANSLATEGEMMA,
+    DELIMITED_TRANSLATEGEMMA,
+    TOWER_PLUS,
+    SEED_X,
+    MILMMT,
+    EUROLLM,
+    EUROLLM_SMALL,
+    QWEN3,
+    QWEN3_5,
+    GEMMA4,
+    GPT_OSS,
+    CHAT,
+    DEMO,
+)
+
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
+    {profile.name: profile for profile in _ALL}
+)
+
+
+def get_profile(name: str, profiles: Mapping[str, Profile] = PROFILES) -> Profile:
+    """Return the profile of that name. Raises UnknownProfile, which lists the known names."""
+    try:
+        return profiles[name]
+    except KeyError:
+        known = ", ".join(profiles)
+        raise UnknownProfile(f"profile: there is no {name[:40]!r}; known are {known}") from None
