@@ -47,9 +47,15 @@ def this_machine() -> Machine:
         found = tuple(gpus.listed()) if gpus.open() else ()
     finally:
         gpus.close()
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
+    hidden = _hides_all(os.environ.get("CUDA_VISIBLE_DEVICES", "0"))
     present = any(Path(device).exists() for device in _DEVICE_FILES)
     return Machine(found, cores, unlisted=not found and present and not hidden)
+
+
+def _hides_all(visible: str) -> bool:
+    """Whether CUDA_VISIBLE_DEVICES shows no GPU, as an empty value and -1 do."""
+    first = visible.split(",", maxsplit=1)[0].strip()
+    return not (first.isdecimal() or first.startswith(("GPU-", "MIG-")))
 
 
 def _cpu_build() -> bool:

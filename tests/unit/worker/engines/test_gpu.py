@@ -149,8 +149,14 @@ def test_the_machine_has_the_gpus_that_cuda_shows(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(machine, "_cpu_build", lambda: False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,0")
     assert [gpu.name for gpu in machine.this_machine().gpus] == ["3", "0"]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert not machine.this_machine().on_gpu
+    monkeypatch.setattr(machine, "_DEVICE_FILES", ("/dev/null",))
+    for hidden in ("", " ", "-1", "-1,0", "NoDevFiles"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+        assert not machine.this_machine().on_gpu
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(driver=False))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert machine.this_machine().unlisted, "there is a GPU that NVML cannot read"
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setattr(machine, "_cpu_build", lambda: True)
     assert not machine.this_machine().on_gpu, "a vLLM built for CPUs uses no GPU"
