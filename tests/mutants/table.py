@@ -2459,9 +2459,24 @@ MUTANTS = (
         "unit/producer/documents/codecs/test_html_codec.py",
     ),
     Mutant(
+        "markup within untranslated markup is copied once per level",
+        f"{CLIENT}/documents/codecs/html_reader.py",
+        "len(self._suspended) < _MOST_NESTED",
+        "True",
+        "unit/producer/documents/codecs/test_html_codec.py",
+    ),
+    Mutant(
+        "every unit of a Markdown block looks at all titles of the block",
+        f"{DOCUMENTS}/codecs/markdown_extracting.py",
+        "    while titles and titles[0].start < place:\n        yield titles.popleft()",
+        "    found = [title for title in titles if title.start < place]\n"
+        "    for title in found:\n        titles.remove(title)\n        yield title",
+        f"{DOCUMENT_TESTS}/codecs/test_markdown.py",
+    ),
+    Mutant(
         "blanks that HTML collapses are written as they are",
         f"{CLIENT}/documents/codecs/html_text.py",
-        "    return _INNER.sub(lambda match: _references(match[0]), text)",
+        "    return _INNER.sub(lambda match: reference(match[0]), text)",
         "    return text",
         "unit/producer/documents/codecs/test_html_codec.py",
     ),

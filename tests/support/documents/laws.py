@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, Final
 
 from hypothesis import strategies as st
 
@@ -51,3 +53,34 @@ def assert_read_back(
 def tagged(extraction: Extraction, language: str = "de") -> list[str | None]:
     """Return the translations of the echo engine in `tag` mode."""
     return [f"[{language}] {segment.text}" for segment in extraction.segments]
+
+
+def steps(call: Callable[[], object]) -> int:
+    """Return the instructions of Python that a call executes: its time, at any machine's pace.
+
+    Work inside one instruction, such as a search in a long string, counts as one.
+    """
+    counted = 0
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal counted
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        counted += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return counted
+
+
+def assert_linear(call: Callable[[int], Callable[[], object]], size: int) -> None:
+    """Check that work of twice the size needs about twice the steps; quadratic work needs four.
+
+    `call` prepares the work of a size, and its result does the work.
+    """
+    once, twice = steps(call(size)), steps(call(2 * size))
+    assert twice < 2.6 * once, f"{once} steps for {size}, {twice} for twice as much"

@@ -12,7 +12,9 @@ from dragoman_producer.documents.codecs.cue_text import is_long
 from dragoman_producer.documents.codecs.cues import Cue, lines_of
 from dragoman_producer.documents.codecs.encodings import Decoded
 
-_ENDS: Final = re.compile(r"[.!?…。！？؟।॥։‽♪♫*\])）」』]['\"”’»›)\]」』）]*$")
+_ENDS: Final = frozenset(".!?…。！？؟।॥։‽♪♫*])）」』")
+_QUOTES: Final = "'\"”’»›)]」』）"
+"""What may follow the end mark of a sentence."""
 _NEW: Final = re.compile(r"[-–—‐♪♫\[(（*#>]")
 """Beginnings of cues that do not go on with a sentence: speakers, music, sounds."""
 _LONGEST_GAP: Final = 1.0
@@ -70,9 +72,14 @@ def _goes_on(
         return False
     before, after = (tags.sub("", text[each.start : each.end]).strip() for each in (last, unit))
     leads = [text[cues[each.cue].start : each.start] for each in (last, unit)]
-    if leads[0] != leads[1] or _ENDS.search(before) or _NEW.match(after):
+    if leads[0] != leads[1] or _is_ended(before) or _NEW.match(after):
         return False
     return is_long(before) and is_long(after)
+
+
+def _is_ended(text: str) -> bool:
+    rest = text.rstrip(_QUOTES)
+    return rest[-1:] in _ENDS or not _ENDS.isdisjoint(text[len(rest) :])
 
 
 class Reading:

@@ -43,26 +43,30 @@ def core(raw: str, tags: re.Pattern[str]) -> tuple[int, int]:
     """Return the range of a cue's text without the tags around it: `<v Ann>`, `<i>..</i>`."""
     found = list(tags.finditer(raw))
     partner = _partners(found)
+    closing = set(partner.values())
     first, last, start, end = 0, len(found) - 1, 0, len(raw)
     while first <= last:
-        start = _skipped(raw, start, end)
-        end = start + len(raw[start:end].rstrip())
+        start, end = _trimmed(raw, start, end)
         opens, closes = found[first].start() == start, found[last].end() == end
         if opens and partner.get(first, last if closes else None) in {None, last}:
             start = found[first].end()
             if first in partner:
                 end, last = found[last].start(), last - 1
             first += 1
-        elif closes and last not in partner and last not in partner.values():
+        elif closes and last not in partner and last not in closing:
             end, last = found[last].start(), last - 1
         else:
             break
-    start = _skipped(raw, start, end)
-    return start, start + len(raw[start:end].rstrip())
+    return _trimmed(raw, start, end)
 
 
-def _skipped(raw: str, start: int, end: int) -> int:
-    return end - len(raw[start:end].lstrip())
+def _trimmed(raw: str, start: int, end: int) -> tuple[int, int]:
+    """Return the range without blanks at its ends; a slice per tag would take quadratic time."""
+    while start < end and raw[start].isspace():
+        start += 1
+    while start < end and raw[end - 1].isspace():
+        end -= 1
+    return start, end
 
 
 def _partners(found: Sequence[re.Match[str]]) -> dict[int, int]:

@@ -21,11 +21,11 @@ from dragoman_producer.documents.codecs.html_codec import (
 )
 from dragoman_producer.documents.codecs.html_codec import (
     decoded_page,
-    reference,
     replacements_of,
     skeleton_of,
 )
 from dragoman_producer.documents.codecs.html_tokens import tokens
+from dragoman_producer.documents.codecs.references import reference
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
 
 _CONTAINER: Final = "META-INF/container.xml"

@@ -10,7 +10,13 @@ from dragoman_producer.documents.codecs.html_blocks import Place
 from dragoman_producer.documents.codecs.html_language import language_attributes, with_changes
 from dragoman_producer.documents.codecs.html_reader import TRANSLATED, Page
 from dragoman_producer.documents.codecs.html_text import spelled
-from dragoman_producer.documents.codecs.html_tokens import Attribute, Token, attributes, tokens
+from dragoman_producer.documents.codecs.html_tokens import (
+    Attribute,
+    Token,
+    attributes,
+    name_end,
+    tokens,
+)
 from dragoman_producer.documents.codecs.splicing import Replacement
 
 _NOT_TWICE: Final = frozenset({"id", "xml:id", "label", *TRANSLATED} - {"alt"})
@@ -56,18 +62,12 @@ def _attribute(page: Page, place: Place, raw: str, segment: Segment, text: str) 
 
 def _copy(text: str, place: Place, spelling: str, marked: str) -> str:
     """Return a paragraph or heading again, with the tags around all of its text."""
-    start, end = place.block
-    block = next(tokens(text[start:end]))
-    tag = _tag(text[start:end], block, marked)
+    raw = text[slice(*place.block)]
+    block = next(tokens(raw))
+    name = raw[1 : name_end(raw, block)]
+    tag = _tag(raw, block, marked)
     tags = [_sanitised(text[slice(*at)]) for at in place.wrapping]
-    return "".join([tag, *tags[::2], spelling, *reversed(tags[1::2]), f"</{_name(tag)}>"])
-
-
-def _name(tag: str) -> str:
-    end = 1
-    while tag[end] not in "\t\n\f\r />":
-        end += 1
-    return tag[1:end]
+    return "".join([tag, *tags[::2], spelling, *reversed(tags[1::2]), f"</{name}>"])
 
 
 def _tag(text: str, token: Token, marked: str) -> str:

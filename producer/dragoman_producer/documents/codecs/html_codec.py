@@ -25,6 +25,7 @@ from dragoman_producer.documents.codecs.html_language import (
 )
 from dragoman_producer.documents.codecs.html_reader import Page, read_page
 from dragoman_producer.documents.codecs.html_text import holdable, spelled
+from dragoman_producer.documents.codecs.references import reference
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
 
 _DECLARATION: Final = re.compile(rb"\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)")
@@ -112,11 +113,6 @@ def decoded_page(data: bytes, *, xml: bool) -> Decoded:
     if undeclared and data.isascii() and _WHOLE.search(found.text):
         return Decoded(found.text, "ascii")
     return found
-
-
-def reference(character: str) -> str:
-    """Return the reference that stands for a character which an encoding lacks."""
-    return f"&#{ord(character)};"
 
 
 def skeleton_of(page: Page, *others: tuple[int, int]) -> str:

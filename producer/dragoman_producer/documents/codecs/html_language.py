@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from dragoman_producer.documents.codecs.html_elements import names
-from dragoman_producer.documents.codecs.html_tokens import Attribute, Token, attributes
+from dragoman_producer.documents.codecs.html_tokens import Attribute, Token, attributes, name_end
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced
 
 _RIGHT_TO_LEFT: Final = names("ar arc ckb dv fa he iw ks nqo ps sd syr ug ur yi")
@@ -69,10 +69,8 @@ def with_changes(
     text: str, token: Token, changes: Iterable[Replacement[str]], added: str = ""
 ) -> str:
     """Return a start tag with changes in it, and attributes added behind its name."""
-    name_end = token.start + 1
-    while text[name_end] not in "\t\n\f\r />":
-        name_end += 1
-    addition = Replacement(name_end, name_end, added)
+    place = name_end(text, token)
+    addition = Replacement(place, place, added)
     return replaced_within(text, (token.start, token.end), [addition, *changes])
 
 

@@ -37,6 +37,8 @@ _META: Final = names(
 )
 _INTERESTING: Final = re.compile(r"alt|title|placeholder|label|translate|content", re.IGNORECASE)
 _ROOTS: Final = frozenset({"html", "ncx"})
+_MOST_NESTED: Final = 8
+"""Inline codes within each other that have texts: each holds the markup of all within it."""
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 
@@ -149,7 +151,7 @@ class _Reader:
             case "no":
                 return False
             case "yes" | "":
-                return True
+                return outer or len(self._suspended) < _MOST_NESTED
             case _:
                 skipped = "notranslate" in values.get("class", "").split()
                 return outer and token.name not in NO_TEXT and not skipped

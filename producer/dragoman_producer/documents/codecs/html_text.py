@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from html import unescape
 from html.entities import html5
 from itertools import pairwise
 from typing import Final
@@ -23,6 +22,7 @@ from dragoman_producer.documents.codecs.inline_codes import (
     plain,
     rendered,
 )
+from dragoman_producer.documents.codecs.references import reference, unescaped
 from dragoman_text.spans import has_letters
 
 _BLANKS: Final = (
@@ -60,7 +60,7 @@ def decoded_text(raw: str, *, xml: bool, preserved: bool = False) -> str:
     text = _LINE_BREAK.sub("\n", raw) if preserved else _COLLAPSED.sub(" ", raw)
     if "&" not in text:
         return text
-    return _REFERENCE.sub(_value, text) if xml else unescape(text)
+    return _REFERENCE.sub(_value, text) if xml else unescaped(text)
 
 
 def decoded_attribute(raw: str, *, xml: bool) -> str:
@@ -76,13 +76,13 @@ def unknown_references(text: str, start: int, end: int) -> Iterator[re.Match[str
 
 def _value(match: re.Match[str]) -> str:
     """Return what a reference stands for; a name without `;` counts if nothing follows it."""
-    reference = match[0]
-    if reference[1] == "#":
-        return unescape(reference)
+    raw = match[0]
+    if raw[1] == "#":
+        return unescaped(raw)
     if match[2] and not match[1]:
-        return reference
-    name = reference[1 : len(reference) - len(match[2])]
-    return html5[name] + match[2] if name in html5 else reference
+        return raw
+    name = raw[1 : len(raw) - len(match[2])]
+    return html5[name] + match[2] if name in html5 else raw
 
 
 def escaped(text: str, *, xml: bool, quote: str = "") -> str:
@@ -91,11 +91,7 @@ def escaped(text: str, *, xml: bool, quote: str = "") -> str:
     text = text.replace("\u00a0", "&#160;" if xml else "&nbsp;")
     if quote:
         text = text.replace(quote, "&quot;" if quote == '"' else "&#39;")
-    return _INNER.sub(lambda match: _references(match[0]), text)
-
-
-def _references(text: str) -> str:
-    return "".join(f"&#{ord(character)};" for character in text)
+    return _INNER.sub(lambda match: reference(match[0]), text)
 
 
 def spelled(text: str, codes: Sequence[InlineCode], *, xml: bool, quote: str = "") -> str:
@@ -104,7 +100,7 @@ def spelled(text: str, codes: Sequence[InlineCode], *, xml: bool, quote: str = "
     start = text.find(inner)
     end = start + len(inner)
     escape: Callable[[str], str] = partial(escaped, xml=xml, quote=quote)
-    return _references(text[:start]) + rendered(inner, codes, escape) + _references(text[end:])
+    return reference(text[:start]) + rendered(inner, codes, escape) + reference(text[end:])
 
 
 def is_text(text: str) -> bool:

@@ -93,16 +93,20 @@ def tokens(text: str, *, xml: bool = False) -> Iterator[Token]:
 
 def attributes(text: str, token: Token) -> Iterator[Attribute]:
     """Yield the attributes of a start tag in their order; of a name that is repeated the first."""
-    position = token.start + 1
-    while text[position] not in "\t\n\f\r />":
-        position += 1
     seen: set[str] = set()
-    last = token.end - 1
-    for match in _ATTRIBUTES.finditer(text, position, last):
+    for match in _ATTRIBUTES.finditer(text, name_end(text, token), token.end - 1):
         name = match[1].lower()
         if name not in seen:
             seen.add(name)
             yield Attribute(name, match.start(), match.start(2) if match[2] else -1, match.end())
+
+
+def name_end(text: str, token: Token) -> int:
+    """Return where the name of a start tag ends."""
+    position = token.start + 1
+    while text[position] not in "\t\n\f\r />":
+        position += 1
+    return position
 
 
 def _markup(text: str, start: int, *, xml: bool, foreign: bool) -> Token | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import InlineCode
@@ -48,9 +47,8 @@ def composed(
     Raises ValueError if pairs do not nest.
     """
     text = _Composing(escape)
-    for are_texts, group in groupby(pieces, lambda piece: isinstance(piece, str)):
-        for piece in ["".join(map(str, group))] if are_texts else group:
-            text.add(piece)
+    for piece in pieces:
+        text.add(piece)
     return text.done()
 
 
@@ -67,11 +65,14 @@ class _Composing:
         self._parts: list[str] = []
         self._codes: list[InlineCode] = []
         self._opened: list[int] = []
+        self._texts: list[str] = []
 
     def add(self, piece: Piece) -> None:
+        if isinstance(piece, str):
+            self._texts.append(piece)
+            return
+        self._add_texts()
         match piece:
-            case str():
-                self._add_text(piece)
             case Single(code):
                 self._add_single(code)
             case Opening(opening, closing):
@@ -84,6 +85,7 @@ class _Composing:
                 self._parts.append(f"</g{self._opened.pop()}>")
 
     def done(self) -> tuple[str, tuple[InlineCode, ...]]:
+        self._add_texts()
         if self._opened:
             raise ValueError("a pair of inline codes is not closed")
         return "".join(self._parts), tuple(self._codes)
@@ -92,13 +94,15 @@ class _Composing:
         self._codes.append(InlineCode(code))
         self._parts.append(f"<x{len(self._codes)}/>")
 
-    def _add_text(self, text: str) -> None:
+    def _add_texts(self) -> None:
+        text = "".join(self._texts)
+        self._texts.clear()
         end = 0
         for match in LOOKALIKE.finditer(text):
             self._parts.append(text[end : match.start()])
             self._add_single(self._escape(match[0]))
             end = match.end()
-        self._parts.append(text[end:])
+        self._parts.append(text[end:] if end else text)
 
 
 def pieces(text: str, codes: Sequence[InlineCode]) -> Iterator[Piece]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, cast
 
 from dragoman_producer.documents.codecs.codec import Codec, Extraction, InlineCode, Options, Segment
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.inline_codes import rendered
-from dragoman_producer.documents.codecs.markdown_doubling import doubled
+from dragoman_producer.documents.codecs.markdown_doubling import Doubling
 from dragoman_producer.documents.codecs.markdown_extracting import Extracting, Slot
 from dragoman_producer.documents.codecs.markdown_spelling import Context, spelled
 from dragoman_producer.documents.codecs.markdown_titles import spelled_title
 from dragoman_producer.documents.codecs.markdown_units import Unit
+from dragoman_producer.documents.codecs.references import reference
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced
 from dragoman_producer.documents.codecs.values import is_text
 from dragoman_producer.documents.codecs.yaml_values import Scalar
@@ -67,10 +69,10 @@ class Markdown:
         segments, double = extraction.segments, options.bilingual
         splicing = _Splicing(layout, segments, texts, bilingual=double, mdx=self.mdx)
         result = replaced(layout.source, splicing.replacements())
-        return layout.file.encoded(result.decode(), lambda each: f"&#{ord(each)};")
+        return layout.file.encoded(result.decode(), reference)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Splicing:
     layout: _Layout
     segments: Sequence[Segment]
@@ -78,13 +80,18 @@ class _Splicing:
     bilingual: bool
     mdx: bool
 
+    @cached_property
+    def doubling(self) -> Doubling:
+        """The document as bilingual translations are put into it."""
+        return Doubling(self.layout.source)
+
     def replacements(self) -> Iterator[Replacement[bytes]]:
         """Yield what changes; a title inside a unit that changes is written with it."""
         written: set[int] = set()
         for index, slot in enumerate(self.layout.slots):
             if slot.unit is not None and (content := self._unit(index, slot)) is not None:
                 if self.bilingual:
-                    yield doubled(slot, content.encode(), self.layout.source)
+                    yield self.doubling.doubled(slot, content.encode())
                 else:
                     written.update(title.index for title in slot.titles)
                     yield Replacement(slot.start, slot.end, content.encode())
@@ -105,7 +112,7 @@ class _Splicing:
     def _title_replacement(self, index: int, slot: Slot) -> Iterator[Replacement[bytes]]:
         content = self._title(index)
         if content is not None and self.bilingual:
-            yield doubled(slot, content.encode(), self.layout.source)
+            yield self.doubling.doubled(slot, content.encode())
         elif content is not None:
             yield Replacement(slot.start, slot.end, content.encode())
 

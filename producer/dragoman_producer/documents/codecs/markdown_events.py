@@ -76,14 +76,7 @@ class Metadata(NamedTuple):
     end: int
 
 
-class HtmlBlock(NamedTuple):
-    """A block of HTML, without what Markdown says around it."""
-
-    start: int
-    end: int
-
-
-def parsed(text: str, source: bytes) -> list[Block | Metadata | HtmlBlock]:
+def parsed(text: str, source: bytes) -> list[Block | Metadata]:
     """Return the blocks with text, in order; `source` is the text in UTF-8."""
     reader = _Reader(source)
     read = {
@@ -117,7 +110,7 @@ class _Reader:
     """Collects the inline events between two borders of blocks."""
 
     source: bytes
-    found: list[Block | Metadata | HtmlBlock] = field(default_factory=list)
+    found: list[Block | Metadata] = field(default_factory=list)
     _kinds: list[str] = field(default_factory=list)
     _tokens: list[Token] = field(default_factory=list)
     _opened: list[int] = field(default_factory=list)
@@ -166,9 +159,7 @@ class _Reader:
             self._block = Block("heading", [], level, paragraph=True, underlined=underlined)
         elif name in _OPAQUE:
             self._opaque = name
-            if name == "HtmlBlock":
-                self.found.append(HtmlBlock(start, end))
-            elif detail == "YamlStyle":
+            if detail == "YamlStyle":
                 self.found.append(Metadata(start, end))
 
     def end(self, value: str | dict[str, Any], _start: int, end: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +20,6 @@ from dragoman_producer.documents.codecs.inline_codes import (
 )
 from dragoman_producer.documents.codecs.markdown_events import (
     Block,
-    HtmlBlock,
     Metadata,
     Token,
     definitions,
@@ -100,21 +100,16 @@ class Extracting:
         outer = (slot for index, slot in enumerate(self.slots) if index not in self._inner)
         return skeleton(self.source, sorted((slot.start, slot.end) for slot in outer), *self._codes)
 
-    def _add(self, block: Block | Metadata | HtmlBlock) -> None:
+    def _add(self, block: Block | Metadata) -> None:
         if isinstance(block, Metadata):
             self._add_metadata(block)
             return
-        if not isinstance(block, Block):
-            return
         while block.level and self._headings and self._headings[-1][0] >= block.level:
             self._headings.pop()
-        rest = list(titles(block.tokens, self.source))
+        rest = deque(titles(block.tokens, self.source))
         for unit in units(block, self.source, mdx=self.mdx):
-            before = [title for title in rest if title.start < unit.start]
-            within = [title for title in rest if unit.start <= title.start < unit.end]
-            rest = rest[len(before) + len(within) :]
-            self._add_titles(before)
-            self._add_unit(unit, within)
+            self._add_titles(_until(unit.start, rest))
+            self._add_unit(unit, list(_until(unit.end, rest)))
         self._add_titles(rest)
         if block.level and self.options.headings:
             self._add_heading(block)
@@ -171,6 +166,12 @@ class Extracting:
         return f"line {self._line}"
 
 
+def _until(place: int, titles: deque[Title]) -> Iterator[Title]:
+    """Take the titles that begin before a place from those that are left."""
+    while titles and titles[0].start < place:
+        yield titles.popleft()
+
+
 def can_follow(unit: Unit) -> bool:
     """Return whether a copy can stand after a unit: it is a whole paragraph or heading."""
     breaks = unit.block.level and any(token.kind == "hard" for token in unit.tokens)
@@ -185,22 +186,15 @@ def _composed(tokens: Sequence[Token], source: bytes) -> tuple[str, tuple[Inline
 
 
 def _pieces(tokens: Sequence[Token], source: bytes) -> Iterator[Piece]:
-    """Yield the text and the codes of tokens; neighbouring texts as one."""
+    """Yield the texts and the codes of tokens."""
     closings = _closings(tokens, source)
-    texts: list[str] = []
     for index, token in enumerate(tokens):
         if token.kind == "text":
-            texts.append(token.text)
-            continue
-        if token.kind == "soft":
-            texts.append(" ")
-            continue
-        if texts:
-            yield "".join(texts)
-            texts.clear()
-        yield _code(index, tokens, closings, source)
-    if texts:
-        yield "".join(texts)
+            yield token.text
+        elif token.kind == "soft":
+            yield " "
+        else:
+            yield _code(index, tokens, closings, source)
 
 
 def _code(index: int, tokens: Sequence[Token], closings: Mapping[int, str], source: bytes) -> Piece:

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from dragoman_producer.documents.codecs.codec import InlineCode
 from dragoman_producer.documents.codecs.inline_codes import Closing, Opening, Single, pieces
+from dragoman_producer.documents.codecs.references import reference
 from dragoman_text.spans import has_letters
 
 _SYNTAX: Final = re.compile(
@@ -175,9 +176,9 @@ def _escaped_line(escaped: str, *, mdx: bool) -> str:
     """Escape what begins a block, and blanks that Markdown drops at the start of a line."""
     rest = escaped.lstrip(_BLANKS)
     if len(rest) < len(escaped):
-        return "".join(map(_reference, escaped[: len(escaped) - len(rest)])) + rest
+        return reference(escaped[: len(escaped) - len(rest)]) + rest
     if mdx and _MODULE.match(escaped):
-        return _reference(escaped[0]) + escaped[1:]
+        return reference(escaped[0]) + escaped[1:]
     found = _LINE_START.match(escaped)
     if found is None:
         return escaped
@@ -187,7 +188,7 @@ def _escaped_line(escaped: str, *, mdx: bool) -> str:
 
 def _with_hard_end(escaped: str) -> str:
     rest = escaped.rstrip(_BLANKS)
-    return rest + "".join(map(_reference, escaped[len(rest) :]))
+    return rest + reference(escaped[len(rest) :])
 
 
 def _separate_addresses(parts: Sequence[_Part], around: Context) -> None:
@@ -242,11 +243,7 @@ def _refer(parts: Sequence[_Part], index: int, step: int) -> None:
     if not 0 <= index < len(parts) or parts[index].kind != "text":
         return
     raw = parts[index].raw
-    parts[index].raw = _reference(raw[0]) + raw[1:] if step > 0 else raw[:-1] + _reference(raw[-1])
-
-
-def _reference(character: str) -> str:
-    return f"&#{ord(character)};"
+    parts[index].raw = reference(raw[0]) + raw[1:] if step > 0 else raw[:-1] + reference(raw[-1])
 
 
 def _is_punctuation(character: str) -> bool:

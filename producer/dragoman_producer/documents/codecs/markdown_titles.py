@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dragoman_producer.documents.codecs.markdown_events import Token
+from dragoman_producer.documents.codecs.references import unescaped
 from dragoman_text.spans import has_letters
 
 _TITLE: Final = re.compile(
@@ -16,7 +16,7 @@ _TITLE: Final = re.compile(
     re.DOTALL,
 )
 _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
-_BREAKS: Final = re.compile(r"[ \t]*[\r\n]+[ \t]*")
+_BREAKS: Final = re.compile(r"(?<![ \t])[ \t]*[\r\n]+[ \t]*")
 _SYNTAX: Final = re.compile(r"""[\\"'|<>`*_\[\]$~{}]|&(?=[#A-Za-z])""")
 
 
@@ -58,5 +58,5 @@ def spelled_title(text: str) -> str:
 def _decoded(raw: str) -> str:
     """Return the text: escapes and references resolved, line breaks as blanks."""
     parts = _ESCAPE.split(raw)
-    parts[::2] = [html.unescape(part) for part in parts[::2]]
+    parts[::2] = [unescaped(part) for part in parts[::2]]
     return _BREAKS.sub(" ", "".join(parts)).strip(" \t")

@@ -22,7 +22,7 @@ _WIDEST: Final = 100
 _SLACK: Final = 8
 """Columns by which authors leave a line shorter than they had to."""
 _TRAILING: Final = re.compile(r"[ \t]+(?=[\r\n]|\Z)")
-_BREAKS: Final = re.compile(r"[ \t]*[\r\n]+[ \t]*")
+_BREAKS: Final = re.compile(r"(?<![ \t])[ \t]*[\r\n]+[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)

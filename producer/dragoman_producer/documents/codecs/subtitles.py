@@ -30,10 +30,13 @@ from dragoman_producer.documents.codecs.cue_text import (
 from dragoman_producer.documents.codecs.cues import Cue, cues_of, lines_of
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded, newline_of
 from dragoman_producer.documents.codecs.inline_codes import Piece, composed, fits, plain, rendered
+from dragoman_producer.documents.codecs.references import unescaped
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
 from dragoman_text.spans import is_translatable
 
 _DASH: Final = re.compile(r"[-–—‐]\s*")
+_BLANKS: Final = re.compile(r"[\s\0]+")
+_BREAK: Final = re.compile(r"[\r\n\0]")
 _MARK: Final = "\0"
 
 
@@ -112,7 +115,7 @@ class SubtitleCodec:
         return VTT_TAG if self.vtt else SRT_TAG
 
     def _decode(self, text: str) -> str:
-        return html.unescape(text) if self.vtt and "&" in text else text
+        return unescaped(text) if self.vtt and "&" in text else text
 
     def _escape(self, text: str) -> str:
         return html.escape(text, quote=False) if self.vtt else text
@@ -158,7 +161,7 @@ class SubtitleCodec:
     ) -> Iterator[Replacement[str]]:
         sources = [layout.text[unit.start : unit.end] for unit in group]
         shares = [max(1, width(source)) for source in sources]
-        text = re.sub(r"\s*[\r\n\0]\s*", " ", text)
+        text = _BLANKS.sub(_without_breaks, text)
         parted = cut(text, shares, _MARK, nested=False)
         if parted is None:
             return
@@ -183,6 +186,10 @@ class SubtitleCodec:
         if all(start < end for start, end in ranges):
             spelled, codes = self._composed(text, ranges)
             yield replace(own, text=spelled, codes=codes)
+
+
+def _without_breaks(match: re.Match[str]) -> str:
+    return " " if _BREAK.search(match[0]) else match[0]
 
 
 def _between(unit: Unit, layout: Layout) -> str:

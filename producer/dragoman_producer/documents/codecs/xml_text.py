@@ -15,6 +15,7 @@ from xml.parsers import expat
 
 from dragoman_producer.documents.codecs.codec import DocumentError
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
+from dragoman_producer.documents.codecs.references import reference
 
 DEEPEST: Final = 200
 """Levels of nested elements; office files were seen with up to 60."""
@@ -81,7 +82,7 @@ class Source:
         """Return new content in the encoding of the file; what it lacks becomes a reference."""
         if self._as_read is None:
             return data
-        return self._as_read.encoded(data.decode(), lambda each: f"&#{ord(each)};")
+        return self._as_read.encoded(data.decode(), reference)
 
 
 def source(data: bytes) -> Source:

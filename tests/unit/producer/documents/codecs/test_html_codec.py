@@ -295,6 +295,20 @@ def test_time_is_linear_in_the_size_of_odd_pages(part: str, codec: str) -> None:
     CODECS[codec].splice(data, extraction, tagged(extraction), GERMAN)
 
 
+def test_codes_within_codes_take_memory_in_proportion() -> None:
+    part = "<i translate=no><b translate=yes>x "
+    data = b"<p>w" + part.encode() * 500
+    extraction = assert_identity(HTML, data)
+    held = sum(len(code.opening) for each in extraction.segments for code in each.codes)
+    assert len(data) < held < 10 * len(data)
+
+
+@pytest.mark.parametrize("codec", ["html", "xhtml"])
+def test_a_reference_of_many_digits_is_no_character(codec: str) -> None:
+    page = f"<p title='x &#{'9' * 5000};'>a &#{'9' * 5000}; &#{'0' * 5000}65;"
+    assert texts(page, codec) == ["x \ufffd", "a \ufffd A"]
+
+
 def test_random_bytes_raise_nothing_but_errors_of_documents() -> None:
     source = random.Random(7)
     data = PAGE.encode()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -10,12 +12,15 @@ from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.codec import Codec, Segment
 from dragoman_producer.documents.codecs.markdown import CODECS
+from dragoman_producer.documents.codecs.markdown_doubling import Doubling
+from dragoman_producer.documents.codecs.markdown_extracting import Slot
 from dragoman_producer.documents.codecs.read_back import differing
 from dragoman_text.spans import has_letters
 from support.documents.laws import (
     GERMAN,
     HOSTILE,
     assert_identity,
+    assert_linear,
     assert_read_back,
     tagged,
     translations,
@@ -302,6 +307,39 @@ def test_repeated_markup_takes_linear_time_and_stays(unit: str) -> None:
     document = (unit * (131_072 // len(unit)))[:131_072] + "x"
     extraction = assert_identity(CODEC, document.encode())
     CODEC.splice(document.encode(), extraction, tagged(extraction), GERMAN)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ['[a](b "title") ', "*a* ", "|c|d", "<b>*a</b>* ", "word {{ a }} ", "- a\n", "[a]: b 'c'\n"],
+)
+def test_twice_the_document_takes_twice_the_steps(unit: str) -> None:
+    def call(size: int) -> Callable[[], object]:
+        return lambda: CODEC.extract(unit.encode() * size, GERMAN)
+
+    assert_linear(call, 100)
+
+
+class Unsearched(bytes):
+    """A document that must not be searched from its end or its beginning."""
+
+    def rfind(self, *_arguments: object) -> int:
+        """Fail: a search per block takes quadratic time."""
+        raise AssertionError("the document is searched for the start of a line")
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_the_line_of_each_doubled_block_is_looked_up_without_a_search(newline: str) -> None:
+    document = "# a\n\nb\n".replace("\n", newline).encode()
+    layout = CODEC.extract(document, GERMAN).layout
+    slots = cast("Sequence[Slot]", layout.slots)  # type: ignore[attr-defined]
+    doubling = Doubling(Unsearched(document))
+    inserted = [doubling.doubled(slot, b"x").content.decode() for slot in slots]
+    assert inserted == [f"{newline}{newline}# x", f"{newline}{newline}x"]
+
+
+def test_a_reference_of_many_digits_is_no_character() -> None:
+    assert texts(f'[a](b "t &#{"9" * 5000}; &#{"0" * 5000}65;")') == ["a", "t \ufffd A"]
 
 
 def test_a_character_that_the_encoding_lacks_becomes_a_reference() -> None:

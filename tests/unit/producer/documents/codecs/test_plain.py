@@ -90,6 +90,13 @@ def test_repeated_text_takes_linear_time_and_stays(unit: str) -> None:
     CODEC.splice(document, extraction, tagged(extraction), GERMAN)
 
 
+@pytest.mark.timeout(120)
+def test_a_long_run_of_blanks_in_a_translation_takes_linear_time() -> None:
+    """A search from each blank takes many minutes."""
+    gap = " " * 400_000
+    assert assert_read_back(CODEC, b"x\n", [f"a{gap}b{gap}\r\n c"]) == f"a{gap}b c\n".encode()
+
+
 def test_lines_stay_lines_when_translations_look_wrapped() -> None:
     data = b"one\ntwo\nthree\n"
     long = "eine Zeile, die so lang ist, dass sie wie der Anfang eines Absatzes aussieht"

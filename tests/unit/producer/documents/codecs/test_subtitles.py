@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs import encodings
 from dragoman_producer.documents.codecs.codec import DocumentError, Options
-from dragoman_producer.documents.codecs.cue_text import cut, joined, width
+from dragoman_producer.documents.codecs.cue_text import VTT_TAG, core, cut, joined, width
 from dragoman_producer.documents.codecs.read_back import SkeletonDiffers, differing
 from dragoman_producer.documents.codecs.subtitles import CODECS, SubtitleCodec
 from support.documents.laws import GERMAN, assert_identity, assert_read_back, translations
 
 SRT, VTT = CODECS["srt"], CODECS["vtt"]
+SRT_HEAD = b"1\n00:00:01,000 --> 00:00:02,000\n"
 FILM = """\
 1
 00:00:01,000 --> 00:00:02,500
@@ -290,3 +291,32 @@ def test_a_huge_cue_takes_linear_time(body: str) -> None:
         extraction = assert_identity(codec, data)
         texts = [f"[de] {each.text}" for each in extraction.segments]
         codec.splice(data, extraction, texts, GERMAN)
+
+
+@pytest.mark.timeout(120)
+def test_tags_around_a_text_are_left_out_in_linear_time() -> None:
+    """A slice per tag takes many minutes."""
+    tags = 500_000
+    raw = "<i>" * tags + "x" + "</b>" * tags
+    assert core(raw, VTT_TAG) == (3 * tags, 3 * tags + 1)
+
+
+@pytest.mark.timeout(120)
+def test_a_long_run_of_blanks_is_kept_in_linear_time() -> None:
+    """A search from each blank takes many minutes."""
+    gap = " " * 400_000
+    output = assert_read_back(SRT, SRT_HEAD + b"a\n", [f"a{gap}b{gap}\r c"])
+    assert output == SRT_HEAD + f"a{gap}b c\n".encode()
+
+
+@pytest.mark.timeout(120)
+def test_closing_marks_without_an_end_do_not_end_a_sentence_and_take_linear_time() -> None:
+    """A search from each mark takes many minutes."""
+    first = "One two " + ")" * 600_000 + "x"
+    data = SRT_HEAD + first.encode() + b"\n\n2\n00:00:02,100 --> 00:00:03,000\nthree four.\n"
+    assert texts_of(SRT, data.decode()) == [f"{first} three four."]
+
+
+def test_a_reference_of_many_digits_is_no_character() -> None:
+    text = f"WEBVTT\n\n00:01.000 --> 00:02.000\na &#{'9' * 5000};\n"
+    assert texts_of(VTT, text) == ["a \ufffd"]
