@@ -211,6 +211,22 @@ def test_the_folder_watcher_of_the_how_to_translates_new_and_changed_files(
         child.wait_for(lambda: holds("a.lines", "[de] Another."), timeout_s=120, what="a change")
 
 
+def test_a_stored_glossary_that_changed_translates_anew_and_an_unknown_one_writes_nothing(
+    translate: Translating, start: Callable[..., ForkedWorker], tmp_path: Path
+) -> None:
+    assert "no glossary of this name is stored" in translate("--glossary", "terms", status=2)
+    assert not translate.out.exists()
+    worker = start()
+    terms = tmp_path / "terms.tsv"
+    for version, source in enumerate(("Sentence", "file"), start=1):
+        terms.write_text(f"{source}\tWort\n")
+        argv = command("dragoman", "glossary", "add", "terms", str(terms), "--to", "de")
+        subprocess.run(argv, env=translate.env, check=True, timeout=patient(60))
+        for _ in range(2):
+            translate("--glossary", "terms")
+        assert worker.metric("dragoman_items_total") == version * FILES * LINES
+
+
 @contextmanager
 def running(
     tmp_path: Path, kafka: KafkaBroker, server: RedisServer
@@ -228,34 +244,40 @@ def running(
         yield translate, worker
 
 
-def test_a_redis_that_goes_away_in_the_middle_is_waited_for(
-    kafka: KafkaBroker, own_redis: RedisServer, tmp_path: Path
+def outlasts(
+    services: tuple[KafkaBroker, RedisServer],
+    tmp_path: Path,
+    outage: str,
+    stop: Callable[[], object],
+    start: Callable[[], object],
 ) -> None:
-    with running(tmp_path, kafka, own_redis) as (translate, worker):
+    """Stop a service in the middle of a run, and start it when the run has noticed."""
+    with running(tmp_path, *services) as (translate, worker):
         with translate.child(tmp_path / "log", "--in-flight", "200") as child:
             worker.wait_for(
                 lambda: worker.metric("dragoman_items_total") >= 200, timeout_s=60, what="results"
             )
-            own_redis.stop()
-            child.wait_for(lambda: "waiting: Redis" in child.errors, timeout_s=60, what="a note")
-            own_redis.start()
+            stop()
+            child.wait_for(
+                lambda: f"waiting: {outage}" in child.errors, timeout_s=60, what="a note"
+            )
+            start()
             assert child.wait(timeout_s=120) == 0, child.errors
         translate.check()
+
+
+def test_a_redis_that_goes_away_in_the_middle_is_waited_for(
+    kafka: KafkaBroker, own_redis: RedisServer, tmp_path: Path
+) -> None:
+    services = (kafka, own_redis)
+    outlasts(services, tmp_path, "Redis", stop=own_redis.stop, start=own_redis.start)
 
 
 def test_a_broker_that_goes_away_in_the_middle_is_waited_for(
     own_kafka: KafkaBroker, redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    with running(tmp_path, own_kafka, redis_server) as (translate, worker):
-        with translate.child(tmp_path / "log", "--in-flight", "200") as child:
-            worker.wait_for(
-                lambda: worker.metric("dragoman_items_total") >= 200, timeout_s=60, what="results"
-            )
-            own_kafka.kill()
-            child.wait_for(lambda: "waiting: Kafka" in child.errors, timeout_s=60, what="a note")
-            own_kafka.restart()
-            assert child.wait(timeout_s=120) == 0, child.errors
-        translate.check()
+    services = (own_kafka, redis_server)
+    outlasts(services, tmp_path, "Kafka", stop=own_kafka.kill, start=own_kafka.restart)
 
 
 def test_a_wrong_address_fails_within_the_time_to_connect(tmp_path: Path) -> None:

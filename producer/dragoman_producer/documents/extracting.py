@@ -63,11 +63,8 @@ class Children:
 
     async def close(self) -> None:
         """Terminate all children."""
-        for child in self._all:
-            if child.returncode is None:
-                child.kill()
-            await child.wait()
-        self._all.clear()
+        for child in list(self._all):
+            await self._end(child)
 
     @asynccontextmanager
     async def _child(self) -> AsyncIterator[Process]:
@@ -96,11 +93,12 @@ class Children:
         self._all.add(child)
         return child
 
-    async def _end(self, child: Process) -> int:
+    async def _end(self, child: Process) -> None:
+        """Terminate a child and discard its answers: `wait` alone would wait for a full pipe."""
         with suppress(ProcessLookupError):
             child.kill()
         self._all.discard(child)
-        return await child.wait()
+        await child.communicate()
 
     async def _ask(self, child: Process, message: object) -> None:
         assert child.stdin is not None  # noqa: S101  it is a pipe

@@ -195,7 +195,7 @@ def _told(error: sqlite3.DatabaseError) -> Exception:
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return FolderBusy("another run writes to this folder; wait for it, or give another --out")
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return NoSpace("the manifest cannot be written: the disk is full or fails")
+        return NoSpace("the manifest cannot be written: the disk is full, read-only or fails")
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
         return _Unreadable()
     return OSError(errno.EIO, f"it cannot be opened: {error}", "manifest.db")

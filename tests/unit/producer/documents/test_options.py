@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_producer.documents.options import Unusable, _glossary
+from dragoman_producer.cli.translate_stdin import refusal
+from dragoman_producer.documents.options import Unusable, _glossary, request_of
 
 
 def test_a_glossary_that_is_a_folder_is_not_taken_for_the_name_of_a_stored_one(
@@ -15,3 +16,14 @@ def test_a_glossary_that_is_a_folder_is_not_taken_for_the_name_of_a_stored_one(
     with pytest.raises(Unusable, match=r"--glossary.*it is no file"):
         _glossary(str(tmp_path), "en", "de")
     assert _glossary(str(tmp_path / "none"), "en", "de") == ({}, str(tmp_path / "none"))
+
+
+def test_the_language_of_the_source_is_no_target(tmp_path: Path) -> None:
+    with pytest.raises(Unusable, match=r"--to: de is the language of the source"):
+        request_of([tmp_path], tmp_path, {"to": "fr,de", "source": "DE"})
+
+
+def test_an_empty_path_is_not_taken_for_the_current_folder(tmp_path: Path) -> None:
+    why = refusal(["a", ""], tmp_path, {}, as_json=False)
+    assert why is not None
+    assert "a PATH is empty" in why

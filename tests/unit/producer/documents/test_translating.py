@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from dragoman_producer import documents
 from dragoman_producer.documents.codecs import registry
 from dragoman_producer.documents.events import DocumentEnded, Finished, Planned
-from dragoman_producer.documents.manifest import FolderBusy, Manifest
+from dragoman_producer.documents.manifest import FolderBusy, Manifest, NoSpace
 from dragoman_producer.documents.request import Reading, Request, Translation, UnknownGlossary
 from dragoman_producer.documents.selecting import NothingThere
 from dragoman_producer.documents.translating import Stop, run_documents
@@ -23,6 +24,7 @@ from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.jobs import Item, TranslationJob
 from support.documents import line_format
+from support.processes.waiting import patient
 
 
 @pytest.fixture(autouse=True)
@@ -444,6 +446,24 @@ def test_a_manifest_that_is_a_folder_is_an_error_that_names_it(tmp_path: Path) -
     (tmp_path / "manifest.db").mkdir()
     with pytest.raises(OSError, match=r"cannot be opened.*manifest\.db"):
         Manifest.open(tmp_path / "manifest.db")
+
+
+async def test_a_full_disk_in_the_middle_of_a_large_file_ends_the_run(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = (f"Line {number} of a file that fills a pipe." for number in range(20_000))
+    (source / "a.lines").write_text("\n".join(lines))
+    add_segments = Manifest.add_segments
+
+    def full_after_some(manifest: Manifest, file: int, rows: Iterable[Any]) -> None:
+        if manifest.number("SELECT COUNT(*) FROM occurrence") > 8_000:
+            raise NoSpace("as requested by the test")
+        add_segments(manifest, file, rows)
+
+    monkeypatch.setattr(Manifest, "add_segments", full_after_some)
+    async with asyncio.timeout(patient(60)):
+        with pytest.raises(NoSpace):
+            await ran(source, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
