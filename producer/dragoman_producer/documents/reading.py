@@ -53,6 +53,7 @@ class Reader:
             if self.stopped():
                 return
             why = await self.read(found)
+            await asyncio.sleep(0)  # files that are known already wait for nothing: let Ctrl-C in
             self.files += 1
             skipped = why is not None and found.format is None and why.reason == UNSUPPORTED
             self.emit(

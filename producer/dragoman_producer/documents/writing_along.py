@@ -26,6 +26,7 @@ class WritesAlong:
             self._waiting.pop()
             self._first = 0
             await self._writer.write(document)
+            await asyncio.sleep(0)  # documents that are unchanged wait for nothing: let Ctrl-C in
 
     async def write_rest(self, *, at_once: int) -> None:
         """Write all that are settled; record the others as interrupted."""

@@ -14,7 +14,7 @@ import pytest
 
 from dragoman_producer import documents
 from dragoman_producer.documents.codecs import registry
-from dragoman_producer.documents.events import DocumentEnded, Finished, Planned
+from dragoman_producer.documents.events import DocumentEnded, Extracted, Finished, Planned
 from dragoman_producer.documents.manifest import FolderBusy, Manifest, NoSpace
 from dragoman_producer.documents.request import Reading, Request, Translation, UnknownGlossary
 from dragoman_producer.documents.selecting import NothingThere
@@ -646,6 +646,20 @@ async def test_a_run_that_is_stopped_before_it_submits_writes_a_report(
     events = [event async for event in run_documents(client, request, stop=stop)]
     run = Ran(tmp_path / "out", events, client)
     assert (run.texts, run.finished.exit_status) == ([], 3)
+
+
+async def test_a_run_over_files_that_are_known_can_be_stopped(source: Path, tmp_path: Path) -> None:
+    for number in range(50):
+        (source / f"{number}.lines").write_text("One.")
+    await ran(source, tmp_path / "out")
+    stop = Stop()
+    request = Request((source,), ("de",), tmp_path / "out")
+    read = []
+    async for event in run_documents(InMemoryClient(), request, stop=stop):
+        if isinstance(event, Extracted):
+            stop()
+            read.append(event.path)
+    assert len(read) < 10
 
 
 async def test_a_dry_run_knows_its_seconds_if_an_earlier_run_had_a_rate(
