@@ -18,7 +18,8 @@ before and kept filled. With `--cold` the first start has empty compile caches (
 Triton), which the later ones use. Seconds count from the start of the command: until it is ready,
 until its first job is done, until all engines are ready, and until full speed, which is the end of
 the first ten seconds with at least 0.9 of the steady jobs/s. The steady jobs/s are those of
-`--steady-s` seconds that begin ten seconds after all engines are ready.
+`--steady-s` seconds that begin ten seconds after all engines are ready. `steps_s` says where the
+time went until the first engine worked, by the log.
 
 After the last start one engine gets SIGKILL (with the echo engine its replica). Seconds count from
 the kill, until all engines are ready again and until full speed. `others` is the share of the
@@ -37,6 +38,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,6 +59,8 @@ WINDOW_S: Final = 10.0
 FULL: Final = 0.9
 """Share of the steady jobs/s that counts as full speed."""
 CHUNK: Final = 500
+STEPS: Final = ("replica_started", "engine_starting", "engine_ready", "working")
+"""Log events: our imports and connections, the engine, its place in the group."""
 CACHES: Final = ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
 
@@ -198,7 +202,23 @@ async def measured_start(made: Trial) -> dict[str, Any]:
         "all_engines_s": round(every - began, 1),
         "full_speed_s": round(full - began, 1) if full else None,
         "jobs_per_s": round(steady, 1),
+        "steps_s": steps_of(made.worker.folder / f"{made.worker.name}.log"),
     }
+
+
+def steps_of(log: Path) -> dict[str, float]:
+    """Return the seconds from the first replica's process until each step was first logged."""
+    first: dict[str, float] = {}
+    for line in log.read_text(errors="replace").splitlines():
+        try:
+            row = json.loads(line)
+            name, at = row["event"], datetime.fromisoformat(row["timestamp"]).timestamp()
+        except (ValueError, TypeError, KeyError):  # a line of another program
+            continue
+        if name in STEPS:
+            first.setdefault(name, at)
+    began = first.get(STEPS[0], 0.0)
+    return {name: round(at - began, 1) for name, at in first.items() if name != STEPS[0]}
 
 
 async def measured_kill(made: Trial, steady: float) -> dict[str, Any]:
