@@ -14,6 +14,7 @@ from aiokafka.protocol.admin import AlterPartitionReassignmentsRequest
 from confluent_kafka import (
     Consumer,
     ElectionType,
+    KafkaError,
     KafkaException,
     TopicPartition,
 )
@@ -103,9 +104,7 @@ class Brokers(KafkaBroker):
         consumer = self._consumer("storm-looker")
         try:
             return {
-                number: consumer.get_watermark_offsets(
-                    TopicPartition(topic, number), timeout=_READ_S
-                )[1]
+                number: _end_of(consumer, TopicPartition(topic, number))
                 for number in range(partitions)
             }
         finally:
@@ -177,6 +176,19 @@ class Brokers(KafkaBroker):
             admin = self.client()
             for asked in admin.delete_topics(list(topics)).values():
                 asked.result(timeout=10)
+
+
+def _end_of(consumer: Consumer, place: TopicPartition) -> int:
+    """Return the end offset; a leader that has moved since the client last asked is looked for."""
+    deadline = time.monotonic() + _READ_S
+    while True:
+        try:
+            return int(consumer.get_watermark_offsets(place, timeout=_READ_S)[1])
+        except KafkaException as error:
+            moved = error.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION
+            if not moved or time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
 
 
 def _read_until(consumer: Consumer, ends: dict[int, int]) -> Iterable[Letter]:
