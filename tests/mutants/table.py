@@ -2474,6 +2474,13 @@ MUTANTS = (
         f"{DOCUMENT_TESTS}/codecs/test_markdown.py",
     ),
     Mutant(
+        "fuzzy messages and drafts of XLIFF are not translated again",
+        f"{DOCUMENTS}/reading.py",
+        'state == "done" and not',
+        'state != "empty" and not',
+        f"{DOCUMENT_TESTS}/test_real_formats.py",
+    ),
+    Mutant(
         "blanks that HTML collapses are written as they are",
         f"{CLIENT}/documents/codecs/html_text.py",
         "    return _INNER.sub(lambda match: reference(match[0]), text)",

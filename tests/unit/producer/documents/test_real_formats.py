@@ -73,6 +73,26 @@ async def test_a_bilingual_run_and_a_plain_one_share_their_translations(folder: 
     assert "# Title\n\n# \\[de\\] Title\n" in written
 
 
+@pytest.mark.parametrize(("refresh", "filled"), [(False, []), (True, ["Filled"])])
+async def test_drafts_are_translated_again_and_finished_messages_only_on_request(
+    folder: Path, refresh: bool, filled: list[str]
+) -> None:
+    message = 'msgid "{0}"\nmsgstr "x"\n'
+    (folder / "in/a.po").write_text(
+        f"#, fuzzy\n{message.format('Guessed')}\n{message.format('Filled')}"
+    )
+    unit = '<trans-unit id="{0}"><source>{0}</source><target state="{1}">x</target></trans-unit>'
+    (folder / "in/a.xlf").write_text(
+        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a"'
+        ' source-language="en" target-language="pl" datatype="plaintext"><body>'
+        + unit.format("Reviewed", "needs-review-translation")
+        + unit.format("Filled", "final")
+        + "</body></file></xliff>"
+    )
+    texts = await translated(folder, to="pl", reading=Reading(refresh=refresh))
+    assert texts == [*filled, "Guessed", "Reviewed"]
+
+
 async def test_a_po_file_gets_the_plural_forms_of_its_language_and_keeps_what_is_filled(
     folder: Path,
 ) -> None:
