@@ -323,8 +323,9 @@ def test_a_stuck_replica_is_killed_and_restarted(run: NewRun) -> None:
 
 def test_a_start_that_hangs_is_killed_and_counts_as_failed(run: NewRun) -> None:
     made = run({"0": [{"ready": False}]}, supervisor__start_within_s=1)
-    assert made.exits() == 1
-    assert len(made.events("start")) == 5
+    assert made.exits(4 * SOON_S) == 1
+    # By the supervisor's log: on a busy machine a replica is killed before it can record its start.
+    assert made.process.errors.count("replica_started") == 5
     assert "supervisor.start_within_s" in made.process.output
 
 
