@@ -19,8 +19,8 @@ UNDETERMINED: Final = "und"
 """Source tag of a translation whose source language was not given: it fits every one."""
 MOST_TARGET_BYTES: Final = 4 * MAX_TEXT_BYTES
 """Size of a translation: UTF-8 of a script may take three bytes per letter and Latin one."""
-MOST_VALUE_BYTES: Final = 2 * MOST_TARGET_BYTES
-"""Size of a value: source, target and context, with their escapes."""
+MOST_VALUE_BYTES: Final = 8 * MOST_TARGET_BYTES
+"""Size of a value: JSON may take six bytes per byte of source, target and context (`\\u0001`)."""
 _TEXTS: Final = ("source", "target", "target_lang")
 _OPTIONAL: Final = ("source_lang", "context")
 

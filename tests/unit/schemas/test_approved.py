@@ -17,6 +17,7 @@ from dragoman_schemas.approved import (
     encode_approved,
     lookup_fields,
 )
+from dragoman_schemas.jobs import MAX_CONTEXT_BYTES, MAX_TEXT_BYTES
 
 SAVE = ApprovedTranslation("Save", "Speichern", "de", "en", "a menu")
 
@@ -72,6 +73,14 @@ _TEXT = st.text(min_size=1, max_size=20).filter(lambda text: text.isprintable())
     )
 )
 def test_every_entry_is_read_as_it_was_written(entry: ApprovedTranslation) -> None:
+    assert decode_approved(encode_approved(entry)) == entry
+
+
+def test_the_largest_entry_of_an_import_is_read_with_all_its_escapes() -> None:
+    source, target, context = (
+        "\x01" * size for size in (MAX_TEXT_BYTES, MOST_TARGET_BYTES, MAX_CONTEXT_BYTES)
+    )
+    entry = ApprovedTranslation(source, target, "de", "en", context)
     assert decode_approved(encode_approved(entry)) == entry
 
 
