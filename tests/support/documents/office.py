@@ -41,6 +41,7 @@ _CONTENT_TYPES: Final = {
     "xl/worksheets/sheet1.xml": "spreadsheetml.worksheet+xml",
     "xl/sharedStrings.xml": "spreadsheetml.sharedStrings+xml",
     "xl/tables/table1.xml": "spreadsheetml.table+xml",
+    "xl/pivotCache/pivotCacheDefinition1.xml": "spreadsheetml.pivotCacheDefinition+xml",
     "xl/comments1.xml": "spreadsheetml.comments+xml",
 }
 

@@ -7,17 +7,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman_producer.documents.codecs.codec import Codec, Remark, Segment, State
+from dragoman_producer.documents.codecs.codec import Codec, Segment, State
 from dragoman_producer.documents.codecs.runs_reading import raw_name
 from dragoman_producer.documents.codecs.xml_files import Constant, Read, XmlCodec
 from dragoman_producer.documents.codecs.xml_inline import Rules, mixed
 from dragoman_producer.documents.codecs.xml_slots import Slot, translatable
 from dragoman_producer.documents.codecs.xml_targets import (
     TargetWriter,
+    attribute_place,
+    set_language,
     target_text,
     with_attribute,
 )
-from dragoman_producer.documents.codecs.xml_text import Element, attribute_range, text_of
+from dragoman_producer.documents.codecs.xml_text import Element, text_of
 
 _PREFIXES: Final = {
     "": "",
@@ -51,7 +53,7 @@ def _read(read: Read) -> None:
     second = read.root.attributes.get("version", "1.2").startswith("2")
     version = _TWO if second else _ONE
     for holder in read.root.descendants(version.holder):
-        _language(read, holder, version)
+        set_language(read, holder, version.language, read.options.target_lang)
     for unit, context in _units(read, read.root, version, ""):
         _add(read, unit, context, version)
 
@@ -150,30 +152,7 @@ def _new(data: bytes, source: Element) -> bytes:
 def _state_slot(data: bytes, unit: Element, segment: Segment) -> Slot:
     """Return the place of the state of a segment of XLIFF 2."""
     done, draft = (f' state="{state}"'.encode() for state in ("translated", _TWO.draft))
-    return Slot(segment, *_attribute(data, unit, "state"), Constant(done, draft))
-
-
-def _attribute(data: bytes, element: Element, name: str) -> tuple[int, int]:
-    """Return the range of an attribute with the blank before it; where to insert a new one."""
-    value = attribute_range(data, element, name)
-    if value is None:
-        end = element.start + 1 + len(raw_name(data, element))
-        return end, end
-    tag = data[element.start : value[0]]
-    return element.start + len(tag[: tag.rfind(name.encode())].rstrip()), value[1] + 1
-
-
-def _language(read: Read, holder: Element, version: _Version) -> None:
-    """Set the language of the targets; remark another one that is there."""
-    there = holder.attributes.get(version.language)
-    wanted = read.options.target_lang
-    if there and there.lower().replace("_", "-") != wanted.lower():
-        read.remarks.append(
-            Remark("file", f"its targets are in {there}; it is translated to {wanted} all the same")
-        )
-    place = _attribute(read.data, holder, version.language)
-    content = read.data[slice(*place)] if there else f' {version.language}="{wanted}"'.encode()
-    read.once.append(Slot(Segment("", "file"), *place, Constant(content)))
+    return Slot(segment, *attribute_place(data, unit, "state"), Constant(done, draft))
 
 
 CODECS: Final[Mapping[str, Codec]] = {

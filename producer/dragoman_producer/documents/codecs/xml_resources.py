@@ -14,6 +14,7 @@ from dragoman_producer.documents.codecs.xml_inline import Rules, mixed
 from dragoman_producer.documents.codecs.xml_slots import Slot, translatable
 from dragoman_producer.documents.codecs.xml_targets import (
     TargetWriter,
+    set_language,
     target_text,
     with_attribute,
 )
@@ -98,6 +99,7 @@ def _outermost(element: Element, name: str) -> Iterator[Element]:
 
 
 def _qt(read: Read) -> None:
+    set_language(read, read.root, "language", read.options.target_lang.replace("-", "_"))
     for context in read.root.descendants("context"):
         name = context.child("name")
         place = text_of(read.data[name.content : name.stop]) if name else ""

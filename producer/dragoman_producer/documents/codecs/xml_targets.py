@@ -1,4 +1,4 @@
-"""Places for translations beside their sources, in XLIFF and Qt TS."""
+"""Places for translations beside their sources, and their language, in XLIFF and Qt TS."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from dragoman_producer.documents.codecs.codec import Remark, Segment
 from dragoman_producer.documents.codecs.inline_codes import plain
+from dragoman_producer.documents.codecs.runs_reading import raw_name
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced
+from dragoman_producer.documents.codecs.xml_files import Constant, Read
 from dragoman_producer.documents.codecs.xml_inline import (
     Mixed,
     MixedWriter,
@@ -18,8 +21,8 @@ from dragoman_producer.documents.codecs.xml_inline import (
     Tags,
     mixed,
 )
-from dragoman_producer.documents.codecs.xml_slots import Inner, Writer
-from dragoman_producer.documents.codecs.xml_text import Element, attributes
+from dragoman_producer.documents.codecs.xml_slots import Inner, Slot, Writer
+from dragoman_producer.documents.codecs.xml_text import Element, attribute_range, attributes
 
 _NUMBER: Final = re.compile(r"(</?[gx])([1-9][0-9]{0,5})(/?>)")
 
@@ -84,3 +87,33 @@ def with_attribute(tag: bytes, name: str, value: str | None, dropped: Sequence[s
     ranges = [Replacement(start, end, b"") for key, start, end in attributes(tag) if key in without]
     start = replaced(tag, ranges).rstrip(b"/> \t\r\n")
     return start + (b">" if value is None else f' {name}="{value}">'.encode())
+
+
+def attribute_place(data: bytes, element: Element, name: str) -> tuple[int, int]:
+    """Return the range of an attribute with the blank before it; where to insert a new one."""
+    value = attribute_range(data, element, name)
+    if value is None:
+        end = element.start + 1 + len(raw_name(data, element))
+        return end, end
+    tag = data[element.start : value[0]]
+    return element.start + len(tag[: tag.rfind(name.encode())].rstrip()), value[1] + 1
+
+
+def set_language(read: Read, holder: Element, name: str, language: str) -> None:
+    """Set the language of the targets in an attribute; remark another one that is there."""
+    there = holder.attributes.get(name)
+    if there and not _same(there, language):
+        read.remarks.append(
+            Remark(
+                "file", f"its targets are in {there}; it is translated to {language} all the same"
+            )
+        )
+    place = attribute_place(read.data, holder, name)
+    content = read.data[slice(*place)] if there else f' {name}="{language}"'.encode()
+    read.once.append(Slot(Segment("", "file"), *place, Constant(content)))
+
+
+def _same(there: str, language: str) -> bool:
+    """Return whether a language is the one wanted, or that of a region: `de-AT` for `de`."""
+    held, wanted = (each.lower().replace("_", "-") + "-" for each in (there, language))
+    return held.startswith(wanted)

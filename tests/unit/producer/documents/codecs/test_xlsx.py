@@ -167,6 +167,16 @@ def test_a_part_that_is_named_often_is_read_once() -> None:
     assert part(output, "xl/tables/table1.xml").count("Gr\u00f6\u00dfe") == 1
 
 
+def test_pivot_tables_are_reported() -> None:
+    data = package(
+        {
+            "xl/workbook.xml": "<workbook/>",
+            "xl/pivotCache/pivotCacheDefinition1.xml": "<pivotCacheDefinition/>",
+        }
+    )
+    assert [each.place for each in CODEC.extract(data, GERMAN).remarks] == ["document"]
+
+
 def _relations(*targets: tuple[str, str]) -> str:
     each = (f'<Relationship Id="{name}" Target="{target}"/>' for name, target in targets)
     return f"<Relationships>{''.join(each)}</Relationships>"

@@ -150,3 +150,18 @@ def test_blanks_of_android_that_show_stay(content: str, wanted: str) -> None:
     xml = f'<resources><string name="n">{content}</string></resources>'
     assert texts("android", xml) == ["and"]
     assert f">{wanted}</string>" in written("android", xml, "B")
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "remarks"),
+    [
+        ("", ' language="de"', 0),
+        (' language=""', ' language="de"', 0),
+        (' language="de_AT"', ' language="de_AT"', 0),
+        (' language="fr"', ' language="fr"', 1),
+    ],
+)
+def test_files_of_qt_name_their_language(there: str, wanted: str, remarks: int) -> None:
+    xml = QT.format(MESSAGE.format("", ' type="unfinished">')).replace("<TS>", f"<TS{there}>")
+    assert len(extracted("qt", xml).remarks) == remarks
+    assert f"<TS{wanted}>" in written("qt", xml, "B")
