@@ -20,6 +20,7 @@ from dragoman_producer.documents.codecs.html_codec import (
     CODECS as HTML,
 )
 from dragoman_producer.documents.codecs.html_codec import (
+    changed_page,
     decoded_page,
     replacements_of,
     skeleton_of,
@@ -98,9 +99,8 @@ class EpubCodec:
         for name, found in layout.pages:
             wanted = texts[count : count + len(found.segments)]
             count += len(found.segments)
-            if any(text is not None for text in wanted):
-                page = layout.archive.read(name)
-                contents[name] = HTML["xhtml"].splice(page, found, wanted, options)
+            if (content := changed_page(found, wanted, options)) is not None:
+                contents[name] = content
         changes = replacements_of(
             layout.package.page, texts[: len(layout.package.page.segments)], options
         )

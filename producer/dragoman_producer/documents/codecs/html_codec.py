@@ -85,17 +85,25 @@ class HtmlCodec:
         options: Options,
     ) -> bytes:
         """Return the document with translations, and its language where one was put in."""
-        layout = extraction.layout
-        if not isinstance(layout, _Layout):
-            raise TypeError("the extraction is not of this codec")
-        page = layout.page
-        replacements = replacements_of(page, texts, options)
-        if not replacements:
-            return data
-        if page.html is not None and not options.bilingual:
-            content = tag_in(page.text, page.html, options.target_lang, xml=page.xml)
-            replacements.append(Replacement(page.html.start, page.html.end, content))
-        return layout.decoded.encoded(replaced(page.text, replacements), reference)
+        content = changed_page(extraction, texts, options)
+        return data if content is None else content
+
+
+def changed_page(
+    extraction: Extraction, texts: Sequence[str | None], options: Options
+) -> bytes | None:
+    """Return a document with translations; None if it can show none of them and stays as it is."""
+    layout = extraction.layout
+    if not isinstance(layout, _Layout):
+        raise TypeError("the extraction is not of this codec")
+    page = layout.page
+    replacements = replacements_of(page, texts, options)
+    if not replacements:
+        return None
+    if page.html is not None and not options.bilingual:
+        content = tag_in(page.text, page.html, options.target_lang, xml=page.xml)
+        replacements.append(Replacement(page.html.start, page.html.end, content))
+    return layout.decoded.encoded(replaced(page.text, replacements), reference)
 
 
 def decoded_page(data: bytes, *, xml: bool) -> Decoded:

@@ -71,7 +71,8 @@ class _Composing:
         if isinstance(piece, str):
             self._texts.append(piece)
             return
-        self._add_texts()
+        if self._texts:
+            self._add_texts()
         match piece:
             case Single(code):
                 self._add_single(code)
@@ -98,7 +99,7 @@ class _Composing:
         text = "".join(self._texts)
         self._texts.clear()
         end = 0
-        for match in LOOKALIKE.finditer(text):
+        for match in LOOKALIKE.finditer(text) if "<" in text else ():
             self._parts.append(text[end : match.start()])
             self._add_single(self._escape(match[0]))
             end = match.end()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import zipfile
+from collections import Counter
 from dataclasses import replace
 from io import BytesIO
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from dragoman_producer.documents.codecs.archive import Archive
 from dragoman_producer.documents.codecs.codec import DocumentError, Options
 from dragoman_producer.documents.codecs.epub import EpubCodec
 from support.documents.laws import GERMAN, HOSTILE, assert_identity, assert_read_back, tagged
@@ -104,6 +106,19 @@ def test_marked_texts_read_back_and_the_pages_are_well_formed(
             root = ET.fromstring(content)  # noqa: S314  our own
             ids = [each.get("id") for each in root.iter() if each.get("id")]
             assert len(ids) == len(set(ids))
+
+
+def test_pages_are_read_once_when_a_book_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, reads, read = book(), Counter[str](), Archive.read
+    extraction = EPUB.extract(data, GERMAN)
+
+    def counting(archive: Archive, name: str) -> bytes:
+        reads[name] += 1
+        return read(archive, name)
+
+    monkeypatch.setattr(Archive, "read", counting)
+    assert EPUB.splice(data, extraction, tagged(extraction), GERMAN) != data
+    assert reads["OEBPS/text/one.xhtml"] == 1  # compared with what is written
 
 
 def test_language_is_set_and_other_members_and_the_mimetype_stay() -> None:
