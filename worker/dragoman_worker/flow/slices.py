@@ -66,6 +66,8 @@ class Slices:
         if not self._began:
             self._begin_round()
             return True
+        if self._spent:
+            return False
         self._pieces += 1
         if self._pieces % _CHECK_EVERY == 0 and (now := time.perf_counter()) > self._ask_at:
             left = self._cpu + _ROUND_S - time.thread_time()

@@ -112,6 +112,9 @@ class PlannedItem:
 
     def joined(self, target_lang: str) -> str:
         """Return the text joined from its units, which all have one."""
+        if len(self.units) == 1:  # the usual item
+            unit = self.units[0]
+            return f"{unit.before}{unit.text or ''}{unit.after}"
         return join((_piece(unit) for unit in self.units), target_lang)
 
     def replace(self, unit: Unit, pieces: Sequence[Unit]) -> None:
