@@ -1376,6 +1376,20 @@ MUTANTS = (
         PLANNER,
     ),
     Mutant(
+        "rounds share a reading of CPU time for ever",
+        f"{CORE}/flow/slices.py",
+        "_REUSE_CPU_TIME_S: Final = 0.001\n",
+        "_REUSE_CPU_TIME_S: Final = 3600.0\n",
+        "unit/worker/flow/test_slices.py",
+    ),
+    Mutant(
+        "a spent round reads the CPU time again and again",
+        f"{CORE}/flow/slices.py",
+        "        if self._spent:\n            return False\n",
+        "",
+        "unit/worker/flow/test_slices.py",
+    ),
+    Mutant(
         "an estimate that was too low is kept",
         f"{CORE}/job/plan.py",
         '        expected = longest if self.finish_reason == "length" else self.expected_tokens\n',
