@@ -1390,6 +1390,20 @@ MUTANTS = (
         "unit/worker/flow/test_slices.py",
     ),
     Mutant(
+        "a time limit forgets the awaits behind the first",
+        f"{CORE}/flow/time_limit.py",
+        "                self._look_in(left)\n                return\n",
+        "                return\n",
+        "unit/worker/flow/test_time_limit.py",
+    ),
+    Mutant(
+        "a cancellation that meets the time limit is taken for a timeout",
+        f"{CORE}/flow/time_limit.py",
+        "running.overdue and task.cancelling() - 1 <= cancels",
+        "running.overdue",
+        "unit/worker/flow/test_time_limit.py",
+    ),
+    Mutant(
         "an estimate that was too low is kept",
         f"{CORE}/job/plan.py",
         '        expected = longest if self.finish_reason == "length" else self.expected_tokens\n',

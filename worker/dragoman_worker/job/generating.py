@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable
 from dataclasses import replace
@@ -17,6 +16,7 @@ from dragoman_worker.errors import (
 )
 from dragoman_worker.flow.permits import Permit, Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
+from dragoman_worker.flow.time_limit import TimeLimit
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.metrics import Metrics
@@ -48,6 +48,7 @@ class Generator:
         self._planned = planned
         self._retry = retry
         self._attempt_timeout_s = attempt_timeout_s
+        self._time_limit = TimeLimit(attempt_timeout_s)
         self._metrics = metrics
 
     async def enter(
@@ -124,8 +125,7 @@ class Generator:
         )
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(self._attempt_timeout_s):
-                generation = await self._engine.generate(request)
+            generation = await self._time_limit.of(self._engine.generate(request))
         except EngineDead:
             self._permits.close()  # before the release below grants it to another job
             raise
