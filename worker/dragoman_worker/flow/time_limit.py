@@ -1,7 +1,7 @@
 """One time limit for many concurrent awaits, with a single timer.
 
-`asyncio.timeout` behaves alike and sets a timer for each: 7.5 us per await beside 1.5 here, which
-was a tenth of what an item of a large job costs without a model.
+`asyncio.timeout` behaves alike and sets a timer for each: 4.7 us per await beside 1.0 here, which
+is some 6 % of what an item of a large job costs without a model.
 """
 
 from __future__ import annotations

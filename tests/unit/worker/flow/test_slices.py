@@ -18,14 +18,14 @@ class Clocks:
 
     now: float = 100.0
     cpu: float = 1.0
-    readings: int = 0
+    cpu_reads: int = 0
     """How often the CPU time was read."""
 
     def perf_counter(self) -> float:
         return self.now
 
     def thread_time(self) -> float:
-        self.readings += 1
+        self.cpu_reads += 1
         return self.cpu
 
     def work(self, seconds: float) -> None:
@@ -85,9 +85,9 @@ async def test_spent_round_stays_spent_without_another_reading(
     loop_slices: Slices, clocks: Clocks
 ) -> None:
     pieces_until_spent(loop_slices, clocks, each_s=0.001, most=100)
-    before = clocks.readings
+    before = clocks.cpu_reads
     assert not any(loop_slices.may_run_now(1) for _ in range(100))
-    assert clocks.readings == before
+    assert clocks.cpu_reads == before
 
 
 async def test_cpu_time_is_not_read_before_the_rest_of_a_round_has_passed(
@@ -97,7 +97,7 @@ async def test_cpu_time_is_not_read_before_the_rest_of_a_round_has_passed(
         assert loop_slices.may_run_now(1)
         clocks.now += 0.001  # 100 ms in all, in which the loop's thread hardly runs
         clocks.cpu += 0.00001
-    assert clocks.readings <= 1 + 100 // 9
+    assert clocks.cpu_reads <= 1 + 100 // 9
 
 
 async def test_short_rounds_share_one_reading_and_take_no_more_than_their_time(
@@ -107,7 +107,7 @@ async def test_short_rounds_share_one_reading_and_take_no_more_than_their_time(
         assert loop_slices.may_run_now(1)
         clocks.work(0.00009)
         await next_round()
-    assert clocks.readings == 1
+    assert clocks.cpu_reads == 1
     assert pieces_until_spent(loop_slices, clocks, each_s=0.001, most=100) <= 14
 
 
