@@ -199,6 +199,13 @@ MUTANTS = (
     Mutant(
         "a changed cell beside the translations is not noticed",
         f"{CODECS}/tables.py",
+        "yield text[start : cells[-1].end if cells else 0]",
+        'yield ""',
+        f"{CODEC_TESTS}/test_tables.py",
+    ),
+    Mutant(
+        "a changed cell before one that is written over is not noticed",
+        f"{CODECS}/tables.py",
         "yield text[start : cells[target].start]",
         'yield ""',
         f"{CODEC_TESTS}/test_tables.py",
@@ -2570,6 +2577,27 @@ MUTANTS = (
         "if len(self._around) == _DEEPEST:",
         "if self._around == _DEEPEST:",
         f"{DOCUMENT_TESTS}/codecs/test_json.py",
+    ),
+    Mutant(
+        "a list of JSON may end like an object",
+        f"{DOCUMENTS}/codecs/json_scanning.py",
+        'if not self._around or self._is_object != (mark == "}"):',
+        "if not self._around:",
+        f"{DOCUMENT_TESTS}/codecs/test_json.py",
+    ),
+    Mutant(
+        "an output with other strings than its source is read",
+        f"{DOCUMENTS}/codecs/values.py",
+        "if len(values) != count:",
+        "if len(values) > count:",
+        f"{DOCUMENT_TESTS}/codecs/test_json_lines.py",
+    ),
+    Mutant(
+        "a row of a table without quotes ends at its first cell",
+        f"{DOCUMENTS}/codecs/tables_scanning.py",
+        "start = end + 1",
+        "start = end",
+        f"{DOCUMENT_TESTS}/codecs/test_tables.py",
     ),
     Mutant(
         "YAML is read to any depth",

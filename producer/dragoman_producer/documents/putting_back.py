@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options
@@ -22,13 +22,13 @@ class Spliced:
     """An output, and the segments that keep their source in it."""
 
     data: bytes
-    tags: list[int] = field(default_factory=list)
+    tags: list[int]
     """Segments whose translation lacks a tag, or has one too many."""
-    general: list[int] = field(default_factory=list)
+    general: list[int]
     """Plural forms that hold the general form, because their number did not come back."""
-    lost: list[int] = field(default_factory=list)
+    lost: list[int]
     """Plural forms whose number did not come back, and that no general form could replace."""
-    changed: list[int] = field(default_factory=list)
+    changed: list[int]
     """Segments whose translation does not read back as it was put in."""
 
 

@@ -126,6 +126,14 @@ def test_a_changed_cell_or_row_is_noticed() -> None:
         differing(CSV, SHOP.replace("a-3,Hat\n", "").encode(), extraction, [None] * 4, GERMAN)
 
 
+@pytest.mark.parametrize("changed", ["2,A hat,x-9\n", "1,A hat,x-8\n"])
+def test_a_changed_cell_beside_one_that_is_written_over_is_noticed(changed: str) -> None:
+    data = b"id,name,code\n1,A hat,x-9\n"
+    output = data.replace(b"1,A hat,x-9\n", changed.encode())
+    with pytest.raises(SkeletonDiffers, match="markup"):
+        differing(CSV, output, CSV.extract(data, IN_PLACE), [None], IN_PLACE)
+
+
 @given(translations)
 @settings(max_examples=80)
 def test_any_text_reads_back(text: str) -> None:
