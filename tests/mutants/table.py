@@ -2560,8 +2560,15 @@ MUTANTS = (
     Mutant(
         "a reader has no limit on its time",
         f"{DOCUMENTS}/child.py",
-        "    signal.alarm(seconds)\n",
-        "    signal.alarm(0 * seconds)\n",
+        "    signal.alarm(seconds * PATIENCE)\n",
+        "    signal.alarm(0 * seconds * PATIENCE)\n",
+        f"{DOCUMENT_TESTS}/test_translating.py",
+    ),
+    Mutant(
+        "a reader has no limit on its CPU time",
+        f"{DOCUMENTS}/child.py",
+        "    signal.setitimer(signal.ITIMER_PROF, seconds)\n",
+        "",
         f"{DOCUMENT_TESTS}/test_translating.py",
     ),
     Mutant(

@@ -15,6 +15,7 @@ from typing import Any, Final
 from dragoman_producer.documents.frames import LENGTH, ROWS_PER_FRAME, Text, encoded
 
 SECONDS_PER_FILE: Final = 120
+"""Of CPU time."""
 _MODULE: Final = "dragoman_producer.documents.child"
 
 Rows = Callable[[list[list[Any]]], None]
@@ -132,8 +133,8 @@ class Children:
 
 
 def _death(status: int, seconds: int) -> Refused:
-    if status == -signal.SIGALRM:
-        return Refused("timeout", f"it was not done within {seconds} s; split the file")
+    if status in {-signal.SIGALRM, -signal.SIGPROF}:
+        return Refused("timeout", f"it was not done within {seconds} s of CPU time; split the file")
     if status == -signal.SIGXFSZ:
         return Refused("no_space", "the output is larger than this user may write")
     how = f"signal {-status}" if status < 0 else f"status {status}"

@@ -70,12 +70,20 @@ class ByLanguage(Lines):
         return Extraction(found.segments + more, found.skeleton)
 
 
+def _take_too_long(*, waiting: bool) -> None:
+    """Run into a limit of time, which is made shorter, so that the test is."""
+    left = signal.alarm(1) if waiting else signal.setitimer(signal.ITIMER_PROF, 0.5)[0]
+    if not left:
+        raise RuntimeError("there is no time limit")
+    while True:
+        if waiting:
+            time.sleep(1_000)
+
+
 def _misbehave(line: bytes) -> None:
     match line:
-        case b"#hang":
-            if not signal.alarm(1):  # the seconds that were left: shorter, so that the test is
-                raise RuntimeError("there is no time limit")
-            time.sleep(1_000)
+        case b"#hang" | b"#spin":
+            _take_too_long(waiting=line == b"#hang")
         case b"#kill":
             os.kill(os.getpid(), signal.SIGKILL)
         case b"#memory":

@@ -261,6 +261,7 @@ async def test_a_glossary_that_is_not_stored_ends_a_run_before_it_writes(
     ("first", "reason"),
     [
         ("#hang", "timeout"),
+        ("#spin", "timeout"),
         ("#kill", "corrupt"),
         ("#memory", "too_large"),
         ("#raise", "corrupt"),
