@@ -317,7 +317,7 @@ def test_twice_the_document_takes_twice_the_steps(unit: str) -> None:
     def call(size: int) -> Callable[[], object]:
         return lambda: CODEC.extract(unit.encode() * size, GERMAN)
 
-    assert_linear(call, 100)
+    assert_linear(call, 400)
 
 
 class Unsearched(bytes):
