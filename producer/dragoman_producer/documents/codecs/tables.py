@@ -22,6 +22,7 @@ from dragoman_producer.documents.codecs.splicing import Replacement, replaced
 from dragoman_producer.documents.codecs.tables_scanning import (
     Cell,
     Row,
+    check_padding,
     delimiter_of,
     rows,
     spelled,
@@ -75,11 +76,13 @@ class TableCodec:
         has_header = _has_header(found, options)
         width = max((len(row.cells) for row in found), default=0)
         columns = tuple(_columns(found, width, options, has_header=has_header))
+        if any(column.target >= width for column in columns):
+            check_padding(found, width)
         read = [
             (segment, (index, column))
             for index, row in enumerate(found)
             if index or not has_header
-            for column in columns
+            for column in columns[: len(row.cells) if not options.columns else None]
             for segment in _segments(row, column, chosen=bool(options.columns))
         ]
         places = tuple(place for _, place in read)
@@ -153,14 +156,15 @@ def _columns(
 ) -> Iterator[_Column]:
     """Yield the columns to translate. Raises DocumentError for one that does not exist."""
     names = _names(found) if has_header else []
+    places = {name: index for index, name in reversed(list(enumerate(names)))}
     behind = width
     for source in _sources(found, names, width, options):
         name = names[source] if source < len(names) else str(source + 1)
         own = f"{name}.{options.target_lang}"
         if options.in_place:
             yield _Column(source, name, source)
-        elif own in names:
-            yield _Column(source, name, names.index(own))
+        elif own in places:
+            yield _Column(source, name, places[own])
         else:
             yield _Column(source, name, behind)
             behind += 1
@@ -170,12 +174,13 @@ def _sources(found: Sequence[Row], names: Sequence[str], width: int, options: Op
     if options.columns:
         return list(dict.fromkeys(_source(each, names, width) for each in options.columns))
     body = found[1:] if names else found
-    given = [index for index in range(width) if not _is_translation(index, names)]
-    return [
-        index
-        for index in given
-        if any(len(row.cells) > index and is_text(row.cells[index].value) for row in body)
-    ]
+    filled: set[int] = set()
+    for row in body:
+        for index, cell in enumerate(row.cells):
+            if index not in filled and is_text(cell.value):
+                filled.add(index)
+    known = frozenset(names)
+    return [index for index in sorted(filled) if not _is_translation(index, names, known)]
 
 
 def _source(column: str, names: Sequence[str], width: int) -> int:
@@ -188,10 +193,10 @@ def _source(column: str, names: Sequence[str], width: int) -> int:
     )
 
 
-def _is_translation(index: int, names: Sequence[str]) -> bool:
+def _is_translation(index: int, names: Sequence[str], known: Collection[str]) -> bool:
     """Return whether a column is named like a translation of another: `title.fr`."""
     match = _OF_LANGUAGE.fullmatch(names[index]) if index < len(names) else None
-    return match is not None and match["base"] in names
+    return match is not None and match["base"] in known
 
 
 def _segments(row: Row, column: _Column, *, chosen: bool) -> Iterator[Segment]:

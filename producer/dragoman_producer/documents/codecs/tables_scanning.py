@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
+from dragoman_producer.documents.codecs.codec import DocumentError
+
+MOST_EMPTY: Final = 10_000_000
+"""Empty cells that rows shorter than the longest get before a new column."""
 _DELIMITERS: Final = ",;\t|"
 _SNIFFED: Final = 65_536
 """Characters that are looked at to recognise the delimiter."""
@@ -123,3 +127,17 @@ def spelled(value: str, delimiter: str, *, quoted: bool) -> str:
     """Return a cell with a value: in quotes as its source is, or if it needs them."""
     needed = any(each in value for each in (delimiter, '"', "\r", "\n")) or value != value.strip()
     return '"' + value.replace('"', '""') + '"' if quoted or needed else value
+
+
+def check_padding(found: Sequence[Row], width: int) -> None:
+    """Refuse a table to which new columns would add far more empty cells than it has.
+
+    Raises DocumentError (`too_large`).
+    """
+    empty = sum(width - len(row.cells) for row in found)
+    if empty > MOST_EMPTY:
+        raise DocumentError(
+            "too_large",
+            f"its rows differ so much in length that a new column needs {empty} empty cells; "
+            "use --in-place",
+        )

@@ -167,3 +167,10 @@ def test_huge_tables_take_linear_time(body: str) -> None:
     data = f"name,n\n{body * (2**17 // len(body))}".encode()
     extraction = assert_identity(CSV, data)
     CSV.splice(data, extraction, ["x"] * len(extraction.segments), GERMAN)
+
+
+def test_a_table_that_would_become_mostly_empty_cells_is_refused() -> None:
+    data = b"a," * 12_000 + b"\n" + b"b\n" * 12_000
+    with pytest.raises(DocumentError) as caught:
+        CODECS["csv"].extract(data, GERMAN)
+    assert caught.value.reason == "too_large"
