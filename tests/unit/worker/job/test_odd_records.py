@@ -24,7 +24,7 @@ from support.fakes.core import Core, record
 from support.processes.stalls import Stalls, longest_stall
 from support.processes.waiting import eventually
 
-LONGEST_STALL_S: Final = 0.1
+LONGEST_STALL_S: Final = 0.3
 PATIENCE_S: Final = 120.0
 PLANNED_LONG: Final = (
     *("mail_like_items", "one_word_of_128_kib", "thai_without_spaces", "marks_in_reverse_order"),
