@@ -58,7 +58,7 @@ class _Layout:
 
 @dataclass(frozen=True, slots=True)
 class HtmlCodec:
-    """Codecs of HTML and XHTML. A document that begins with `<?xml` is read as XHTML."""
+    """Codec of HTML, and of XHTML where a document begins with an XML declaration."""
 
     name: str = "html"
     suffixes: frozenset[str] = frozenset({".html", ".htm"})
