@@ -51,6 +51,9 @@ ELSEWHERE: Final = {
     "dragoman translate docs --from en --to de,fr --out translated": (
         "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
     ),
+    "dragoman review translated": (
+        "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
+    ),
     'make chaos ARGS="--seeds 1-30 --jobs 6000"': "half an hour; tests/chaos has short storms",
     "make chaos": "half an hour; tests/chaos has short storms",
     "make soak": "an hour",

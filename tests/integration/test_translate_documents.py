@@ -136,6 +136,16 @@ def test_a_folder_is_translated_and_the_second_run_costs_nothing(
     assert worker.metric("dragoman_items_total") == items + 1
 
 
+def test_review_writes_the_page_of_a_translated_folder(
+    translate: Translating, start: Callable[..., ForkedWorker]
+) -> None:
+    start()
+    translate()
+    review = command("dragoman", "review", str(translate.out))
+    page = subprocess.run(review, capture_output=True, text=True, check=True).stdout.split("\n")[0]
+    assert "[de] Sentence 3 of file 7." in Path(page).read_text()
+
+
 def test_after_kill_9_at_half_no_segment_is_paid_twice(
     translate: Translating, start: Callable[..., ForkedWorker], tmp_path: Path
 ) -> None:
