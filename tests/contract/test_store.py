@@ -20,7 +20,7 @@ from dragoman_schemas.results import (
 from dragoman_schemas.scripts import Quarantine
 from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import Conflict, Unavailable, Unreachable
+from dragoman_worker.errors import Conflict, Unavailable, Unencodable, Unreachable
 from dragoman_worker.ports import CancelNotice, Claim, Store
 from dragoman_worker.stores.local_jobs import LocalJobs
 from dragoman_worker.stores.redis import RedisStore
@@ -407,6 +407,15 @@ async def test_a_finish_does_not_touch_another_payload_s_job_and_is_a_conflict(
     with pytest.raises(Conflict, match="belongs to another payload"):
         await store.finish(stranger, result(fingerprint=OTHER))
     assert await client.fields("a1") == before
+
+
+async def test_a_result_with_a_lone_surrogate_is_refused_before_anything_is_written(
+    store: Store, client: Client
+) -> None:
+    claim = await taken(store)
+    with pytest.raises(Unencodable):
+        await store.finish(claim, result(text="a\ud800"))
+    assert await status_of(client) == "running"
 
 
 async def test_confirming_changes_nothing(store: Store, client: Client) -> None:

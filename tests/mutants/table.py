@@ -1240,6 +1240,13 @@ MUTANTS = (
         SETTLING,
     ),
     Mutant(
+        "a result that cannot be encoded halts the worker",
+        f"{CORE}/job/settling.py",
+        "        except Unencodable:\n            return await self._reject(",
+        "        except NotImplementedError:\n            return await self._reject(",
+        SETTLING,
+    ),
+    Mutant(
         "duplicates get the refused result",
         f"{CORE}/job/worker.py",
         "            self._in_flight.leave(held, stands)",

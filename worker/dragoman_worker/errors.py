@@ -22,6 +22,7 @@ A new code also needs its name in `dragoman_schemas.failures`; CONTRIBUTING.md h
     │   ├── Cancelled            cancel   cancelled
     │   └── Internal             reject   internal: a defect of ours, not of the job
     ├── Unavailable              wait     broker or Redis: never consumes an attempt of a job
+    ├── Unencodable              reject   a result that JSON in UTF-8 cannot hold
     └── Halt                     halt     the process exits non-zero, settles nothing more
         ├── EngineDead           halt
         └── Unreachable          halt     broker or Redis, at startup
@@ -187,6 +188,10 @@ class Unavailable(WorkerError):
     """Kafka or Redis is unavailable. The work waits; no attempt is consumed."""
 
     disposition = Disposition.WAIT
+
+
+class Unencodable(WorkerError):
+    """A result holds what JSON in UTF-8 cannot: a lone surrogate, or an object of Python."""
 
 
 class Halt(WorkerError):

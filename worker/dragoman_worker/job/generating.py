@@ -148,9 +148,12 @@ class Generator:
         exact = unit.decoding.exact_length
         if generation.finish_reason == "stop" or (exact and generation.finish_reason == "length"):
             text = plan.profile.clean(generation.text, unit.source)
-            if text.strip() or exact:
+            if not _encodable(text):
+                error = TransientEngineError("the engine wrote a lone surrogate")
+            elif text.strip() or exact:
                 return text.strip()
-            error = TransientEngineError("the engine wrote nothing")
+            else:
+                error = TransientEngineError("the engine wrote nothing")
         elif generation.finish_reason == "length" and not _may_grow(unit):
             raise CutOff(
                 f"the translation was cut off at {unit.decoding.max_tokens} tokens, and neither "
@@ -176,6 +179,15 @@ def _otherwise(unit: Unit, generation: Generation) -> Decoding:
             seed=None if unit.decoding.seed is None else unit.decoding.seed + 1,
         )
     return unit.decoding
+
+
+def _encodable(text: str) -> bool:
+    """Return whether UTF-8 can encode the text: no result could hold a lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _may_grow(unit: Unit) -> bool:

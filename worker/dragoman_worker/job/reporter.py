@@ -25,6 +25,7 @@ from dragoman_worker.job.in_flight import JobInFlight
 from dragoman_worker.job.item_results import first_failure, item_results
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected
 from dragoman_worker.job.plan import Plan
+from dragoman_worker.ports import Claim
 from dragoman_worker.prompts.plain import PLAIN
 
 
@@ -140,6 +141,33 @@ def of_document(result: TranslationResult, document: DocumentRef | None) -> Tran
     if result.document is not None or document is None:
         return result
     return result.model_copy(update={"document": document})
+
+
+def unencodable(result: TranslationResult, claim: Claim | None) -> Rejected:
+    """Return the failure of a job whose result cannot be encoded, without its texts."""
+    failure = errors.Internal(
+        "the result holds what JSON in UTF-8 cannot encode, such as a lone surrogate; translate "
+        "the items of the job one by one to find the text that causes it"
+    )
+    failed = result.model_copy(update={"status": "failed", "error": _error_info(failure)})
+    return Rejected(
+        failure,
+        without_texts(failed),
+        claim,
+        job_id=result.job_id,
+        attempts=result.attempts,
+        deliveries=result.deliveries,
+        first_seen=result.timing.started_at,
+    )
+
+
+def without_texts(result: TranslationResult) -> TranslationResult:
+    """Return a result that can be encoded: without what engine and gates have written."""
+    error = result.error
+    if error is not None:
+        encodable = error.message.encode(errors="replace").decode()
+        error = error.model_copy(update={"message": encodable})
+    return result.model_copy(update={"translations": [], "warnings": [], "error": error})
 
 
 def _error_info(failure: JobError) -> ErrorInfo:

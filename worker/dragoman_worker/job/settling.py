@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import assert_never
 
 from dragoman_schemas.results import TranslationResult
-from dragoman_worker.errors import Conflict
+from dragoman_worker.errors import Conflict, Unencodable
 from dragoman_worker.job.outages import DEAD_LETTERS, RESULTS, STORE, Outages
 from dragoman_worker.job.outcome import Completed, Rejected
-from dragoman_worker.job.reporter import of_document
+from dragoman_worker.job.reporter import of_document, unencodable, without_texts
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Claim, DeadLetter, DeadLetters, Delivery, Results, Store
@@ -64,6 +64,8 @@ class Settler:
         except Conflict as conflict:
             await self._dead_letter(delivery, Rejected(conflict, job_id=result.job_id))
             return None
+        except Unencodable:
+            return await self._reject(delivery, unencodable(result, claim))
         await self._publish(stands)
         return stands
 
@@ -72,11 +74,19 @@ class Settler:
         if outcome.result is None or outcome.claim is None:
             return None
         try:
-            stands = await self._finish(outcome.claim, outcome.result)
+            stands = await self._finish_failed(outcome.claim, outcome.result)
         except Conflict:
             return None  # the id belongs to another payload; this record has its dead letter
         await self._publish(stands)
         return stands
+
+    async def _finish_failed(
+        self, claim: Claim, result: TranslationResult
+    ) -> TranslationResult | None:
+        try:
+            return await self._finish(claim, result)
+        except Unencodable:
+            return await self._finish(claim, without_texts(result))
 
     async def _dead_letter(self, delivery: Delivery, outcome: Rejected) -> None:
         failure = outcome.failure

@@ -61,7 +61,8 @@ class Store(Protocol):
 
         Returns `result` itself if it was written, another result if the job was terminal already,
         and None if a later replay runs. All three settle the job. Raises Conflict if the key
-        belongs to another payload by now, or is not a job.
+        belongs to another payload by now, or is not a job, and Unencodable before anything is
+        written.
         """
         ...
 

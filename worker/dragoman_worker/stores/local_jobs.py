@@ -23,6 +23,7 @@ from dragoman_schemas.scripts import CancelEffect, ClaimAnswer, Quarantine, Verd
 from dragoman_schemas.wire import encode_result, now_rfc3339
 from dragoman_worker.errors import REUSED, Conflict
 from dragoman_worker.ports import CancelNotice, Claim, ClaimRequest
+from dragoman_worker.stores.encoding import encoded
 
 LIVE_TTL_S: Final = 7 * 86_400
 _COUNTED: Final = frozenset({Verdict.SUSPECT, Verdict.POISONED})
@@ -102,6 +103,7 @@ class LocalJobs:
     async def finish(self, claim: Claim, result: TranslationResult) -> TranslationResult | None:
         """Write the terminal state and return the one that stands."""
         state = self.state(claim.job_id)
+        encoded(result)
         if state is None or _open_to(state, claim):
             self._end(state or JobState(), claim, result)
             return result

@@ -16,7 +16,7 @@ from dragoman_connections.settings import RedisSettings, SettingsError
 from dragoman_schemas import names, scripts
 from dragoman_schemas.results import TranslationResult, as_terminal
 from dragoman_schemas.scripts import ClaimAnswer
-from dragoman_schemas.wire import encode_result, now_rfc3339, stored_result
+from dragoman_schemas.wire import now_rfc3339, stored_result
 from dragoman_worker import errors
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unreachable
@@ -30,6 +30,7 @@ from dragoman_worker.stores.durability import (
     confirmation_for,
     missing_replicas,
 )
+from dragoman_worker.stores.encoding import encoded
 from dragoman_worker.stores.pipeline import Pipeline
 
 CANCELS_BLOCK_MS: Final = 2_000
@@ -152,7 +153,7 @@ class RedisStore:
         arguments = scripts.finish_args(
             status=result.status,
             replays=claim.replay,
-            result=encode_result(result),
+            result=encoded(result),
             finished_at=result.timing.finished_at or now_rfc3339(),
             ttl_ms=claim.ttl_s * 1000,
             fingerprint=claim.fingerprint,

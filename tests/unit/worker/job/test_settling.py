@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_schemas.results import JobStatus
+from dragoman_schemas.results import JobStatus, TerminalStatus
 from dragoman_schemas.wire import open_record
 from dragoman_worker.errors import Conflict, PermanentEngineError, Unavailable
+from dragoman_worker.job.outcome import Completed, Rejected
+from dragoman_worker.job.settling import Settler
+from dragoman_worker.ports import Delivery
 from dragoman_worker.stores.local_jobs import JobState, LocalJobs
 from support.builders.store_calls import claim_of, request, result
 from support.fakes.core import Core, record
+from support.fakes.scripted_engine import Says
 from support.fakes.traced import traced
 
 DOCUMENT = {"document_id": "d1", "index": 3, "total": 9}
@@ -94,6 +98,42 @@ async def test_a_place_in_a_document_beyond_the_bounds_sets_no_bit(document: obj
     await core.run_all()
     assert [letter.code for letter in core.dead_letters.letters] == ["invalid_job"]
     assert core.store.documents == {}
+
+
+async def test_a_lone_surrogate_from_the_engine_fails_its_item_alone() -> None:
+    core = Core()
+    core.engine.script("bad", *[Says("a\ud800")] * 3)
+    core.consumer.append(record("a1", text=["good", "bad"]))
+    core.consumer.append(record("a2"))
+    await core.run_all()
+    assert [letter.code for letter in core.dead_letters.letters] == ["engine_failed"]
+    assert core.texts("a1") == ["GOOD", None]
+    assert core.state("a2").status is JobStatus.COMPLETED
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
+async def test_a_result_that_cannot_be_encoded_fails_its_job_alone(status: TerminalStatus) -> None:
+    """Whatever wrote it: the store refuses it behind the executor's own handling of defects."""
+    core = Core()
+    wanted = request()
+    claim = claim_of(wanted, await core.store.claim(wanted))
+    broken = result(status, text="a\ud800", warnings=["b\udfff"])
+    outcome: Completed | Rejected = Completed(broken, claim)
+    if status == "failed":
+        outcome = Rejected(PermanentEngineError("c\ud800"), broken, claim, job_id="a1")
+    settler = Settler(
+        store=core.store,
+        dead_letters=core.dead_letters,
+        results=None,
+        outages=core.outages,
+        metrics=core.metrics,
+    )
+    place = Delivery("dragoman.jobs", 0, 0, 1, None, record(), (), 0)
+    stands = await settler.settle(place, outcome)
+    assert stands is not None
+    assert (stands.status, stands.translations, stands.warnings) == ("failed", [], [])
+    assert len(core.dead_letters.letters) == 1
+    assert core.store.events == [("a1", "failed")]
 
 
 async def test_a_run_that_a_replay_has_overtaken_tells_nothing() -> None:
