@@ -44,7 +44,7 @@ $(VENV)/.installed: $(VENV)/.synced pyproject.toml
 	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --editable .
 	@touch $@
 
-services: ## Install redis-server, Java, Maven, kcat and gettext where they are missing (Debian, as root), or say how
+services: ## Install redis-server, Java, Maven, kcat, gettext and promtool where they are missing (Debian, as root), or say how
 	@tests/support/system-packages.sh
 
 check: install ## Format, lint, language, types, import contracts: what a commit must pass
@@ -82,7 +82,7 @@ fmt: install ## Format and fix what ruff and rumdl can fix; write the reference 
 
 lock: install ## Resolve requirements/*.lock from pyproject.toml (ARGS=--upgrade: newest versions)
 	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --extra echo --extra demo --extra documents \
-		--group dev --group cpu-engine $(ARGS) -o requirements/cpu.lock >/dev/null
+		--group dev --group deploy --group cpu-engine $(ARGS) -o requirements/cpu.lock >/dev/null
 	@# The client in the versions that the tests ran with.
 	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --constraint requirements/cpu.lock \
 		-o requirements/client.lock >/dev/null

@@ -55,7 +55,51 @@ CODECS, CODEC_TESTS = f"{DOCUMENTS}/codecs", f"{DOCUMENT_TESTS}/codecs"
 GLOSSARIES = "contract/test_glossaries.py"
 GLOSSARY_FILES = "unit/producer/test_glossary_files.py"
 
+ALERTS, ALERT_TESTS = "deploy/chart/dragoman/files/alerts.yaml", "unit/deploy/test_alerts.py"
+
 MUTANTS = (
+    Mutant(
+        "a burst of dead letters before the first scrape of a worker is missed",
+        ALERTS,
+        "(dragoman_dead_letters_total unless dragoman_dead_letters_total offset 15m)",
+        "(dragoman_dead_letters_total unless dragoman_dead_letters_total)",
+        ALERT_TESTS,
+    ),
+    Mutant(
+        "one long job counts as a backlog",
+        ALERTS,
+        "and on (job) sum by (job) (dragoman_lag_jobs) > sum by (job) (dragoman_jobs_in_flight)",
+        "and on (job) sum by (job) (dragoman_lag_jobs) > 0",
+        ALERT_TESTS,
+    ),
+    Mutant(
+        "one long job counts as stuck",
+        ALERTS,
+        "unless on (job, instance, replica) increase(dragoman_engine_items_total[15m]) > 0",
+        "",
+        ALERT_TESTS,
+    ),
+    Mutant(
+        "a certificate that is renewed twice a day counts as expiring",
+        ALERTS,
+        "(changes(dragoman_certificate_expiry_timestamp_seconds[1d])) > 0",
+        "(changes(dragoman_certificate_expiry_timestamp_seconds[1d])) > 99",
+        ALERT_TESTS,
+    ),
+    Mutant(
+        "failures that have not occurred are not exported",
+        f"{CORE}/metrics.py",
+        "            self.dead_letters.labels(code.value)\n",
+        "",
+        "unit/worker/test_metrics.py",
+    ),
+    Mutant(
+        "a client certificate expires with the last of its chain",
+        f"{CORE}/health/certificates.py",
+        'if certificate == "authority" else min(times)',
+        'if certificate == "authority" else max(times)',
+        "unit/worker/health/test_certificates.py",
+    ),
     Mutant(
         "a plural form without its number is used as it came",
         f"{DOCUMENTS}/plurals.py",

@@ -15,6 +15,7 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.gpu import Gpus
 from dragoman_worker.flow.admission import steering
+from dragoman_worker.health.certificates import certificate_files, expiry_forever
 from dragoman_worker.health.liveness import liveness_checks, run_watchdog
 from dragoman_worker.health.readiness import Readiness, StartPhase, report_settled
 from dragoman_worker.health.sampler import Sampler
@@ -36,6 +37,7 @@ from dragoman_worker.process.parent_link import ReplicaSlot
 from dragoman_worker.process.signals import stop_signals, supervised_signals
 from dragoman_worker.prompts import names
 from dragoman_worker.prompts.chooser import profile_chooser
+from dragoman_worker.quality.gates import GATES
 from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.glossaries import RedisGlossaries
@@ -52,6 +54,7 @@ class App:
         self._slot = slot
         self._log = logger()
         self._metrics = Metrics(CollectorRegistry())
+        self._metrics.start_gates(gate.name for gate in GATES)
         self._outages = Outages()
         self._judge = ProcessJudge(timeout_s=settings.quality.timeout_s, metrics=self._metrics)
         self._topics = TopicWatch(settings.kafka)
@@ -174,13 +177,13 @@ class App:
     def _sample(
         self, stack: AsyncExitStack, core: Core, engine: Engine, consumer: KafkaConsumer
     ) -> None:
-        most = core.admission.most_items
-        sampler = Sampler(
-            self._metrics, consumer, core.permits, core.in_flight, engine, most_items=most
-        )
+        most, jobs = core.admission.most_items, core.in_flight
+        sampler = Sampler(self._metrics, consumer, core.permits, jobs, engine, most_items=most)
         ready, gpus = self._readiness.ready_checks, Gpus(engine.limits.devices)
         _beside(stack, core.worker, "sampler", sampler.forever(ready))
         _beside(stack, core.worker, "gpus", sampler.gpus_forever(gpus))
+        files = certificate_files(self._settings)
+        _beside(stack, core.worker, "certificates", expiry_forever(files, self._metrics))
 
     def _stop(self) -> None:
         self._stopping.set()

@@ -11,13 +11,19 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.results import QualityVerdict, TerminalStatus
 from dragoman_worker.version import version
 
-_JOB_BUCKETS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800)
+# Up to a day: a job of a bulk load waits for hours behind the others.
+_JOB_BUCKETS: Final = (
+    0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200, 21_600, 86_400,
+)  # fmt: skip
 _JUDGE_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _TOKEN_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.5, 1)
 _MEMORY_RESULTS: Final = ("hit", "approved", "joined", "miss", "error")
+_OUTCOMES: Final = ("ok", "rebalanced", "failed")
+_ACTIONS: Final = ("warned", "retried", "fixed", "failed")
 _PHASES: Final = ("queue", "decode", "permit", "claim", "engine", "settle", "total")
 
 
@@ -90,6 +96,22 @@ class Metrics:
         build = self._gauge("build_info", "1 for the version that runs.", "version")
         build.labels(version()).set(1)
 
+        self._start_labels()
+
+    def _start_labels(self) -> None:
+        """Export every series from 0: Prometheus sees no increase in one that begins later."""
+        for code in FailureCode:
+            self.dead_letters.labels(code.value)
+            self.retries.labels(code.value)
+        for outcome in _OUTCOMES:
+            self.commits.labels(outcome)
+
+    def start_gates(self, names: Iterable[str]) -> None:
+        """Export the findings of these gates from 0."""
+        for name in names:
+            for action in _ACTIONS:
+                self.gates.labels(name, action)
+
     # --- families ---------------------------------------------------------------------------------
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
@@ -104,10 +126,12 @@ class Metrics:
             "items", "Items of finished jobs, by quality verdict.", "quality"
         )
         self.tokens = self._counter("tokens", "Tokens read and written by the engine.", "kind")
-        self.retries = self._counter("retries", "Repeated generations, by failure code.", "code")
-        self.redeliveries = self._counter(
-            "redeliveries", "Records whose job had been claimed before."
+        self.engine_items = self._counter(
+            "engine_items", "Items that left the engine, with or without a translation."
         )
+        self.retries = self._counter("retries", "Repeated generations, by failure code.", "code")
+        claimed_before = "Records whose job had been claimed before."
+        self.redeliveries = self._counter("redeliveries", claimed_before)
         self.dead_letters = self._counter(
             "dead_letters", "Dead letters acknowledged by the broker, by error code.", "code"
         )
@@ -223,14 +247,19 @@ class Metrics:
             "check",
         )
         self.ready = self._gauge("ready", "1 while the replica is ready for jobs.")
+        self.certificate_expiry = self._gauge(
+            "certificate_expiry_timestamp_seconds",
+            "Unix time at which a certificate of the settings expires.",
+            "connection",
+            "certificate",
+        )
 
     def _add_engine_gauges(self) -> None:
         self.engine_running = self._gauge("engine_running", "Sequences running in the engine.")
         self.engine_waiting = self._gauge("engine_waiting", "Sequences waiting in the engine.")
         self.kv_cache_usage = self._gauge("kv_cache_usage_ratio", "KV cache in use, 0 to 1.")
-        self.preemptions = self._counter(
-            "preemptions", "Sequences preempted because the KV cache was full, to be run again."
-        )
+        preemptions = "Sequences preempted because the KV cache was full, to be run again."
+        self.preemptions = self._counter("preemptions", preemptions)
         self.admission_items = self._gauge("admission_items", "Bound on the items in the engine.")
         self.admission_tokens = self._gauge(
             "admission_tokens", "Bound on the tokens in the engine, prompts and expected outputs."
@@ -251,8 +280,6 @@ class Metrics:
         self.load = self._gauge(
             "load", "Stats behind the bottleneck: shares and means of the last 10 s.", "stat"
         )
-
-    # --- several metrics at once ------------------------------------------------------------------
 
     def limited_by(self, cause: str, stats: Mapping[str, float | None]) -> None:
         """Set the cause that limits throughput now, and the stats that it is judged by."""

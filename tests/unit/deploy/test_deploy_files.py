@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
 from dragoman_connections.settings import DragomanSettings, load_settings
-from dragoman_worker.metrics import Metrics
 from dragoman_worker.settings import WorkerSettings
 
 _ROOT = Path(__file__).parents[3]
@@ -159,31 +157,3 @@ def test_images_copy_files_that_exist(name: str) -> None:
     for line in re.findall(r"^COPY (.+)$", text, re.MULTILINE):
         *sources, _target = line.split()
         assert all((_ROOT / source).exists() for source in sources)
-
-
-# --- alerts ---------------------------------------------------------------------------------------
-
-
-def _metric_names() -> set[str]:
-    registry = Metrics(CollectorRegistry()).registry
-    names: set[str] = set()
-    for metric in registry.collect():
-        suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
-        names |= {metric.name + suffix for suffix in suffixes.get(metric.type, [""])}
-    return names
-
-
-def test_alerts_use_metrics_that_exist() -> None:
-    [group] = _yaml(_DEPLOY / "prometheus" / "alerts.yaml")["groups"]
-    text = yaml.safe_dump(group)
-    named = set(re.findall(r"\bdragoman_[a-z_]+", text))
-    assert named
-    assert named <= _metric_names()
-
-
-def test_every_alert_says_what_to_do() -> None:
-    [group] = _yaml(_DEPLOY / "prometheus" / "alerts.yaml")["groups"]
-    for rule in group["rules"]:
-        assert rule["labels"]["severity"] in {"page", "ticket"}
-        assert rule["annotations"]["summary"]
-        assert rule["annotations"]["action"]

@@ -35,7 +35,7 @@ def _asked(*extras: str, groups: tuple[str, ...] = ()) -> list[Requirement]:
     ("lock", "asked"),
     [
         ("client.lock", _asked()),
-        ("cpu.lock", _asked("echo", "demo", groups=("dev", "cpu-engine"))),
+        ("cpu.lock", _asked("echo", "demo", groups=("dev", "deploy", "cpu-engine"))),
     ],
 )
 def test_a_lock_holds_what_is_asked_for(lock: str, asked: list[Requirement]) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
+from dragoman_schemas.failures import FailureCode
 from dragoman_worker.metrics import Metrics, TimesFamily
 
 BOUNDS = (0.005, 0.1, 1, 30)
@@ -50,3 +51,24 @@ def test_one_cause_is_set_with_the_stats_it_is_judged_by() -> None:
     assert 'cause="feed"' not in page
     assert 'dragoman_load{stat="queued"} 7.0' in page
     assert "gpu_busy" not in page.replace("gpu_busy_ratio", "")
+
+
+def test_every_failure_is_counted_from_zero_so_that_the_first_burst_is_an_increase() -> None:
+    metrics = Metrics(CollectorRegistry())
+    metrics.start_gates(["tags"])
+    page = generate_latest(metrics.registry).decode()
+    for code in FailureCode:
+        assert f'dragoman_dead_letters_total{{code="{code}"}} 0.0' in page
+        assert f'dragoman_retries_total{{code="{code}"}} 0.0' in page
+    for outcome in ("ok", "rebalanced", "failed"):
+        assert f'dragoman_commits_total{{outcome="{outcome}"}} 0.0' in page
+    for action in ("warned", "retried", "fixed", "failed"):
+        assert f'dragoman_gates_total{{action="{action}",gate="tags"}} 0.0' in page
+
+
+def test_a_job_of_a_bulk_load_that_waits_for_hours_is_not_beyond_the_last_bucket() -> None:
+    metrics = Metrics(CollectorRegistry())
+    metrics.queue_seconds.observe(20 * 3600)
+    page = generate_latest(metrics.registry).decode()
+    assert 'dragoman_job_seconds_bucket{le="86400.0",phase="queue"} 1.0' in page
+    assert 'dragoman_job_seconds_bucket{le="21600.0",phase="queue"} 0.0' in page

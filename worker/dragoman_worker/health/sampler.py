@@ -127,6 +127,8 @@ class Sampler:
         self._preemptions, self._finished = stats.preemptions, self._permits.given_back
         if preempted > 0:
             self._metrics.preemptions.inc(preempted)
+        if finished > 0:
+            self._metrics.engine_items.inc(finished)
         return max(0, preempted), finished
 
     # --- gauges -----------------------------------------------------------------------------------

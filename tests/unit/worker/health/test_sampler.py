@@ -85,6 +85,13 @@ async def test_time_without_work_counts_while_jobs_are_queued() -> None:
     )
 
 
+async def test_items_that_leave_the_engine_are_counted_while_their_job_runs() -> None:
+    replica = Replica(lag=1)
+    for _ in range(3):
+        replica.permits.release(await replica.permits.acquire("job", 10))
+    await sampled(replica, "dragoman_engine_items_total 3.0")
+
+
 async def test_gpus_are_read_beside_the_loop_and_closed() -> None:
     replica, closed = Replica(), []
     gpus: Any = SimpleNamespace(

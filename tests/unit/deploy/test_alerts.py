@@ -1,0 +1,96 @@
+"""Tests of the alerts: promtool's cases, existing metrics, and a runbook for each."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.process.supervisor import ReplicaMetrics
+
+_ROOT = Path(__file__).parents[3]
+_RULES = _ROOT / "deploy" / "chart" / "dragoman" / "files" / "alerts.yaml"
+_CASES = sorted(Path(__file__).parent.glob("alerts*_test.yaml"))
+_RUNBOOKS = _ROOT / "docs" / "runbooks"
+
+
+def _rules() -> list[dict[str, Any]]:
+    [group] = yaml.safe_load(_RULES.read_text(encoding="utf-8"))["groups"]
+    rules: list[dict[str, Any]] = group["rules"]
+    return rules
+
+
+_NAMES = [rule["alert"] for rule in _rules()]
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, set[bool]]:
+    """Whether each alert is expected to fire, over all cases."""
+    found: dict[str, set[bool]] = {}
+    for file in _CASES:
+        for case in yaml.safe_load(file.read_text(encoding="utf-8"))["tests"]:
+            for one in case["alert_rule_test"]:
+                found.setdefault(one["alertname"], set()).add(bool(one["exp_alerts"]))
+    return found
+
+
+@pytest.mark.parametrize("cases", _CASES, ids=lambda file: file.stem)
+def test_alerts_fire_and_are_silent_in_the_cases_of_promtool(cases: Path) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed: make services")
+    command = [promtool, "test", "rules", str(cases)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("alert", _NAMES)
+def test_an_alert_has_a_firing_and_a_silent_case(
+    alert: str, verdicts: dict[str, set[bool]]
+) -> None:
+    assert verdicts[alert] == {True, False}
+
+
+@pytest.mark.parametrize("rule", _rules(), ids=_NAMES)
+def test_an_alert_says_what_to_do_and_links_its_runbook(rule: dict[str, Any]) -> None:
+    assert rule["labels"]["severity"] in {"page", "ticket"}
+    assert rule["annotations"]["summary"]
+    assert rule["annotations"]["action"]
+    page = _ROOT / rule["annotations"]["runbook_url"]
+    assert page == _RUNBOOKS / f"{rule['alert']}.md"
+    assert page.read_text(encoding="utf-8").startswith(f"# {rule['alert']}\n")
+
+
+def test_the_index_of_the_runbooks_lists_every_alert_with_its_severity() -> None:
+    index = (_RUNBOOKS / "index.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| \[(\w+)\]\(\1\.md\) \| (\w+) \|", index, re.MULTILINE))
+    assert listed == {rule["alert"]: rule["labels"]["severity"] for rule in _rules()}
+    pages = {page.stem for page in _RUNBOOKS.glob("*.md")} - {"index"}
+    assert pages == set(_NAMES)
+
+
+def _metric_names() -> set[str]:
+    names: set[str] = set()
+    suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
+    for one in (Metrics(CollectorRegistry()), ReplicaMetrics(CollectorRegistry())):
+        for metric in one.registry.collect():
+            names |= {metric.name + suffix for suffix in suffixes.get(metric.type, [""])}
+    return names
+
+
+def test_alerts_use_metrics_that_exist() -> None:
+    for rule in _rules():
+        named = set(re.findall(r"\bdragoman_[a-z_]+", rule["expr"]))
+        assert named
+        assert named <= _metric_names()
+
+
+def test_no_alert_names_a_job_because_a_pod_monitor_names_it_differently() -> None:
+    assert not [rule["alert"] for rule in _rules() if re.search(r"job\s*=", rule["expr"])]
