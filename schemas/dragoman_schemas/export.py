@@ -1,4 +1,4 @@
-"""Export of the JSON Schemas of jobs and results, for tools in other languages.
+"""Export of the JSON Schemas of jobs and results, and of AsyncAPI, for other languages.
 
 ``python -m dragoman_schemas.export docs/schema``
 """
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from dragoman_schemas.asyncapi import asyncapi
 from dragoman_schemas.jobs import SCHEMA_VERSION, TranslationJob
 from dragoman_schemas.results import TranslationResult
 
@@ -23,16 +24,22 @@ _MODELS: Final[Mapping[str, type[BaseModel]]] = {
 
 
 def json_schemas() -> dict[str, str]:
-    """Return the text of each schema by file name, such as ``job.v1.json``."""
-    return {f"{name}.v{SCHEMA_VERSION}.json": _text(model) for name, model in _MODELS.items()}
+    """Return the text of each file by name: ``job.v1.json``, ..., ``asyncapi.json``."""
+    models = {f"{name}.v{SCHEMA_VERSION}.json": _schema(model) for name, model in _MODELS.items()}
+    return {name: _text(value) for name, value in models.items()} | {
+        "asyncapi.json": _text(asyncapi(f"{SCHEMA_VERSION}.0.0"))
+    }
 
 
-def _text(model: type[BaseModel]) -> str:
-    schema: dict[str, Any] = {
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **model.model_json_schema(by_alias=True, mode="validation"),
     }
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def main(folder: Path) -> None:
