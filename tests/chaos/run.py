@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     )
     options.out.mkdir(parents=True, exist_ok=True)
     table = options.table or options.out / "table.jsonl"
-    system = Dragoman(package_path=options.package_path, trust=options.trust)
+    system = Dragoman(package_path=options.package_path, mixed=options.mixed, trust=options.trust)
     jobs = round(options.minutes * 60 * options.rate) if options.minutes else options.jobs
     broken = 0
     rows: list[Row] = []
@@ -102,6 +102,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--replay", type=Path, help="a timeline whose faults are repeated")
     parser.add_argument("--package-path", type=Path, help="precedes the workers' packages")
+    parser.add_argument(
+        "--mixed", action="store_true", help="only of every second worker: an upgrade half-way"
+    )
     parser.add_argument("--out", type=Path, default=Path(".cache/chaos"), help="timelines, logs")
     parser.add_argument("--table", type=Path, help="JSON lines; default OUT/table.jsonl")
     parser.add_argument("--loud", action="store_true", help="print the timeline as it happens")

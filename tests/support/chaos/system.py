@@ -11,6 +11,7 @@ import sys
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -210,6 +211,7 @@ class ForkedDragomanWorker(DragomanWorker, ForkedWorker):
 class Dragoman:
     """The worker; `package_path` precedes the installed packages (mutants, old versions).
 
+    With `mixed` every second worker has it, the others the installed ones: an upgrade half-way.
     `supervised=False` runs replicas without their supervisors, which start 20 times as fast.
     `trust=True` judges, remembers and coalesces; the load then needs `RepeatedTexts`.
     """
@@ -221,6 +223,7 @@ class Dragoman:
         self,
         *,
         package_path: Path | None = None,
+        mixed: bool = False,
         settings: Mapping[str, Any] | None = None,
         supervised: bool = True,
         trust: bool = False,
@@ -228,7 +231,8 @@ class Dragoman:
         self._trust = trust
         self._kind = DragomanWorker if supervised else ForkedDragomanWorker
         self._settings = dict(settings or {})
-        self._env = {} if package_path is None else {"PYTHONPATH": str(package_path)}
+        placed = {} if package_path is None else {"PYTHONPATH": str(package_path)}
+        self._env = cycle((placed, {} if mixed else placed))
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -241,7 +245,7 @@ class Dragoman:
         if self._trust:
             table = write_table(place.folder / "answers.tsv")
             settings = SETTINGS | {"engine.echo.table": str(table)} | settings
-        return self._kind(place, name, settings, self._env)
+        return self._kind(place, name, settings, next(self._env))
 
     def ends(self, client: redis.Redis, job_ids: Sequence[str]) -> list[End | None]:
         """Read the hashes of these jobs once."""
