@@ -29,11 +29,12 @@ from support.processes.child_process import ChildProcess
 from support.processes.waiting import wait_until
 from support.services.ports import free_ports
 
-_VERSION = "4.1.0"
+_VERSION = os.environ.get("DRAGOMAN_TEST_KAFKA", "4.1.0")
+"""Another version for one run of the tests: any since 3.7 that Maven knows."""
 _POM = Path(__file__).with_name("kafka") / "pom.xml"
 # A broker of a test run carries megabytes: the quick compiler and the serial collector suffice.
 _JVM = ("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
-_COPY = ("mvn", "-q", "-B", "dependency:copy-dependencies")
+_COPY = ("mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime")
 _START_S = 60.0
 _CLUSTER_ID: Final = "ZHJhZ29tYW4tdGVzdHMtMQ"
 """One id for all clusters, so that formatted storage can be copied."""
@@ -66,7 +67,7 @@ def _fetch(jars: Path) -> None:
         # The pom is copied because Maven writes a target folder beside it.
         shutil.copy(_POM, work / "pom.xml")
         fetched = subprocess.run(
-            [*_COPY, f"-DoutputDirectory={work / 'jars'}", "-DincludeScope=runtime"],
+            [*_COPY, f"-DoutputDirectory={work / 'jars'}", f"-Dkafka.version={_VERSION}"],
             cwd=work,
             capture_output=True,
             text=True,
