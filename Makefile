@@ -83,9 +83,14 @@ fmt: install ## Format and fix what ruff and rumdl can fix; write the reference 
 lock: install ## Resolve requirements/*.lock from pyproject.toml (ARGS=--upgrade: newest versions)
 	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --extra echo --extra demo --extra documents \
 		--group dev --group deploy --group cpu-engine $(ARGS) -o requirements/cpu.lock >/dev/null
-	@# The client in the versions that the tests ran with.
-	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --constraint requirements/cpu.lock \
-		-o requirements/client.lock >/dev/null
+	@# What users install, in the versions that the tests ran with, and with hashes.
+	$(BIN)/uv pip compile $(LOCK_FOR) --generate-hashes pyproject.toml \
+		--constraint requirements/cpu.lock -o requirements/client.lock >/dev/null
+	$(BIN)/uv pip compile $(LOCK_FOR) --generate-hashes pyproject.toml --extra echo \
+		--constraint requirements/cpu.lock -o requirements/echo.lock >/dev/null
+
+release: install ## Build what a release publishes into dist/; uploads nothing
+	@.ci/release
 
 mutants: install services ## Break the code in small ways: a test must turn red for each (ARGS="--jobs 2")
 	PYTHONPATH=tests $(BIN)/python tests/mutants/run.py $(ARGS)
@@ -102,4 +107,4 @@ up: ## Start Kafka, Redis, Prometheus and a worker without GPU in containers (de
 down: ## Stop the containers of `make up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down
 
-.PHONY: help demo test install services check docs unit chaos odd fuzz soak fmt lock mutants clean up down
+.PHONY: help demo test install services check docs unit chaos odd fuzz soak fmt lock release mutants clean up down
