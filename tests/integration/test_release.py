@@ -39,7 +39,7 @@ def test_the_checksums_are_of_every_file(dist: Path) -> None:
 
 
 def test_the_wheel_holds_every_file_of_the_packages_and_no_model(dist: Path) -> None:
-    packages = [*_ROOT.glob("*/dragoman_*")]
+    packages = [path.parent for path in _ROOT.glob("*/dragoman_*/__init__.py")]
     wanted = {
         str(path.relative_to(package.parent))
         for package in packages
