@@ -1,4 +1,4 @@
-"""Recognition of secrets in settings, so that none reaches a written file or a log.
+"""Secrets in settings: read from files, and recognised so that none is written or logged.
 
 A value is a secret by its type (``SecretStr``), by its name (a password, a token, a key to a
 service), or by its form (a URL with credentials, a private key, a token of a known service). Paths,
@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import SecretStr
 
 MASK: Final = "***"
+_MOST_BYTES: Final = 65_536
+"""Largest secret file: far above any password, URL or token, so that no other file is read."""
 
 _NAMES: Final = re.compile(
     r"(^|_)(pass(word|wd|phrase)?|pwd|secret|token|credentials?|authorization|bearer|signature|sig"
@@ -27,6 +30,32 @@ _FORMS: Final = re.compile(
     r"|\b(AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[a-z]_[A-Za-z0-9]{16,}|\beyJ[\w-]{10,}\.[\w-]{10,}\."
     r"|^(Bearer|Basic) \S+$"
 )
+
+
+class UnreadableSecret(Exception):
+    """A secret's file cannot be used. The message names the file and never quotes its content."""
+
+
+def read_secret(path: Path) -> str:
+    """Return the text of a secret's file without its final line break.
+
+    Raises UnreadableSecret if it is missing, empty, not UTF-8 or larger than 64 KiB.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        text = content.decode("utf-8")
+    except OSError as error:
+        raise UnreadableSecret(f"{path}: {error.strerror or type(error).__name__}") from None
+    except UnicodeDecodeError:
+        raise UnreadableSecret(f"{path}: it is not UTF-8") from None
+    except ValueError:  # a NUL in the path
+        raise UnreadableSecret(f"{str(path)!r}: it is not a path") from None
+    if len(content) > _MOST_BYTES:
+        raise UnreadableSecret(f"{path}: it is larger than {_MOST_BYTES:,} bytes")
+    if not (secret := text.removesuffix("\n").removesuffix("\r")):
+        raise UnreadableSecret(f"{path}: it is empty")
+    return secret
 
 
 def is_secret(name: str, value: object) -> bool:

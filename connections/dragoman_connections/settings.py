@@ -28,6 +28,7 @@ from pydantic_settings import (
 from pydantic_settings.exceptions import SettingsError as UnreadableSource
 
 from dragoman_connections.redis_access.address import RedisAddress, hosts_of, parse_redis_url
+from dragoman_connections.secrets import UnreadableSecret, read_secret
 from dragoman_schemas import names
 
 ENV_PREFIX: Final = "DRAGOMAN_"
@@ -48,7 +49,30 @@ class Group(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class KafkaSettings(Group):
+class GroupWithSecrets(Group):
+    """Group in which a secret may come from a file: `NAME_file` in place of `NAME`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _secrets_from_files(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        read = dict(given)
+        for option in given:
+            name = str(option).removesuffix("_file")
+            file = given[option]
+            if name == option or name not in cls.model_fields or not isinstance(file, str | Path):
+                continue
+            if given.get(name) is not None:
+                raise ValueError(f"give only one of {name} and {option}")
+            try:
+                read[name] = read_secret(Path(file))
+            except UnreadableSecret as error:
+                raise ValueError(f"{option}: {error}") from None
+        return read
+
+
+class KafkaSettings(GroupWithSecrets):
     """Broker, topics and credentials; the SASL and TLS names are aiokafka's."""
 
     bootstrap_servers: str = "127.0.0.1:9092"
@@ -59,13 +83,17 @@ class KafkaSettings(Group):
     group_id: str = names.GROUP_ID
     session_timeout_s: Annotated[float, Field(ge=1, le=1800)] = 12.0
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
     sasl_plain_username: str | None = None
     sasl_plain_password: SecretStr | None = None
+    sasl_plain_password_file: Path | None = None
+    sasl_oauth_token_file: Path | None = None
+    sasl_oauth_msk_region: str | None = None
     ssl_cafile: Path | None = None
     ssl_certfile: Path | None = None
     ssl_keyfile: Path | None = None
     ssl_password: SecretStr | None = None
+    ssl_password_file: Path | None = None
     ssl_check_hostname: bool = True
 
     @field_validator("bootstrap_servers")
@@ -82,9 +110,15 @@ class KafkaSettings(Group):
 
     @model_validator(mode="after")
     def _has_credentials(self) -> Self:
-        if self.security_protocol.startswith("SASL_") and (
-            not self.sasl_plain_username or self.sasl_plain_password is None
-        ):
+        if not self.security_protocol.startswith("SASL_"):
+            return self
+        if self.sasl_mechanism == "OAUTHBEARER":
+            if (self.sasl_oauth_token_file is None) == (self.sasl_oauth_msk_region is None):
+                raise ValueError(
+                    "give one of sasl_oauth_token_file and sasl_oauth_msk_region with "
+                    "sasl_mechanism OAUTHBEARER"
+                )
+        elif not self.sasl_plain_username or self.sasl_plain_password is None:
             raise ValueError(
                 "sasl_plain_username and sasl_plain_password are needed with security_protocol "
                 f"{self.security_protocol}"
@@ -130,11 +164,15 @@ class KafkaSettings(Group):
         return {name: int(weight or 1) for name, _, weight in parts}
 
 
-class RedisSettings(Group):
-    """Address of Redis, key prefix, lifetime of unfinished jobs, and durability."""
+class RedisSettings(GroupWithSecrets):
+    """Address of Redis, user, key prefix, lifetime of unfinished jobs, and durability."""
 
     # not in the repr: it may hold a password
     url: Annotated[str, Field(repr=False)] = "redis://127.0.0.1:6379/0"
+    url_file: Path | None = None
+    username: str | None = None
+    password: SecretStr | None = None
+    password_file: Path | None = None
     key_prefix: str = names.KEY_PREFIX
     live_ttl_s: Annotated[int, Field(ge=60)] = 7 * 86_400
     durability: str = "none"
@@ -152,10 +190,16 @@ class RedisSettings(Group):
             raise ValueError("give none, aof, wait:N or waitaof:N")
         return value
 
+    @model_validator(mode="after")
+    def _one_user(self) -> Self:
+        _ = self.address  # raises ValueError if the URL has a user too
+        return self
+
     @property
     def address(self) -> RedisAddress:
-        """The parsed `url`."""
-        return parse_redis_url(self.url)
+        """The parsed `url`, with the user that `username` and `password` name."""
+        password = self.password.get_secret_value() if self.password else ""
+        return parse_redis_url(self.url).with_user(self.username or "", password)
 
 
 class DragomanSettings(BaseSettings):

@@ -15,6 +15,7 @@ from aiokafka.errors import (
 )
 
 from dragoman_connections.kafka_client import client_options
+from dragoman_connections.kafka_tokens import token_problem
 from dragoman_connections.settings import KafkaSettings
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable
 
@@ -30,12 +31,15 @@ def connection_options(settings: KafkaSettings) -> dict[str, Any]:
 async def unreachable(settings: KafkaSettings, within_s: float, why: object) -> BrokerUnreachable:
     """Return the error for a broker that did not answer in time, with address and likely cause."""
     servers = settings.bootstrap_servers
-    if await _some_port_open(servers):
+    hint = await token_problem(settings)
+    if hint is None and await _some_port_open(servers):
         hint = (
             f"the port is open, but nothing there speaks Kafka over {settings.security_protocol} "
             "in time; check kafka.security_protocol, the SASL and TLS settings and the broker's log"
         )
-    else:
+        if settings.sasl_mechanism == "OAUTHBEARER":
+            hint += ", and whether the broker rejects the token of kafka.sasl_oauth_token_file"
+    elif hint is None:
         hint = "is it running? check kafka.bootstrap_servers"
     return BrokerUnreachable(
         f"Kafka at {servers} could not be reached within {within_s:g} s "

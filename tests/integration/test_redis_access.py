@@ -41,7 +41,8 @@ ACL_RULES = (
     "+unlink +rename +pttl "
     "+info +config|get +cluster|slots +role"
 )
-"""The rules of docs/how-to/deploy.md; without the last row checks at the start are left out."""
+"""One user for everything, on a server or in a Cluster; tests of the roles are in
+test_redis_rights.py."""
 
 
 async def works(url: str) -> None:

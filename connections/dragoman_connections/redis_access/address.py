@@ -5,13 +5,14 @@
     redis+sentinel://[USER:PASSWORD@]HOST[:26379],HOST.../SERVICE[/DB]
     redis+cluster://[USER:PASSWORD@]HOST[:6379],HOST...
 
-`rediss` in place of `redis` means TLS. Percent-encode special characters in user and password.
+`rediss` in place of `redis` means TLS. Percent-encode special characters in user and password, or
+give them by `redis.username` and `redis.password`, which are taken as they are.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -74,6 +75,17 @@ class RedisAddress:
         """Return the URL of a Sentinel, which has its own user and password."""
         place = f"{_bracketed(host[0])}:{host[1]}"
         return f"{self._scheme}://{self._sentinel_user.text}{place}{self._query.text}"
+
+    def with_user(self, username: str, password: str) -> RedisAddress:
+        """Return the address with this user; with neither, the address itself.
+
+        Raises ValueError if the URL names a user already.
+        """
+        if not username and not password:
+            return self
+        if self._user.text:
+            raise ValueError("give the user either in url or by username and password")
+        return replace(self, _user=_Secret(_credentials(username, password)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from dragoman_connections.settings import (
     DragomanSettings,
     KafkaSettings,
+    RedisSettings,
     SettingsError,
     load_settings,
 )
@@ -128,3 +130,104 @@ def test_a_group_that_is_also_given_as_a_single_value_is_refused_by_name() -> No
         SettingsError, match=r"kafka\.group_id: kafka is also given as a single value"
     ):
         load_settings(DragomanSettings, options={"kafka": 3, "kafka.group_id": "x"})
+
+
+# --- secrets -------------------------------------------------------------------------------------
+
+SECRETS = ("kafka.sasl_plain_password", "kafka.ssl_password", "redis.password", "redis.url")
+
+
+def test_every_secret_can_be_read_from_a_file() -> None:
+    for model, prefix in ((KafkaSettings, "kafka"), (RedisSettings, "redis")):
+        for name, field in model.model_fields.items():
+            if SecretStr in get_args(field.annotation):
+                assert f"{prefix}.{name}" in SECRETS
+                assert f"{name}_file" in model.model_fields
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_s_file_is_read_without_its_line_break(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "redis://ann:se cret@127.0.0.1" if name == "redis.url" else " se cret\t"
+    file = tmp_path / "secret"
+    file.write_text(f"{secret}\r\n")
+    monkeypatch.setenv(f"DRAGOMAN_{name.replace('.', '__').upper()}_FILE", str(file))
+    settings = load_settings(DragomanSettings)
+    group, option = name.split(".")
+    found = getattr(getattr(settings, group), option)
+    assert (found.get_secret_value() if isinstance(found, SecretStr) else found) == secret
+    assert "se cret" not in repr(settings)
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_and_its_file_are_not_both_taken(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("hidden")
+    both = {name: "redis://hidden@x", f"{name}_file": str(file)}
+    option = name.partition(".")[2]
+    with pytest.raises(SettingsError, match=f"give only one of {option} and {option}_file") as no:
+        load_settings(DragomanSettings, None, both)
+    assert "hidden" not in str(no.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "No such file"),
+        (b"", "is empty"),
+        (b"\r\n", "is empty"),
+        (b"\xff", "is not UTF-8"),
+        (b"x" * 65_537, "larger than 65,536 bytes"),
+    ],
+)
+def test_an_unusable_secret_file_is_named_with_its_setting(
+    content: bytes | None, says: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "secret"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(SettingsError, match=f"redis: password_file: {file}: .*{says}"):
+        load_settings(DragomanSettings, None, {"redis.password_file": str(file)})
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/", "a\0b"])
+def test_a_path_that_is_no_secret_s_file_is_refused(path: str) -> None:
+    with pytest.raises(SettingsError, match="password_file"):
+        load_settings(DragomanSettings, None, {"redis.password_file": path})
+
+
+def test_a_file_that_is_no_path_is_refused_by_name() -> None:
+    with pytest.raises(SettingsError, match=r"redis\.password_file"):
+        load_settings(DragomanSettings, None, {"redis.password_file": 7})
+
+
+# --- the user of Redis ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("redis://h:1/2", "redis://a%2Fb:p%40%3A%23%20@h:1/2"),
+        ("rediss://h:1", "rediss://a%2Fb:p%40%3A%23%20@h:1/0"),
+        ("redis+cluster://h:1", "redis://a%2Fb:p%40%3A%23%20@h:1/0"),
+        ("redis+sentinel://h:1/svc", "redis://a%2Fb:p%40%3A%23%20@h:1/0"),
+    ],
+)
+def test_the_user_of_redis_is_taken_as_it_is(url: str, expected: str) -> None:
+    redis = RedisSettings.model_validate({"url": url, "username": "a/b", "password": "p@:# "})
+    assert redis.address.url_of(redis.address.hosts[0]) == expected
+    assert "p@" not in repr(redis)
+    assert "p%40" not in repr(redis.address)
+
+
+def test_a_password_alone_is_the_default_user_s() -> None:
+    redis = RedisSettings.model_validate({"url": "unix:///run/redis", "password": "x"})
+    assert redis.address.url_of() == "unix://:x@/run/redis"
+
+
+def test_a_user_in_the_url_and_in_the_settings_is_refused() -> None:
+    both = {"redis.url": "redis://ann:hidden@h", "redis.password": "hidden"}
+    with pytest.raises(SettingsError, match="either in url or by username and password") as no:
+        load_settings(DragomanSettings, None, both)
+    assert "hidden" not in str(no.value)

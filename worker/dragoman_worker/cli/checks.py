@@ -83,8 +83,8 @@ async def _memory(settings: WorkerSettings) -> Finding:
     return Finding(
         "memory",
         "warn",
-        f"jobs would run without it: {problem}; give Redis and its user what docs/how-to/deploy.md "
-        "lists, or set memory.enabled = false",
+        f"jobs would run without it: {problem}; give Redis and its user what "
+        "docs/how-to/security.md lists, or set memory.enabled = false",
     )
 
 

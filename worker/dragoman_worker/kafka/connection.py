@@ -24,6 +24,7 @@ from aiokafka.errors import (
 )
 
 from dragoman_connections.kafka_client import security_options
+from dragoman_connections.kafka_tokens import UnusableToken
 from dragoman_connections.settings import KafkaSettings, SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unreachable
@@ -102,10 +103,11 @@ async def _check_security(settings: KafkaSettings) -> None:
                 f"kafka.ssl_cafile, kafka.ssl_check_hostname: the certificate of {host}:{port} is "
                 f"not trusted ({error.verify_message})"
             ) from None
+        except UnusableToken as error:
+            raise SettingsError(str(error.args[0])) from None
         except _BAD_CREDENTIALS:
             raise SettingsError(
-                f"kafka.sasl_plain_username, kafka.sasl_plain_password: Kafka at {host}:{port} "
-                "rejects them"
+                f"{_credential_settings(settings)}: Kafka at {host}:{port} rejects them"
             ) from None
         except _SASL_MISMATCH as error:
             raise SettingsError(
@@ -116,6 +118,12 @@ async def _check_security(settings: KafkaSettings) -> None:
             continue
         connection.close()
         return
+
+
+def _credential_settings(settings: KafkaSettings) -> str:
+    if settings.sasl_mechanism == "OAUTHBEARER":
+        return "kafka.sasl_oauth_token_file, kafka.sasl_oauth_msk_region"
+    return "kafka.sasl_plain_username, kafka.sasl_plain_password"
 
 
 def _invalid_session_timeout(settings: KafkaSettings) -> SettingsError:

@@ -160,7 +160,10 @@ def classified(error: Exception) -> Exception:
     if isinstance(error, Unavailable | DataError):
         return error
     if isinstance(error, AuthenticationError):
-        return Halt(f"redis.url: Redis refuses its user or password: {str(error)[:120]}")
+        return Halt(
+            "redis.url: Redis refuses its user or password (or redis.username, redis.password): "
+            f"{str(error)[:120]}"
+        )
     lasting = isinstance(error, ResponseError) and not _refused_now(error)
     if lasting or not isinstance(error, RedisError | OSError):
         return error
