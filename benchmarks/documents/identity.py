@@ -10,6 +10,7 @@ the counts, MB/s of extracting and of splicing, and the names of files that fail
 from __future__ import annotations
 
 import argparse
+import gc
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -113,6 +114,7 @@ def main() -> None:
     parser.add_argument("--to", default="de")
     parser.add_argument("--limit", type=int, default=1_000_000)
     arguments = parser.parse_args()
+    gc.set_threshold(100_000, 50, 50)  # as the child process that reads documents
     totals, options = Totals(), Options(arguments.to, "en")
     for number, path in enumerate(found(arguments.paths, formats()[arguments.format])):
         if number < arguments.limit:

@@ -271,21 +271,21 @@ MUTANTS = (
     Mutant(
         "a row shorter than the table is not filled up before a new column",
         f"{CODECS}/tables.py",
-        '[""] * (layout.width - len(row.cells) + 1)',
+        '[""] * (layout.width - len(row.values) + 1)',
         '[""]',
         f"{CODEC_TESTS}/test_tables.py",
     ),
     Mutant(
         "a changed cell beside the translations is not noticed",
         f"{CODECS}/tables.py",
-        "yield text[start : cells[-1].end if cells else 0]",
+        "yield text[start : row.end if len(row.values) <= width else row.cells[width - 1].end]",
         'yield ""',
         f"{CODEC_TESTS}/test_tables.py",
     ),
     Mutant(
         "a changed cell before one that is written over is not noticed",
         f"{CODECS}/tables.py",
-        "yield text[start : cells[target].start]",
+        "yield text[start : row.cells[target].start]",
         'yield ""',
         f"{CODEC_TESTS}/test_tables.py",
     ),
@@ -2667,8 +2667,8 @@ MUTANTS = (
     Mutant(
         "JSON is read to any depth",
         f"{DOCUMENTS}/codecs/json_scanning.py",
-        "if len(self._around) == _DEEPEST:",
-        "if self._around == _DEEPEST:",
+        "if len(self._around) == DEEPEST:",
+        "if self._around == DEEPEST:",
         f"{DOCUMENT_TESTS}/codecs/test_json.py",
     ),
     Mutant(

@@ -42,9 +42,8 @@ class Decoded:
         except UnicodeEncodeError:
             if fallback is None:
                 return text.encode("utf-8")
-            return self.mark + "".join(self._spelled(each, fallback) for each in text).encode(
-                self.encoding
-            )
+            lacking = {ord(each): fallback(each) for each in set(text) if not self._has(each)}
+            return self.mark + text.translate(lacking).encode(self.encoding)
 
     def encoding_of(self, text: str) -> str:
         """Return the encoding that `encoded` uses for a text without a fallback."""
@@ -54,12 +53,12 @@ class Decoded:
             return "utf-8"
         return self.encoding
 
-    def _spelled(self, character: str, fallback: Callable[[str], str]) -> str:
+    def _has(self, character: str) -> bool:
         try:
             character.encode(self.encoding)
         except UnicodeEncodeError:
-            return fallback(character)
-        return character
+            return False
+        return True
 
 
 def decoded(data: bytes, declared: str | None = None) -> Decoded:

@@ -131,6 +131,8 @@ def rendered(text: str, codes: Sequence[InlineCode], escape: Callable[[str], str
 
     Raises ValueError if it does not fit its codes.
     """
+    if not codes and "<" not in text:
+        return escape(text)
     parts: list[str] = []
     opened: list[str] = []
     for piece in pieces(text, codes):
@@ -149,6 +151,8 @@ def rendered(text: str, codes: Sequence[InlineCode], escape: Callable[[str], str
 
 def fits(text: str, codes: Sequence[InlineCode]) -> bool:
     """Return whether a translation has each tag of its segment exactly once, nested."""
+    if "<" not in text:
+        return not codes
     expected = len(codes) + sum(code.closing is not None for code in codes)
     opened: list[str] = []
     seen: set[str] = set()

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dragoman_producer.documents.codecs.codec import (
     Codec,
@@ -18,12 +18,28 @@ from dragoman_producer.documents.codecs.codec import (
 )
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.inline_codes import fits, of_text, rendered
-from dragoman_producer.documents.codecs.json_scanning import is_escaped, strings
+from dragoman_producer.documents.codecs.json_scanning import DEEPEST, is_escaped
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
 from dragoman_producer.documents.codecs.values import at_places, is_text, place_of
 from dragoman_text.spans import is_translatable
 
 _LINE: Final = re.compile(r"[^\n]*+\n?")
+_SPELLED: Final = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\r]*+(:)?')
+"""A string of a line that is valid JSON; with a colon behind it, it is a key."""
+_Path = tuple[str, ...]
+
+
+class _Members(tuple[tuple[str, Any], ...]):
+    """The members of an object: a dictionary would lose those whose name is there twice."""
+
+    __slots__ = ()
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_Members)
+
+
+class _TooDeep(Exception):
+    """A value with more levels than are read."""
 
 
 class _String(NamedTuple):
@@ -126,13 +142,31 @@ def _strings(text: str) -> Iterator[_String]:
 
 def _strings_of_line(text: str, place: int, end: int, line: int) -> Iterator[_String]:
     """Yield the string values of a line. Raises DocumentError if it is no JSON."""
+    held: list[tuple[_Path, str]] = []
     try:
-        json.loads(text[place:end])
+        _collect(_DECODER.decode(text[place:end]), (), held)
     except (ValueError, RecursionError):
         raise DocumentError("corrupt", f"line {line} is not a JSON value") from None
-    for string in strings(text, place, end):
-        members = tuple(step for step in string.path if isinstance(step, str))
-        yield _String(members, string.value, string.start, string.end, line)
+    except _TooDeep:
+        detail = f"line {line} is nested more than {DEEPEST} times"
+        raise DocumentError("bomb", detail) from None
+    spelled = (each.span(1) for each in _SPELLED.finditer(text, place, end) if not each[2])
+    for (path, value), (start, stop) in zip(held, spelled, strict=True):
+        yield _String(path, value, start, stop, line)
+
+
+def _collect(value: object, path: _Path, held: list[tuple[_Path, str]], depth: int = 0) -> None:
+    """Add the strings of a value in their order, with the members that lead to them."""
+    if depth > DEEPEST:
+        raise _TooDeep
+    if isinstance(value, str):
+        held.append((path, value))
+    elif isinstance(value, _Members):
+        for key, each in value:
+            _collect(each, (*path, key), held, depth + 1)
+    elif isinstance(value, list):
+        for each in value:
+            _collect(each, path, held, depth + 1)
 
 
 CODECS: Final[Mapping[str, Codec]] = {"jsonl": JsonLinesCodec()}

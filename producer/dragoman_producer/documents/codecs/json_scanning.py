@@ -21,7 +21,7 @@ _ITEM: Final = re.compile(rf"{_SKIPPED}((?!))?{_VALUE}")
 _MARK: Final = re.compile(rf"{_SKIPPED}([,}}\]]?)")
 _VALID: Final = re.compile(rf"{_SKIPPED}(?:{_STRING}{_SKIPPED}(?::{_SKIPPED})?+)?+")
 """What may be right before an error."""
-_DEEPEST: Final = 128
+DEEPEST: Final = 128
 """Levels: the path of a string takes time and memory in their number."""
 Path = tuple[str | int, ...]
 """Keys, and indices from 0."""
@@ -36,9 +36,9 @@ class String(NamedTuple):
     end: int
 
 
-def strings(text: str, start: int = 0, end: int | None = None) -> Iterator[String]:
+def strings(text: str) -> Iterator[String]:
     """Yield the string values in order. Raises DocumentError (`corrupt`, `bomb`)."""
-    reader = _Reader(text, start, len(text) if end is None else end)
+    reader = _Reader(text)
     while not reader.done:
         if (string := reader.read()) is not None:
             yield string
@@ -65,8 +65,7 @@ class _Reader:
     """Reads value by value, without recursion."""
 
     text: str
-    place: int
-    end: int
+    place: int = 0
     done: bool = False
     _path: Path = ()
     _is_object: bool = False
@@ -77,7 +76,7 @@ class _Reader:
     def read(self) -> String | None:
         """Read a value, or the end of an object or list; return it if it is a string."""
         pattern = _MEMBER if self._is_object else _ITEM
-        found = pattern.match(self.text, self.place, self.end)
+        found = pattern.match(self.text, self.place)
         if found is None:
             self._end_early()
             return None
@@ -100,8 +99,8 @@ class _Reader:
         return value
 
     def _open(self, step: str | int, *, is_object: bool) -> None:
-        if len(self._around) == _DEEPEST:
-            raise DocumentError("bomb", f"line {self._line()} is nested more than {_DEEPEST} times")
+        if len(self._around) == DEEPEST:
+            raise DocumentError("bomb", f"line {self._line()} is nested more than {DEEPEST} times")
         path = (*self._path, step) if self._around else ()
         self._around.append(_Level(self._path, self._is_object, self._count))
         self._path, self._is_object, self._count = path, is_object, 0
@@ -120,14 +119,14 @@ class _Reader:
                 raise self._error()
             self._path, self._is_object, self._count = self._around.pop()
             mark = self._marked()
-        if bool(mark) != bool(self._around) or (not mark and self.place < self.end):
+        if bool(mark) != bool(self._around) or (not mark and self.place < len(self.text)):
             raise self._error()
         self._count += 1
         self.done = not mark
 
     def _marked(self) -> str:
         """Read a comma or the end of an object or list; return it, or nothing."""
-        found = _MARK.match(self.text, self.place, self.end)
+        found = _MARK.match(self.text, self.place)
         if found is None:
             raise RuntimeError("the pattern of a mark matches everywhere")
         self.place = found.end()
@@ -143,7 +142,7 @@ class _Reader:
         return str(value)
 
     def _line(self) -> int:
-        valid = _VALID.match(self.text, self.place, self.end)
+        valid = _VALID.match(self.text, self.place)
         return self.text.count("\n", 0, valid.end() if valid else self.place) + 1
 
     def _error(self) -> DocumentError:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,7 @@ def units(character: str) -> list[int]:
 
 def with_pairs(text: str) -> str:
     """Return a text whose pairs of surrogates are the characters they stand for."""
-    if not any("\ud800" <= character <= "\udfff" for character in text):
+    if not _SURROGATE.search(text):
         return text
     data = text.encode("utf-16-be", "surrogatepass")
     return data.decode("utf-16-be", "surrogatepass")

@@ -22,6 +22,7 @@ from dragoman_producer.documents.codecs.splicing import Replacement, replaced
 from dragoman_producer.documents.codecs.tables_scanning import (
     Cell,
     Row,
+    by_column,
     check_padding,
     delimiter_of,
     rows,
@@ -31,6 +32,7 @@ from dragoman_producer.documents.codecs.values import is_text
 from dragoman_text.spans import is_translatable
 
 _OF_LANGUAGE: Final = re.compile(r"(?P<base>.+)\.[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
+_LETTER: Final = re.compile(r"[^\W\d_]")
 _LONGEST_NAME: Final = 64
 
 
@@ -74,7 +76,7 @@ class TableCodec:
         delimiter = delimiter_of(file.text, self.delimiter)
         found = tuple(rows(file.text, delimiter))
         has_header = _has_header(found, options)
-        width = max((len(row.cells) for row in found), default=0)
+        width = max((len(row.values) for row in found), default=0)
         columns = tuple(_columns(found, width, options, has_header=has_header))
         if any(column.target >= width for column in columns):
             check_padding(found, width)
@@ -82,7 +84,7 @@ class TableCodec:
             (segment, (index, column))
             for index, row in enumerate(found)
             if index or not has_header
-            for column in columns[: len(row.cells) if not options.columns else None]
+            for column in columns[: len(row.values) if not options.columns else None]
             for segment in _segments(row, column, chosen=bool(options.columns))
         ]
         places = tuple(place for _, place in read)
@@ -122,7 +124,7 @@ class TableCodec:
                 extraction.segments, layout.places, texts, strict=True
             )
             if text is not None
-            and (value := _value(layout.rows[index].cells[column.source], segment, text))
+            and (value := _value(layout.rows[index].values[column.source], segment, text))
             is not None
         }
         if not values:
@@ -148,7 +150,7 @@ def is_named(name: str) -> bool:
 
 
 def _names(found: Sequence[Row]) -> list[str]:
-    return [cell.value.strip() for cell in found[0].cells] if found else []
+    return [value.strip() for value in found[0].values] if found else []
 
 
 def _columns(
@@ -174,13 +176,14 @@ def _sources(found: Sequence[Row], names: Sequence[str], width: int, options: Op
     if options.columns:
         return list(dict.fromkeys(_source(each, names, width) for each in options.columns))
     body = found[1:] if names else found
-    filled: set[int] = set()
-    for row in body:
-        for index, cell in enumerate(row.cells):
-            if index not in filled and is_text(cell.value):
-                filled.add(index)
+    filled = [index for index, values in enumerate(by_column(body, width)) if _has_text(values)]
     known = frozenset(names)
-    return [index for index in sorted(filled) if not _is_translation(index, names, known)]
+    return [index for index in filled if not _is_translation(index, names, known)]
+
+
+def _has_text(values: Sequence[str]) -> bool:
+    """Return whether a column has text in a cell. One search tells most columns of numbers."""
+    return _LETTER.search(" ".join(values)) is not None and any(map(is_text, values))
 
 
 def _source(column: str, names: Sequence[str], width: int) -> int:
@@ -200,36 +203,35 @@ def _is_translation(index: int, names: Sequence[str], known: Collection[str]) ->
 
 
 def _segments(row: Row, column: _Column, *, chosen: bool) -> Iterator[Segment]:
-    if column.source >= len(row.cells):
+    if column.source >= len(row.values):
         return
-    value = row.cells[column.source].value
+    value = row.values[column.source]
     if is_translatable(value.strip()) if chosen else is_text(value):
         text, codes = of_text(value.strip())
         yield Segment(text, f"line {row.line}, {column.name}", "cell", codes)
 
 
-def _around(cell: Cell) -> tuple[str, str]:
+def _around(value: str) -> tuple[str, str]:
     """Return the blanks before and behind the text of a cell."""
-    core = cell.value.strip()
-    lead, _, trail = cell.value.partition(core)
+    lead, _, trail = value.partition(value.strip())
     return lead, trail
 
 
-def _value(cell: Cell, segment: Segment, text: str) -> str | None:
+def _value(value: str, segment: Segment, text: str) -> str | None:
     if not fits(text, segment.codes):
         return None
-    lead, trail = _around(cell)
+    lead, trail = _around(value)
     return lead + rendered(text, segment.codes, str) + trail
 
 
 def _read(segment: Segment, source: Row, output: Row, column: _Column) -> Segment:
     """Return a segment with its translation; with its source if there is nothing new."""
-    if column.target >= len(output.cells):
+    if column.target >= len(output.values):
         return segment
-    value = output.cells[column.target].value
-    if column.target < len(source.cells) and value == source.cells[column.target].value:
+    value = output.values[column.target]
+    if column.target < len(source.values) and value == source.values[column.target]:
         return segment
-    lead, trail = _around(source.cells[column.source])
+    lead, trail = _around(source.values[column.source])
     text, codes = of_text(value.removeprefix(lead).removesuffix(trail))
     return Segment(text, segment.place, segment.kind, codes)
 
@@ -239,9 +241,9 @@ def _replacements(
 ) -> Iterator[Replacement[str]]:
     """Yield the cells that are there already."""
     for (index, target), value in values.items():
-        cells = layout.rows[index].cells
-        if target < len(cells):
-            cell = cells[target]
+        row = layout.rows[index]
+        if target < len(row.values):
+            cell = row.cells[target]
             content = spelled(value, layout.delimiter, quoted=cell.quoted)
             yield Replacement(cell.start, cell.end, content)
 
@@ -252,16 +254,15 @@ def _appended(layout: _Layout, values: Mapping[tuple[int, int], str]) -> Iterato
     if not new:
         return
     for index, row in enumerate(layout.rows):
-        parts = [""] * (layout.width - len(row.cells) + 1)
+        parts = [""] * (layout.width - len(row.values) + 1)
         for column in new:
             value = values.get((index, column.target))
             parts.append(_new_cell(layout, row, column, value, index))
-        end = row.cells[-1].end
-        yield Replacement(end, end, layout.delimiter.join(parts))
+        yield Replacement(row.end, row.end, layout.delimiter.join(parts))
 
 
 def _new_cell(layout: _Layout, row: Row, column: _Column, value: str | None, index: int) -> str:
-    cell = row.cells[column.source] if column.source < len(row.cells) else Cell(0, 0, False, "")
+    cell = row.cells[column.source] if column.source < len(row.values) else Cell(0, 0, False, "")
     if layout.has_header and index == 0:
         value = f"{column.name}.{layout.language}"
     text = cell.value if value is None else value
@@ -275,20 +276,19 @@ def _skeleton(layout: _Layout, text: str, found: Sequence[Row]) -> str:
     for index, column in layout.places:
         given.setdefault(index, set()).add(column.target)
     for index, (source, row) in enumerate(zip(layout.rows, found, strict=True)):
-        cells = row.cells[: len(source.cells)]
-        kept = list(_kept(text, cells, given.get(index, frozenset())))
+        kept = _kept(text, row, len(source.values), given.get(index, frozenset()))
         digest.update("\0".join(kept).encode("utf-8", "surrogatepass") + b"\1")
     return digest.hexdigest()
 
 
-def _kept(text: str, cells: Sequence[Cell], targets: Collection[int]) -> Iterator[str]:
+def _kept(text: str, row: Row, width: int, targets: Collection[int]) -> Iterator[str]:
     """Yield what stands before, between and behind the cells for translations."""
-    start = cells[0].start if cells else 0
+    start = row.start
     for target in sorted(targets):
-        if target < len(cells):
-            yield text[start : cells[target].start]
-            start = cells[target].end
-    yield text[start : cells[-1].end if cells else 0]
+        if target < min(width, len(row.values)):
+            yield text[start : row.cells[target].start]
+            start = row.cells[target].end
+    yield text[start : row.end if len(row.values) <= width else row.cells[width - 1].end]
 
 
 CODECS: Final[Mapping[str, Codec]] = {

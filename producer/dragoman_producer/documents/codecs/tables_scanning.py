@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
@@ -30,11 +31,23 @@ class Cell(NamedTuple):
     value: str
 
 
-class Row(NamedTuple):
-    """A row with the number of the line in which it begins."""
+@dataclass(slots=True)
+class Row:
+    """A row that is not empty: `[start:end)` without its line end, and the values of its cells."""
 
-    cells: list[Cell]
+    values: list[str]
     line: int
+    """Number of the line in which it begins."""
+    start: int
+    end: int
+    _cells: list[Cell] | None = None
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells with their places, found when they are asked for: for few rows they are."""
+        if self._cells is None:
+            self._cells = list(_plain_cells(self.values, self.start))
+        return self._cells
 
 
 @lru_cache(maxsize=8)
@@ -57,19 +70,21 @@ def rows(text: str, delimiter: str) -> Iterator[Row]:
     place, _ = head(text)
     line = 1 + bool(place)
     while place < len(text):
-        if (plain := _PLAIN_ROW.match(text, place)) is not None:
-            cells, behind = list(_plain_cells(plain, delimiter)), plain.end()
+        plain = _PLAIN_ROW.match(text, place)
+        if plain is not None:
+            row, behind = Row(plain[1].split(delimiter), line, place, plain.end(1)), plain.end()
         else:
             cells, behind = _cells(text, place, delimiter)
-        if len(cells) > 1 or cells[0].value:
-            yield Row(cells, line)
+            row = Row([each.value for each in cells], line, place, cells[-1].end, cells)
+        if len(row.values) > 1 or row.values[0]:
+            yield row
         line += 1 if plain else _newlines(text, place, behind)
         place = behind
 
 
-def _plain_cells(row: re.Match[str], delimiter: str) -> Iterator[Cell]:
-    start = row.start()
-    for value in row[1].split(delimiter):
+def _plain_cells(values: Sequence[str], start: int) -> Iterator[Cell]:
+    """Yield the cells of a row without quotes."""
+    for value in values:
         end = start + len(value)
         yield Cell(start, end, False, value)
         start = end + 1
@@ -101,6 +116,15 @@ def _newlines(text: str, start: int, end: int) -> int:
     return text.count("\n", start, end) + cr - (text.count("\r\n", start, end) if cr else 0)
 
 
+def by_column(found: Sequence[Row], width: int) -> list[list[str]]:
+    """Return the values of each column, without those that shorter rows lack."""
+    columns: list[list[str]] = [[] for _ in range(width)]
+    for row in found:
+        for column, value in zip(columns, row.values, strict=False):
+            column.append(value)
+    return columns
+
+
 def delimiter_of(text: str, default: str) -> str:
     """Return the delimiter: as declared, or with which most rows have as many cells as the first.
 
@@ -116,7 +140,7 @@ def delimiter_of(text: str, default: str) -> str:
 
 
 def _score(sample: str, delimiter: str) -> tuple[float, int]:
-    counts = Counter(len(row.cells) for row in islice(rows(sample, delimiter), _SNIFFED_ROWS))
+    counts = Counter(len(row.values) for row in islice(rows(sample, delimiter), _SNIFFED_ROWS))
     if not counts:
         return (0.0, 0)
     (count, times) = counts.most_common(1)[0]
@@ -134,7 +158,7 @@ def check_padding(found: Sequence[Row], width: int) -> None:
 
     Raises DocumentError (`too_large`).
     """
-    empty = sum(width - len(row.cells) for row in found)
+    empty = sum(width - len(row.values) for row in found)
     if empty > MOST_EMPTY:
         raise DocumentError(
             "too_large",

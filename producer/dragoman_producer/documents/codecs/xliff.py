@@ -104,7 +104,7 @@ def _add(read: Read, unit: Element, context: str, version: _Version) -> None:
     tag = read.data[target.start : target.content] if target else _new(read.data, source)
     states = ("translated", version.draft) if version is _ONE else (None, None)
     done, draft = (
-        before + with_attribute(tag, "state", state, ["state-qualifier"]) for state in states
+        before + with_attribute(tag, "state", state, ("state-qualifier",)) for state in states
     )
     closing = b"</" + tag.strip(b"<>/ ").split()[0] + b">"
     slots = [Slot(segment, start, end, TargetWriter(found.writer, done, closing, draft))]

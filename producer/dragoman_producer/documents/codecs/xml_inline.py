@@ -75,15 +75,33 @@ class Mixed:
 
 def mixed(data: bytes, element: Element, rules: Rules) -> Mixed:
     """Return the text and codes of an element's content."""
-    reading = _Reading(data, rules)
-    text, marks = composed(reading.pieces(element))
-    codes = tuple(
-        reading.codes[int(each.opening[1:])] if each.opening[:1] == "\0" else each.opening
-        for each in marks
-    )
+    text, codes = _only_text(data, element, rules) or _with_codes(data, element, rules)
     start = len(text) - len(text.lstrip())
     writer = MixedWriter(data, codes, rules, text[:start], text[max(start, len(text.rstrip())) :])
     return Mixed(text.strip(), tuple(map(writer.inline_code, codes)), writer)
+
+
+def _only_text(
+    data: bytes, element: Element, rules: Rules
+) -> tuple[str, tuple[Range | Tags | str, ...]] | None:
+    """Return a text without markup, references or what looks like a tag: most texts are so."""
+    raw = data[element.content : element.stop]
+    if element.children or b"<" in raw or b"&" in raw:
+        return None
+    text = rules.read(raw)
+    return None if "<" in text else (text, ())
+
+
+def _with_codes(
+    data: bytes, element: Element, rules: Rules
+) -> tuple[str, tuple[Range | Tags | str, ...]]:
+    reading = _Reading(data, rules)
+    text, marks = composed(reading.pieces(element))
+    codes = (
+        reading.codes[int(each.opening[1:])] if each.opening[:1] == "\0" else each.opening
+        for each in marks
+    )
+    return text, tuple(codes)
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import Remark, Segment
@@ -81,7 +82,10 @@ def _markup(writer: MixedWriter, code: Range | Tags | str) -> bytes | str:
             return code
 
 
-def with_attribute(tag: bytes, name: str, value: str | None, dropped: Sequence[str] = ()) -> bytes:
+@lru_cache(maxsize=64)
+def with_attribute(
+    tag: bytes, name: str, value: str | None, dropped: tuple[str, ...] = ()
+) -> bytes:
     """Return a start tag with an attribute set, or without it, and without some others."""
     without = {each.encode() for each in (name, *dropped)}
     ranges = [Replacement(start, end, b"") for key, start, end in attributes(tag) if key in without]
