@@ -182,7 +182,7 @@ def _sources(found: Sequence[Row], names: Sequence[str], width: int, options: Op
 
 
 def _has_text(values: Sequence[str]) -> bool:
-    """Return whether a column has text in a cell. One search tells most columns of numbers."""
+    """Return whether a column has text in a cell. One search rules out most columns of numbers."""
     return _LETTER.search(" ".join(values)) is not None and any(map(is_text, values))
 
 
