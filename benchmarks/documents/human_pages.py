@@ -6,8 +6,9 @@ SOURCE holds English pages, each FOLDER the same pages in one of the model's lan
 pages whose translation by people has as many segments as the source, in every language. Draws
 `--files` of these, translates them with `dragoman translate`, a worker with vLLM on the CPU and the
 demonstration model, and pairs the segments of both translations by their number. Prints, per
-language, chrF of the model, and of the untranslated source as the floor, over all segments, and
-what report.json counts.
+language, chrF of the model, and of the untranslated source as the floor, over the segments that
+people have translated (pages of help hold many that nobody has), and what report.json counts.
+With the `--out` of an earlier run it scores what lies there.
 """
 
 from __future__ import annotations
@@ -83,10 +84,27 @@ async def translate(folder: Path, out: Path, languages: list[str]) -> tuple[floa
     return time.monotonic() - start, json.loads((out / "report.json").read_text(encoding="utf-8"))
 
 
-def scored(sources: list[str], answers: list[str], humans: list[str]) -> Row:
-    """Return chrF of the answers and of the sources against the human translations."""
+def run(source: Path, names: list[Path], folder: Path, languages: list[str]) -> None:
+    """Translate pages into `folder`; print the seconds and the counts of the report."""
+    for name in names:
+        place = folder / "in" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes((source / name).read_bytes())
+    (folder / "out").mkdir(exist_ok=True)
+    seconds, report = asyncio.run(translate(folder / "in", folder / "out", languages))
+    print(json.dumps({"seconds": round(seconds), "targets": report["targets"]}))
+
+
+def scored(found: list[tuple[str, str, str]]) -> Row:
+    """Return chrF of the answers and of the sources against the human translations.
+
+    Each row is source, answer, human translation.
+    """
+    translated = [row for row in found if row[0] != row[2]]
+    sources, answers, humans = (list(column) for column in zip(*translated, strict=True))
     return {
-        "segments": len(humans),
+        "segments": len(found),
+        "translated_by_people": len(translated),
         "chrf": round(sacrebleu.corpus_chrf(answers, [humans]).score, 1),
         "chrf_of_source": round(sacrebleu.corpus_chrf(sources, [humans]).score, 1),
         "same_as_source": sum(a == s for a, s in zip(answers, sources, strict=True)),
@@ -95,13 +113,12 @@ def scored(sources: list[str], answers: list[str], humans: list[str]) -> Row:
 
 def score(names: list[Path], source: Path, human: Path, out: Path) -> Row:
     """Return the scores of one language over the segments of the pages."""
-    columns: tuple[list[str], list[str], list[str]] = ([], [], [])
+    found: list[tuple[str, str, str]] = []
     for name in names:
         page = [texts(folder / name) for folder in (source, out, human)]
         if len({len(column) for column in page}) == 1:
-            for column, found in zip(columns, page, strict=True):
-                column.extend(found)
-    return scored(*columns)
+            found += zip(*page, strict=True)
+    return scored(found)
 
 
 def main() -> None:
@@ -118,13 +135,8 @@ def main() -> None:
     print(json.dumps({"pages with equal segments": counts, "in all": len(everywhere)}), flush=True)
     names = random.Random(given.seed).sample(everywhere, min(given.files, len(everywhere)))
     folder = given.out or Path(tempfile.mkdtemp())
-    for name in names:
-        place = folder / "in" / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes((given.source / name).read_bytes())
-    (folder / "out").mkdir(exist_ok=True)
-    seconds, report = asyncio.run(translate(folder / "in", folder / "out", list(humans)))
-    print(json.dumps({"seconds": round(seconds), "targets": report["targets"]}))
+    if not (folder / "out" / "report.json").exists():
+        run(given.source, names, folder, list(humans))
     for lang, human in humans.items():
         row = score(names, given.source, human, folder / "out" / lang)
         print(json.dumps({"to": lang, **row}))
