@@ -57,7 +57,44 @@ GLOSSARY_FILES = "unit/producer/test_glossary_files.py"
 
 ALERTS, ALERT_TESTS = "deploy/chart/dragoman/files/alerts.yaml", "unit/deploy/test_alerts.py"
 
+CHART, CHART_TESTS = "deploy/chart/dragoman/templates", "unit/deploy/test_chart.py"
+
 MUTANTS = (
+    Mutant(
+        "Kubernetes kills a pod at the end of the grace period of its jobs",
+        f"{CHART}/deployment.yaml",
+        "{{ add $grace (int $v.stopMarginSeconds) }}",
+        "{{ $grace }}",
+        CHART_TESTS,
+    ),
+    Mutant(
+        "a startup probe ends a start within its limit",
+        f"{CHART}/deployment.yaml",
+        "{{ add (div (add $start 9) 10) 6 }}",
+        "60",
+        CHART_TESTS,
+    ),
+    Mutant(
+        "a large number reaches the settings as a float's exponent",
+        f"{CHART}/_helpers.tpl",
+        "value: {{ toJson $value | quote }}",
+        "value: {{ $value | quote }}",
+        CHART_TESTS,
+    ),
+    Mutant(
+        "workers with different topics may share a group",
+        f"{CHART}/validate.yaml",
+        "{{- $_ := set $groups $group $topics -}}",
+        "",
+        CHART_TESTS,
+    ),
+    Mutant(
+        "KEDA and the Deployment both set the number of pods",
+        f"{CHART}/deployment.yaml",
+        "{{- if not $v.keda.enabled }}",
+        "{{- if true }}",
+        CHART_TESTS,
+    ),
     Mutant(
         "a burst of dead letters before the first scrape of a worker is missed",
         ALERTS,

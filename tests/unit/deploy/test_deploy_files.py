@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,6 +145,16 @@ def test_prometheus_finds_the_workers_by_their_alias_and_port(compose: Any) -> N
 
 
 # --- Dockerfiles ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
+def test_hadolint_finds_nothing_in_an_image(name: str) -> None:
+    # Not pinned: Debian keeps one version of tini, and vLLM's image brings the packages of its own.
+    ignored = ("--ignore", "DL3008", "--ignore", "DL3013")
+    hadolint = Path(sys.executable).with_name("hadolint")
+    command = [hadolint, *ignored, _DEPLOY / name]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stdout
 
 
 @pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])

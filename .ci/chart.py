@@ -1,0 +1,223 @@
+"""Writer of the Helm chart's values.schema.json, from values.yaml and the settings of the worker.
+
+`python .ci/chart.py` writes it; `tests/unit/deploy/test_chart.py` fails while it is not current. A
+value has the type of its default; `_rules` has what a default cannot show.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from dragoman_worker.settings import WorkerSettings
+
+_CHART: Final = Path(__file__).parent.parent / "deploy" / "chart" / "dragoman"
+SCHEMA: Final = _CHART / "values.schema.json"
+_OF_RELEASE: Final = (
+    *("nameOverride", "fullnameOverride", "workers", "serviceAccount", "prometheusRule", "strimzi"),
+    *("clientImage", "port"),
+)
+"""Values that belong to the release, not to one of its workers."""
+_OF_THE_POD: Final = ("worker_id", "http")
+"""Settings that the chart makes itself."""
+_SECRET: Final = ("kafka.sasl_plain_password", "kafka.ssl_password")
+"""Settings that never stand in values, because `helm get values` shows those."""
+
+_FREE: Final[Mapping[str, Any]] = {"type": "object"}
+_LIST: Final[Mapping[str, Any]] = {"type": "array", "items": {"type": "object"}}
+_COUNT: Final[Mapping[str, Any]] = {"type": "integer", "minimum": 0}
+_POSITIVE: Final[Mapping[str, Any]] = {"type": "integer", "minimum": 1}
+_QUANTITY: Final[Mapping[str, Any]] = {
+    "type": "string",
+    "pattern": r"^[0-9]+(\.[0-9]+)?([KMGTPE]i?|m|k)?$",
+}
+_STRINGS: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "additionalProperties": {"type": "string"},
+}
+
+
+def _only(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(required),
+        "properties": properties,
+    }
+
+
+def _rules() -> dict[str, Any]:
+    """Return the schemas of values by dotted name, where the default does not show them."""
+    text = {"type": "string", "minLength": 1}
+    pull = {"enum": ["Always", "IfNotPresent", "Never"]}
+    digest = {"type": "string", "pattern": r"^(sha256:[0-9a-f]{64})?$"}
+    duration = {"type": "string", "pattern": r"^[0-9]+(ms|s|m)$"}
+    path = {"type": "string", "pattern": "^/"}
+    return {
+        **dict.fromkeys(
+            ["image.pullPolicy", "clientImage.pullPolicy"],
+            pull,
+        ),
+        **dict.fromkeys(["image.digest", "clientImage.digest"], digest),
+        **dict.fromkeys(["image.repository", "clientImage.repository", "gpu.resource"], text),
+        **dict.fromkeys(
+            ["resources", "podSecurityContext", "securityContext", "strategy", "affinity"], _FREE
+        ),
+        **dict.fromkeys(
+            [
+                *("extraEnv", "extraVolumes", "extraVolumeMounts", "tolerations"),
+                *("imagePullSecrets", "networkPolicy.metricsFrom", "networkPolicy.egress"),
+            ],
+            _LIST,
+        ),
+        **dict.fromkeys(
+            [
+                *("podLabels", "podAnnotations", "nodeSelector", "serviceAccount.annotations"),
+                *("podMonitor.labels", "prometheusRule.labels"),
+            ],
+            _STRINGS,
+        ),
+        **dict.fromkeys(
+            ["replicas", "gpu.count", "keda.minReplicas", "keda.fallbackReplicas"], _COUNT
+        ),
+        **dict.fromkeys(
+            [
+                *("keda.maxReplicas", "keda.pollingSeconds", "keda.promisedSeconds"),
+                *("keda.cooldownSeconds", "keda.scaleDownSeconds", "hooks.topics.partitions"),
+                *("strimzi.partitions", "strimzi.replicas", "strimzi.minInsyncReplicas"),
+                *("strimzi.retentionSeconds", "strimzi.deadLetterRetentionSeconds"),
+            ],
+            _POSITIVE,
+        ),
+        **dict.fromkeys(["shm.size", "tmp.size", "cache.size"], _QUANTITY),
+        **dict.fromkeys(["podMonitor.interval", "podMonitor.scrapeTimeout"], duration),
+        "keda.jobsPerSecond": {"type": "number", "minimum": 0},
+        "keda.scaleDownAfterSeconds": {"type": "integer", "minimum": 0, "maximum": 3600},
+        "model.path": path,
+        "port": {"type": "integer", "minimum": 1, "maximum": 65535},
+        # 15 s for the engine, and the last commit.
+        "stopMarginSeconds": {"type": "integer", "minimum": 20},
+        "podDisruptionBudget.maxUnavailable": {
+            "anyOf": [_POSITIVE, {"type": "string", "pattern": "^[0-9]+%$"}]
+        },
+        "topologySpread.maxSkew": _POSITIVE,
+        "topologySpread.whenUnsatisfiable": {"enum": ["ScheduleAnyway", "DoNotSchedule"]},
+        "strimzi.user.authentication": {"enum": ["scram-sha-512", "tls"]},
+        "prometheusRule.disabled": {"type": "array", "items": {"enum": sorted(_alerts())}},
+        "mounts": {
+            "type": "object",
+            "propertyNames": {"pattern": "^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$"},
+            "additionalProperties": _only(
+                ("path",), path=path, secret={"type": "string"}, configMap={"type": "string"}
+            ),
+        },
+        "settings": settings_schema(),
+        "secretSettings": {
+            "type": "object",
+            "propertyNames": {"enum": sorted(setting_names())},
+            "additionalProperties": _only(("name", "key"), name=text, key=text),
+        },
+    }
+
+
+def _alerts() -> Iterator[str]:
+    rules = yaml.safe_load((_CHART / "files" / "alerts.yaml").read_text(encoding="utf-8"))
+    yield from (rule["alert"] for group in rules["groups"] for rule in group["rules"])
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def setting_names() -> Iterator[str]:
+    """Return the dotted names of all settings that a value or a secret may give."""
+    for group, schema in settings_schema(secrets=True)["properties"].items():
+        yield from _leaves(schema, group)
+
+
+def _leaves(schema: Mapping[str, Any], name: str) -> Iterator[str]:
+    if "properties" not in schema:
+        yield name
+    for key, inner in schema.get("properties", {}).items():
+        yield from _leaves(inner, f"{name}.{key}")
+
+
+def settings_schema(*, secrets: bool = False) -> dict[str, Any]:
+    """Return the JSON schema of the worker's settings, without those that the chart makes."""
+    schema = WorkerSettings.model_json_schema()
+    found: dict[str, Any] = _plain(schema, schema["$defs"])
+    for name in _OF_THE_POD:
+        del found["properties"][name]
+    for name in () if secrets else _SECRET:
+        group, _, leaf = name.partition(".")
+        del found["properties"][group]["properties"][leaf]
+    engine = found["properties"]["engine"]["properties"]
+    engine["options"] = _FREE
+    engine["gpus"] = {"type": ["string", "array"]}  # "all", "0,1" or [0, 1]
+    return found
+
+
+def _plain(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """Return a schema without references, titles, defaults, descriptions and formats."""
+    if isinstance(schema, list):
+        return [_plain(one, definitions) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _plain(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    dropped = {"title", "default", "description", "format", "writeOnly", "$defs"}
+    return {
+        key: {name: _plain(one, definitions) for name, one in value.items()}
+        if key == "properties"
+        else _plain(value, definitions)
+        for key, value in schema.items()
+        if key not in dropped
+    }
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema of all values of the chart."""
+    defaults = yaml.safe_load((_CHART / "values.yaml").read_text(encoding="utf-8"))
+    properties = _of(defaults, _rules())["properties"]
+    worker = {name: one for name, one in properties.items() if name not in _OF_RELEASE}
+    properties["workers"] = {
+        "type": "object",
+        "propertyNames": {"pattern": "^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$"},
+        "additionalProperties": {
+            "type": ["object", "null"],
+            "additionalProperties": False,
+            "properties": {name: {"$ref": f"#/properties/{name}"} for name in worker},
+        },
+    }
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Values of the chart dragoman",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {**properties, "global": _FREE},
+    }
+
+
+def _of(value: Any, rules: Mapping[str, Any], name: str = "") -> dict[str, Any]:
+    if name in rules:
+        return dict(rules[name])
+    if isinstance(value, dict):
+        inner = {key: _of(one, rules, f"{name}.{key}".lstrip(".")) for key, one in value.items()}
+        return {"type": "object", "additionalProperties": False, "properties": inner}
+    kinds = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    return {"type": kinds[type(value)]}
+
+
+def text() -> str:
+    """Return the file."""
+    return json.dumps(schema(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(text(), encoding="utf-8")

@@ -1,0 +1,474 @@
+"""Tests of the Helm chart, rendered by Helm's own library and validated for Kubernetes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import helm_python as helm
+import kubernetes_validate
+import pytest
+import yaml
+from cloudcoil.models.keda.v1alpha1 import ScaledObject, TriggerAuthentication
+from cloudcoil.models.prometheus_operator.v1 import PodMonitor, PrometheusRule
+
+from dragoman_connections.settings import load_settings
+from dragoman_worker.process.supervisor import MARGIN_S
+from dragoman_worker.settings import WorkerSettings
+
+_ROOT = Path(__file__).parents[3]
+_CHART = _ROOT / "deploy" / "chart" / "dragoman"
+_EXAMPLES = sorted((_ROOT / "deploy" / "chart" / "examples").glob("*.yaml"))
+_MODELS: dict[str, Any] = {
+    "ScaledObject": ScaledObject,
+    "TriggerAuthentication": TriggerAuthentication,
+    "PodMonitor": PodMonitor,
+    "PrometheusRule": PrometheusRule,
+}
+_STRIMZI = {"KafkaTopic", "KafkaUser"}  # no schema of theirs is in a package
+_VERSIONS = [f"1.{minor}" for minor in range(31, 38)]
+_ECHO: dict[str, Any] = {"settings": {"engine": {"kind": "echo"}}}
+
+Object = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def chart() -> Iterator[helm.Chart]:
+    with helm.Chart.load(_CHART) as loaded:
+        yield loaded
+
+
+def _rendered(chart: helm.Chart, values: Object, name: str = "rel") -> list[Object]:
+    chart.validate_schema(values)
+    files = chart.render(values, name=name, namespace="ns")
+    texts = [text for file, text in files.items() if file.endswith(".yaml")]
+    return [one for text in texts for one in yaml.safe_load_all(text) if one]
+
+
+def _values(file: Path) -> Object:
+    return helm.values_from_yaml(file.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def rendered(chart: helm.Chart) -> dict[str, list[Object]]:
+    """Return the objects of every example."""
+    return {file.stem: _rendered(chart, _values(file)) for file in _EXAMPLES}
+
+
+@pytest.fixture(params=[file.stem for file in _EXAMPLES])
+def objects(request: pytest.FixtureRequest, rendered: dict[str, list[Object]]) -> list[Object]:
+    return rendered[request.param]
+
+
+def _of(objects: list[Object], kind: str) -> list[Object]:
+    return [one for one in objects if one["kind"] == kind]
+
+
+def _pods(objects: list[Object]) -> list[Object]:
+    return [one["spec"]["template"]["spec"] for one in objects if "template" in one.get("spec", {})]
+
+
+def _environment(pod: Object) -> dict[str, str]:
+    [container] = pod["containers"]
+    return {one["name"]: one.get("value", "") for one in container["env"]}
+
+
+def _loaded(pod: Object, monkeypatch: pytest.MonkeyPatch) -> WorkerSettings:
+    with monkeypatch.context() as patch:
+        for name, value in _environment(pod).items():
+            if value:  # what a Secret gives is not known here
+                patch.setenv(name, value)
+        if "SASL" in _environment(pod).get("DRAGOMAN_KAFKA__SECURITY_PROTOCOL", ""):
+            patch.setenv("DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD", "from the Secret")
+        return load_settings(WorkerSettings)
+
+
+# --- valid for the cluster ------------------------------------------------------------------------
+
+
+def test_the_six_examples_are_there() -> None:
+    assert [file.stem for file in _EXAMPLES] == [
+        *("airgapped", "echo", "eight-gpus", "keda", "one-gpu", "tls-sasl"),
+    ]
+
+
+@pytest.mark.parametrize("version", _VERSIONS)
+def test_objects_are_valid_for_kubernetes(rendered: dict[str, list[Object]], version: str) -> None:
+    seen = 0
+    for objects in rendered.values():
+        for one in objects:
+            if one["kind"] not in _MODELS.keys() | _STRIMZI:
+                kubernetes_validate.validate(one, version, strict=True)
+                seen += 1
+    assert seen > 15
+
+
+def test_objects_are_valid_for_keda_and_the_prometheus_operator(
+    rendered: dict[str, list[Object]],
+) -> None:
+    kinds = set()
+    for objects in rendered.values():
+        for one in objects:
+            if one["kind"] in _MODELS:
+                _MODELS[one["kind"]].model_validate(one)
+                kinds.add(one["kind"])
+    assert kinds == set(_MODELS)
+
+
+def test_names_are_unique_and_short_enough_for_labels(
+    chart: helm.Chart, rendered: dict[str, list[Object]]
+) -> None:
+    long = _rendered(
+        chart,
+        {**_ECHO, "workers": {"a-class-of-20-letter": {}}, "hooks": {"topics": {"enabled": True}}},
+        name="a-release-with-a-very-long-name-of-53-characters-xxxx",
+    )
+    for objects in [*rendered.values(), long]:
+        names = [(one["kind"], one["metadata"]["name"]) for one in objects]
+        assert len(set(names)) == len(names)
+        assert all(len(name) <= 63 for kind, name in names if kind != "KafkaTopic")
+
+
+def test_helm_lint_finds_nothing() -> None:
+    report = helm.lint(_CHART, _ECHO, strict=True)
+    assert [one for one in report["messages"] if one["severity"] > 1] == []
+    assert report["errors"] == []
+
+
+def test_the_notes_name_the_topic_and_the_pods(chart: helm.Chart) -> None:
+    notes = chart.render(_values(_EXAMPLES[3]), name="rel")["dragoman/templates/NOTES.txt"]
+    assert "rel-dragoman reads dragoman.jobs of kafka.kafka:9092" in notes
+    assert "0 to 8 pods, one per 105000 waiting jobs" in notes
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def test_the_environment_is_known_to_the_settings(
+    objects: list[Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = _script()
+    known = {f"DRAGOMAN_{name.upper().replace('.', '__')}" for name in script.setting_names()}
+    made = {"DRAGOMAN_WORKER_ID", "DRAGOMAN_HTTP__HOST", "DRAGOMAN_HTTP__PORT"}
+    for pod in _pods(objects):
+        given = {name for name in _environment(pod) if name.startswith("DRAGOMAN_")}
+        assert given <= known | made
+        names = [one["name"] for one in pod["containers"][0]["env"]]
+        assert len(set(names)) == len(names)
+        if pod["containers"][0]["name"] != "topics":
+            _loaded(pod, monkeypatch)
+
+
+def test_every_kind_of_value_reaches_the_settings(
+    chart: helm.Chart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = ['"', "\\", "${X}", "{{ x }}", "a: b #c", "ü 中 \u200b", "\n", "'", "%s", "- a", "{}"]
+    settings: Object = {
+        "kafka": {"topics": ["urgent:4", "bulk:1"], "results_topic": None},
+        "redis": {"live_ttl_s": 604_800, "key_prefix": "".join(hostile)},
+        "engine": {
+            "kind": "echo",
+            "gpus": [0, 1],
+            "replicas": 3,
+            "options": {"max_num_seqs": 1_048_576, "a": 0.92, "b": True, "c": {"d": hostile}},
+        },
+        "memory": {"enabled": True},
+        "limits": {"max_in_flight_bytes": 67_108_864, "engine_oversubscription": 1.25},
+    }
+    [pod] = _pods(_rendered(chart, {"settings": settings}))
+    loaded = _loaded(pod, monkeypatch)
+    assert loaded.kafka.topics == ("urgent:4", "bulk:1")
+    assert loaded.redis.live_ttl_s == 604_800
+    assert loaded.redis.key_prefix == "".join(hostile)
+    assert loaded.engine.gpus == ("0", "1")
+    assert loaded.engine.replicas == 3
+    assert loaded.engine.options == settings["engine"]["options"]
+    assert loaded.memory.enabled is True
+    assert loaded.limits.max_in_flight_bytes == 67_108_864
+    assert loaded.limits.engine_oversubscription == 1.25
+
+
+def test_a_secret_setting_comes_from_its_secret(rendered: dict[str, list[Object]]) -> None:
+    [pod] = _pods(rendered["tls-sasl"])
+    sources = {one["name"]: one.get("valueFrom") for one in pod["containers"][0]["env"]}
+    assert sources["DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD"] == {
+        "secretKeyRef": {"name": "dragoman", "key": "password"}
+    }
+    assert "secretKeyRef" in sources["DRAGOMAN_REDIS__URL"]
+
+
+# --- refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"replica": 2}, "replica"),
+        ({"settings": {"kafka": {"group": "x"}}}, "group"),
+        ({"settings": {"quality": {"level": "strickt"}}}, "level"),
+        ({"settings": {"retry": {"attempts": 99}}}, "attempts"),
+        ({"settings": {"kafka": {"sasl_plain_password": "x"}}}, "sasl_plain_password"),
+        ({"settings": {"http": {"port": 1}}}, "http"),
+        ({"secretSettings": {"kafka.pasword": {"name": "a", "key": "b"}}}, "kafka.pasword"),
+        ({"secretSettings": {"redis.url": {"name": "a"}}}, "key"),
+        ({"gpu": {"count": "one"}}, "count"),
+        ({"keda": {"maxReplica": 3}}, "maxReplica"),
+        ({"stopMarginSeconds": 5}, "stopMarginSeconds"),
+        ({"shm": {"size": "8 GB"}}, "size"),
+        ({"mounts": {"tls": {"secret": "a", "path": "etc"}}}, "path"),
+        ({"workers": {"Urgent!": {}}}, "Urgent!"),
+        ({"workers": {"urgent": {"strimzi": {}}}}, "strimzi"),
+        ({"prometheusRule": {"disabled": ["DragomanStuk"]}}, "disabled"),
+        ({"image": {"digest": "sha256:abc"}}, "digest"),
+    ],
+)
+def test_a_typing_error_is_refused_by_name(chart: helm.Chart, values: Object, named: str) -> None:
+    with pytest.raises(helm.HelmValuesError, match=re.escape(named)):
+        chart.validate_schema({**_ECHO, **values})
+
+
+_TWO_GROUPS = {
+    "workers": {
+        "a": {"settings": {"kafka": {"topics": ["one"]}}},
+        "b": {"settings": {"kafka": {"topics": ["two"]}}},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"settings": {}}, "give a model"),
+        ({"model": {"existingClaim": "a", "hostPath": "/b"}}, "give one of existingClaim"),
+        ({"keda": {"enabled": True}}, "keda.jobsPerSecond"),
+        (
+            {"keda": {"enabled": True, "jobsPerSecond": 1, "minReplicas": 3, "maxReplicas": 2}},
+            "keda.maxReplicas",
+        ),
+        ({"mounts": {"tls": {"path": "/tls"}}}, "mounts.tls: give one of secret and configMap"),
+        ({"strimzi": {"enabled": True}}, "strimzi.cluster"),
+        (_TWO_GROUPS, "workers.b: settings.kafka.group_id"),
+    ],
+)
+def test_an_impossible_combination_is_refused_with_what_to_give(
+    chart: helm.Chart, values: Object, message: str
+) -> None:
+    with pytest.raises(helm.HelmRenderError, match=re.escape(message)):
+        _rendered(chart, {**_ECHO, **values})
+
+
+# --- relations ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grace_s", [0, 25, 90.5, 3600])
+def test_kubernetes_waits_longer_than_a_drain_and_the_stop_of_the_engine(
+    chart: helm.Chart, grace_s: float
+) -> None:
+    settings = {"engine": {"kind": "echo"}, "shutdown": {"grace_s": grace_s}}
+    [pod] = _pods(_rendered(chart, {"settings": settings}))
+    assert pod["terminationGracePeriodSeconds"] >= grace_s + MARGIN_S + 15
+
+
+@pytest.mark.parametrize("start_s", [1, 601, 1800, 7200.5])
+def test_a_startup_probe_waits_longer_than_a_start_may_take(
+    chart: helm.Chart, start_s: float
+) -> None:
+    settings = {"engine": {"kind": "echo"}, "supervisor": {"start_within_s": start_s}}
+    [deployment] = _of(_rendered(chart, {"settings": settings}), "Deployment")
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    probe = container["startupProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] > start_s
+    assert deployment["spec"]["progressDeadlineSeconds"] > start_s
+
+
+def test_the_probes_are_those_of_the_documentation(objects: list[Object]) -> None:
+    for deployment in _of(objects, "Deployment"):
+        [container] = deployment["spec"]["template"]["spec"]["containers"]
+        live, ready = container["livenessProbe"], container["readinessProbe"]
+        assert live["httpGet"]["path"] == "/livez"
+        assert live["periodSeconds"] * live["failureThreshold"] == 600
+        assert (ready["httpGet"]["path"], ready["failureThreshold"]) == ("/readyz", 2)
+
+
+def test_pods_run_without_root_and_rights_on_a_read_only_root(objects: list[Object]) -> None:
+    for pod in _pods(objects):
+        [container] = pod["containers"]
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert container["securityContext"]["allowPrivilegeEscalation"] is False
+        assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
+        assert pod["automountServiceAccountToken"] is False
+        # A Service named dragoman would give the pod DRAGOMAN_... variables.
+        assert pod["enableServiceLinks"] is False
+        writable = {m["mountPath"] for m in container["volumeMounts"] if not m.get("readOnly")}
+        assert {"/tmp", "/home/dragoman"} <= writable  # noqa: S108  inside the pod
+        assert {m["name"] for m in container["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
+
+
+def test_a_model_comes_from_a_claim_a_path_or_an_image(chart: helm.Chart) -> None:
+    for source, volume in (
+        (
+            {"existingClaim": "models"},
+            {"persistentVolumeClaim": {"claimName": "models", "readOnly": True}},
+        ),
+        ({"hostPath": "/models"}, {"hostPath": {"path": "/models", "type": "Directory"}}),
+        ({"image": "m:1"}, {"image": {"reference": "m:1", "pullPolicy": "IfNotPresent"}}),
+    ):
+        [deployment] = _of(_rendered(chart, {"model": source, "gpu": {"count": 1}}), "Deployment")
+        pod = deployment["spec"]["template"]["spec"]
+        assert {"name": "model", **volume} in pod["volumes"]
+        assert _environment(pod)["DRAGOMAN_ENGINE__MODEL"] == "/model"
+        kubernetes_validate.validate(deployment, "1.37", strict=True)
+
+
+def test_gpus_come_with_shared_memory_of_all_processes(rendered: dict[str, list[Object]]) -> None:
+    for pod in _pods(_of(rendered["eight-gpus"], "Deployment")):
+        assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 8
+        shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "32Gi"}}
+        assert shm in pod["volumes"]
+
+
+def test_a_priority_class_has_its_own_topic_group_and_pods(
+    rendered: dict[str, list[Object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployments = _of(rendered["eight-gpus"], "Deployment")
+    found = {}
+    for one in deployments:
+        settings = _loaded(one["spec"]["template"]["spec"], monkeypatch)
+        found[settings.kafka.group_id] = settings.kafka.topics
+        assert settings.engine.options["tensor_parallel_size"] == 8
+    assert found == {
+        "dragoman-urgent": ("dragoman.urgent",),
+        "dragoman-bulk": ("dragoman.bulk",),
+    }
+    selectors = [json.dumps(one["spec"]["selector"]) for one in deployments]
+    assert len(set(selectors)) == 2
+
+
+def test_the_rules_are_the_alerts_without_those_left_out(
+    chart: helm.Chart, rendered: dict[str, list[Object]]
+) -> None:
+    source = yaml.safe_load((_CHART / "files" / "alerts.yaml").read_text(encoding="utf-8"))
+    [rule] = _of(rendered["one-gpu"], "PrometheusRule")
+    assert rule["spec"]["groups"] == source["groups"]
+    [fewer] = _of(rendered["eight-gpus"], "PrometheusRule")
+    names = {one["alert"] for one in fewer["spec"]["groups"][0]["rules"]}
+    assert names == {one["alert"] for one in source["groups"][0]["rules"]} - {"DragomanBehind"}
+    based = {"enabled": True, "runbookBase": "https://docs.example.org/dragoman/"}
+    [linked] = _of(_rendered(chart, {**_ECHO, "prometheusRule": based}), "PrometheusRule")
+    assert linked["spec"]["groups"][0]["rules"][0]["annotations"]["runbook_url"] == (
+        "https://docs.example.org/dragoman/runbooks/DragomanNoWorker.html"
+    )
+
+
+def test_keda_scales_on_the_lag_of_each_topic_and_not_a_deployment(chart: helm.Chart) -> None:
+    values = {
+        "settings": {
+            "engine": {"kind": "echo"},
+            "kafka": {
+                "topics": ["urgent:4", "bulk"],
+                "group_id": "g",
+                "bootstrap_servers": "k:9092",
+            },
+        },
+        "keda": {"enabled": True, "jobsPerSecond": 2.5, "promisedSeconds": 61, "maxReplicas": 9},
+    }
+    objects = _rendered(chart, values)
+    [scaled], [deployment] = _of(objects, "ScaledObject"), _of(objects, "Deployment")
+    assert "replicas" not in deployment["spec"]
+    triggers = [one["metadata"] for one in scaled["spec"]["triggers"]]
+    assert [one["topic"] for one in triggers] == ["urgent", "bulk"]
+    for one in triggers:
+        assert one["lagThreshold"] == "153"  # 152.5 jobs, rounded up
+        assert one["consumerGroup"] == "g"
+        assert one["offsetResetPolicy"] == "earliest"
+        assert one["limitToPartitionsWithLag"] == "true"
+    assert scaled["spec"]["minReplicaCount"] == 0
+    assert scaled["spec"]["cooldownPeriod"] == 1800
+
+
+def test_keda_authenticates_with_what_the_worker_has(rendered: dict[str, list[Object]]) -> None:
+    [scaled] = _of(rendered["tls-sasl"], "ScaledObject")
+    [authentication] = _of(rendered["tls-sasl"], "TriggerAuthentication")
+    [trigger] = scaled["spec"]["triggers"]
+    assert trigger["metadata"]["sasl"] == "scram_sha512"
+    assert trigger["metadata"]["tls"] == "enable"
+    assert trigger["authenticationRef"] == {"name": authentication["metadata"]["name"]}
+    [pod] = _pods(rendered["tls-sasl"])
+    for one in authentication["spec"]["env"]:
+        assert one["name"] in _environment(pod)
+        assert one["containerName"] == pod["containers"][0]["name"]
+
+
+def test_hook_jobs_create_topics_before_they_check_them(chart: helm.Chart) -> None:
+    hooks = {"topics": {"enabled": True, "partitions": 16}, "check": {"enabled": True}}
+    jobs = _of(_rendered(chart, {**_ECHO, "hooks": hooks}), "Job")
+    jobs.sort(key=lambda one: int(one["metadata"]["annotations"]["helm.sh/hook-weight"]))
+    arguments = [one["spec"]["template"]["spec"]["containers"][0]["args"] for one in jobs]
+    assert arguments == [["topics", "create", "--partitions", "16"], ["check", "--no-engine"]]
+    for one in jobs:
+        assert one["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade"
+        kubernetes_validate.validate(one, "1.31", strict=True)
+
+
+def test_a_network_policy_lets_a_worker_reach_only_names_and_what_is_given(
+    rendered: dict[str, list[Object]],
+) -> None:
+    [policy] = _of(rendered["airgapped"], "NetworkPolicy")
+    assert policy["spec"]["ingress"] == []
+    names, given = policy["spec"]["egress"]
+    assert {one["port"] for one in names["ports"]} == {53}
+    assert given["to"] == [{"ipBlock": {"cidr": "10.0.0.0/8"}}]
+
+
+def test_a_kafka_user_has_the_rights_of_the_documentation(
+    rendered: dict[str, list[Object]],
+) -> None:
+    [user] = _of(rendered["tls-sasl"], "KafkaUser")
+    rights = {
+        (one["resource"]["type"], one["resource"]["name"]): one["operations"]
+        for one in user["spec"]["authorization"]["acls"]
+    }
+    assert rights == {
+        ("topic", "dragoman.jobs"): ["Read", "Describe"],
+        ("group", "dragoman"): ["Read"],
+        ("topic", "dragoman.dead-letters"): ["Write", "Describe"],
+    }
+    topics = _of(rendered["tls-sasl"], "KafkaTopic")
+    assert {one["spec"]["topicName"] for one in topics} == {
+        "dragoman.jobs",
+        "dragoman.dead-letters",
+    }
+    for one in topics:
+        assert one["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+# --- generated ------------------------------------------------------------------------------------
+
+
+def _script() -> ModuleType:
+    path = _ROOT / ".ci" / "chart.py"
+    spec = importlib.util.spec_from_file_location("ci_chart", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_schema_of_the_values_is_current() -> None:
+    script = _script()
+    assert script.SCHEMA.read_text(encoding="utf-8") == script.text(), "run: python .ci/chart.py"
+
+
+def test_every_value_is_explained_in_the_readme_of_the_chart() -> None:
+    readme = (_CHART / "README.md").read_text(encoding="utf-8")
+    values = yaml.safe_load((_CHART / "values.yaml").read_text(encoding="utf-8"))
+    assert [name for name in values if f"`{name}`" not in readme] == []
