@@ -24,8 +24,6 @@ _OF_RELEASE: Final = (
 """Values that belong to the release, not to one of its workers."""
 _OF_THE_POD: Final = ("worker_id", "http")
 """Settings that the chart makes itself."""
-_SECRET: Final = ("kafka.sasl_plain_password", "kafka.ssl_password")
-"""Settings that never stand in values, because `helm get values` shows those."""
 
 _FREE: Final[Mapping[str, Any]] = {"type": "object"}
 _LIST: Final[Mapping[str, Any]] = {"type": "array", "items": {"type": "object"}}
@@ -146,36 +144,42 @@ def _leaves(schema: Mapping[str, Any], name: str) -> Iterator[str]:
 
 
 def settings_schema(*, secrets: bool = False) -> dict[str, Any]:
-    """Return the JSON schema of the worker's settings, without those that the chart makes."""
+    """Return the JSON schema of the worker's settings, without those that the chart makes.
+
+    Passwords are left out, because `helm get values` shows values, unless `secrets` is true.
+    """
     schema = WorkerSettings.model_json_schema()
-    found: dict[str, Any] = _plain(schema, schema["$defs"])
+    found: dict[str, Any] = _plain(schema, schema["$defs"], secrets=secrets)
     for name in _OF_THE_POD:
         del found["properties"][name]
-    for name in () if secrets else _SECRET:
-        group, _, leaf = name.partition(".")
-        del found["properties"][group]["properties"][leaf]
     engine = found["properties"]["engine"]["properties"]
     engine["options"] = _FREE
     engine["gpus"] = {"type": ["string", "array"]}  # "all", "0,1" or [0, 1]
     return found
 
 
-def _plain(schema: Any, definitions: Mapping[str, Any]) -> Any:
+def _plain(schema: Any, definitions: Mapping[str, Any], *, secrets: bool) -> Any:
     """Return a schema without references, titles, defaults, descriptions and formats."""
     if isinstance(schema, list):
-        return [_plain(one, definitions) for one in schema]
+        return [_plain(one, definitions, secrets=secrets) for one in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        return _plain(definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    dropped = {"title", "default", "description", "format", "writeOnly", "$defs"}
-    return {
-        key: {name: _plain(one, definitions) for name, one in value.items()}
-        if key == "properties"
-        else _plain(value, definitions)
+        named = definitions[schema["$ref"].rpartition("/")[2]]
+        return _plain(named, definitions, secrets=secrets)
+    dropped = {"title", "default", "description", "format", "writeOnly", "$defs", "properties"}
+    found = {
+        key: _plain(value, definitions, secrets=secrets)
         for key, value in schema.items()
         if key not in dropped
     }
+    if "properties" in schema:
+        found["properties"] = {
+            name: _plain(one, definitions, secrets=secrets)
+            for name, one in schema["properties"].items()
+            if secrets or "writeOnly" not in json.dumps(one)
+        }
+    return found
 
 
 # --- values ---------------------------------------------------------------------------------------

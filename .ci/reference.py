@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -225,9 +226,10 @@ def _cells(line: str) -> list[str]:
 
 
 def main() -> None:
-    """Write every page."""
+    """Write every page, and the schema of the Helm chart's values."""
     for page in PAGES:
         (_PAGES / page).write_text(current(page), encoding="utf-8")
+    runpy.run_path(str(Path(__file__).with_name("chart.py")), run_name="__main__")
 
 
 if __name__ == "__main__":

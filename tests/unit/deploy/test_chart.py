@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +23,9 @@ from dragoman_worker.process.supervisor import MARGIN_S
 from dragoman_worker.settings import WorkerSettings
 
 _ROOT = Path(__file__).parents[3]
-_CHART = _ROOT / "deploy" / "chart" / "dragoman"
-_EXAMPLES = sorted((_ROOT / "deploy" / "chart" / "examples").glob("*.yaml"))
+_CHARTS = Path(os.environ.get("DRAGOMAN_CHART", _ROOT / "deploy" / "chart"))  # a mutant's copy
+_CHART = _CHARTS / "dragoman"
+_EXAMPLES = sorted((_CHARTS / "examples").glob("*.yaml"))
 _MODELS: dict[str, Any] = {
     "ScaledObject": ScaledObject,
     "TriggerAuthentication": TriggerAuthentication,
@@ -85,6 +87,7 @@ def _loaded(pod: Object, monkeypatch: pytest.MonkeyPatch) -> WorkerSettings:
                 patch.setenv(name, value)
         if "SASL" in _environment(pod).get("DRAGOMAN_KAFKA__SECURITY_PROTOCOL", ""):
             patch.setenv("DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD", "from the Secret")
+            patch.setenv("DRAGOMAN_REDIS__PASSWORD", "from the Secret")
         return load_settings(WorkerSettings)
 
 
@@ -199,7 +202,7 @@ def test_a_secret_setting_comes_from_its_secret(rendered: dict[str, list[Object]
     assert sources["DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD"] == {
         "secretKeyRef": {"name": "dragoman", "key": "password"}
     }
-    assert "secretKeyRef" in sources["DRAGOMAN_REDIS__URL"]
+    assert "secretKeyRef" in sources["DRAGOMAN_REDIS__PASSWORD"]
 
 
 # --- refused --------------------------------------------------------------------------------------
@@ -213,6 +216,7 @@ def test_a_secret_setting_comes_from_its_secret(rendered: dict[str, list[Object]
         ({"settings": {"quality": {"level": "strickt"}}}, "level"),
         ({"settings": {"retry": {"attempts": 99}}}, "attempts"),
         ({"settings": {"kafka": {"sasl_plain_password": "x"}}}, "sasl_plain_password"),
+        ({"settings": {"redis": {"password": "x"}}}, "password"),
         ({"settings": {"http": {"port": 1}}}, "http"),
         ({"secretSettings": {"kafka.pasword": {"name": "a", "key": "b"}}}, "kafka.pasword"),
         ({"secretSettings": {"redis.url": {"name": "a"}}}, "key"),
@@ -249,6 +253,16 @@ _TWO_GROUPS = {
         (
             {"keda": {"enabled": True, "jobsPerSecond": 1, "minReplicas": 3, "maxReplicas": 2}},
             "keda.maxReplicas",
+        ),
+        (
+            {
+                "settings": {
+                    "engine": {"kind": "echo"},
+                    "kafka": {"sasl_mechanism": "OAUTHBEARER"},
+                },
+                "keda": {"enabled": True, "jobsPerSecond": 1},
+            },
+            "keda.authenticationRef",
         ),
         ({"mounts": {"tls": {"path": "/tls"}}}, "mounts.tls: give one of secret and configMap"),
         ({"strimzi": {"enabled": True}}, "strimzi.cluster"),
