@@ -152,7 +152,7 @@ def test_hadolint_finds_nothing_in_an_image(name: str) -> None:
     # Not pinned: Debian keeps one version of tini, and vLLM's image brings the packages of its own.
     ignored = ("--ignore", "DL3008", "--ignore", "DL3013")
     hadolint = Path(sys.executable).with_name("hadolint")
-    command = [hadolint, *ignored, _DEPLOY / name]
+    command = [str(hadolint), *ignored, str(_DEPLOY / name)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 0, ended.stdout
 
