@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -17,6 +17,7 @@ from dragoman_producer.store import JobStore
 from dragoman_producer.submission import resubmitted, submit_each
 from dragoman_producer.watch import ResultWatch
 from dragoman_schemas import names
+from dragoman_schemas.glossaries import GlossaryEntry
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.wire import encode_job, open_record
@@ -161,15 +162,20 @@ class TranslationClient:
         self._check_open()
         await self._store.cancel_document(check_document_id(document_id))
 
-    async def glossary_digest(self, name: str) -> str | None:
-        """Return the digest of a stored glossary; None if there is none. Raises GlossaryError."""
+    async def glossary_terms(self, name: str) -> Mapping[str, Sequence[GlossaryEntry]] | None:
+        """Return the terms of a stored glossary by target language; None if there is none.
+
+        Raises GlossaryError.
+        """
         self._check_open()
         store = GlossaryStore(self._settings)
         try:
             stored = await store.read(name)
+            if stored is None:
+                return None
+            return {tag: await store.terms(stored, tag) for tag in stored.meta.counts}
         finally:
             await store.close()
-        return None if stored is None else stored.meta.digest
 
     async def state(self, job_id: str) -> JobState | None:
         """Return the current state of a job's key; concurrent calls share a round trip."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Self
@@ -14,6 +14,7 @@ from dragoman_producer.state import Expected, JobState
 from dragoman_producer.submission import resubmitted, submit_each
 from dragoman_schemas import names
 from dragoman_schemas.failures import RETRYABLE, FailureCode
+from dragoman_schemas.glossaries import GlossaryEntry
 from dragoman_schemas.jobs import Item, TranslationJob
 from dragoman_schemas.results import (
     TERMINAL_STATUSES,
@@ -65,8 +66,8 @@ class InMemoryClient:
 
     def __init__(self, translate: Translate = tagged, *, held: bool = False) -> None:
         self.submitted: list[TranslationJob] = []
-        self.glossaries: dict[str, str] = {}
-        """Digests of the stored glossaries by their names."""
+        self.glossaries: dict[str, dict[str, list[GlossaryEntry]]] = {}
+        """Terms of the stored glossaries, by name and target language."""
         self._translate = translate
         self._held = held
         self._keys: dict[str, _StoredJob] = {}
@@ -141,8 +142,8 @@ class InMemoryClient:
         self._check_open()
         self._cancelled_documents.add(check_document_id(document_id))
 
-    async def glossary_digest(self, name: str) -> str | None:
-        """Return the digest of a stored glossary; None if there is none."""
+    async def glossary_terms(self, name: str) -> Mapping[str, Sequence[GlossaryEntry]] | None:
+        """Return the terms of a stored glossary by target language; None if there is none."""
         self._check_open()
         return self.glossaries.get(name)
 

@@ -2505,13 +2505,6 @@ MUTANTS = (
         f"{DOCUMENT_TESTS}/test_translating.py",
     ),
     Mutant(
-        "another version of a stored glossary changes no translation",
-        f"{DOCUMENTS}/request.py",
-        "if self.glossary_digest is not None:",
-        "if self.glossary_digest is None:",
-        f"{DOCUMENT_TESTS}/test_translating.py",
-    ),
-    Mutant(
         "a user's folder that is named like a language is not read",
         f"{DOCUMENTS}/selecting.py",
         "        return lang in self._langs and source != Path() and (root / source).is_file()",
@@ -2596,10 +2589,17 @@ MUTANTS = (
         f"{DOCUMENT_TESTS}/codecs/test_yaml.py",
     ),
     Mutant(
+        "a term of a stored glossary asks again for no text",
+        f"{DOCUMENTS}/batching.py",
+        "        if stored:\n",
+        "        if not stored:\n",
+        f"{DOCUMENT_TESTS}/test_translating.py",
+    ),
+    Mutant(
         "lines that look wrapped are joined",
         f"{DOCUMENTS}/codecs/plain.py",
-        "    if _width(_written(group, texts, double=double)):",
-        "    if not group:",
+        "(double or len(group.lines) > 1) and _width",
+        "not group and _width",
         f"{DOCUMENT_TESTS}/codecs/test_plain.py",
     ),
     Mutant(

@@ -48,7 +48,7 @@ class Outputs:
         with self._manifest.writing() as db:
             db.execute("INSERT OR IGNORE INTO written VALUES (?,?)", row)
         temporary.replace(output)
-        with self._manifest.writing() as db:
+        with self._manifest.writing(lazily=True) as db:
             db.execute("DELETE FROM written WHERE path=? AND sha256<>?", row)
 
     def remember(self, path: Path) -> None:

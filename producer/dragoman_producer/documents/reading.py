@@ -97,7 +97,7 @@ class Reader:
             return False
         if sha256_of(found.source) != rows[0][2]:
             return False
-        with self.manifest.writing() as db:
+        with self.manifest.writing(lazily=True) as db:
             source = stored(str(found.source.absolute()))
             db.executemany(
                 "UPDATE file SET run=?, source=? WHERE id=?",
@@ -113,11 +113,10 @@ class Reader:
         return None if row[0] is None else Refused(row[0], row[2])
 
     def _reading(self, found: Found, lang: str) -> str:
-        terms = self.request.translation.glossary
-        return self.request.reading.digest({"format": found.format or "", "lang": lang, **terms})
+        return self.request.reading.digest(found.format, lang, self.glossary.digest())
 
     def _refuse(self, found: Found, lang: str, refused: Refused) -> None:
-        with self.manifest.writing() as db:
+        with self.manifest.writing(lazily=True) as db:
             file = self._new_file(db, found, lang)
             db.execute(
                 "UPDATE file SET reason=?, detail=? WHERE id=?",
@@ -136,7 +135,7 @@ class Reader:
 
     async def _read(self, found: Found, target: str, lang: str) -> tuple[bool, Refused | None]:
         """Read a file for one target language; return whether its segments depend on that."""
-        with self.manifest.writing() as db:
+        with self.manifest.writing(lazily=True) as db:
             file = self._new_file(db, found, lang)
         rows = _Rows(self, file)
         try:
@@ -146,7 +145,7 @@ class Reader:
             return False, refused
         self.segments += known["segments"]
         reading_lang = target if known["by_language"] else ""
-        with self.manifest.writing() as db:
+        with self.manifest.writing(lazily=True) as db:
             others = "path=? AND id<>? AND (lang=? OR lang='' OR ?='')"
             _forget(db, others, (stored(found.path), file, reading_lang, reading_lang))
             found_in = (known["sha256"], known["encoding"], known["segments"])

@@ -36,8 +36,6 @@ class Translation:
     """Source term to target term; a job gets those that occur in it."""
     glossary_id: str | None = None
     """Name of a stored glossary."""
-    glossary_digest: str | None = None
-    """Of the stored glossary; a run asks the client for it."""
     keep: tuple[str, ...] = ()
     """Texts that are copied through: `do_not_translate`."""
     formality: Formality | None = None
@@ -69,12 +67,10 @@ class Translation:
     def digest(self) -> str:
         """Return the hex digest of all that changes a translation.
 
-        The memory is not part of it, nor are the terms of `glossary`: a segment has its own.
+        The memory is not part of it, nor are the terms of glossaries: a segment has its own.
         """
         fields = self.fields()
         fields.pop("memory", None)
-        if self.glossary_digest is not None:
-            fields["glossary_digest"] = self.glossary_digest
         return _digest(fields)
 
 
@@ -95,10 +91,10 @@ class Reading:
     refresh: bool = False
     """Also translate entries of PO and XLIFF that are translated already."""
 
-    def digest(self, more: Mapping[str, str]) -> str:
-        """Return the hex digest of all that changes which segments a file has."""
+    def digest(self, *more: object) -> str:
+        """Return the hex digest of all that changes which segments a file has; `more` is JSON."""
         own = [getattr(self, name) for name in _WHAT_IS_FOUND]
-        return _digest([own, dict(more)])
+        return _digest([own, *more])
 
 
 @dataclass(frozen=True, slots=True)

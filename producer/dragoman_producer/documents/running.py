@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
@@ -22,6 +22,7 @@ from dragoman_producer.errors import (
 )
 from dragoman_producer.handle import JobHandle
 from dragoman_schemas.failures import RETRYABLE, FailureCode
+from dragoman_schemas.glossaries import GlossaryEntry
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import ItemResult, TranslationResult
 
@@ -43,7 +44,7 @@ class Client(Protocol):
         self, jobs: AsyncIterator[TranslationJob], *, in_flight: int
     ) -> AsyncIterator[JobHandle]: ...
     async def cancel(self, *, document_id: str) -> None: ...
-    async def glossary_digest(self, name: str) -> str | None: ...
+    async def glossary_terms(self, name: str) -> Mapping[str, Sequence[GlossaryEntry]] | None: ...
 
 
 class Runner:
@@ -289,6 +290,8 @@ def _columns(item: ItemResult | None, code: str, last: bool) -> tuple[Any, ...]:
 
 def _notes(item: ItemResult) -> str | None:
     """Return the gates that spoke, as JSON: [[gate, verdict], ...]. No text of the item."""
+    if not item.checks and not item.warnings:
+        return None
     gates = [
         [gate[:40], str(detail.get("verdict"))[:40]]
         for gate, detail in item.checks.items()

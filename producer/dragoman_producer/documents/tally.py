@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from dragoman_producer.documents.frames import Text
 
@@ -28,6 +28,9 @@ class Tally:
         if not wanted:
             return None
         self.counts["segments"] += 1
+        if len(rows) == 1 and _is_plain(rows[0]):
+            self._count_origin(wanted)
+            return cast("str", rows[0][5])
         bad = next((row for row in wanted if row[5] is None), None)
         place = rows[0][4]
         warned = self._note(number, place, wanted)
@@ -38,11 +41,14 @@ class Tally:
             self.keep_source(number)
             self.issues.append((number, place, bad[8] or "missing", None))
             return None
-        new = any(row[10] == self.run for row in wanted)
-        cached = new and all(row[9] for row in wanted)
-        self.counts["memory" if cached else "new" if new else "reused"] += 1
+        self._count_origin(wanted)
         text = "".join((row[3] or "") + (row[5] or "") for row in rows)
         return [text] if warned else text
+
+    def _count_origin(self, rows: list[Any]) -> None:
+        new = any(row[10] == self.run for row in rows)
+        cached = new and all(row[9] for row in rows)
+        self.counts["memory" if cached else "new" if new else "reused"] += 1
 
     def _note(self, number: int, place: str, rows: list[Any]) -> bool:
         notes = [note for row in rows if row[7] for note in json.loads(row[7])]
@@ -63,3 +69,8 @@ class Tally:
         self.counts["source"] -= number in self._source
         self._source.discard(number)
         self._warn(number)
+
+
+def _is_plain(row: Any) -> bool:
+    """Return whether a part has a translation that nothing is to be said of."""
+    return row[5] is not None and not row[3] and not row[7] and row[6] not in {"warn", "fail"}

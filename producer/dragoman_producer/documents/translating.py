@@ -7,7 +7,6 @@ import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from dragoman_producer.documents.report import Report
 from dragoman_producer.documents.request import Request, UnknownGlossary
 from dragoman_producer.documents.running import PATIENCE_S, Client, Runner
 from dragoman_producer.documents.selecting import STATE_FOLDER, Found, Selection
+from dragoman_producer.documents.stored_terms import StoredTerms
 from dragoman_producer.documents.writing import Writer
 from dragoman_producer.documents.writing_along import WritesAlong
 
@@ -53,12 +53,12 @@ async def run_documents(
     Closing the iterator cancels the run; what is stored stays. Raises UnknownGlossary, FolderBusy,
     NothingThere, NoSpace and OSError before anything was translated.
     """
-    request = await _with_glossary(client, request)
+    glossary = await _glossary(client, request)
     events: asyncio.Queue[Event | None] = asyncio.Queue()
     manifest = Manifest.open(request.out / STATE_FOLDER / MANIFEST)
     children = Children(**({"seconds": seconds_per_file} if seconds_per_file else {}))
     run = _Run(
-        client, request, manifest, children,
+        client, request, manifest, children, glossary,
         emit=events.put_nowait, stop=stop or Stop(), patience_s=patience_s,
     )  # fmt: skip
     working = asyncio.create_task(run.work(), name="dragoman-documents")
@@ -74,18 +74,18 @@ async def run_documents(
         manifest.close()
 
 
-async def _with_glossary(client: Client, request: Request) -> Request:
-    """Return the request with the digest of its stored glossary. Raises UnknownGlossary."""
-    name = request.translation.glossary_id
+async def _glossary(client: Client, request: Request) -> Glossary:
+    """Return the terms of the request, and of its stored glossary. Raises UnknownGlossary."""
+    terms, name = request.translation.glossary, request.translation.glossary_id
     if name is None:
-        return request
-    digest = await client.glossary_digest(name)
-    if digest is None:
+        return Glossary(terms)
+    stored = await client.glossary_terms(name)
+    if stored is None:
         raise UnknownGlossary(
             f"glossary {name}: there is no such file, and no glossary of this name is stored; "
             "`dragoman glossary list` shows the names, `dragoman glossary add` stores one"
         )
-    return replace(request, translation=replace(request.translation, glossary_digest=digest))
+    return Glossary(terms, StoredTerms(stored))
 
 
 def _raise_first(task: asyncio.Task[None]) -> None:
@@ -104,6 +104,7 @@ class _Run:
         request: Request,
         manifest: Manifest,
         children: Children,
+        glossary: Glossary,
         *,
         emit: Callable[[Event], None],
         stop: Stop,
@@ -115,7 +116,6 @@ class _Run:
         self._emit = emit
         self._stop = stop
         self._id = secrets.token_hex(4)
-        glossary = Glossary(request.translation.glossary)
         langs = [lang for (lang,) in manifest.rows("SELECT DISTINCT lang FROM target")]
         self._selection = Selection(request, langs, Outputs(request, manifest).wrote)
         self._reader = Reader(

@@ -183,7 +183,7 @@ class Writer:
         reused = counts["new"] + counts["memory"] + counts["reused"]
         counts |= {"new": 0, "memory": 0, "reused": reused}
         status: Status = "partial" if counts["source"] else "unchanged"
-        with self._manifest.writing() as db:
+        with self._manifest.writing(lazily=True) as db:
             db.execute(
                 "UPDATE output SET status=?, reason='no_target_change', counts=?, run=?"
                 " WHERE file=? AND target=?",
@@ -220,7 +220,7 @@ class Writer:
             reason = "nothing_to_translate"
         tally = tally or Tally(self._run)
         key = (document.file, document.target.number)
-        with self._manifest.writing() as db:
+        with self._manifest.writing(lazily=True) as db:
             db.execute("DELETE FROM issue WHERE file=? AND target=?", key)
             db.executemany(
                 "INSERT INTO issue VALUES (?,?,?,?,?,?)", ((*key, *each) for each in tally.issues)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options, Segment
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded, newline_of
-from dragoman_producer.documents.codecs.inline_codes import composed, rendered
+from dragoman_producer.documents.codecs.inline_codes import of_text, rendered
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
 from dragoman_text.spans import has_letters
 
@@ -25,8 +25,7 @@ _TRAILING: Final = re.compile(r"[ \t]+(?=[\r\n]|\Z)")
 _BREAKS: Final = re.compile(r"(?<![ \t])[ \t]*[\r\n]+[ \t]*")
 
 
-@dataclass(frozen=True, slots=True)
-class _Slot:
+class _Slot(NamedTuple):
     """A text at `[start:end)`, without the blanks around it."""
 
     start: int
@@ -41,19 +40,16 @@ class _Slot:
     """The blanks before its other lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     start: int
     raw: str
     number: int
-
-    @property
-    def text(self) -> str:
-        return self.raw.strip()
+    text: str
+    """Without the blanks around it."""
 
     @property
     def content_start(self) -> int:
-        return self.start + len(self.raw) - len(self.raw.lstrip())
+        return self.start + len(self.indent)
 
     @property
     def indent(self) -> str:
@@ -130,16 +126,22 @@ def _skeleton(text: str, slots: Sequence[_Slot]) -> str:
     gaps: list[str] = []
     end = 0
     for slot in slots:
-        gaps.append(_TRAILING.sub("", text[end : slot.start]))
+        gaps.append(_trimmed(text[end : slot.start]))
         end = slot.end
-    return skeleton("", (), *gaps, _TRAILING.sub("", text[end:]))
+    return skeleton("", (), *gaps, _trimmed(text[end:]))
+
+
+def _trimmed(gap: str) -> str:
+    """Return what is between two texts without the blanks before line ends; most gaps have none."""
+    return _TRAILING.sub("", gap) if " " in gap or "\t" in gap else gap
 
 
 def _spelled(segment: Segment, text: str | None) -> str | None:
     """Return a translation in one line; None if it has no letter and would not be found again."""
     if text is None or not has_letters(text):
         return None
-    return _BREAKS.sub(" ", rendered(text, segment.codes, str)).strip()
+    text = rendered(text, segment.codes, str)
+    return (_BREAKS.sub(" ", text) if "\n" in text or "\r" in text else text).strip()
 
 
 def _replacements(
@@ -159,7 +161,7 @@ def _replacements(
             gap = newline + slot.indent
             start = slot.end if double else slot.start
             yield Replacement(start, slot.end, gap * double + text)
-    if _width(_written(group, texts, double=double)):
+    if (double or len(group.lines) > 1) and _width(_written(group, texts, double=double)):
         # A blank at the end of a line keeps the lines apart: see _width.
         end = group.lines[0].content_end
         yield Replacement(end, end, " ")
@@ -176,12 +178,12 @@ def _written(group: _Group, texts: Sequence[str | None], *, double: bool) -> lis
         if text is None or double:
             lines.append(line)
         if text is not None:
-            lines.append(_Line(0, line.indent + text, 0))
+            lines.append(_line(line.indent + text))
     return lines
 
 
 def _segment(slot: _Slot) -> Segment:
-    text, codes = composed([slot.text])
+    text, codes = of_text(slot.text)
     return Segment(text, f"line {slot.line}", codes=codes)
 
 
@@ -189,14 +191,17 @@ def _groups(text: str) -> Iterator[list[_Line]]:
     """Yield the lines between blank ones."""
     group: list[_Line] = []
     for number, match in enumerate(_LINE.finditer(text), 1):
-        line = _Line(match.start(), match[0], number)
-        if line.text:
-            group.append(line)
+        if content := match[0].strip():
+            group.append(_Line(match.start(), match[0], number, content))
         elif group:
             yield group
             group = []
     if group:
         yield group
+
+
+def _line(raw: str) -> _Line:
+    return _Line(0, raw, 0, raw.strip())
 
 
 def _slots(group: Sequence[_Line]) -> Iterator[_Slot]:
@@ -210,8 +215,10 @@ def _slots(group: Sequence[_Line]) -> Iterator[_Slot]:
         return
     for line in group:
         if has_letters(line.text):
-            start = line.content_start
-            yield _Slot(start, line.content_end, line.text, line.number, indent=line.indent)
+            indent = line.indent
+            start = line.start + len(indent)
+            end = start + len(line.text)
+            yield _Slot(start, end, line.text, line.number, indent=indent)
 
 
 def _width(group: Sequence[_Line]) -> int:
@@ -245,7 +252,7 @@ def _wrapped(text: str, slot: _Slot, newline: str) -> str:
             lines[-1] += " " + word
         else:
             lines.append(slot.indent + word)
-    again = [_Line(0, line, 0) for line in lines]
+    again = [_line(line) for line in lines]
     return newline.join(lines)[len(slot.first) :] if _width(again) else text
 
 

@@ -22,6 +22,7 @@ from dragoman_producer.documents.translating import Stop, run_documents
 from dragoman_producer.errors import BrokerRefused
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
+from dragoman_schemas.glossaries import GlossaryEntry
 from dragoman_schemas.jobs import Item, TranslationJob
 from support.documents import line_format
 from support.processes.waiting import patient
@@ -237,13 +238,23 @@ async def test_a_run_after_a_refresh_keeps_what_was_refreshed(source: Path, tmp_
 # --- stored glossaries ----------------------------------------------------------------------------
 
 
-async def test_a_stored_glossary_that_has_changed_asks_again(source: Path, tmp_path: Path) -> None:
+async def test_a_changed_term_of_a_stored_glossary_asks_again_for_the_texts_that_have_it(
+    source: Path, tmp_path: Path
+) -> None:
     translation = Translation(glossary_id="terms")
-    for digest, count in (("1", 3), ("1", 0), ("2", 3)):
+    all_texts = ["Four.", "One.", "Two."]
+    for terms, texts in (
+        ({"four": "vier"}, all_texts),
+        ({"four": "vier"}, []),
+        ({"four": "viere", "six": "sechs"}, ["Four."]),
+        ({"four": "viere", "two": "zwei"}, ["Two."]),
+        ({"four": "viere"}, []),  # translated without that term before
+    ):
         client = InMemoryClient()
-        client.glossaries["terms"] = digest
+        entries = [GlossaryEntry(term, (target,)) for term, target in terms.items()]
+        client.glossaries["terms"] = {"de": entries, "fr": []}
         run = await ran(source, tmp_path / "out", client=client, translation=translation)
-        assert len(run.texts) == count
+        assert sorted(run.texts) == texts
 
 
 async def test_a_glossary_that_is_not_stored_ends_a_run_before_it_writes(
