@@ -39,7 +39,7 @@ class Doubled:
         name = raw_name(data, paragraph)
         before = b"".join((b"<", name, b">", _properties(data, properties)))
         writer = cls(slot.writer, data, before, b"</" + name + b">", slot.start, slot.end)
-        segment = replace(slot.segment, doubled=True)
+        segment = slot.segment._replace(doubled=True)
         return replace(slot, segment=segment, writer=writer, start=paragraph.end, end=paragraph.end)
 
     @classmethod
@@ -47,7 +47,7 @@ class Doubled:
         prefix = raw_name(data, paragraph)[:-1]
         before = b"<" + prefix + b"r><" + prefix + b"br/></" + prefix + b"r>"
         writer = cls(slot.writer, data, before, b"", slot.start, slot.end)
-        segment = replace(slot.segment, doubled=False)
+        segment = slot.segment._replace(doubled=False)
         return replace(slot, segment=segment, writer=writer, start=slot.end)
 
     def written(self, text: str, inner: Inner) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from dragoman_producer.documents.codecs.archive import Archive
@@ -70,7 +70,7 @@ class EpubCodec:
         present = [each for each in package.files if each in archive]
         pages = tuple((each, _page(archive, each, options)) for each in present)
         segments = [
-            replace(segment, place=f"{file}, {segment.place}")
+            segment._replace(place=f"{file}, {segment.place}")
             for file, found in ((name, package.page.segments), *((f, e.segments) for f, e in pages))
             for segment in found
         ]
@@ -120,9 +120,9 @@ def _check(archive: Archive) -> None:
     if _ENCRYPTION in archive:
         text = decoded_page(archive.read(_ENCRYPTION), xml=True).text
         methods = (
-            values(text, token).get("algorithm", "")
-            for token in tokens(text, xml=True)
-            if token.kind == "start" and token.name == "encryptionmethod"
+            values(text, start, end).get("algorithm", "")
+            for start, end, tag in tokens(text, xml=True)
+            if tag.kind == "start" and tag.name == "encryptionmethod"
         )
         if any(each.lower() not in _OF_FONTS for each in methods):
             raise DocumentError(
@@ -132,9 +132,9 @@ def _check(archive: Archive) -> None:
 
 def _package_name(archive: Archive) -> str:
     text = decoded_page(archive.read(_CONTAINER), xml=True).text if _CONTAINER in archive else ""
-    for token in tokens(text, xml=True):
-        if token.kind == "start" and token.name == "rootfile":
-            name = values(text, token).get("full-path", "")
+    for start, end, tag in tokens(text, xml=True):
+        if tag.kind == "start" and tag.name == "rootfile":
+            name = values(text, start, end).get("full-path", "")
             if name in archive:
                 return name
     raise DocumentError(

@@ -45,49 +45,49 @@ def read_package(text: str, name: str) -> Package:
     package = Package(Page(text, xml=True))
     found = list(tokens(text, xml=True))
     for index, token in enumerate(found):
-        if token.kind == "start" and not token.closed and index + 2 < len(found):
-            _note(package, token, found[index + 1], found[index + 2])
+        if token[2].kind == "start" and not token[2].closed and index + 2 < len(found):
+            _note(package, token[2].name, found[index + 1], found[index + 2])
     package.files = list(dict.fromkeys(_files(text, found, posixpath.dirname(name))))
     return package
 
 
-def _note(package: Package, token: Token, content: Token, end: Token) -> None:
+def _note(package: Package, name: str, content: Token, end: Token) -> None:
     """Note the text of an element that holds nothing else."""
-    if content.kind != "text" or (end.kind, end.name) != ("end", token.name):
+    if content[2].kind != "text" or end[2][:2] != ("end", name):
         return
     text = package.page.text
-    start, stop = trimmed(text, content.start, content.end)
-    if token.name == "language" and package.language is None and start < stop:
+    start, stop = trimmed(text, *content[:2])
+    if name == "language" and package.language is None and start < stop:
         package.language = (start, stop)
-    elif token.name in _TEXTS and not any(unknown_references(text, start, stop)):
+    elif name in _TEXTS and not any(unknown_references(text, start, stop)):
         value = decoded_text(text[start:stop], xml=True)
         if is_text(value) and "</" not in value:  # some descriptions are HTML within XML
             composite, codes = composed([value], partial(escaped, xml=True))
             line = text.count("\n", 0, start) + 1
-            segment = Segment(composite, f"line {line}", _TEXTS[token.name], codes, doubled=False)
+            segment = Segment(composite, f"line {line}", _TEXTS[name], codes, doubled=False)
             package.page.segments.append(segment)
             ranges = tuple(None for _ in LOOKALIKE.finditer(value))
             package.page.places.append(Place(start, stop, ranges, "text"))
 
 
-def values(text: str, token: Token) -> dict[str, str]:
+def values(text: str, start: int, end: int) -> dict[str, str]:
     """Return the attributes of a start tag."""
     return {
         each.name: decoded_attribute(text[each.value_start : each.end].strip("\"'"), xml=True)
-        for each in attributes(text, token)
+        for each in attributes(text, start, end)
         if each.value_start >= 0
     }
 
 
 def _files(text: str, found: list[Token], folder: str) -> Iterator[str]:
     """Yield the names of the members with text."""
-    starts = [token for token in found if token.kind == "start"]
-    items = [values(text, token) for token in starts if token.name == "item"]
+    starts = [token for token in found if token[2].kind == "start"]
+    items = [values(text, *at) for *at, tag in starts if tag.name == "item"]
     by_id = {each.get("id", ""): each for each in items}
     order = [
-        by_id.get(values(text, token).get("idref", ""), {})
-        for token in starts
-        if token.name == "itemref"
+        by_id.get(values(text, *at).get("idref", ""), {})
+        for *at, tag in starts
+        if tag.name == "itemref"
     ]
     for kind in (_PAGES, _CONTENTS):
         for each in (*order, *items):

@@ -64,7 +64,7 @@ def _copy(text: str, place: Place, spelling: str, marked: str) -> str:
     """Return a paragraph or heading again, with the tags around all of its text."""
     raw = text[slice(*place.block)]
     block = next(tokens(raw))
-    name = raw[1 : name_end(raw, block)]
+    name = raw[1 : name_end(raw, 0)]
     tag = _tag(raw, block, marked)
     tags = [_sanitised(text[slice(*at)]) for at in place.wrapping]
     return "".join([tag, *tags[::2], spelling, *reversed(tags[1::2]), f"</{name}>"])
@@ -73,7 +73,7 @@ def _copy(text: str, place: Place, spelling: str, marked: str) -> str:
 def _tag(text: str, token: Token, marked: str) -> str:
     """Return the start tag of a copied block, in another language."""
     unwanted = {*_NOT_TWICE, "lang", "xml:lang", "dir"}
-    found = (each for each in attributes(text, token) if each.name in unwanted)
+    found = (each for each in attributes(text, *token[:2]) if each.name in unwanted)
     return with_changes(text, token, (Replacement(a.start, a.end, "") for a in found), marked)
 
 
@@ -92,18 +92,19 @@ def _sanitised(markup: str) -> str:
 
 def _sanitised_parts(markup: str) -> Iterator[str]:
     for token in tokens(markup):
-        if token.kind == "start":
+        if token[2].kind == "start":
             changes = [
                 Replacement(each.start, each.end, 'alt=""' if each.name == "alt" else "")
-                for each in attributes(markup, token)
+                for each in attributes(markup, *token[:2])
                 if _is_unwanted(markup, token, each)
             ]
             yield with_changes(markup, token, changes)
         else:
-            yield markup[token.start : token.end]
+            yield markup[slice(*token[:2])]
 
 
 def _is_unwanted(markup: str, token: Token, each: Attribute) -> bool:
     if each.name == "translate":
         return "no" not in markup[each.start : each.end]
-    return each.name in _NOT_TWICE or each.name == "alt" or (each.name, token.name) == ("name", "a")
+    unwanted = each.name in _NOT_TWICE or each.name == "alt"
+    return unwanted or (each.name, token[2].name) == ("name", "a")

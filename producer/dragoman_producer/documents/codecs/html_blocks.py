@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
-from dragoman_producer.documents.codecs.codec import Segment
+from dragoman_producer.documents.codecs.codec import InlineCode, Kind, Segment
 from dragoman_producer.documents.codecs.html_elements import KINDS, Element, names
 from dragoman_producer.documents.codecs.html_text import (
     decoded_text,
@@ -51,34 +51,43 @@ class Item:
 class Run:
     """The text and markup between two boundaries of blocks."""
 
-    number: int
     items: list[Item] = field(default_factory=list)
 
-    def paired(self) -> list[Item]:
-        """Return the items with each half of a pair that lacks the other as a single one.
+    def close(self, opening: int, start: int, end: int) -> None:
+        """Add the end tag of the markup whose start tag is the item of this index.
 
-        A pair without content is a single one too, because no text can be put into it.
+        A pair without content is a single one, because no text can be put into it.
         """
-        if len(self.items) == 1 and self.items[0].kind == "text":
-            return self.items
-        found: list[Item] = []
-        moved: dict[int, int] = {}
-        for index, item in enumerate(self.items):
-            if item.kind == "close" and item.mate == index - 1 >= 0:
-                found[-1] = Item("single", found[-1].start, item.end)
-            elif item.kind == "close" and item.mate >= 0:
-                mate = moved[item.mate]
-                found[mate].mate = len(found)
-                found.append(Item("close", item.start, item.end, mate))
-            else:
-                moved[index] = len(found)
-                kind = "single" if item.mate < 0 and item.kind != "text" else item.kind
-                found.append(Item(kind, item.start, item.end))
-        return found
+        items = self.items
+        if opening == len(items) - 1:
+            items[opening] = Item("single", items[opening].start, end)
+        else:
+            items[opening].mate = len(items)
+            items.append(Item("close", start, end, opening))
+
+    def paired(self) -> list[Item]:
+        """Return the items; a start tag whose end tag is not among them is a single one."""
+        for item in self.items:
+            if item.kind == "open" and item.mate < 0:
+                item.kind = "single"
+        return self.items
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Block(NamedTuple):
+    """A segment as far as its markup says."""
+
+    text: str
+    kind: Kind
+    codes: tuple[InlineCode, ...]
+    doubled: bool
+
+    def segment(self, place: str, headings: tuple[str, ...]) -> Segment:
+        """Return the segment."""
+        text, kind, codes, doubled = self
+        return Segment(text, place, kind, codes, headings=headings, doubled=doubled)
+
+
+class Place(NamedTuple):
     """Where a segment is in the document."""
 
     start: int
@@ -95,8 +104,7 @@ class Place:
     """Ranges of the tags around all of the text: start and end tag of each, outermost first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
+class Around(NamedTuple):
     """What surrounds a run when it ends."""
 
     block: Element | None
@@ -107,49 +115,34 @@ class Around:
     in_navigation: bool = False
 
 
-def block_segment(
-    text: str, run: Run, around: Around, *, xml: bool
-) -> tuple[Segment, Place] | None:
-    """Return the segment of a run, without its line, and its place; None if it has no text."""
+def block_segment(text: str, run: Run, around: Around, *, xml: bool) -> tuple[Block, Place] | None:
+    """Return the text of a run and its place; None if it has no text."""
     items = run.paired()
-    first, last, wrapping, after = _bounds(text, items)
-    if first > last:
+    span = _bounds(text, items)
+    if span is None:
         return None
     block = around.block
     preserved = block is not None and block.preserved
-    found = list(_pieces(text, items, first, last, xml=xml, preserved=preserved))
-    content, codes = composed((piece for piece, _ in found), partial(escaped, xml=xml))
+    ranges: list[tuple[int, int] | None] = []
+    pieces = _pieces(text, items, span, ranges, xml=xml, preserved=preserved)
+    content, codes = composed(pieces, partial(escaped, xml=xml))
     if not is_text(content):
         return None
     doubling = _doubling(around)
+    after = span.after
     if doubling == "copy" and around.ended_at is not None:
         after = around.ended_at
     place = Place(
-        *_range(text, items[first], items[last]),
-        tuple(_code_ranges(found)),
+        span.start,
+        span.end,
+        tuple(ranges),
         doubling,
         after,
         (block.start, block.tag_end) if block is not None else (0, 0),
-        tuple((item.start, item.end) for item in wrapping),
+        tuple((item.start, item.end) for item in span.wrapping),
     )
     kind = KINDS.get(block.name, "paragraph") if block is not None else "paragraph"
-    return Segment(content, "", kind, codes, doubled=doubling in {"copy", "div"}), place
-
-
-def _range(text: str, first: Item, last: Item) -> tuple[int, int]:
-    start = trimmed(text, first.start, first.end)[0] if first.kind == "text" else first.start
-    return start, _end(text, last)
-
-
-def _code_ranges(
-    pieces: Sequence[tuple[Piece, tuple[int, int] | None]],
-) -> Iterator[tuple[int, int] | None]:
-    """Yield the range of each inline code, in the order in which `composed` numbers them."""
-    for piece, at in pieces:
-        if isinstance(piece, str):
-            yield from (None for _ in LOOKALIKE.finditer(piece))
-        elif not isinstance(piece, Closing):
-            yield at
+    return Block(content, kind, codes, doubling in {"copy", "div"}), place
 
 
 def _doubling(around: Around) -> Doubling:
@@ -165,66 +158,94 @@ def _doubling(around: Around) -> Doubling:
     return "div" if name in _FLOW else "span"
 
 
-def _bounds(text: str, items: Sequence[Item]) -> tuple[int, int, list[Item], int]:
-    """Return the first and last item of the segment, the tags around it, and the end of all.
+class _Span(NamedTuple):
+    """The part of a run that a segment holds."""
 
-    Blanks, markup that shows nothing, and pairs around all of the text are left out.
-    """
+    first: int
+    last: int
+    start: int
+    end: int
+    wrapping: list[Item]
+    """The tags around all of the text."""
+    after: int
+    """Where the outermost of them ends."""
+
+
+def _bounds(text: str, items: Sequence[Item]) -> _Span | None:
+    """Return the part of a run without blanks, markup that shows nothing, and pairs around it."""
     first, last = 0, len(items) - 1
     wrapping: list[Item] = []
-    after = -1
-    while first <= last:
-        if _is_edge(text, items[first]):
+    start = after = -1
+    while True:
+        while first <= last and (start := _shown(text, items[first])[0]) < 0:
             first += 1
-        elif _is_edge(text, items[last]):
+        if first > last:
+            return None
+        while (end := _shown(text, items[last])[1]) < 0:
             last -= 1
-        else:
-            if after < 0:
-                after = _end(text, items[last])
-            if items[first].kind != "open" or items[first].mate != last:
-                break
-            wrapping += (items[first], items[last])
-            first, last = first + 1, last - 1
-    return first, last, wrapping, after
+        after = max(after, end)
+        if items[first].kind != "open" or items[first].mate != last:
+            return _Span(first, last, start, end, wrapping, after)
+        wrapping += (items[first], items[last])
+        first, last = first + 1, last - 1
 
 
-def _end(text: str, item: Item) -> int:
-    return trimmed(text, item.start, item.end)[1] if item.kind == "text" else item.end
-
-
-def _is_edge(text: str, item: Item) -> bool:
+def _shown(text: str, item: Item) -> tuple[int, int]:
+    """Return the range of an item without blanks at its ends; -1 and -1 if it shows nothing."""
+    start, end = item.start, item.end
     if item.kind == "text":
-        start, end = trimmed(text, item.start, item.end)
-        return start == end
-    return item.kind == "single" and invisible(text[item.start : item.end])
+        start, end = trimmed(text, start, end)
+        return (start, end) if start < end else (-1, -1)
+    return (-1, -1) if item.kind == "single" and invisible(text[start:end]) else (start, end)
 
 
 def _pieces(
-    text: str, items: Sequence[Item], first: int, last: int, *, xml: bool, preserved: bool
-) -> Iterator[tuple[Piece, tuple[int, int] | None]]:
-    """Yield the pieces of a segment, with the range of each that is markup."""
-    for index in range(first, last + 1):
-        item = items[index]
-        at = (item.start, item.end)
-        if item.kind == "close":
-            yield Closing(), None
-        elif item.kind == "open":
-            closing = items[item.mate]
-            yield Opening(text[slice(*at)], text[closing.start : closing.end]), at
-        elif item.kind == "single":
-            yield Single(text[slice(*at)]), at
+    text: str,
+    items: Sequence[Item],
+    span: _Span,
+    ranges: list[tuple[int, int] | None],
+    *,
+    xml: bool,
+    preserved: bool,
+) -> Iterator[Piece]:
+    """Yield the pieces of a segment; the range of each of its codes is added to `ranges`."""
+    for item in items[span.first : span.last + 1]:
+        start, end, kind = item.start, item.end, item.kind
+        if kind == "text":
+            start, end = max(start, span.start), min(end, span.end)
+            yield from _texts(text, start, end, ranges, xml=xml, preserved=preserved)
+        elif kind == "close":
+            yield Closing()
         else:
-            start, end = trimmed(text, *at)
-            start, end = start if index == first else at[0], end if index == last else at[1]
-            yield from _texts(text, start, end, xml=xml, preserved=preserved)
+            ranges.append((start, end))
+            if kind == "single":
+                yield Single(text[start:end])
+            else:
+                closing = items[item.mate]
+                yield Opening(text[start:end], text[closing.start : closing.end])
 
 
 def _texts(
-    text: str, start: int, end: int, *, xml: bool, preserved: bool
-) -> Iterator[tuple[Piece, tuple[int, int] | None]]:
+    text: str,
+    start: int,
+    end: int,
+    ranges: list[tuple[int, int] | None],
+    *,
+    xml: bool,
+    preserved: bool,
+) -> Iterator[Piece]:
     """Yield a text decoded, and references that only the document's own DTD knows as markup."""
     for match in unknown_references(text, start, end) if xml else ():
-        yield decoded_text(text[start : match.start()], xml=xml, preserved=preserved), None
-        yield Single(match[0]), match.span()
+        yield _decoded(text[start : match.start()], ranges, xml=xml, preserved=preserved)
+        ranges.append(match.span())
+        yield Single(match[0])
         start = match.end()
-    yield decoded_text(text[start:end], xml=xml, preserved=preserved), None
+    yield _decoded(text[start:end], ranges, xml=xml, preserved=preserved)
+
+
+def _decoded(raw: str, ranges: list[tuple[int, int] | None], *, xml: bool, preserved: bool) -> str:
+    """Return a text decoded; what looks like a tag of ours becomes a code without a range."""
+    text = decoded_text(raw, xml=xml, preserved=preserved)
+    if "<" in text:
+        ranges.extend(None for _ in LOOKALIKE.finditer(text))
+    return text

@@ -102,7 +102,7 @@ def changed_page(
         return None
     if page.html is not None and not options.bilingual:
         content = tag_in(page.text, page.html, options.target_lang, xml=page.xml)
-        replacements.append(Replacement(page.html.start, page.html.end, content))
+        replacements.append(Replacement(*page.html[:2], content))
     return layout.decoded.encoded(replaced(page.text, replacements), reference)
 
 
@@ -134,7 +134,7 @@ def skeleton_of(page: Page, *others: tuple[int, int]) -> str:
         ranges.append((place.start, place.end))
     if page.html is not None:
         more.append(without_language(page.text, page.html))
-        ranges.append((page.html.start, page.html.end))
+        ranges.append(page.html[:2])
     return skeleton(page.text, sorted((*ranges, *others)), *more)
 
 
@@ -150,6 +150,8 @@ def _popped(ranges: list[tuple[int, int]], start: int) -> list[tuple[int, int]]:
 
 def _without(text: str, at: tuple[int, int], inner: Sequence[tuple[int, int]]) -> str:
     """Return a range of a text without the ranges in it."""
+    if not inner:
+        return text[slice(*at)]
     within = inner[bisect_left(inner, at) : bisect_left(inner, (at[1], 0))]
     return replaced_within(text, at, [Replacement(*each, "\0") for each in within])
 
@@ -178,11 +180,13 @@ def replacements_of(
 
 def _codes(
     text: str, place: Place, segment: Segment, found: list[Replacement[str]]
-) -> list[InlineCode]:
+) -> Sequence[InlineCode]:
     """Return the codes of a segment with the translations within them, which leave `found`."""
     count = len(found)
     while count and found[count - 1].start >= place.start:
         count -= 1
+    if count == len(found):
+        return segment.codes
     inner = sorted(found[count:], key=lambda each: each.start)
     del found[count:]
     starts = [each.start for each in inner]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,6 +70,7 @@ _IMPLIED: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {
     "rt": (names("rp rt"), names("ruby")),
 }
 """Start tag -> elements that it ends, unless one of the others is open within them."""
+_IMPLYING: Final = _ENDS_PARAGRAPH | frozenset(_IMPLIED)
 
 
 @dataclass(slots=True)
@@ -85,8 +87,10 @@ class Element:
     block: bool
     opaque: bool = False
     """Whether it stands in a text and none of it is translated, so that it is one inline code."""
-    item: tuple[int, int] = (-1, -1)
-    """Number of the run of text in which it begins, and its index there."""
+    run: object = None
+    """The run of text in which it begins as markup."""
+    index: int = -1
+    """Its index there."""
     texts: int = 0
     """Runs of text that stood directly in it."""
 
@@ -96,13 +100,12 @@ class OpenElements:
 
     def __init__(self) -> None:
         self._stack: list[Element] = []
-        self._indices: dict[str, list[int]] = {}
+        self._indices: defaultdict[str, list[int]] = defaultdict(list)
         self._blocks: list[int] = []
-
-    @property
-    def last(self) -> Element | None:
+        self.last: Element | None = None
         """The innermost element."""
-        return self._stack[-1] if self._stack else None
+        self.translated = True
+        """Whether its content is translated."""
 
     @property
     def block(self) -> Element | None:
@@ -115,14 +118,15 @@ class OpenElements:
 
     def push(self, element: Element) -> None:
         """Open an element."""
-        self._indices.setdefault(element.name, []).append(len(self._stack))
+        self._indices[element.name].append(len(self._stack))
         if element.block:
             self._blocks.append(len(self._stack))
         self._stack.append(element)
+        self.last, self.translated = element, element.translated
 
     def ended_by_start(self, name: str, *, xml: bool) -> list[Element]:
         """Close the elements whose end tag is implied by a start tag; innermost first."""
-        if xml:
+        if xml or name not in _IMPLYING:
             return []
         ended = self._popped(*_PARAGRAPH) if name in _ENDS_PARAGRAPH else []
         return ended + self._popped(*_IMPLIED[name]) if name in _IMPLIED else ended
@@ -132,7 +136,7 @@ class OpenElements:
 
         The end tag of markup within a text does not close blocks around which that is misnested.
         """
-        if self._stack and self._stack[-1].name == name:
+        if self.last is not None and self.last.name == name:
             return [self._pop()]
         found = self._index(name)
         if found < 0 or (
@@ -163,4 +167,6 @@ class OpenElements:
         self._indices[element.name].pop()
         if element.block:
             self._blocks.pop()
+        self.last = self._stack[-1] if self._stack else None
+        self.translated = self.last is None or self.last.translated
         return element

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from dragoman_producer.documents.codecs.html_elements import names
-from dragoman_producer.documents.codecs.html_tokens import Attribute, Token, attributes, name_end
+from dragoman_producer.documents.codecs.html_tokens import Token, attributes, name_end
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced
 
 _RIGHT_TO_LEFT: Final = names("ar arc ckb dv fa he iw ks nqo ps sd syr ug ur yi")
@@ -37,11 +37,11 @@ def tag_in(text: str, token: Token, language: str, *, xml: bool) -> str:
     `lang` and `xml:lang` are set where they are; one of them is added where neither is. `dir` is
     set for languages written from right to left, and where it is.
     """
-    found = {each.name: each for each in attributes(text, token)}
+    found = {each.name: each for each in attributes(text, *token[:2])}
     wanted: dict[str, str] = {name: language for name in _LANGUAGE if name in found}
     if not wanted or not (xml or "lang" in wanted):
         wanted["xml:lang" if xml else "lang"] = language
-    if token.name == "html" and (direction(language) == "rtl" or "dir" in found):
+    if token[2].name == "html" and (direction(language) == "rtl" or "dir" in found):
         wanted["dir"] = direction(language)
     added = "".join(f' {name}="{value}"' for name, value in wanted.items() if name not in found)
     changed = [
@@ -61,7 +61,7 @@ def without_language(text: str, token: Token) -> str:
 def without(text: str, token: Token, names: Iterable[str]) -> str:
     """Return a start tag without these attributes."""
     unwanted = frozenset(names)
-    found: list[Attribute] = [each for each in attributes(text, token) if each.name in unwanted]
+    found = (each for each in attributes(text, *token[:2]) if each.name in unwanted)
     return with_changes(text, token, [Replacement(each.start, each.end, "") for each in found])
 
 
@@ -69,9 +69,9 @@ def with_changes(
     text: str, token: Token, changes: Iterable[Replacement[str]], added: str = ""
 ) -> str:
     """Return a start tag with changes in it, and attributes added behind its name."""
-    place = name_end(text, token)
+    place = name_end(text, token[0])
     addition = Replacement(place, place, added)
-    return replaced_within(text, (token.start, token.end), [addition, *changes])
+    return replaced_within(text, token[:2], [addition, *changes])
 
 
 def replaced_within(

@@ -11,7 +11,7 @@ from typing import Final
 
 from dragoman_producer.documents.codecs.codec import InlineCode
 from dragoman_producer.documents.codecs.html_elements import VOID
-from dragoman_producer.documents.codecs.html_tokens import Token, tokens
+from dragoman_producer.documents.codecs.html_tokens import tokens
 from dragoman_producer.documents.codecs.inline_codes import (
     LOOKALIKE,
     Closing,
@@ -30,7 +30,7 @@ _BLANKS: Final = (
     "\u2028\u2029\u202f\u205f\u3000"
 )
 _RAW_BLANKS: Final = f"\f{_BLANKS}"
-_COLLAPSED: Final = re.compile(r"[\t\n\f\r ]+")
+_COLLAPSED: Final = re.compile(r"(?:[\t\n\f\r]| [\t\n\f\r ])[\t\n\f\r ]*+")  # all but one blank
 _LINE_BREAK: Final = re.compile(r"\r\n?")
 _LEADING: Final = re.compile(rf"(?:[{_RAW_BLANKS}]|&nbsp;)*+")
 _TRAILING: Final = re.compile(rf"(?:[{_RAW_BLANKS}]|;psbn&)*+")  # of the reversed text
@@ -154,10 +154,10 @@ def invisible(code: str) -> bool:
     """
     if code.startswith(("<!--", "<?", "</")) or (code[:2] == "<!" and code[2:3] != "["):
         return True
-    first = next(tokens(code), Token("text", 0, 0))
-    if first.kind != "start":
+    _, end, tag = next(tokens(code), (0, 0, None))
+    if tag is None or tag.kind != "start":
         return False
-    if first.name in _INVISIBLE:
+    if tag.name in _INVISIBLE:
         return True
-    alone = first.end == len(code) and first.name not in VOID and not code.endswith("/>")
-    return alone or first.name == "a"
+    alone = end == len(code) and tag.name not in VOID and not code.endswith("/>")
+    return alone or tag.name == "a"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman_producer.documents.codecs.codec import InlineCode
 
@@ -14,8 +14,7 @@ LOOKALIKE: Final = re.compile(r"<\s{0,3}/?\s{0,3}[gxGX]\s{0,3}[0-9]{1,6}\s{0,3}/
 """Text of a document that a reader could take for one of our tags; it becomes a code itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """The start of a pair of inline markup, with both of its codes."""
 
     opening: str
@@ -27,8 +26,7 @@ class Closing:
     """The end of the last pair that is still open."""
 
 
-@dataclass(frozen=True, slots=True)
-class Single:
+class Single(NamedTuple):
     """Markup without text in it: an image, a line break, inline code."""
 
     code: str
@@ -46,64 +44,54 @@ def composed(
     Neighbouring texts are one, so that such text is seen whole.
     Raises ValueError if pairs do not nest.
     """
-    text = _Composing(escape)
+    parts: list[str] = []
+    codes: list[InlineCode] = []
+    texts: list[str] = []
+    opened: list[int] = []
     for piece in pieces:
-        text.add(piece)
-    return text.done()
+        if isinstance(piece, str):
+            texts.append(piece)
+            continue
+        if texts:
+            _add_texts(texts, parts, codes, escape)
+        if isinstance(piece, Closing):
+            if not opened:
+                raise ValueError("a pair of inline codes is closed that was not opened")
+            parts.append(f"</g{opened.pop()}>")
+        elif isinstance(piece, Opening):
+            codes.append(InlineCode(piece.opening, piece.closing))
+            opened.append(len(codes))
+            parts.append(f"<g{len(codes)}>")
+        else:
+            _add_single(piece.code, parts, codes)
+    if opened:
+        raise ValueError("a pair of inline codes is not closed")
+    _add_texts(texts, parts, codes, escape)
+    return "".join(parts), tuple(codes)
+
+
+def _add_single(code: str, parts: list[str], codes: list[InlineCode]) -> None:
+    codes.append(InlineCode(code))
+    parts.append(f"<x{len(codes)}/>")
+
+
+def _add_texts(
+    texts: list[str], parts: list[str], codes: list[InlineCode], escape: Callable[[str], str]
+) -> None:
+    """Move the texts to the parts as one text; what looks like a tag of ours becomes a code."""
+    text = texts[0] if len(texts) == 1 else "".join(texts)
+    texts.clear()
+    end = 0
+    for match in LOOKALIKE.finditer(text) if "<" in text else ():
+        parts.append(text[end : match.start()])
+        _add_single(escape(match[0]), parts, codes)
+        end = match.end()
+    parts.append(text[end:] if end else text)
 
 
 def of_text(text: str, escape: Callable[[str], str] = str) -> tuple[str, tuple[InlineCode, ...]]:
     """Return the segment's text and codes of a text without markup: `composed([text], escape)`."""
     return composed([text], escape) if "<" in text else (text, ())
-
-
-class _Composing:
-    """A segment's text and codes as they are put together."""
-
-    def __init__(self, escape: Callable[[str], str]) -> None:
-        self._escape = escape
-        self._parts: list[str] = []
-        self._codes: list[InlineCode] = []
-        self._opened: list[int] = []
-        self._texts: list[str] = []
-
-    def add(self, piece: Piece) -> None:
-        if isinstance(piece, str):
-            self._texts.append(piece)
-            return
-        if self._texts:
-            self._add_texts()
-        match piece:
-            case Single(code):
-                self._add_single(code)
-            case Opening(opening, closing):
-                self._codes.append(InlineCode(opening, closing))
-                self._opened.append(len(self._codes))
-                self._parts.append(f"<g{len(self._codes)}>")
-            case Closing():
-                if not self._opened:
-                    raise ValueError("a pair of inline codes is closed that was not opened")
-                self._parts.append(f"</g{self._opened.pop()}>")
-
-    def done(self) -> tuple[str, tuple[InlineCode, ...]]:
-        self._add_texts()
-        if self._opened:
-            raise ValueError("a pair of inline codes is not closed")
-        return "".join(self._parts), tuple(self._codes)
-
-    def _add_single(self, code: str) -> None:
-        self._codes.append(InlineCode(code))
-        self._parts.append(f"<x{len(self._codes)}/>")
-
-    def _add_texts(self) -> None:
-        text = "".join(self._texts)
-        self._texts.clear()
-        end = 0
-        for match in LOOKALIKE.finditer(text) if "<" in text else ():
-            self._parts.append(text[end : match.start()])
-            self._add_single(self._escape(match[0]))
-            end = match.end()
-        self._parts.append(text[end:] if end else text)
 
 
 def pieces(text: str, codes: Sequence[InlineCode]) -> Iterator[Piece]:
@@ -136,16 +124,15 @@ def rendered(text: str, codes: Sequence[InlineCode], escape: Callable[[str], str
     parts: list[str] = []
     opened: list[str] = []
     for piece in pieces(text, codes):
-        match piece:
-            case str():
-                parts.append(escape(piece))
-            case Opening(opening, closing):
-                parts.append(opening)
-                opened.append(closing)
-            case Closing():
-                parts.append(opened.pop())
-            case Single(code):
-                parts.append(code)
+        if isinstance(piece, str):
+            parts.append(escape(piece))
+        elif isinstance(piece, Single):
+            parts.append(piece.code)
+        elif isinstance(piece, Opening):
+            parts.append(piece.opening)
+            opened.append(piece.closing)
+        else:
+            parts.append(opened.pop())
     return "".join(parts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, cast
 
@@ -160,8 +160,8 @@ def _context(unit: Unit, source: bytes, *, mdx: bool) -> Context:
 
 def _with_titles(code: InlineCode, changed: Mapping[str, str]) -> InlineCode:
     if code.closing is None:
-        return replace(code, opening=changed.get(code.opening, code.opening))
-    return replace(code, closing=changed.get(code.closing, code.closing))
+        return code._replace(opening=changed.get(code.opening, code.opening))
+    return code._replace(closing=changed.get(code.closing, code.closing))
 
 
 CODECS: Final[Mapping[str, Codec]] = {

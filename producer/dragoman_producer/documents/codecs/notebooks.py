@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final
 
@@ -41,7 +41,7 @@ class _Cell:
     def segments(self) -> Iterator[Segment]:
         """Yield the segments of the cell with their places in the notebook."""
         for each in self.content.segments:
-            yield replace(each, place=f"cell {self.number}, {each.place}")
+            yield each._replace(place=f"cell {self.number}, {each.place}")
 
     def spelled(
         self, texts: Sequence[str | None], options: Options, *, escaped: bool

@@ -173,7 +173,7 @@ class _Walk:
         writer = Doubled(
             slot.writer, data, b"<text:p" + named + b">", b"</text:p>", slot.start, slot.end
         )
-        segment = replace(slot.segment, doubled=True)
+        segment = slot.segment._replace(doubled=True)
         return replace(slot, segment=segment, writer=writer, start=element.end, end=element.end)
 
     def _value(self, slot: Slot, cell: Element) -> Iterator[Slot]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import AnyStr, Generic
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
+from typing import AnyStr, Final, Generic, NamedTuple, cast
 
-_SEPARATOR = b"\0\xff\0"
+_AT_ONCE: Final = 1024
+"""Parts that are digested together: a call for each takes five times as long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement(Generic[AnyStr]):
+class Replacement(NamedTuple, Generic[AnyStr]):
     """New content for `[start:end)` of a text or of bytes."""
 
     start: int
@@ -23,11 +25,11 @@ def replaced(data: AnyStr, replacements: Iterable[Replacement[AnyStr]]) -> AnySt
     """Return the data with replacements, given in any order. Raises ValueError if two overlap."""
     parts: list[AnyStr] = []
     end = 0
-    for each in sorted(replacements, key=lambda each: (each.start, each.end)):
-        if each.start < end:
-            raise ValueError(f"replacements overlap at {each.start}")
-        parts += (data[end : each.start], each.content)
-        end = each.end
+    for start, stop, content in sorted(replacements, key=itemgetter(0, 1)):
+        if start < end:
+            raise ValueError(f"replacements overlap at {start}")
+        parts += (data[end:start], content)
+        end = stop
     parts.append(data[end:])
     return data[:0].join(parts)  # pyright: ignore[reportArgumentType]  all of one type
 
@@ -38,12 +40,20 @@ def skeleton(data: str | bytes, ranges: Iterable[tuple[int, int]], *more: str) -
     The places of the ranges count: text that moves from one segment into the next changes it.
     """
     digest = hashlib.sha256()
-    for part in _between(data, ranges):
-        digest.update(part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part)
-        digest.update(_SEPARATOR)
-    for text in more:
-        digest.update(text.encode("utf-8", "surrogatepass") + _SEPARATOR)
+    lengths = array("Q")
+    for parts in (_between(data, ranges), iter(more)):
+        while some := list(islice(parts, _AT_ONCE)):
+            lengths.extend(map(len, some))
+            digest.update(_joined(some))
+    digest.update(hashlib.sha256(lengths).digest())
     return digest.hexdigest()
+
+
+def _joined(parts: Sequence[str | bytes]) -> bytes:
+    """Return parts of one type as bytes."""
+    if isinstance(parts[0], str):
+        return "".join(cast("Sequence[str]", parts)).encode("utf-8", "surrogatepass")
+    return b"".join(cast("Sequence[bytes]", parts))
 
 
 def _between(data: str | bytes, ranges: Iterable[tuple[int, int]]) -> Iterator[str | bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import (
@@ -185,7 +185,7 @@ class SubtitleCodec:
         ]
         if all(start < end for start, end in ranges):
             spelled, codes = self._composed(text, ranges)
-            yield replace(own, text=spelled, codes=codes)
+            yield own._replace(text=spelled, codes=codes)
 
 
 def _without_breaks(match: re.Match[str]) -> str:

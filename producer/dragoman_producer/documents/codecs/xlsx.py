@@ -176,7 +176,7 @@ def _join_headers(book: _Book) -> None:
             columns.append((header.name, segment))
             if segment is not None:
                 first, *others = book.slots[segment]
-                first = replace(first, segment=replace(first.segment, max_chars=LONGEST))
+                first = replace(first, segment=first.segment._replace(max_chars=LONGEST))
                 name = Slot(
                     first.segment,
                     header.start,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from dragoman_producer.documents.codecs.android_text import RULES as ANDROID_RULES
@@ -33,7 +32,7 @@ def _add(read: Read, element: Element, rules: Rules, about: Segment) -> None:
         return
     found = mixed(read.data, element, rules)
     if translatable(found.text):
-        segment = replace(about, text=found.text, codes=found.codes)
+        segment = about._replace(text=found.text, codes=found.codes)
         read.slots.append((Slot(segment, element.content, element.stop, found.writer),))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from dragoman_producer.documents.codecs.codec import InlineCode, Segment
@@ -176,7 +174,7 @@ def test_without_a_usable_general_form_a_form_stays_empty() -> None:
 
 def test_a_form_of_1_alone_keeps_a_translation_with_the_number_as_a_word() -> None:
     one, *others = _message(1, 2, 5)
-    segments = [replace(one, number_optional=True), *others]
+    segments = [one._replace(number_optional=True), *others]
     texts = ["eine Datei", "zwei Dateien", "5 Dateien"]
     assert settled(segments, texts) == (["eine Datei", "2 Dateien", "5 Dateien"], [1])
 
