@@ -1,15 +1,15 @@
-"""Cost of planning: CPU of the event loop's thread and of others, and the longest stall of the loop.
+"""Cost of planning: CPU of the event loop's thread and of others, and the loop's longest stall.
 
 usage: planning.py [--tokenizers DIR ...] [--rounds 5] [--items 1,8,64] [--rate 300] [--busy 0.7]
 
 Jobs of 1, 8 and 64 items of 20 to 400 tokens each, planned as the worker does: profile, chat
-template, tokenising, budgets. No GPU and no vLLM. `loop` plans on the event loop, as small items
-are; `thread` does each item in the planning thread; `batches` does there at once what has arrived
-since its last batch. With --rate, jobs arrive evenly at so many items per second; 0 is a burst.
-With
---busy other work keeps the loop busy for that share of the time, 3 ms at a time, as the front end
-of vLLM does; its CPU is not counted. The ways take turns. CPU is in microseconds per item, the smallest of the rounds. A stall is CPU time
-of the loop's thread between two of its rounds, so that a busy machine adds none.
+template, tokenising, budgets. No GPU and no vLLM. `loop` plans on the event loop; `thread` does
+each item in a thread, as the worker does with a tokenizer; `batches` does there at once what has
+arrived since its last batch. With --rate, jobs arrive evenly at so many items per second; 0 is a
+burst. With --busy, other work keeps the loop busy for that share of the time, 3 ms at a time, as
+the front end of vLLM does; its CPU is not counted. The ways take turns. CPU and wall time are in
+microseconds per item, the smallest of the rounds. A stall is CPU time of the loop's thread between
+two of its rounds, so that a busy machine adds none.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ async def _compare(given: argparse.Namespace, planner: Planner, items: int, name
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     demo = Path(__file__).parents[1] / "demo" / "model"
     parser.add_argument("--tokenizers", type=Path, nargs="+", default=[demo])
     parser.add_argument("--rounds", type=int, default=5)

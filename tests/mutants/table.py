@@ -1585,9 +1585,30 @@ MUTANTS = (
     Mutant(
         "large texts are planned on the event loop",
         f"{CORE}/job/translator.py",
-        "            if size > LARGE:\n",
-        "            if size < 0:\n",
+        "            in_thread = size > LARGE or self._slices.tokenises\n",
+        "            in_thread = size < 0\n",
         "unit/worker/job/test_odd_records.py",
+    ),
+    Mutant(
+        "any number of records is opened for the planning thread",
+        f"{CORE}/flow/slices.py",
+        "_OPENED_AT_ONCE: Final = 4\n",
+        "_OPENED_AT_ONCE: Final = 64\n",
+        "unit/worker/job/test_planning_in_steps.py",
+    ),
+    Mutant(
+        "requests planned in a thread are looked up one by one",
+        f"{CORE}/job/translator.py",
+        "        if self._slices.tokenises and self._planned.free:\n",
+        "        if self._planned.held < 0:\n",
+        "unit/worker/job/test_recall.py",
+    ),
+    Mutant(
+        "small requests wait for a large one",
+        f"{CORE}/flow/slices.py",
+        ".run_in_executor(self._second_thread, work)",
+        ".run_in_executor(self._thread, work)",
+        "unit/worker/flow/test_slices.py",
     ),
     Mutant(
         "small pieces run one after the other without a break",

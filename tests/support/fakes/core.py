@@ -70,6 +70,7 @@ class Core:
     exact_lengths: bool = False
     plan_budget_s: float = TIMEOUT_S
     max_planned_tokens: int = 400_000
+    tokenises: bool = False
     max_in_flight_jobs: int = 64
     max_in_flight_bytes: int = 1_000_000
     weights: dict[str, int] | None = None
@@ -85,7 +86,8 @@ class Core:
 
     def build(self) -> tuple[Translator, Executor, Worker]:
         """Build translator, executor and worker on these parts."""
-        slices, planned = Slices(), PlannedTokens(self.max_planned_tokens)
+        slices = Slices(tokenises=self.tokenises)
+        planned = PlannedTokens(self.max_planned_tokens)
         planner = self._planner()
         translator = self._translator(planner, planned, slices)
         preparation = Preparation(

@@ -77,7 +77,7 @@ class Core:
         weights = settings.kafka.topic_weights
         self.permits = Permits(**asdict(self.admission.bounds), weights=weights)
         self.in_flight = JobsInFlight()
-        self.slices = Slices()
+        self.slices = Slices(tokenises=settings.engine.kind != "echo")
         self._settings = settings
         self._ports = ports
         self._outages = outages

@@ -117,31 +117,49 @@ class Preparation:
 
     async def _staged(self, job: JobInFlight) -> Plan | JobError:
         cost = _cost(job.delivery)
-        plan = await self._in_stage(job.opening, cost, partial(self._open, job, cost))
+        plan = await self._in_stage(job, cost, partial(self._open, job, cost))
         if plan is None:
             known = await self._look_up(job)
             # Others may have taken the capacity meanwhile; without this, none would take it now.
             self._planned.admit_next()
             await self._planned.wait_for_capacity(job)
-            plan = await self._in_stage(job.opening, cost, partial(self._plan, job, known))
+            plan = await self._in_stage(job, cost, partial(self._plan, job, known))
         if isinstance(plan, Plan) and plan.remembers:
-            await self._recall(job.opening, plan)
+            await self._recall(job, plan)
         return plan
 
-    async def _recall(self, opening: Opening, plan: Plan) -> None:
+    async def _recall(self, job: JobInFlight, plan: Plan) -> None:
         """Recall and plan in turns, until a request is unknown: each planning is journaled too."""
         try:
             while await self._translator.recall(plan):
                 size = self._planner.size(plan)
                 more = partial(self._translator.prepare_more, plan)
-                await self._in_stage(opening, size, more)
+                await self._in_stage(job, size, more, begins=False)
         except BaseException:
             self._translator.dismiss(plan, None)
             raise
 
-    async def _in_stage(self, opening: Opening, cost: int, work: Callable[[], Awaitable[T]]) -> T:
+    async def _in_stage(
+        self,
+        job: JobInFlight,
+        cost: int,
+        work: Callable[[], Awaitable[T]],
+        *,
+        begins: bool = True,
+    ) -> T:
+        """Do `work`, journaled, once it may run; `begins` if it plans the job's first request."""
         if not self._slices.may_run_now(cost):
             await self._slices.wait_for_slice(cost)
+        turns = self._slices.turns
+        if turns is None or job.opening.suspect:  # a suspect waits for more than a turn
+            return await self._journaled(job.opening, work)
+        async with turns:
+            if begins and not self._planned.free:  # others planned during the wait for the turn
+                self._planned.admit_next()
+                await self._planned.wait_for_capacity(job)
+            return await self._journaled(job.opening, work)
+
+    async def _journaled(self, opening: Opening, work: Callable[[], Awaitable[T]]) -> T:
         if opening.enter_now(Stage.PLANNING):
             try:
                 return await work()

@@ -66,7 +66,13 @@ class Translator:
         while unit is not None:
             plan.upcoming.append(unit)
             full = len(plan.upcoming) == RECALLED_AT_ONCE
-            unit = None if full else self._at_once(plan)
+            unit = None if full else await self._another(plan)
+
+    async def _another(self, plan: Plan) -> Unit | None:
+        """Return the next request if there is capacity for it now; else None."""
+        if self._slices.tokenises and self._planned.free:
+            return await self._step(plan, has_turn=True)
+        return self._at_once(plan)
 
     async def admit(self, plan: Plan) -> Permit | None:
         """Wait for the permit of the first request; None if the engine is not needed.
@@ -139,12 +145,13 @@ class Translator:
         """Plan until there is another request; None at the end."""
         while not plan.complete:
             size = self._planner.size(plan)
-            if has_turn or self._slices.may_run_now(size):
-                has_turn = False
-            else:
+            in_thread = size > LARGE or self._slices.tokenises
+            if not (has_turn or in_thread or self._slices.may_run_now(size)):
                 await self._slices.wait_for_slice(size)
-            if size > LARGE:
-                unit = await self._slices.run(size, partial(self._planner.step, plan, timed=True))
+            has_turn = False
+            if in_thread:
+                step = partial(self._planner.step, plan, timed=size > LARGE)
+                unit = await self._slices.plan(size, step)
             else:
                 unit = self._planner.step(plan)
             if unit is not None:
@@ -156,7 +163,7 @@ class Translator:
         if (
             plan.complete
             or not self._planned.free
-            or not self._slices.may_run_now(self._planner.size(plan))
+            or not self._slices.may_plan_now(self._planner.size(plan))
         ):
             return None
         unit = self._planner.step(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ import pytest
 
 from dragoman_worker.flow import slices
 from dragoman_worker.flow.slices import LARGE, Slices
+
+TIMEOUT_S = 30.0
 
 
 @dataclass
@@ -113,3 +116,27 @@ async def test_short_rounds_share_one_reading_and_take_no_more_than_their_time(
 
 async def test_large_piece_never_runs_on_the_loop(loop_slices: Slices) -> None:
     assert not loop_slices.may_run_now(LARGE + 1)
+
+
+async def test_with_a_tokenizer_small_requests_pass_a_large_one() -> None:
+    made, large_began, small_done = Slices(tokenises=True), threading.Event(), threading.Event()
+
+    def large() -> bool:
+        large_began.set()
+        return small_done.wait(TIMEOUT_S)
+
+    running = asyncio.create_task(made.plan(LARGE + 1, large))
+    await asyncio.to_thread(large_began.wait, TIMEOUT_S)
+    assert not made.may_plan_now(1)
+    assert await made.plan(1, threading.get_ident) != threading.get_ident()
+    small_done.set()
+    assert await running
+    made.close()
+
+
+async def test_without_a_tokenizer_small_requests_are_planned_on_the_loop(
+    loop_slices: Slices,
+) -> None:
+    assert loop_slices.may_plan_now(LARGE)
+    assert await loop_slices.plan(LARGE, threading.get_ident) == threading.get_ident()
+    assert await loop_slices.plan(LARGE + 1, threading.get_ident) != threading.get_ident()

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from collections.abc import Sequence
 
 import pytest
 
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.flow.permits import Permits
+from dragoman_worker.job.opening import Openings
 from dragoman_worker.job.plan_costs import over_budget, steering_chars
 from dragoman_worker.job.planner import Planner
+from dragoman_worker.ports import Prompt
+from dragoman_worker.process.journal import Stage
 from dragoman_worker.prompts.plain import PLAIN
 from support.fakes.core import TIMEOUT_S, Core, record
 from support.fakes.scripted_engine import ScriptedEngine
 from support.processes.waiting import eventually
 
 
-async def test_only_what_may_soon_enter_is_planned() -> None:
-    core = Core(permits=Permits(items=1, tokens=100_000), max_planned_tokens=100)
+@pytest.mark.parametrize("tokenises", [False, True])
+async def test_only_what_may_soon_enter_is_planned(tokenises: bool) -> None:
+    permits = Permits(items=1, tokens=100_000)
+    core = Core(permits=permits, max_planned_tokens=100, tokenises=tokenises)
     held = core.engine.hold("item 0")
     core.consumer.append(record(text=[f"item {number}" for number in range(100)]))
     async with core.working():
@@ -78,3 +86,49 @@ def test_no_more_terms_than_a_prompt_takes_count_for_a_step() -> None:
     glossary = {f"term {number:03}": "x" for number in range(200)}
     job = TranslationJob.model_validate(json.loads(record(glossary=glossary)))
     assert steering_chars(job) == 50 * 9
+
+
+class _Held(ScriptedEngine):
+    """An engine whose tokenizer waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+
+    def encode(self, prompt: Prompt) -> Sequence[int]:
+        self.go_on.wait(TIMEOUT_S)
+        return super().encode(prompt)
+
+
+class _Watched(Openings):
+    """Openings that know which records are being planned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.planning: set[int] = set()
+        self.most = 0
+
+    def enter_now(self, name: str, stage: Stage) -> int | None:
+        slot = super().enter_now(name, stage)
+        if slot is not None and stage is Stage.PLANNING:
+            self.planning.add(slot)
+            self.most = max(self.most, len(self.planning))
+        return slot
+
+    def leave(self, slot: int) -> None:
+        self.planning.discard(slot)
+        super().leave(slot)
+
+
+async def test_few_records_count_as_being_opened_while_the_planning_thread_is_busy() -> None:
+    """All that do would be suspects after a crash, and be opened one at a time."""
+    engine, openings = _Held(), _Watched()
+    core = Core(engine=engine, openings=openings, tokenises=True)
+    for number in range(20):
+        core.consumer.append(record(f"j{number}"))
+    async with core.working():
+        await eventually(lambda: len(openings.planning) > 1, timeout_s=TIMEOUT_S, what="some")
+        await asyncio.sleep(0)
+        engine.go_on.set()
+        await core.all_completed()
+    assert 1 < openings.most <= 4

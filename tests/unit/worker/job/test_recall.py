@@ -17,6 +17,7 @@ from dragoman_worker.job.assessments import Rules
 from dragoman_worker.job.opening import Openings
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.planner import Planner
+from dragoman_worker.job.recall import Recall
 from dragoman_worker.ports import (
     Candidate,
     Claim,
@@ -70,13 +71,26 @@ async def test_an_answer_is_recalled_by_the_next_job_without_a_permit() -> None:
     assert second.quality == "ok"
 
 
-async def test_a_job_of_many_recalled_items_needs_no_engine() -> None:
+@pytest.mark.parametrize("tokenises", [False, True])
+async def test_a_job_of_many_recalled_items_needs_no_engine_and_few_look_ups(
+    tokenises: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     core = remembering()
+    core.tokenises = tokenises
+    sizes: list[int] = []
+    fill = Recall.fill
+
+    async def counted(recall: Recall, plan: Plan, units: Sequence[Unit]) -> None:
+        sizes.append(len(units))
+        await fill(recall, plan, units)
+
+    monkeypatch.setattr(Recall, "fill", counted)
     texts = [f"text {n}" for n in range(100)]
     _, items = await results(core, record("j0", texts), record("j1", texts))
     assert [item.text for item in items] == [text.upper() for text in texts]
     assert all(item.cached for item in items)
     assert len(core.engine.requests) == 100
+    assert sizes[-3:] == [1, 64, 35]
 
 
 async def test_an_unknown_item_among_recalled_ones_is_generated() -> None:

@@ -98,7 +98,7 @@ class LoadGenerator:
         self._detections: dict[str, Sequence[Detection | None]] = {}
         """Languages of the items by job id, of the jobs that give none."""
         self._gpu = GpuBusy(engine.limits.devices)
-        self._slices = Slices()
+        self._slices = Slices(tokenises=settings.engine.kind != "echo")
         self._tasks: list[asyncio.Task[None]] = []
         self._window = Window()
         self._metrics = Metrics(CollectorRegistry())
