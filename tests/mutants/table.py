@@ -2645,6 +2645,13 @@ MUTANTS = (
         "unit/producer/documents/codecs/test_html_codec.py",
     ),
     Mutant(
+        "a CR alone ends no line of Markdown",
+        f"{DOCUMENTS}/codecs/markdown_extracting.py",
+        '_CR_ALONE.sub("\\n", text) if "\\r" in text else text',
+        "text",
+        f"{DOCUMENT_TESTS}/codecs/test_markdown.py",
+    ),
+    Mutant(
         "every unit of a Markdown block looks at all titles of the block",
         f"{DOCUMENTS}/codecs/markdown_extracting.py",
         "    while titles and titles[0].start < place:\n        yield titles.popleft()",
