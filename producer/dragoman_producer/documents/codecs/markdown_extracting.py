@@ -40,7 +40,8 @@ _CR_ALONE: Final = re.compile(r"\r(?!\n)")
 _IN_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
 
 
-class InnerTitle(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class InnerTitle:
     """A title in the markup of a unit, which a translation may move with its code."""
 
     index: int
