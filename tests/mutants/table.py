@@ -2823,8 +2823,8 @@ MUTANTS = (
     Mutant(
         "files of TypeScript are read as translations of Qt",
         f"{DOCUMENTS}/codecs/registry.py",
-        '"qt": ("xml_resources", frozenset()),',
-        '"qt": ("xml_resources", frozenset({".ts"})),',
+        '"qt": ("qt", frozenset()),',
+        '"qt": ("qt", frozenset({".ts"})),',
         f"{DOCUMENT_TESTS}/test_translating.py",
     ),
 )
