@@ -91,8 +91,8 @@ def _add_message(read: Read, message: Element, place: str) -> None:
         _add_forms(read, target, found, about)
         return
     held = target_text(read.data, target, found, _RULES)
-    segment = replace(
-        about, text=found.text, codes=found.codes, state=_state(held, kind), target=held
+    segment = about._replace(
+        text=found.text, codes=found.codes, state=_state(held, kind), target=held
     )
     tag = read.data[target.start : target.content]
     writer = TargetWriter(
@@ -125,7 +125,7 @@ def _add_forms(read: Read, target: Element, source: Mixed, about: Segment) -> No
         held = _held(target_text(read.data, element, source, _RULES), form)
         found = slot(FormWriter(message, index, form, source), about)
         state = _state(held, target.attributes.get("type"))
-        segment = replace(found.segment, target=held, state=state)
+        segment = found.segment._replace(target=held, state=state)
         read.slots.append((replace(found, segment=segment),))
 
 

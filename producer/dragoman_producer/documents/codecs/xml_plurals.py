@@ -83,8 +83,7 @@ def together(found: Sequence[tuple[Slot, FormWriter, str]]) -> tuple[Slot, str]:
 
 def slot(writer: FormWriter, about: Segment) -> Slot:
     """Return the slot of a form; `about` has the place and the context of the message."""
-    segment = replace(
-        about,
+    segment = about._replace(
         text=writer.form.text,
         kind="plural",
         codes=writer.source.codes,
