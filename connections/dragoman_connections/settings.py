@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
@@ -27,8 +25,8 @@ from pydantic_settings import (
 )
 from pydantic_settings.exceptions import SettingsError as UnreadableSource
 
+from dragoman_connections.groups import GroupWithSecrets, TracingSettings
 from dragoman_connections.redis_access.address import RedisAddress, hosts_of, parse_redis_url
-from dragoman_connections.secrets import UnreadableSecret, read_secret
 from dragoman_schemas import names
 
 ENV_PREFIX: Final = "DRAGOMAN_"
@@ -40,36 +38,6 @@ _DURABILITY = re.compile(r"none|aof|wait:[1-9]\d?|waitaof:[1-9]\d?")
 
 class SettingsError(Exception):
     """A setting is invalid; the message names it and the fix. Commands exit with status 2."""
-
-
-class Group(BaseModel):
-    """Group of settings; unknown names are refused."""
-
-    # hidden input: an invalid value may hold a password
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class GroupWithSecrets(Group):
-    """Group in which a secret may come from a file: `NAME_file` in place of `NAME`."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _secrets_from_files(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            return given
-        read = dict(given)
-        for option in given:
-            name = str(option).removesuffix("_file")
-            file = given[option]
-            if name == option or name not in cls.model_fields or not isinstance(file, str | Path):
-                continue
-            if given.get(name) is not None:
-                raise ValueError(f"give only one of {name} and {option}")
-            try:
-                read[name] = read_secret(Path(file))
-            except UnreadableSecret as error:
-                raise ValueError(f"{option}: {error}") from None
-        return read
 
 
 class KafkaSettings(GroupWithSecrets):
@@ -214,6 +182,7 @@ class DragomanSettings(BaseSettings):
 
     kafka: KafkaSettings = KafkaSettings()
     redis: RedisSettings = RedisSettings()
+    tracing: TracingSettings = TracingSettings()
     connect_timeout_s: Annotated[float, Field(gt=0)] = 10.0
 
     @classmethod

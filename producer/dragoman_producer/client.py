@@ -15,6 +15,7 @@ from dragoman_producer.refusal import Refusal, record_refusal
 from dragoman_producer.state import Expected, JobState
 from dragoman_producer.store import JobStore
 from dragoman_producer.submission import resubmitted, submit_each
+from dragoman_producer.tracing import open_tracer
 from dragoman_producer.watch import ResultWatch
 from dragoman_schemas import names
 from dragoman_schemas.glossaries import GlossaryEntry
@@ -56,6 +57,7 @@ class TranslationClient:
         self._publisher = Publisher(self._settings.kafka, connect_timeout_s=timeout_s)
         self._store = JobStore(self._settings.redis, connect_timeout_s=timeout_s)
         self._watch = ResultWatch(self._store)
+        self._tracer = open_tracer(self._settings.tracing, self._topic)
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -75,6 +77,8 @@ class TranslationClient:
         await self._watch.close()
         await self._publisher.close()
         await self._store.close()
+        if self._tracer is not None:
+            await self._tracer.close()
 
     # --- submitting -----------------------------------------------------------------------------
 
@@ -84,8 +88,9 @@ class TranslationClient:
         """Publish one job and return once Kafka has acknowledged it.
 
         Submitting the same job twice is harmless: there is one result. ``resubmit`` runs a failed,
-        cancelled or expired job again. ``traceparent`` (W3C) becomes a header of the record. An
-        earlier cancellation of the job's document is removed.
+        cancelled or expired job again. ``traceparent`` (W3C) becomes a header of the record;
+        without it and with ``tracing.enabled`` the submission is a span. An earlier cancellation
+        of the job's document is removed.
 
         Raises SubmitFailed if this job cannot be submitted (JobTooLarge, IdTaken, BrokenKey,
         Unreadable, AlreadyCompleted, ReplaysUsedUp), Unreachable, BrokerRefused and StoreRefused.
@@ -100,6 +105,19 @@ class TranslationClient:
         *,
         resubmit: bool,
         traceparent: str | None = None,
+    ) -> JobHandle:
+        if self._tracer is None or traceparent is not None:
+            return await self._send(job, reopened, resubmit=resubmit, traceparent=traceparent)
+        with self._tracer.submission(job) as own:
+            return await self._send(job, reopened, resubmit=resubmit, traceparent=own)
+
+    async def _send(
+        self,
+        job: TranslationJob,
+        reopened: set[str],
+        *,
+        resubmit: bool,
+        traceparent: str | None,
     ) -> JobHandle:
         """Publish one job; add its document to ``reopened``, so that it is reopened once only."""
         self._check_open()

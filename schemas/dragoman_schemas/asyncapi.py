@@ -14,8 +14,11 @@ _TEXT: Final = {"type": "string"}
 _TIME: Final = {"type": "string", "description": "Milliseconds since 1970, or RFC 3339."}
 _JOB_ID: Final = {"type": "string", "description": "The job's id."}
 
-_JOB_HEADERS: Final[Mapping[str, Any]] = {
+_TRACE_HEADERS: Final[Mapping[str, Any]] = {
     names.HEADER_TRACEPARENT: {"type": "string", "description": "W3C Trace Context."},
+}
+_JOB_HEADERS: Final[Mapping[str, Any]] = {
+    **_TRACE_HEADERS,
     names.HEADER_REPLAY: {
         "type": "string",
         "pattern": "^[1-9][0-9]*$",
@@ -92,7 +95,7 @@ def _operation(action: str, channel: str, message: str, summary: str) -> dict[st
 _MESSAGES: Final = {
     "job": _message("TranslationJob", "job", _JOB_HEADERS),
     "deadLetter": _message("A record that was not translated", None, _DEAD_LETTER_HEADERS),
-    "result": _message("TranslationResult", "result", {}),
+    "result": _message("TranslationResult", "result", _TRACE_HEADERS),
 }
 _CHANNELS: Final = {
     "jobs": _channel(names.JOBS_TOPIC, "job", "Jobs to translate; the key is the job's id."),

@@ -150,6 +150,8 @@ class TranslationResult(ResultModel):
     timing: Timing = Timing()
     metadata: Annotated[dict[str, str] | None, _IF_GIVEN] = None
     document: Annotated[DocumentEcho | None, _IF_GIVEN] = None
+    traceparent: Annotated[str | None, _IF_GIVEN] = None
+    """W3C trace context of the run, or of the submission; absent if the job is not traced."""
     warnings: Annotated[list[str], _IF_ANY] = Field(default_factory=list)
     truncated: Annotated[bool | None, _IF_ANY] = None
     """If true, `encode_result` omits the translations."""

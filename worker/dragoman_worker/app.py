@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
@@ -12,8 +11,8 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.gpu import Gpus
+from dragoman_worker.engines.starting import start_engine
 from dragoman_worker.flow.admission import steering
 from dragoman_worker.health.certificates import certificate_files, expiry_forever
 from dragoman_worker.health.liveness import liveness_checks, run_watchdog
@@ -43,6 +42,7 @@ from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.glossaries import RedisGlossaries
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.stores.redis_memory import RedisMemory
+from dragoman_worker.tracing.opening import open_tracer
 
 
 class App:
@@ -114,6 +114,8 @@ class App:
         settings = self._settings
         choose_profile = profile_chooser(settings.engine)
         stack.callback(self._guard.stop)
+        tracer = open_tracer(settings)
+        stack.push_async_callback(tracer.close)
         within = Deadline.after(settings.connect_timeout_s)
         store = await _open_store(stack, settings, within)
         self._readiness.enter(StartPhase.KAFKA)
@@ -125,7 +127,7 @@ class App:
         # Done later, it would block the event loop at the first job.
         await asyncio.to_thread(names.load)
         self._readiness.enter(StartPhase.ENGINE)
-        engine = await _start_engine(stack, settings)
+        engine = await start_engine(stack, settings)
         if _always_judges(settings):
             await self._judge.ready()
         self._readiness.enter(StartPhase.CONSUMER_GROUP)
@@ -146,6 +148,7 @@ class App:
             outages=self._outages,
             metrics=self._metrics,
             slot=self._slot,
+            tracer=tracer,
         )
         await self._join(stack, core, engine, consumer)
         return core.worker
@@ -247,24 +250,6 @@ async def _open_publisher(
     stack.push_async_callback(publisher.close)
     await publisher.start(within)
     return publisher
-
-
-async def _start_engine(stack: AsyncExitStack, settings: WorkerSettings) -> Engine:
-    engine = open_engine(settings.engine, log_level=settings.log.level)
-    stack.push_async_callback(engine.close)
-    started = time.monotonic()
-    logger().info("engine_starting", kind=settings.engine.kind, model=settings.engine.model)
-    await engine.start()
-    limits = engine.limits
-    logger().info(
-        "engine_ready",
-        seconds=round(time.monotonic() - started, 1),
-        max_num_seqs=limits.max_num_seqs,
-        max_num_batched_tokens=limits.max_num_batched_tokens,
-        max_model_len=limits.max_model_len,
-        kv_cache_tokens=limits.kv_cache_tokens,
-    )
-    return engine
 
 
 def _consumer(

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from dragoman_connections.settings import DragomanSettings, Group
+from dragoman_connections.groups import Group
+from dragoman_connections.settings import DragomanSettings
 from dragoman_schemas.jobs import OnFail, QualityLevel
 
 _GPU: Final = re.compile(r"[0-9]+|(?:GPU|MIG)-[0-9A-Za-z/-]+")
@@ -164,10 +165,11 @@ class HttpSettings(Group):
 
 
 class LogSettings(Group):
-    """Format and level of the log on stderr."""
+    """Format and level of the log on stderr, and a line per job."""
 
     format: Literal["json", "text"] = "json"
     level: Literal["debug", "info", "warning", "error"] = "info"
+    jobs: bool = False
 
 
 class WorkerSettings(DragomanSettings):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import math
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -55,19 +53,14 @@ def stdin() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def store(path: Path, source: BinaryIO, format_name: str) -> None:
-    """Write a stream to a file: at most one byte more than is read at once. Raises OSError.
+def store(path: Path, source: BinaryIO) -> None:
+    """Write a stream to a file: at most one byte more than a document may have. Raises OSError."""
+    from dragoman_producer.documents.child import LARGEST_FILE  # keeps --help fast
 
-    Formats that are read in parts have no limit.
-    """
-    from dragoman_producer.documents import source_parts  # keeps --help fast
-    from dragoman_producer.documents.cutting import PARTED
-
-    most = math.inf if format_name in PARTED else source_parts.LARGEST_WHOLE + 1
-    stored = 0
+    left = LARGEST_FILE + 1
     with path.open("xb") as file:
-        while stored < most and (chunk := source.read(int(min(_CHUNK, most - stored)))):
-            stored += file.write(chunk)
+        while left and (chunk := source.read(min(_CHUNK, left))):
+            left -= file.write(chunk)
 
 
 def show(request: Request, status: int) -> int:
@@ -78,8 +71,7 @@ def show(request: Request, status: int) -> int:
     if not path.is_file():
         return status
     try:
-        with path.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.write(path.read_bytes())
     except BrokenPipeError:
         flushed()
         return FAILURE

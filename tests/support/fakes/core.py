@@ -38,6 +38,7 @@ from dragoman_worker.ports import Glossaries, Judge, Memory
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.stores.local_jobs import JobState, LocalJobs
+from dragoman_worker.tracing import Tracer
 from support.fakes.scripted_engine import ScriptedEngine
 from support.fakes.scripted_judge import ScriptedJudge
 from support.processes.waiting import eventually
@@ -82,6 +83,8 @@ class Core:
     rules: Rules = NOT_JUDGED
     memory: Memory | None = None
     glossaries: Glossaries | None = None
+    tracer: Tracer | None = None
+    log_jobs: bool = False
     _running: asyncio.Task[None] | None = None
 
     def build(self) -> tuple[Translator, Executor, Worker]:
@@ -180,6 +183,8 @@ class Core:
             outages=self.outages,
             grace_s=self.grace_s,
             metrics=self.metrics,
+            tracer=self.tracer,
+            log_jobs=self.log_jobs,
         )
 
     @asynccontextmanager

@@ -42,6 +42,7 @@ from dragoman_worker.ports import (
 from dragoman_worker.process.parent_link import ReplicaSlot
 from dragoman_worker.prompts.chooser import ProfileChooser
 from dragoman_worker.settings import LimitsSettings, WorkerSettings
+from dragoman_worker.tracing import Tracer
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class Core:
         outages: Outages,
         metrics: Metrics,
         slot: ReplicaSlot | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         limits, engine = settings.limits, ports.engine
         self.admission = Admission(limits, engine.limits)
@@ -82,6 +84,7 @@ class Core:
         self._ports = ports
         self._outages = outages
         self._metrics = metrics
+        self._tracer = tracer
         self._planned = PlannedTokens(most_planned_tokens(limits, engine.limits))
         planner = build_planner(settings, engine, choose_profile, budget_s=limits.plan_budget_s)
         translator = self._translator(planner)
@@ -149,6 +152,8 @@ class Core:
             outages=self._outages,
             grace_s=settings.shutdown.grace_s,
             metrics=self._metrics,
+            tracer=self._tracer,
+            log_jobs=settings.log.jobs,
         )
 
 

@@ -14,7 +14,7 @@ from typing import Final, assert_never
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.scripts import ClaimAnswer, Quarantine, Verdict
 from dragoman_schemas.wire import rfc3339
-from dragoman_worker import errors
+from dragoman_worker import errors, tracing
 from dragoman_worker.errors import JobError
 from dragoman_worker.flow.permits import Draining, Permits
 from dragoman_worker.flow.slices import LARGE, Slices
@@ -72,6 +72,7 @@ class Executor:
         job = await self._read(delivery)
         if not isinstance(job, JobInFlight):
             return job, None
+        job.trace = tracing.current()
         while (duplicate := self._in_flight.find(job.key)) is not None:
             result = await asyncio.shield(duplicate.settled())
             if result is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from dragoman_worker import tracing
 from dragoman_worker.errors import (
     CutOff,
     EngineDead,
@@ -115,6 +117,28 @@ class Generator:
             self._permits.release(permit)
 
     async def _generate(self, plan: Plan, unit: Unit) -> Generation:
+        trace = tracing.current()
+        call = None if trace is None else trace.engine_call(unit.attempts)
+        if call is None:
+            return await self._ask(plan, unit, None)
+        error: str | None = "internal"
+        tokens: tuple[int, int] | None = None
+        try:
+            generation = await self._ask(plan, unit, call.headers)
+            error, tokens = None, (generation.prompt_tokens, generation.completion_tokens)
+        except JobError as failure:
+            error = failure.code.value
+            raise
+        except asyncio.CancelledError:
+            error = "cancelled"
+            raise
+        finally:
+            call.end(error, tokens)
+        return generation
+
+    async def _ask(
+        self, plan: Plan, unit: Unit, trace_headers: Mapping[str, str] | None
+    ) -> Generation:
         request = GenerationRequest(
             request_id=plan.job.job_id,
             prompt_ids=unit.prompt_ids,
@@ -122,6 +146,7 @@ class Generator:
             source=unit.source,
             target_lang=plan.target_lang,
             attempt=unit.attempts,
+            trace_headers=trace_headers,
         )
         started = time.perf_counter()
         try:

@@ -24,6 +24,7 @@ from dragoman_worker.flow.permits import Permit
 from dragoman_worker.job.opening import Opening
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.ports import CancelNotice, Claim, Delivery
+from dragoman_worker.tracing import Trace
 
 JobKey = tuple[str, str, int]
 """Job id, fingerprint, replay: records that agree in all three are exact duplicates."""
@@ -69,6 +70,10 @@ class JobInFlight:
     step: Step = Step.PERMIT
     since: float = 0.0
     """When the step began, by `time.perf_counter`."""
+    trace: Trace | None = None
+    """The trace that the delivery belongs to."""
+    _span_name: str = "prepare"
+    """Of the step that a trace records next."""
     _scope: asyncio.Timeout | None = field(default=None, repr=False)
     _settled: asyncio.Future[TranslationResult | None] | None = field(default=None, repr=False)
 
@@ -115,6 +120,9 @@ class JobInFlight:
     def enter(self, step: Step) -> float:
         """Begin the next step and return the seconds that the last one took."""
         now = time.perf_counter()
+        if self.trace is not None:
+            self.trace.step(self._span_name, self.since, now)
+        self._span_name = step.value
         took, self.step, self.since = now - self.since, step, now
         return took
 

@@ -84,6 +84,7 @@ class Reporter:
             fingerprint=envelope.fingerprint,
             error=_error_info(failure),
             worker_id=self._identity.worker_id,
+            traceparent=_traceparent(job),
         )
         return Rejected(failure, result, job.claim, job_id=envelope.job_id)
 
@@ -119,7 +120,12 @@ class Reporter:
             timing=_timing(job),
             metadata=decoded.metadata if decoded else None,
             document=job.document,
+            traceparent=_traceparent(job),
         )
+
+
+def _traceparent(job: JobInFlight) -> str | None:
+    return None if job.trace is None else job.trace.traceparent
 
 
 def _items(job: JobInFlight, unfinished: JobError) -> list[ItemResult]:

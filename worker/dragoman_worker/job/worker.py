@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import EngineDead, WorkerError
 from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits
+from dragoman_worker.job.ended import fields_of
 from dragoman_worker.job.executor import Executor
 from dragoman_worker.job.in_flight import JobsInFlight, Step
 from dragoman_worker.job.outages import STORE, Outages
-from dragoman_worker.job.outcome import Released
+from dragoman_worker.job.outcome import Outcome, Released
 from dragoman_worker.job.settling import Settler
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Claim, Consumer, DeadLetters, Delivery, Results, Store
+from dragoman_worker.tracing import Tracer
 
 RELEASE_WITHIN_S: Final = 2.0
 """Longest wait of a stopping worker for Redis. An unreleased claim counts as a crash."""
@@ -51,6 +53,8 @@ class Worker:
         outages: Outages,
         grace_s: float,
         metrics: Metrics,
+        tracer: Tracer | None = None,
+        log_jobs: bool = False,
     ) -> None:
         self._consumer = consumer
         self._executor = executor
@@ -68,6 +72,8 @@ class Worker:
         self._outages = outages
         self._grace_s = grace_s
         self._metrics = metrics
+        self._tracer = tracer or Tracer()
+        self._log_jobs = log_jobs
         self._log = logger()
         self._tasks: dict[asyncio.Task[None], Delivery] = {}
         self._changed = asyncio.Event()
@@ -165,6 +171,20 @@ class Worker:
     # --- work -------------------------------------------------------------------------------------
 
     async def _work(self, delivery: Delivery) -> None:
+        trace = self._tracer.begin(delivery)
+        if trace is None and not self._log_jobs:
+            await self._do(delivery)
+            return
+        fields: dict[str, Any] = {"outcome": "stopped"}  # by a halt or the end of a drain
+        try:
+            fields = fields_of(await self._do(delivery))
+        finally:
+            if trace is not None:
+                trace.end(fields)
+        if self._log_jobs:
+            self._log.info("job_ended", place=delivery.place, **fields)
+
+    async def _do(self, delivery: Delivery) -> Outcome:
         outcome, held = await self._executor.execute(delivery)
         if held is not None:
             held.enter(Step.SETTLE)
@@ -177,6 +197,7 @@ class Worker:
         if held is not None:
             self._metrics.settle_seconds.observe(held.enter(Step.SETTLE))
             self._in_flight.leave(held, stands)
+        return outcome
 
     # --- cancels and shutdown ---------------------------------------------------------------------
 

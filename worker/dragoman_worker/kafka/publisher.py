@@ -26,6 +26,7 @@ from dragoman_connections.settings import KafkaSettings
 from dragoman_schemas import names
 from dragoman_schemas.results import TranslationResult
 from dragoman_schemas.wire import encode_result, now_rfc3339
+from dragoman_worker import tracing
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka.connection import connected, quietly
@@ -152,6 +153,8 @@ class KafkaDeadLetters:
         }
         if dead_letter.job_id is not None:
             added[names.HEADER_JOB_ID] = dead_letter.job_id
+        if (trace := tracing.current()) is not None and _untraced(delivery.headers):
+            added[names.HEADER_TRACEPARENT] = trace.traceparent
         value = delivery.value or b""
         stub = {
             **added,
@@ -191,9 +194,12 @@ class KafkaResults:
         key = result.job_id.encode()
         short = result.model_copy(update={"translations": [], "truncated": True})
         least = short.model_copy(update={"metadata": None})
+        traced = result.traceparent
+        headers = () if traced is None else ((names.HEADER_TRACEPARENT, traced.encode()),)
         for form in (result, short, least):
+            value = encode_result(form)
             with contextlib.suppress(Unsendable):
-                await self._publisher.send(self._topic, key=key, value=encode_result(form))
+                await self._publisher.send(self._topic, key=key, value=value, headers=headers)
                 return
         raise Unavailable(
             f"topic {self._topic} refuses a result of 2 KB: raise its max.message.bytes"
@@ -202,6 +208,11 @@ class KafkaResults:
 
 async def _stop(producer: AIOKafkaProducer) -> None:
     await quietly(producer.stop)
+
+
+def _untraced(headers: Headers) -> bool:
+    """Return whether the record has no trace of its own, which a dead letter keeps as it is."""
+    return all(name != names.HEADER_TRACEPARENT for name, _ in headers)
 
 
 def _size(key: bytes | None, value: bytes | None, headers: Headers) -> int:

@@ -98,7 +98,10 @@ class Decoding:
 
 
 class GenerationRequest(NamedTuple):
-    """One rendered request. `attempt` counts from 1; `source` is the text inside the prompt."""
+    """One rendered request. `attempt` counts from 1; `source` is the text inside the prompt.
+
+    `trace_headers` make the engine's own span a child of the caller's; None if it records none.
+    """
 
     request_id: str
     prompt_ids: Sequence[int]
@@ -106,6 +109,7 @@ class GenerationRequest(NamedTuple):
     source: str
     target_lang: str
     attempt: int
+    trace_headers: Mapping[str, str] | None = None
 
 
 class Generation(NamedTuple):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from dragoman_producer.documents.codecs.codec import InlineCode, Segment, State
-from dragoman_producer.documents.codecs.inline_codes import LOOKALIKE, fits, of_text, rendered
+from dragoman_producer.documents.codecs.inline_codes import LOOKALIKE, composed, fits, rendered
 from dragoman_producer.documents.codecs.po_lines import Entry, Field
 from dragoman_producer.documents.plurals import Form, restored
 from dragoman_text.spans import is_translatable
@@ -27,7 +28,8 @@ _EXCESS_IS_IGNORED: Final = frozenset({"c-format", "php-format"})
 """
 
 
-class Slot(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Slot:
     """A segment's place: its entry and, of a plural message, the index of the form."""
 
     entry: Entry
@@ -37,7 +39,8 @@ class Slot(NamedTuple):
     placeholder: str | None = None
 
 
-class _Source(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Source:
     """A form's text before it is a segment, and the number that stands in it."""
 
     text: str
@@ -68,15 +71,15 @@ def _segment(
     if entry.msgid is None or not is_translatable(core):
         return
     lead, _, trail = source.text.partition(core)
-    text, codes = of_text(core)
+    text, codes = composed([core])
     slot = Slot(entry, index, lead, trail, source.placeholder)
     held = entry.msgstr if index is None else entry.msgstrs.get(index)
     target = _target(held, slot, source.number, codes)
     segment = Segment(
-        text,
-        f"line {entry.msgid.line}",
-        "message" if index is None else "plural",
-        codes,
+        text=text,
+        place=f"line {entry.msgid.line}",
+        kind="message" if index is None else "plural",
+        codes=codes,
         state=_state(target, fuzzy=fuzzy),
         target=target,
         plural=None if index is None else category,

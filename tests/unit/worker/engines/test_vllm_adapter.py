@@ -29,11 +29,15 @@ class Client:
         self._answer = answer
         self.requests: list[tuple[dict[str, Any], Any, str]] = []
         self.aborted: list[str] = []
+        self.options: dict[str, Any] = {}
         self.errored = False
         self.down = 0
 
-    def generate(self, prompt: dict[str, Any], params: Any, name: str) -> AsyncIterator[Any]:
+    def generate(
+        self, prompt: dict[str, Any], params: Any, name: str, **options: Any
+    ) -> AsyncIterator[Any]:
         self.requests.append((prompt, params, name))
+        self.options = options
         return self._answer()
 
     async def abort(self, names: list[str]) -> None:
@@ -69,8 +73,8 @@ def hanging() -> Client:
     return Client(answer)
 
 
-def adapter(client: Client, *, on_cpu: bool = False) -> VllmEngine:
-    engine = VllmEngine(EngineSettings(model="m"))
+def adapter(client: Client, *, on_cpu: bool = False, **options: Any) -> VllmEngine:
+    engine = VllmEngine(EngineSettings(model="m", options=options))
     folder: Any = SimpleNamespace(cleanup=lambda: None)
     engine._built = Built(
         client=client,
@@ -96,6 +100,31 @@ def request(length: int = 3, **decoding: Any) -> GenerationRequest:
     return GenerationRequest(
         "job/0", range(length), Decoding(**{"max_tokens": 8, **decoding}), "Hello.", "de", 1
     )
+
+
+# --- traces ---------------------------------------------------------------------------------------
+
+HEADERS = {"traceparent": f"00-{7:032x}-{7:016x}-01"}
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [(HEADERS, HEADERS), (None, {"traceparent": f"00-{1:032x}-{1:016x}-00"})],
+    ids=["recorded", "not recorded"],
+)
+async def test_vllm_s_own_span_has_a_parent_that_decides_whether_it_is_recorded(
+    given: dict[str, str] | None, sent: dict[str, str]
+) -> None:
+    client = answering(output("stop"))
+    engine = adapter(client, otlp_traces_endpoint="http://127.0.0.1:9/v1/traces")
+    await engine.generate(request()._replace(trace_headers=given))
+    assert client.options == {"trace_headers": sent}
+
+
+async def test_without_a_collector_vllm_is_given_no_trace() -> None:
+    client = answering(output("stop"))
+    await adapter(client).generate(request()._replace(trace_headers=HEADERS))
+    assert client.options == {}
 
 
 @pytest.mark.parametrize("reason", ["stop", "length", "abort", "error", "repetition"])

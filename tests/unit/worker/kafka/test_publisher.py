@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from dragoman_schemas.results import ItemResult, TranslationResult
 from dragoman_schemas.wire import decode_result
+from dragoman_worker import tracing
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka import publisher
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults, TooLarge
@@ -54,6 +56,37 @@ async def test_a_header_without_a_value_is_published_without_one() -> None:
 async def test_any_timestamp_is_published_unchanged(timestamp_ms: int) -> None:
     sent = await publish_dead_letter(Topic(), delivery(timestamp_ms=timestamp_ms))
     assert sent["headers"]["x-original-timestamp"] == str(timestamp_ms).encode()
+
+
+TRACED = f"00-{7:032x}-{7:016x}-01"
+
+
+@pytest.mark.parametrize(
+    ("headers", "kept"),
+    [
+        ((), TRACED.encode()),
+        ((("traceparent", b"its own"),), b"its own"),
+        ((("traceparent", None),), None),
+    ],
+)
+async def test_a_dead_letter_has_the_trace_of_its_record_or_else_of_the_worker(
+    headers: tuple[tuple[str, bytes | None], ...], kept: bytes | None
+) -> None:
+    async def publish() -> Sent:
+        tracing.enter(tracing.Trace(TRACED))
+        return await publish_dead_letter(Topic(), delivery(headers=headers))
+
+    sent = await asyncio.create_task(publish())
+    assert sent["headers"]["traceparent"] == kept
+
+
+async def test_a_result_is_published_with_its_trace() -> None:
+    for traceparent, headers in ((TRACED, {"traceparent": TRACED.encode()}), (None, {})):
+        topic = Topic()
+        results = KafkaResults(topic, topic="results")  # type: ignore[arg-type]
+        result = TranslationResult(job_id="a", status="completed", traceparent=traceparent)
+        await results.publish(result)
+        assert topic.sent[0]["headers"] == headers
 
 
 async def test_a_lone_surrogate_becomes_a_question_mark() -> None:

@@ -37,6 +37,8 @@ _ABORT_S: Final = 5.0
 _SHUTDOWN_S: Final = 20.0
 _FORGET_TRIES: Final = 10
 _FORGET_EVERY_S: Final = 0.1
+_NOT_SAMPLED: Final = {"traceparent": f"00-{1:032x}-{1:016x}-00"}
+"""A parent that is not recorded. Without any, vLLM would record a root for every request."""
 _LONG_SOURCE_CHARS: Final = 2_000
 """A longer source holds the event loop up for over 2 ms while its repetitions are counted."""
 
@@ -133,9 +135,11 @@ class VllmEngine:
             once = decodes_once(tokenizer, decoding)
             params = sampling_params(built.sampling, decoding, repetitions, detokenize=not once)
             lora = adapters.keyword(self._adapters, decoding.adapter)
+            traced = self._trace_headers(request)
             prompt = {"type": "token", "prompt_token_ids": list(request.prompt_ids)}
             outputs = [
-                output async for output in built.client.generate(prompt, params, name, **lora)
+                output
+                async for output in built.client.generate(prompt, params, name, **lora, **traced)
             ]
             text = partial(text_of, tokenizer, decoding=decoding) if once else None
             return generation_of(outputs, text)
@@ -190,6 +194,12 @@ class VllmEngine:
         await asyncio.to_thread(core_process.kill_and_wait, built.processes)
         await asyncio.to_thread(_close_sockets, built.client)
         built.folder.cleanup()
+
+    def _trace_headers(self, request: GenerationRequest) -> dict[str, Any]:
+        """Return vLLM's argument for its own span; without a sampled parent it records none."""
+        if self._settings.options.get("otlp_traces_endpoint") is None:
+            return {}
+        return {"trace_headers": request.trace_headers or _NOT_SAMPLED}
 
     def _alive(self) -> Built:
         if self._death is not None:

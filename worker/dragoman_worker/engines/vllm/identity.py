@@ -38,6 +38,7 @@ _OF_SPEED: Final = frozenset(
         "max_num_batched_tokens",
         "max_num_seqs",
         "num_gpu_blocks_override",
+        "otlp_traces_endpoint",
         "pipeline_parallel_size",
         "served_model_name",
         "shutdown_timeout",
