@@ -76,6 +76,7 @@ soak: install services ## One storm of an hour, and what grows meanwhile (ARGS="
 
 fmt: install ## Format and fix what ruff and rumdl can fix; write the reference tables
 	$(BIN)/python .ci/reference.py
+	$(BIN)/python .ci/dashboards.py
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/rumdl check --fix $$(git ls-files '*.md')
@@ -101,7 +102,7 @@ clean: ## Remove caches and build outputs; .venv stays
 
 # --- containers -----------------------------------------------------------------------------------
 
-up: ## Start Kafka, Redis, Prometheus and a worker without GPU in containers (deploy/compose.yaml)
+up: ## Start Kafka, Redis, Prometheus, Grafana and a worker without GPU in containers (deploy/compose.yaml)
 	$(COMPOSE) --profile echo up --build --detach
 
 down: ## Stop the containers of `make up`; their volumes stay

@@ -19,7 +19,7 @@ _CHART: Final = Path(__file__).parent.parent / "deploy" / "chart" / "dragoman"
 SCHEMA: Final = _CHART / "values.schema.json"
 _OF_RELEASE: Final = (
     *("nameOverride", "fullnameOverride", "workers", "serviceAccount", "prometheusRule", "strimzi"),
-    *("clientImage", "port"),
+    *("clientImage", "port", "dashboards"),
 )
 """Values that belong to the release, not to one of its workers."""
 _OF_THE_POD: Final = ("worker_id", "http")
@@ -76,6 +76,7 @@ def _rules() -> dict[str, Any]:
             [
                 *("podLabels", "podAnnotations", "nodeSelector", "serviceAccount.annotations"),
                 *("podMonitor.labels", "prometheusRule.labels"),
+                *("dashboards.labels", "dashboards.annotations"),
             ],
             _STRINGS,
         ),

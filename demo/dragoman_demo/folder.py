@@ -13,7 +13,7 @@ from dragoman_producer import TranslationClient, documents
 from dragoman_producer.documents.events import DocumentEnded, Finished, Planned, Progressed
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.review.page import Verdict
-from dragoman_producer.documents.review.rows import LastRun
+from dragoman_producer.documents.review.rows import Standing
 from dragoman_producer.documents.review.writing import write_pages
 from dragoman_producer.documents.selecting import STATE_FOLDER
 from dragoman_producer.documents.translating import MANIFEST
@@ -68,8 +68,7 @@ async def translate_folder(
 
 def _pages(out: Path) -> list[Path]:
     with closing(Manifest.open(out / STATE_FOLDER / MANIFEST)) as manifest:
-        last = LastRun(manifest, out)
+        standing = Standing(manifest, out)
         verdicts: tuple[Verdict, ...] = get_args(Verdict)
-        return [
-            path for target in last.targets for path, _ in write_pages(last, target, verdicts, out)
-        ]
+        pages = (write_pages(standing, lang, verdicts, out) for lang in standing.langs)
+        return [path for found in pages for path, _ in found]

@@ -24,9 +24,8 @@ from dragoman_producer.cli.terminal import (
 
 if TYPE_CHECKING:
     from dragoman_producer.documents.manifest import Manifest
-    from dragoman_producer.documents.planning import Target
     from dragoman_producer.documents.review.page import Verdict
-    from dragoman_producer.documents.review.rows import LastRun
+    from dragoman_producer.documents.review.rows import Standing
 
 
 def review(
@@ -41,6 +40,9 @@ def review(
         str | None,
         typer.Option("--only", metavar="VERDICT,...", help="fail, warn, unchecked, ok."),
     ] = None,
+    last_run: Annotated[
+        bool, typer.Option("--last-run", help="Only documents of the last run; default: all.")
+    ] = False,
     export: Annotated[
         Path | None,
         typer.Option("--export", metavar="FILE.xlf", help="Write XLIFF 1.2 instead of pages."),
@@ -58,17 +60,18 @@ def review(
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Write pages that show the translations of the last run beside their sources.
+    """Write pages that show the translations in DIR beside their sources.
 
     Edits are made in the browser, downloaded, and applied with --apply.
     """
-    if apply and (export or only or to):
-        raise refused("--apply takes neither --to, --only nor --export")
+    if apply and (export or only or to or last_run):
+        raise refused("--apply takes neither --to, --only, --last-run nor --export")
     if remember and not apply:
         raise refused("--remember is for --apply")
     with _opened(folder) as manifest:
         if not apply:
-            raise typer.Exit(_show(manifest, folder, (to, only, export), as_json=as_json))
+            given = (to, only, export)
+            raise typer.Exit(_show(manifest, folder, given, last_run=last_run, as_json=as_json))
         status, entries = review_apply.apply_files(manifest, folder, apply, as_json=as_json)
     if entries and remember:
         settings = Connection(config, kafka, redis).settings()
@@ -107,28 +110,31 @@ def _show(
     folder: Path,
     given: tuple[str | None, str | None, Path | None],
     *,
+    last_run: bool,
     as_json: bool,
 ) -> int:
-    from dragoman_producer.documents.review.rows import LastRun
+    from dragoman_producer.documents.review.rows import Standing
 
     to, only, export = given
-    last = LastRun(manifest, folder)
-    targets, verdicts = _targets(last, to), _verdicts(only)
+    standing = Standing(manifest, folder, last_run=last_run)
+    langs, verdicts = _langs(standing, to), _verdicts(only)
     if export is not None:
-        if len(targets) != 1:
+        if len(langs) != 1:
             raise refused("--export writes one language: name it with --to")
-        return _export(last, targets[0], verdicts, (folder, export), as_json=as_json)
-    for target in targets:
-        _write_pages(last, target, verdicts, folder, as_json=as_json)
-    return SUCCESS if targets else FAILURE
+        return _export(standing, langs[0], verdicts, (folder, export), as_json=as_json)
+    if not langs:
+        print_note(f"dragoman review: {folder}: it has no translations to show")
+    for lang in langs:
+        _write_pages(standing, lang, verdicts, folder, as_json=as_json)
+    return SUCCESS if langs else FAILURE
 
 
-def _targets(last: LastRun, to: str | None) -> list[Target]:
+def _langs(standing: Standing, to: str | None) -> list[str]:
     wanted = options.language("dragoman review", "--to", to)
-    found = [target for target in last.targets if wanted in {None, target.lang}]
-    if not found:
-        known = ", ".join(target.lang for target in last.targets) or "nothing"
-        raise refused(f"--to {wanted}: the last run translated into {known}")
+    found = [lang for lang in standing.langs if wanted in {None, lang}]
+    if not found and wanted is not None:
+        known = ", ".join(standing.langs) or "no language"
+        raise refused(f"--to {wanted}: there are translations into {known}")
     return found
 
 
@@ -145,21 +151,21 @@ def _verdicts(only: str | None) -> tuple[Verdict, ...]:
 
 
 def _write_pages(
-    last: LastRun, target: Target, verdicts: tuple[Verdict, ...], folder: Path, *, as_json: bool
+    standing: Standing, lang: str, verdicts: tuple[Verdict, ...], folder: Path, *, as_json: bool
 ) -> None:
     from dragoman_producer.documents.review.writing import write_pages
 
-    for number, (path, total) in enumerate(write_pages(last, target, verdicts, folder), start=1):
+    for number, (path, total) in enumerate(write_pages(standing, lang, verdicts, folder), start=1):
         if as_json:
-            page = {"path": str(path), "target_lang": target.lang, "page": number}
+            page = {"path": str(path), "target_lang": lang, "page": number}
             print_json({**page, "segments": total})
         else:
             print_line(str(path))
 
 
 def _export(
-    last: LastRun,
-    target: Target,
+    standing: Standing,
+    lang: str,
     verdicts: tuple[Verdict, ...],
     paths: tuple[Path, Path],
     *,
@@ -172,10 +178,10 @@ def _export(
 
     folder, path = paths
     with path.open("w", encoding="utf-8") as file:
-        rows = list(last.rows(target, verdicts))
+        rows = list(standing.rows(lang, verdicts))
         left_out = len(xliff.left_out(rows))
-        file.writelines(xliff.written(review_of(last, target, folder), rows))
-    Outputs(last.request, last.manifest).remember(path)
+        file.writelines(xliff.written(review_of(standing, lang, folder), rows))
+    Outputs(standing.request, standing.manifest).remember(path)
     if left_out:
         print_note(
             f"dragoman review: {left_out:,} segments have characters that XML cannot hold, and "

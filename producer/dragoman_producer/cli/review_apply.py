@@ -60,9 +60,9 @@ async def _apply_all(applying: Applying, files: list[Path], read: list[Edits]) -
 
     children = Children()
     try:
-        targets = [applying.target(edits) for edits in read]
-        for target, edits in zip(targets, read, strict=True):
-            await applying.apply(target, edits.edits, children)
+        langs = [applying.language(edits) for edits in read]
+        for lang, edits in zip(langs, read, strict=True):
+            await applying.apply(lang, edits.edits, children)
     except BadEdits as error:
         raise refused(f"{', '.join(map(str, files))}: {error}") from None
     finally:

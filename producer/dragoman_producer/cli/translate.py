@@ -193,7 +193,7 @@ def _translate_stdin(given: dict[str, Any], connection: Connection) -> None:
         request = _request([path], out, given)
         try:
             with reported_interrupt():
-                translate_stdin.store(path, translate_stdin.stdin())
+                translate_stdin.store(path, translate_stdin.stdin(), given["format"])
         except OSError as error:
             print_note(f"dragoman translate: standard input: {error.strerror}")
             raise typer.Exit(FAILURE) from None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -53,14 +55,19 @@ def stdin() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def store(path: Path, source: BinaryIO) -> None:
-    """Write a stream to a file: at most one byte more than a document may have. Raises OSError."""
-    from dragoman_producer.documents.child import LARGEST_FILE  # keeps --help fast
+def store(path: Path, source: BinaryIO, format_name: str) -> None:
+    """Write a stream to a file: at most one byte more than is read at once. Raises OSError.
 
-    left = LARGEST_FILE + 1
+    Formats that are read in parts have no limit.
+    """
+    from dragoman_producer.documents import source_parts  # keeps --help fast
+    from dragoman_producer.documents.cutting import PARTED
+
+    most = math.inf if format_name in PARTED else source_parts.LARGEST_WHOLE + 1
+    stored = 0
     with path.open("xb") as file:
-        while left and (chunk := source.read(min(_CHUNK, left))):
-            left -= file.write(chunk)
+        while stored < most and (chunk := source.read(int(min(_CHUNK, most - stored)))):
+            stored += file.write(chunk)
 
 
 def show(request: Request, status: int) -> int:
@@ -71,7 +78,8 @@ def show(request: Request, status: int) -> int:
     if not path.is_file():
         return status
     try:
-        sys.stdout.buffer.write(path.read_bytes())
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
     except BrokenPipeError:
         flushed()
         return FAILURE

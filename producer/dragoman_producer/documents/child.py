@@ -13,9 +13,10 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -23,16 +24,28 @@ from dragoman_producer.documents.codecs import registry
 from dragoman_producer.documents.codecs.codec import (
     Codec,
     DocumentError,
-    Extraction,
     Options,
     Segment,
 )
 from dragoman_producer.documents.frames import ROWS_PER_FRAME, Text, options_of, receive, send
-from dragoman_producer.documents.putting_back import Unwritable, put_back
+from dragoman_producer.documents.putting_back import Spliced, Unwritable, put_back
+from dragoman_producer.documents.source_parts import Changed, Part, Source
 
 MEMORY_BYTES: Final = 2 * 1024**3
-LARGEST_FILE: Final = 200_000_000
 PATIENCE: Final = 10
+_OTHER_SEGMENTS: Final = "its segments are not those that were translated"
+_NO_MORE: Final = object()
+_REASONS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
+    (Changed, "changed", "it changed while it was translated; run the command again"),
+    (Unwritable, "skeleton", ""),
+    (
+        MemoryError,
+        "too_large",
+        f"it needs more than {MEMORY_BYTES // 1024**3} GiB of memory; split the file",
+    ),
+    (RecursionError, "corrupt", "it is nested too deeply"),
+)
+"""Reason and detail per error; without a detail that of the error."""
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -53,7 +66,7 @@ def main() -> None:
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints must not be read as an answer
     while (request := receive(source)) is not None:
-        texts = _texts(source) if request["do"] == "write" else []
+        texts = _texts(source) if request["do"] == "write" else iter(())
         for answer in _answers(request, texts):
             send(sink, answer)
 
@@ -65,38 +78,52 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
-def _texts(source: BinaryIO) -> list[Text]:
-    texts: list[Text] = []
+def _texts(source: BinaryIO) -> Iterator[Text]:
     while (some := receive(source)) is not None and some:
-        texts += some
-    return texts
+        yield from some
 
 
-def _answers(request: dict[str, Any], texts: Sequence[Text]) -> Iterator[object]:
-    try:
-        with _time_limit(request["seconds"]):
-            answers = _read(request) if request["do"] == "read" else _write(request, texts)
-    except (_Refused, DocumentError) as refused:
-        answers = [{"reason": refused.reason, "detail": refused.detail}]
-    except Unwritable as error:
-        answers = [{"reason": "skeleton", "detail": str(error)}]
-    except MemoryError:
-        detail = f"it needs more than {MEMORY_BYTES // 1024**3} GiB of memory; split the file"
-        answers = [{"reason": "too_large", "detail": detail}]
-    except RecursionError:
-        answers = [{"reason": "corrupt", "detail": "it is nested too deeply"}]
-    except OSError as error:
-        reason = "no_space" if error.errno in _FULL else "corrupt"
-        answers = [{"reason": reason, "detail": error.strerror or type(error).__name__}]
-    except Exception as error:  # noqa: BLE001  a codec that fails ends this document alone
-        detail = f"the codec failed with {type(error).__name__}; please report it"
-        answers = [{"reason": "corrupt", "detail": detail}]
+def _answers(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
+    """Yield the answers to a request; the last one of `write` once all texts have been read.
+
+    The parent sends all texts before it reads an answer.
+    """
+    if request["do"] == "read":
+        yield from _or_refusal(_read(request))
+        return
+    answers = list(_or_refusal(_write(request, texts)))
+    for _ in texts:
+        pass
     yield from answers
 
 
-@contextmanager
-def _time_limit(seconds: int) -> Iterator[None]:
-    """Terminate this process after that CPU time, or PATIENCE times as long on the clock.
+def _or_refusal(answers: Iterator[object]) -> Iterator[object]:
+    """Yield answers; why there are no more of them if they fail."""
+    refusal = None
+    try:
+        yield from answers
+    except Exception as error:  # noqa: BLE001  a codec that fails ends this document alone
+        refusal = _refusal(error)
+    _limit_time(0)
+    if refusal is not None:
+        yield {"reason": refusal[0], "detail": refusal[1]}
+
+
+def _refusal(error: Exception) -> tuple[str, str]:
+    """Return the reason and detail of the report's line."""
+    if isinstance(error, _Refused | DocumentError):
+        return error.reason, error.detail
+    for kind, reason, detail in _REASONS:
+        if isinstance(error, kind):
+            return reason, detail or str(error)
+    if isinstance(error, OSError):
+        reason = "no_space" if error.errno in _FULL else "corrupt"
+        return reason, error.strerror or type(error).__name__
+    return "corrupt", f"the codec failed with {type(error).__name__}; please report it"
+
+
+def _limit_time(seconds: int) -> None:
+    """Terminate this process after that CPU time, or PATIENCE times as long on the clock; 0: never.
 
     A parser in C is not interrupted otherwise. On a busy machine the clock alone would refuse
     documents that are merely large.
@@ -105,52 +132,56 @@ def _time_limit(seconds: int) -> Iterator[None]:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.alarm(seconds * PATIENCE)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.alarm(0)
 
 
-def _opened(request: dict[str, Any]) -> tuple[bytes, Codec, Options]:
+def _opened(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
     """Return the file, its codec, and the options as far as the format supports them."""
-    data = _data(Path(request["path"]))
+    _limit_time(request["seconds"])
     try:
         codec = registry.codec(request["format"])
     except registry.MissingExtra as error:
         raise _Refused("unsupported_format", str(error)) from None
     options = options_of(request["options"])
-    return data, codec, replace(options, bilingual=options.bilingual and codec.can_double)
+    options = replace(options, bilingual=options.bilingual and codec.can_double)
+    return Source(Path(request["path"]), codec, options), codec, options
 
 
-def _data(path: Path) -> bytes:
-    size = path.stat().st_size
-    if size > LARGEST_FILE:
-        detail = f"it has {size:,} bytes, at most {LARGEST_FILE:,} are read; split the file"
-        raise _Refused("too_large", detail)
-    return path.read_bytes()
+def _limited(parts: Iterator[Part], seconds: int) -> Iterator[Part]:
+    """Yield parts of a file, with the time limit for each."""
+    for part in parts:
+        _limit_time(seconds)
+        yield part
 
 
-def _read(request: dict[str, Any]) -> list[object]:
-    """Return the answers to `read`: rows of segments, then what is known of the file."""
-    data, codec, options = _opened(request)
-    found = codec.extract(data, options)
-    rows = [_row(segment) for segment in found.segments]
-    frames: list[object] = [
-        {"rows": rows[first : first + ROWS_PER_FRAME]}
-        for first in range(0, len(rows), ROWS_PER_FRAME)
-    ]
-    return [*frames, _known(data, found, codec)]
+def _read(request: dict[str, Any]) -> Iterator[object]:
+    """Yield the answers to `read`: rows of segments, then what is known of the file."""
+    source, codec, options = _opened(request)
+    count, encoding, remarks = 0, "", list[list[str]]()
+    for part in _limited(source.parts(), request["seconds"]):
+        found = codec.extract(part.data, options)
+        part.check(codec, found, options)
+        rows = [_row(part, segment) for segment in part.own(found.segments)]
+        for first in range(0, len(rows), ROWS_PER_FRAME):
+            yield {"rows": rows[first : first + ROWS_PER_FRAME]}
+        count, encoding = count + len(rows), encoding or found.encoding
+        remarks += [[remark.place, remark.detail] for remark in found.remarks]
+    yield {
+        "by_language": codec.by_language,
+        "sha256": source.sha256,
+        "encoding": encoding,
+        "segments": count,
+        "remarks": remarks,
+    }
 
 
-def _row(segment: Segment) -> list[object]:
+def _row(part: Part, segment: Segment) -> list[object]:
     """Return a segment as [text, place, max_chars, state, context, headings].
 
     A text that no encoding can express, as of a JSON escape for half a surrogate, is None.
     """
     context = [segment.context, list(segment.headings)]
     text = segment.text if _is_encodable(segment.text) else None
-    return [text, segment.place, segment.max_chars, segment.state, *context]
+    return [text, part.place(segment), segment.max_chars, segment.state, *context]
 
 
 def _is_encodable(text: str) -> bool:
@@ -161,48 +192,54 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-def _known(data: bytes, found: Extraction, codec: Codec) -> dict[str, object]:
-    return {
-        "by_language": codec.by_language,
-        "sha256": hashlib.sha256(data).hexdigest(),
-        "encoding": found.encoding,
-        "segments": len(found.segments),
-        "remarks": [[remark.place, remark.detail] for remark in found.remarks],
-    }
+def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
+    """Yield the answer to `write`: the output is in the temporary file by then."""
+    source, codec, options = _opened(request)
+    if source.sha256 != request["sha256"]:
+        raise Changed
+    digest = hashlib.sha256()
+    bad: dict[str, list[int]] = {name: [] for name in ("tags", "general", "lost", "changed")}
+    first = 0
+    with _new_file(Path(request["temporary"])) as file:
+        for part in _limited(source.parts(), request["seconds"]):
+            spliced, count = _spliced(codec, part, options, texts)
+            output = part.stripped(spliced.data)
+            digest.update(output)
+            file.write(output)
+            for name, numbers in bad.items():
+                found: list[int] = getattr(spliced, name)
+                numbers += [first + each - part.first for each in found if each >= part.first]
+            first += count
+        if next(texts, _NO_MORE) is not _NO_MORE:
+            raise _Refused("changed", _OTHER_SEGMENTS)
+    yield {"sha256": digest.hexdigest(), **bad}
 
 
-def _write(request: dict[str, Any], texts: Sequence[Text]) -> list[object]:
-    """Return the answer to `write`: the output is in the temporary file by then."""
-    data, codec, options = _opened(request)
-    if hashlib.sha256(data).hexdigest() != request["sha256"]:
-        raise _Refused("changed", "it changed while it was translated; run the command again")
-    extraction = codec.extract(data, options)
-    if len(extraction.segments) != len(texts):
-        raise _Refused("changed", "its segments are not those that were translated")
-    drafts = frozenset(index for index, text in enumerate(texts) if isinstance(text, list))
-    plain = [text[0] if isinstance(text, list) else text for text in texts]
-    spliced = put_back(codec, data, extraction, plain, replace(options, drafts=drafts))
-    _store(Path(request["temporary"]), spliced.data)
-    return [
-        {
-            "sha256": hashlib.sha256(spliced.data).hexdigest(),
-            "tags": spliced.tags,
-            "general": spliced.general,
-            "lost": spliced.lost,
-            "changed": spliced.changed,
-        }
-    ]
+def _spliced(
+    codec: Codec, part: Part, options: Options, waiting: Iterator[Text]
+) -> tuple[Spliced, int]:
+    """Return the output of a part, and the number of its own segments."""
+    extraction = codec.extract(part.data, options)
+    count = len(part.own(extraction.segments))
+    given = list(islice(waiting, count))
+    if len(given) != count:
+        raise _Refused("changed", _OTHER_SEGMENTS)
+    drafts = frozenset(part.first + index for index, each in enumerate(given) if type(each) is list)
+    plain = [each[0] if isinstance(each, list) else each for each in given]
+    texts = part.texts(plain, extraction.segments)
+    return put_back(codec, part.data, extraction, texts, replace(options, drafts=drafts)), count
 
 
-def _store(path: Path, data: bytes) -> None:
-    """Write a new file. Nothing is left of one that does not fit on the disk."""
+@contextmanager
+def _new_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a new file. Nothing is left of one that is not written whole."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
         with os.fdopen(os.open(path, flags, 0o666), "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
-    except OSError:
+    except BaseException:
         path.unlink(missing_ok=True)
         raise
 

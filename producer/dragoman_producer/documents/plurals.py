@@ -84,6 +84,12 @@ def forms(lang: str, *, ordinal: bool = False) -> tuple[Form, ...]:
     return _forms(lang, ordinal)
 
 
+def message_forms(lang: str, *, ordinal: bool = False) -> tuple[Form, ...]:
+    """Return the forms of a language with `other`, which messages must have, as for decimals."""
+    found = forms(lang, ordinal=ordinal)
+    return found if found[-1].category == "other" else (*found, Form("other", found[-1].numbers))
+
+
 def category(lang: str | None, number: int, *, ordinal: bool = False) -> str:
     """Return the category of a number in a language; an unknown one has `one` and `other`."""
     return _category_of(lang or "en", ordinal)(number)

@@ -145,6 +145,7 @@ class _Run:
         following = asyncio.create_task(self._follow(along), name="dragoman-follow")
         stopping = asyncio.create_task(self._stop_runner(), name="dragoman-stop")
         began = time.monotonic()
+        self._record(0.0)
         try:
             await self._translate()
         finally:
@@ -287,8 +288,12 @@ class _Run:
         elif not self._runner.stopping.is_set():
             self._planner.refreshed()
         path = self._report.write(totals)
-        with self._manifest.writing() as db:
-            values = (self._id, time.time() - seconds, self._runner.segments, seconds)
-            options = json.dumps(self._request.writing_options())
-            db.execute("INSERT OR REPLACE INTO run VALUES (?,?,?,?,?)", (*values, options))
+        self._record(seconds)
         self._emit(Finished(status, path, totals))
+
+    def _record(self, seconds: float) -> None:
+        """Record the run as it is now: also outputs of one that is killed can be reviewed."""
+        values = (self._id, time.time() - seconds, self._runner.segments, seconds)
+        options = json.dumps(self._request.writing_options())
+        with self._manifest.writing() as db:
+            db.execute("INSERT OR REPLACE INTO run VALUES (?,?,?,?,?)", (*values, options))

@@ -82,6 +82,13 @@ class Writer:
             Document(row[0], target, loaded(row[1]), Path(loaded(row[2])), *row[3:]) for row in rows
         ]
 
+    def document(self, file: int, target: Target) -> Document:
+        """Return a file of the manifest in a target language."""
+        row = self._manifest.one(
+            "SELECT path, source, format, sha256, reading FROM file WHERE id=?", (file,)
+        )
+        return Document(file, target, loaded(row[0]), Path(loaded(row[1])), *row[2:])
+
     def unsettled(self, document: Document, first: int = 0) -> int | None:
         """Return the first segment from `first` on that may still get a translation, or None."""
         row = self._manifest.one(
@@ -225,6 +232,11 @@ class Writer:
             db.executemany(
                 "INSERT INTO issue VALUES (?,?,?,?,?,?)", ((*key, *each) for each in tally.issues)
             )
+            if status != "failed":  # it stands in the place of one of other settings
+                db.execute(
+                    "DELETE FROM output WHERE file=? AND target<>? AND path=?",
+                    (*key, stored(str(output))),
+                )
             detail = refused.detail if refused else None
             row = (sha256, self._origin(document), status, reason, detail)
             db.execute(

@@ -49,6 +49,8 @@ class Lines:
         texts: Sequence[str | None],
         options: Options,
     ) -> bytes:
+        if data.startswith(b"#splice-"):
+            _misbehave(data.split(b"\n", 1)[0].replace(b"splice-", b""))
         following = iter(texts)
         lines = data.decode().split("\n")
         return "\n".join(

@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry
 
-from dragoman_worker.metrics import Metrics
-from dragoman_worker.process.supervisor import ReplicaMetrics
+from support.metric_names import metric_names
 
 _ROOT = Path(__file__).parents[3]
 _CHART = Path(os.environ.get("DRAGOMAN_CHART", _ROOT / "deploy" / "chart"))  # a mutant's copy
@@ -81,20 +79,11 @@ def test_the_index_of_the_runbooks_lists_every_alert_with_its_severity() -> None
     assert pages == set(_NAMES)
 
 
-def _metric_names() -> set[str]:
-    names: set[str] = set()
-    suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
-    for one in (Metrics(CollectorRegistry()), ReplicaMetrics(CollectorRegistry())):
-        for metric in one.registry.collect():
-            names |= {metric.name + suffix for suffix in suffixes.get(metric.type, [""])}
-    return names
-
-
 def test_alerts_use_metrics_that_exist() -> None:
     for rule in _rules():
         named = set(re.findall(r"\bdragoman_[a-z_]+", rule["expr"]))
         assert named
-        assert named <= _metric_names()
+        assert named <= metric_names()
 
 
 def test_no_alert_names_a_job_because_a_pod_monitor_names_it_differently() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import helm_python as helm
@@ -21,6 +19,7 @@ from cloudcoil.models.prometheus_operator.v1 import PodMonitor, PrometheusRule
 from dragoman_connections.settings import load_settings
 from dragoman_worker.process.supervisor import MARGIN_S
 from dragoman_worker.settings import WorkerSettings
+from support import ci_scripts as ci
 
 _ROOT = Path(__file__).parents[3]
 _CHARTS = Path(os.environ.get("DRAGOMAN_CHART", _ROOT / "deploy" / "chart"))  # a mutant's copy
@@ -155,7 +154,7 @@ def test_the_notes_name_the_topic_and_the_pods(chart: helm.Chart) -> None:
 def test_the_environment_is_known_to_the_settings(
     objects: list[Object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = _script()
+    script = ci.script("chart")
     known = {f"DRAGOMAN_{name.upper().replace('.', '__')}" for name in script.setting_names()}
     made = {"DRAGOMAN_WORKER_ID", "DRAGOMAN_HTTP__HOST", "DRAGOMAN_HTTP__PORT"}
     for pod in _pods(objects):
@@ -382,6 +381,15 @@ def test_the_rules_are_the_alerts_without_those_left_out(
     )
 
 
+def test_dashboards_arrive_as_they_are(rendered: dict[str, list[Object]]) -> None:
+    found: dict[str, str] = {}
+    for one in _of(rendered["one-gpu"], "ConfigMap"):
+        assert one["metadata"]["labels"]["grafana_dashboard"] == "1"
+        found |= one["data"]
+    files = (_CHART / "files" / "dashboards").iterdir()
+    assert found == {f"dragoman-{file.name}": file.read_text(encoding="utf-8") for file in files}
+
+
 def test_keda_scales_on_the_lag_of_each_topic_and_not_a_deployment(chart: helm.Chart) -> None:
     values = {
         "settings": {
@@ -467,18 +475,8 @@ def test_a_kafka_user_has_the_rights_of_the_documentation(
 # --- generated ------------------------------------------------------------------------------------
 
 
-def _script() -> ModuleType:
-    path = _ROOT / ".ci" / "chart.py"
-    spec = importlib.util.spec_from_file_location("ci_chart", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_schema_of_the_values_is_current() -> None:
-    script = _script()
+    script = ci.script("chart")
     assert script.SCHEMA.read_text(encoding="utf-8") == script.text(), "run: python .ci/chart.py"
 
 

@@ -113,9 +113,36 @@ def test_a_container_is_given_longer_than_a_drain_may_take(compose: Any) -> None
         assert int(service["stop_grace_period"].removesuffix("s")) >= grace_s + 15
 
 
+def test_the_page_of_a_worker_is_reached_from_the_host_alone(compose: Any) -> None:
+    for service in compose["services"].values():
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+    for name in ("worker", "worker-echo"):
+        [port] = compose["services"][name]["ports"]
+        assert port.endswith(f":{WorkerSettings.model_fields['http'].default.port}")
+
+
+def test_the_log_of_every_container_is_rotated(compose: Any) -> None:
+    for service in compose["services"].values():
+        assert set(service["logging"]["options"]) == {"max-size", "max-file"}
+
+
+def test_grafana_finds_prometheus_and_the_dashboards(compose: Any) -> None:
+    provisioning = _DEPLOY / "grafana" / "provisioning"
+    [source] = _yaml(provisioning / "datasources" / "prometheus.yaml")["datasources"]
+    assert source["url"] == "http://prometheus:9090"
+    [provider] = _yaml(provisioning / "dashboards" / "dragoman.yaml")["providers"]
+    mounts = dict(one.split(":")[:2] for one in compose["services"]["grafana"]["volumes"])
+    [folder] = [host for host, inside in mounts.items() if inside == provider["options"]["path"]]
+    assert len(list((_DEPLOY / folder).glob("*.json"))) == 3
+    assert {"./grafana/provisioning/dashboards", "./grafana/provisioning/datasources"} <= set(
+        mounts
+    )
+
+
 def test_redis_keeps_results_on_disk_and_evicts_none(compose: Any) -> None:
     command = compose["services"]["redis"]["command"]
     assert command[command.index("--appendonly") + 1] == "yes"
+    assert command[command.index("--appendfsync") + 1] == "always"
     assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
 
 
@@ -130,10 +157,11 @@ def test_every_service_is_pinned_or_built_from_here(compose: Any) -> None:
 
 
 def test_mounted_files_exist(compose: Any) -> None:
-    volumes = compose["services"]["prometheus"]["volumes"]
+    services = compose["services"]
+    volumes = [*services["prometheus"]["volumes"], *services["grafana"]["volumes"]]
     files = [volume.split(":")[0] for volume in volumes if volume.startswith("./")]
-    assert files
-    assert all((_DEPLOY / file).is_file() for file in files)
+    assert len(files) == 5
+    assert all((_DEPLOY / file).exists() for file in files)
 
 
 def test_prometheus_finds_the_workers_by_their_alias_and_port(compose: Any) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from dragoman_producer.documents.codecs.codec import DocumentError
 from dragoman_producer.documents.codecs.cue_text import is_long
@@ -23,8 +23,7 @@ _MOST_CUES: Final = 6
 """Cues of one sentence: without end marks, as in automatic captions, the sentence is cut here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """Text of a cue, or one line of a dialogue: `[start:end)` without what is around it."""
 
     cue: int
@@ -121,7 +120,7 @@ class Reading:
         inside = self._text[start:end]
         if not inside.startswith(lead) or not inside.endswith(trail):
             raise DocumentError("corrupt", f"what is around the text of cue {unit.cue + 1} changed")
-        return replace(unit, start=start + len(lead), end=max(end - len(trail), start + len(lead)))
+        return unit._replace(start=start + len(lead), end=max(end - len(trail), start + len(lead)))
 
     def _lines(self, cue: int) -> Iterator[tuple[int, int]]:
         """Yield the lines of a dialogue that are segments; with a translation, both as one."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman_producer.documents.codecs.inline_codes import Closing, Opening, Piece, Single
 
@@ -21,13 +20,17 @@ SRT_TAG: Final = re.compile(
 VTT_TAG: Final = re.compile(r"<[^<>\n]{0,1000}>")
 _NAME: Final = re.compile(r"<(/?)([A-Za-z]+)")
 _TAG: Final = re.compile(r"</?[gx][1-9][0-9]{0,5}/?>")
-_TOKEN: Final = re.compile(rf"(?P<tag>{_TAG.pattern})|(?P<blank>\s)|\S")
 _CLAUSE: Final = frozenset(",;:.!?…—–、，；：。！？،؛")
-_UNSPACED: Final = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    r"\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff]"
+_UNSPACED_RANGES: Final = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    r"\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff"
 )
 """Characters of scripts without blanks between words."""
+_UNSPACED: Final = re.compile(f"[{_UNSPACED_RANGES}]")
+_TOKEN: Final = re.compile(
+    rf"(?P<tag>{_TAG.pattern})|(?P<blank>\s)|(?P<word>[^\s<{_UNSPACED_RANGES}]++|<)|\S"
+)
+"""The last kind is a character of a script without blanks."""
 _NOT_FIRST: Final = frozenset("、，；：。！？」』）ーぁぃぅぇぉっゃゅょァィゥェォッャュョ")
 _NOT_LAST: Final = frozenset("「『（")
 _MARKS: Final = re.compile(r"[\u0e30-\u0e3a\u0e45-\u0e4e\u0eb0-\u0ebc\u102b-\u103e\u17b4-\u17d3]")
@@ -137,12 +140,7 @@ def width(text: str) -> int:
     return len(shown) + len(_UNSPACED.findall(shown))
 
 
-def _width(character: str) -> int:
-    return 2 if _is_unspaced(character) else 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """Where a text may be cut: `[start:end)` is dropped there, `offset` is the width before."""
 
     start: int
@@ -154,23 +152,25 @@ class _Place:
 
 def _places(text: str) -> Iterator[_Place]:
     """Yield the places at which a text can be cut so that joining gives it back."""
-    before, blanks, offset, depth = "", "", 0, 0
-    place: _Place | None = None
+    before, blanks, offset, depth, unspaced = "", "", 0, 0, False
+    place = _Place(0, 0, 0, 0, clause=False)
     for token in _TOKEN.finditer(text):
-        if token["tag"]:
-            depth += 0 if "x" in token[0] else -1 if token[0].startswith("</") else 1
-        elif token["blank"]:
-            blanks += token[0]
-            place = _Place(token.start(), token.end(), offset, depth, before in _CLAUSE)
+        kind, spelled = token.lastgroup, token[0]
+        if kind == "tag":
+            depth += 0 if "x" in spelled else -1 if spelled.startswith("</") else 1
+        elif kind == "blank":
+            blanks += spelled
+            place = _Place(token.start(), token.end(), offset, depth, before[-1:] in _CLAUSE)
             offset += 1
         else:
-            unspaced = _is_unspaced(before) or _is_unspaced(token[0])
-            if blanks == " " and not unspaced and place is not None and before:
+            either, unspaced = unspaced or kind is None, kind is None
+            if blanks == " " and not either and before:
                 yield place
-            elif not blanks and unspaced and before and _may_part(before, token[0]):
-                yield _Place(token.start(), token.start(), offset, depth, before in _CLAUSE)
-            before, blanks = token[0], ""
-            offset += _width(token[0])
+            elif not blanks and either and before and _may_part(before[-1], spelled):
+                start = token.start()
+                yield _Place(start, start, offset, depth, before[-1] in _CLAUSE)
+            before, blanks = spelled, ""
+            offset += 2 if unspaced else len(spelled)
 
 
 def is_long(text: str) -> bool:
@@ -187,6 +187,8 @@ def cut(text: str, shares: Sequence[int], mark: str, *, nested: bool) -> str | N
 
     `nested`: whether a pair of tags may be parted. None if there are fewer pieces than shares.
     """
+    if len(shares) == 1:
+        return text
     places = [place for place in _places(text) if nested or not place.depth]
     if len(places) < len(shares) - 1:
         return None

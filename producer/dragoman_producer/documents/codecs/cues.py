@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman_producer.documents.codecs.codec import DocumentError
 
@@ -13,6 +12,8 @@ _TIME: Final = r"(?:[0-9]{1,4}:)?[0-9]{1,2}:[0-9]{1,2}(?:[.,:][0-9]{1,6})?"
 _TIMES: Final = re.compile(
     rf"^[ \t]*+(?P<start>{_TIME})[ \t]*+-->[ \t]*+(?P<end>{_TIME})(?![0-9])", re.MULTILINE
 )
+_SEPARATOR: Final = re.compile(r"[:.,]")
+_HAS_FRACTION: Final = re.compile(r"[.,]|:.*:.*:")
 _NUMBER: Final = re.compile(r"\s*[0-9]{1,9}\s*")
 _LINE: Final = re.compile(r"[^\n]*+\n?")
 _BLANK_LINE: Final = re.compile(r"\n ?\n")
@@ -20,8 +21,7 @@ _BLANK_LINE: Final = re.compile(r"\n ?\n")
 _WEBVTT: Final = re.compile(r"WEBVTT(?=\s|\Z)")
 
 
-@dataclass(frozen=True, slots=True)
-class Cue:
+class Cue(NamedTuple):
     """A cue: its times in seconds, and the range of its text without newlines at the ends."""
 
     starts: float
@@ -77,8 +77,8 @@ def _payload(text: str, place: int, limit: int, *, vtt: bool) -> tuple[int, int]
 
 
 def _seconds(time: str) -> float:
-    parts = re.split(r"[:.,]", time)
-    whole, fraction = (parts[:-1], parts[-1]) if re.search(r"[.,]|:.*:.*:", time) else (parts, "0")
+    parts = _SEPARATOR.split(time)
+    whole, fraction = (parts[:-1], parts[-1]) if _HAS_FRACTION.search(time) else (parts, "0")
     total = 0.0
     for part in whole:
         total = total * 60 + int(part)

@@ -80,6 +80,11 @@ def decoded(data: bytes, declared: str | None = None) -> Decoded:
     return _exact(data, _recognised(data))
 
 
+def marked_encoding(start: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark with which a file starts, and its encoding; else UTF-8."""
+    return next((pair for pair in _MARKS if start.startswith(pair[0])), (b"", "utf-8"))
+
+
 def newline_of(text: str) -> str:
     """Return the line end of a file that has one kind; of several CRLF, then LF."""
     if "\r\n" in text:

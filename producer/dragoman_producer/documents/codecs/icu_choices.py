@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman_producer.documents.codecs.codec import Options
 from dragoman_producer.documents.codecs.icu_parsing import Argument, Choice, Count, Node, NoMessage
-from dragoman_producer.documents.plurals import CATEGORIES, Form, category, forms
+from dragoman_producer.documents.plurals import CATEGORIES, Form, category, message_forms
 
 _MOST_LEAVES: Final = 64
 _MOST_NODES: Final = 20_000
@@ -84,7 +84,7 @@ class _Building:
             raise NoMessage("it counts two things")
         ordinal = plural.kind == "selectordinal"
         source = self._options.source_lang
-        own = _target_forms(self._options.target_lang, ordinal=ordinal)
+        own = message_forms(self._options.target_lang, ordinal=ordinal)
         arms: list[tuple[str, Leaf]] = []
         for key, number in _explicit(choices, own, ordinal=ordinal):
             chosen = _chosen(nodes, plural, _by_number(key, category(source, number)))
@@ -121,12 +121,6 @@ class _Building:
 
 
 _Pick = Callable[[dict[str, tuple[Node, ...]]], tuple[Node, ...]]
-
-
-def _target_forms(lang: str, *, ordinal: bool) -> tuple[Form, ...]:
-    """Return the forms of a language, with `other`, which every message must have."""
-    found = forms(lang, ordinal=ordinal)
-    return found if found[-1].category == "other" else (*found, Form("other", found[-1].numbers))
 
 
 def _explicit(

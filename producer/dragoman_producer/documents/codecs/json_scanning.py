@@ -34,6 +34,9 @@ class String(NamedTuple):
     value: str
     start: int
     end: int
+    key_start: int = -1
+    """Where its key begins with its quotes; -1 outside of objects."""
+    key_end: int = -1
 
 
 def strings(text: str) -> Iterator[String]:
@@ -90,7 +93,7 @@ class _Reader:
         if string is not None:
             start, end = found.span(2)
             path = (*self._path, step) if self._around else ()
-            value = String(path, self._meant(string, start), start, end)
+            value = String(path, self._meant(string, start), start, end, *found.span(1))
         self.place = found.end()
         if mark == "," and self._around:
             self._count += 1

@@ -10,8 +10,10 @@ from typing import Final
 
 from dragoman_producer.documents.codecs.codec import (
     Codec,
+    DocumentError,
     Extraction,
     Options,
+    Remark,
     Segment,
     layout_of,
 )
@@ -25,13 +27,21 @@ from dragoman_producer.documents.codecs.inline_codes import (
     of_text,
     rendered,
 )
+from dragoman_producer.documents.codecs.json_plurals import (
+    PluralKeys,
+    has_count,
+    plural_keys,
+    run_at,
+    sizes,
+)
 from dragoman_producer.documents.codecs.json_scanning import Path, String, is_escaped, strings
 from dragoman_producer.documents.codecs.key_patterns import is_selected
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
-from dragoman_producer.documents.codecs.values import at_places, is_text, place_of
+from dragoman_producer.documents.codecs.values import is_text, place_of
 
 _CHROME: Final = re.compile(r"\$(?:[A-Za-z0-9_@]+\$|[1-9]|\$+)")
 """Placeholders of Chrome's messages, `$name$` and `$1`, and `$$` for a dollar sign."""
+_NO_MESSAGE: Final = "its plural keys are translated as they are; check those the language needs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +52,37 @@ class _Value:
     segments: tuple[Segment, ...]
     message: Message | None = None
 
-    def spelled(self, texts: Sequence[str | None]) -> str | None:
-        """Return the value with translations; None if it stays."""
-        if all(text is None or not text.strip() for text in texts):
+    @property
+    def start(self) -> int:
+        """Return where the string begins."""
+        return self.string.start
+
+    @property
+    def end(self) -> int:
+        """Return where the string ends."""
+        return self.string.end
+
+    @property
+    def fixed(self) -> str | None:
+        """Return what of the value no translation changes, if there is such."""
+        return self.message.signature if self.message else None
+
+    def content(self, text: str, texts: Sequence[str | None], *, escaped: bool) -> str | None:
+        """Return the string with translations; None if it stays."""
+        del text
+        if all(each is None or not each.strip() for each in texts):
             return None
+        return json.dumps(self._spelled(texts), ensure_ascii=escaped)
+
+    def _spelled(self, texts: Sequence[str | None]) -> str:
         if self.message is not None:
             return self.message.spelled(texts)
         value = self.string.value
         lead, _, trail = value.partition(value.strip())
         return lead + rendered(texts[0] or "", self.segments[0].codes, str).strip() + trail
+
+
+_Unit = _Value | PluralKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +93,8 @@ class _Layout:
     count: int
     """Number of string values of the file."""
     indices: Sequence[int]
-    """Of those that have segments, among them."""
-    values: Sequence[_Value]
+    """Of those that have segments, among them; of plural keys the first."""
+    values: Sequence[_Unit]
 
 
 def _any(_path: Path) -> bool:
@@ -93,28 +125,38 @@ class Json:
     """Forms of ICU messages are those of the target language; without it these are left alone."""
     has_targets: bool = False
     can_double: bool = False
+    plural_keys: bool = False
+    """Whether keys such as `file_one` and `file_other` are forms of one message, as in i18next."""
 
     def extract(self, data: bytes, options: Options) -> Extraction:
         """Return the values that are text. Raises DocumentError (`corrupt`, `encoding`)."""
         file = decoded(data)
-        count, indices, values = 0, list[int](), list[_Value]()
-        for index, string in enumerate(strings(file.text)):
-            count = index + 1
-            if (value := self._value(string, options)) is not None and value.segments:
+        found = list(strings(file.text))
+        remarks: list[Remark] = []
+        indices, values = list[int](), list[_Unit]()
+        for index, unit in self._units(found, file.text, options, remarks):
+            if unit.segments:
                 indices.append(index)
-                values.append(value)
-        return _extraction(file, count, indices, values)
+                values.append(unit)
+        return _extraction(file, len(found), indices, values, remarks)
 
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the values of an output that are in the places of its source's segments."""
         layout = layout_of(before, _Layout)
         file = decoded(data)
-        found = at_places(strings(file.text), layout.indices, layout.count)
-        values = [
-            self._text(string) if value.message is None else _message(string, options)
-            for string, value in zip(found, layout.values, strict=True)
-        ]
-        return _extraction(file, layout.count, layout.indices, values)
+        found = list(strings(file.text))
+        values, moved = list[_Unit](), 0
+        for index, unit in zip(layout.indices, layout.values, strict=True):
+            place = index + moved
+            if isinstance(unit, PluralKeys):
+                run = run_at(found, place, file.text)
+                values.append(unit.read_again(run))
+                moved += len(run) - len(unit.members)
+            elif place < len(found):
+                values.append(self._again(found[place], unit, options))
+        if len(found) != layout.count + moved:
+            raise DocumentError("corrupt", "the output has other strings than its source")
+        return _extraction(file, layout.count, layout.indices, values, ())
 
     def splice(
         self,
@@ -128,16 +170,41 @@ class Json:
         changes: list[Replacement[str]] = []
         given = iter(texts)
         for value in layout.values:
-            new = value.spelled([next(given) for _ in value.segments])
-            if new is not None:
-                content = json.dumps(new, ensure_ascii=layout.escaped)
-                changes.append(Replacement(value.string.start, value.string.end, content))
+            some = [next(given) for _ in value.segments]
+            content = value.content(layout.file.text, some, escaped=layout.escaped)
+            if content is not None:
+                changes.append(Replacement(value.start, value.end, content))
         return layout.file.encoded(replaced(layout.file.text, changes), reference)
 
-    def _value(self, string: String, options: Options) -> _Value | None:
+    def _units(
+        self, found: Sequence[String], text: str, options: Options, remarks: list[Remark]
+    ) -> Iterator[tuple[int, _Unit]]:
+        """Yield the values that are text and the plural messages, with their indices."""
+        index, known = 0, sizes(found) if self.plural_keys else {}
+        while index < len(found):
+            run = run_at(found, index, text) if self.plural_keys else []
+            selected = bool(run) and all(self._is_selected(each, options) for each in run)
+            message = plural_keys(run, text, options, known) if selected else None
+            if message is not None:
+                yield index, message
+            else:
+                for place in range(index, index + (len(run) or 1)):
+                    if (value := self._value(found[place], options)) is not None:
+                        yield place, value
+                if selected and has_count(run):
+                    remarks.append(Remark(_place(run[0]), _NO_MESSAGE))
+            index += len(run) or 1
+
+    def _is_selected(self, string: String, options: Options) -> bool:
         if not self.is_wanted(string.path):
-            return None
-        if options.keys and not is_selected([str(step) for step in string.path], options.keys):
+            return False
+        return not options.keys or is_selected([str(each) for each in string.path], options.keys)
+
+    def _again(self, string: String, before: _Value, options: Options) -> _Value:
+        return self._text(string) if before.message is None else _message(string, options)
+
+    def _value(self, string: String, options: Options) -> _Value | None:
+        if not self._is_selected(string, options):
             return None
         if self.by_language and has_arms(string.value):
             return _message(string, options)
@@ -174,21 +241,24 @@ def _pieces(text: str, tags: re.Pattern[str]) -> Iterator[Piece]:
 
 
 def _extraction(
-    file: Decoded, count: int, indices: Sequence[int], values: Sequence[_Value]
+    file: Decoded,
+    count: int,
+    indices: Sequence[int],
+    values: Sequence[_Unit],
+    remarks: Sequence[Remark],
 ) -> Extraction:
-    signatures = (each.message.signature for each in values if each.message)
+    fixed = (each.fixed for each in values if each.fixed is not None)
     return Extraction(
         segments=tuple(segment for each in values for segment in each.segments),
-        skeleton=skeleton(
-            file.text, ((each.string.start, each.string.end) for each in values), *signatures
-        ),
+        skeleton=skeleton(file.text, ((each.start, each.end) for each in values), *fixed),
         encoding=file.encoding,
+        remarks=tuple(remarks),
         layout=_Layout(file, is_escaped(file.text), count, indices, values),
     )
 
 
 CODECS: Final[Mapping[str, Codec]] = {
-    "json": Json(),
+    "json": Json(plural_keys=True),
     "arb": Json("arb", frozenset({".arb"}), _is_resource),
     "chrome": Json("chrome", frozenset(), _is_message, _CHROME, by_language=False),
 }

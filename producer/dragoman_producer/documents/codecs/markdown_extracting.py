@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman_producer.documents.codecs.codec import DocumentError, InlineCode, Options, Segment
 from dragoman_producer.documents.codecs.inline_codes import (
@@ -36,6 +36,7 @@ _METADATA: Final = ("title", "description", "summary")
 """Keys of front matter that are translated."""
 _PREFIX: Final = re.compile(rb"[ \t>]*")
 _CANONICAL: Final = {"_": "*", "__": "**"}
+_CR_ALONE: Final = re.compile(r"\r(?!\n)")
 _IN_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
 
 
@@ -54,8 +55,7 @@ class InnerTitle:
         return self.code[: self.start] + title + self.code[self.end :]
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """Where a segment is in the source: a title, or a unit with the titles inside it."""
 
     start: int
@@ -87,7 +87,11 @@ class Extracting:
             self._newline = b"\r"
 
     def run(self, text: str) -> None:
-        """Add all segments of the text, which is the source decoded."""
+        """Add all segments of the text, which is the source decoded.
+
+        A CR alone ends a line in CommonMark, but not for the parser.
+        """
+        text = _CR_ALONE.sub("\n", text) if "\r" in text else text
         for block in parsed(text, self.source):
             self._add(block)
         if "]:" in text:
@@ -109,7 +113,7 @@ class Extracting:
         rest = deque(titles(block.tokens, self.source))
         for unit in units(block, self.source, mdx=self.mdx):
             self._add_titles(_until(unit.start, rest))
-            self._add_unit(unit, list(_until(unit.end, rest)))
+            self._add_unit(unit, list(_until(unit.end, rest)) if rest else ())
         self._add_titles(rest)
         if block.level and self.options.headings:
             self._add_heading(block)
@@ -120,9 +124,11 @@ class Extracting:
         text = self.source[first : block.end].rstrip(b"-.").decode()
         with suppress(DocumentError):
             found = [each for each in scalars(text, _METADATA) if is_text(each.text)]
+            done, end = 0, first
             for scalar in found:
-                start = first + len(text[: scalar.start].encode())
-                end = first + len(text[: scalar.end].encode())
+                start = end + len(text[done : scalar.start].encode())
+                end = start + len(text[scalar.start : scalar.end].encode())
+                done = scalar.end
                 self.slots.append(Slot(start, end, scalar=scalar))
                 value, codes = composed([scalar.text])
                 self.segments.append(
@@ -156,7 +162,7 @@ class Extracting:
         self._headings.append((block.level, " ".join(text.split())))
 
     def _above(self) -> tuple[str, ...]:
-        return tuple(text for _, text in self._headings)
+        return tuple(text for _, text in self._headings) if self._headings else ()
 
     def _place(self, start: int) -> str:
         """Return the line of a byte; each byte is counted once, because places rise."""

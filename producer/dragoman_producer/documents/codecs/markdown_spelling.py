@@ -6,10 +6,10 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from dragoman_producer.documents.codecs.codec import InlineCode
-from dragoman_producer.documents.codecs.inline_codes import Closing, Opening, Single, pieces
+from dragoman_producer.documents.codecs.inline_codes import Opening, Single, pieces
 from dragoman_producer.documents.codecs.references import reference
 from dragoman_text.spans import has_letters
 
@@ -32,8 +32,7 @@ _MOST_STEPS: Final = 8
 """Delimiters of one run that are looked past for the characters around it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """Where a translation is written."""
 
     before: str = "\n"
@@ -91,18 +90,17 @@ def _parts(text: str, codes: Sequence[InlineCode]) -> list[_Part]:
     parts: list[_Part] = []
     opened: list[tuple[int, str]] = []
     for piece in pieces(_BREAKS.sub(" ", text).strip(_BLANKS), codes):
-        match piece:
-            case str():
-                parts.append(_Part("text", piece))
-            case Single(code):
-                parts.append(_Part("single", code))
-            case Opening(opening, closing):
-                opened.append((len(parts), closing))
-                parts.append(_Part("open", opening))
-            case Closing():
-                index, closing = opened.pop()
-                parts[index].pair = len(parts)
-                parts.append(_Part("close", closing, index))
+        if isinstance(piece, str):
+            parts.append(_Part("text", piece))
+        elif isinstance(piece, Single):
+            parts.append(_Part("single", piece.code))
+        elif isinstance(piece, Opening):
+            opened.append((len(parts), piece.closing))
+            parts.append(_Part("open", piece.opening))
+        else:
+            index, closing = opened.pop()
+            parts[index].pair = len(parts)
+            parts.append(_Part("close", closing, index))
     return parts
 
 
@@ -150,7 +148,7 @@ def _escaped(parts: Sequence[_Part], index: int, around: Context, *, dollars: bo
     text = parts[index].raw
     before = parts[index - 1] if index else None
     after = parts[index + 1] if index + 1 < len(parts) else None
-    escaped = (_SYNTAX_MDX if around.mdx else _SYNTAX).sub(r"\\\g<0>", text)
+    escaped = (_SYNTAX_MDX if around.mdx else _SYNTAX).sub(lambda match: "\\" + match[0], text)
     if dollars:
         escaped = escaped.replace("$", "\\$")
     if around.heading:

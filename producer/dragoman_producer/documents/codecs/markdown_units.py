@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman_producer.documents.codecs.markdown_events import Block, Token
 from dragoman_producer.documents.codecs.markdown_html import with_pairs
@@ -21,6 +20,7 @@ _MARKER: Final = re.compile(rb":[ \t]+|\[![A-Za-z]+\][+-]?[ \t]*")
 """The start of a definition, and of a callout."""
 _URL: Final = rb"(?:https?|ftp)://[A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]+(?<![.,;:!?)'*_~])"
 _PROTECTED: Final = re.compile(rb"(?<!\\)\{\{[^{}\r\n]*\}\}|(?<!\\)\{%[^%\r\n]*%\}|" + _URL)
+_OF_PROTECTED: Final = (b"://", b"{", b"<")
 _BRACES: Final = rb"\{(?:[^{}]|\{[^{}]*\})*\}"
 _PROTECTED_MDX: Final = re.compile(
     rb"(?<!\\)(?:" + _BRACES + rb"|</?[A-Za-z][^<>{}]*(?:" + _BRACES + rb"[^<>{}]*)*>|</?>)|" + _URL
@@ -29,8 +29,7 @@ _MODULE: Final = re.compile(rb"(?:import|export)[ \t{*]")
 _BLANKS: Final = " \t"
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """Tokens that are translated together, at `[start:end)`."""
 
     start: int
@@ -119,7 +118,7 @@ def _is_literal(token: Token, source: bytes) -> bool:
 
 def _guarded(tokens: list[Token], source: bytes, pattern: re.Pattern[bytes]) -> list[Token]:
     """Return the tokens with templates and addresses as single codes."""
-    if not tokens or pattern.search(source, tokens[0].start, tokens[-1].end) is None:
+    if not tokens or not _may_be_guarded(source, tokens[0].start, tokens[-1].end, pattern):
         return tokens
     guarded: list[Token] = []
     index = 0
@@ -133,6 +132,12 @@ def _guarded(tokens: list[Token], source: bytes, pattern: re.Pattern[bytes]) -> 
             guarded.append(tokens[index])
         index = last
     return guarded
+
+
+def _may_be_guarded(source: bytes, start: int, end: int, pattern: re.Pattern[bytes]) -> bool:
+    """Return whether the pattern is found; most texts lack what all its matches have."""
+    likely = any(source.find(each, start, end) >= 0 for each in _OF_PROTECTED)
+    return likely and pattern.search(source, start, end) is not None
 
 
 def _adjoin(token: Token, other: Token) -> bool:
@@ -228,7 +233,7 @@ def _labelled(unit: Unit, opening: Token, closing: Token, source: bytes) -> Unit
     if not closing.text and not raw.startswith(b"]["):
         return unit
     wrap = (source[opening.start : opening.end].decode(), closing.text or raw.decode())
-    return replace(unit, start=opening.start, end=closing.end, wrap=wrap)
+    return unit._replace(start=opening.start, end=closing.end, wrap=wrap)
 
 
 def _is_blank(token: Token) -> bool:

@@ -72,24 +72,22 @@ class Token(NamedTuple):
     line: int
     comment: str | None
     keyword: str | None
-    form: int | None
+    form: str | None
     strings: tuple[int, int]
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Yield the lines of a PO file in order. Raises DocumentError at one that is none."""
+    """Yield the lines of a PO file that are not blank. Raises DocumentError at one that is none."""
     place, line = 0, 1
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
             _refuse(line, "is neither a comment, a keyword with a string, nor a string")
-        index = match["index"]
-        yield Token(
-            place, match.end(), line, match["comment"], match["keyword"],
-            None if index is None else int(index), match.span("strings"),
-        )  # fmt: skip
-        line += text.count("\n", place, match.end())
-        place = match.end()
+        start, place = match.span()
+        if match.lastindex:
+            comment, keyword, form, _ = match.groups()
+            yield Token(start, place, line, comment, keyword, form, match.span("strings"))
+        line += text.count("\n", start, place)
 
 
 def entries(text: str, found: Iterable[Token]) -> Iterator[Entry]:
@@ -152,23 +150,23 @@ class _Builder:
         return keyword == "msgid" and entry.msgid is not None
 
     def _add(self, token: Token) -> None:
-        entry, found = self._entry, self._field(token)
+        entry, found = self._entry, _field(self._text, token)
         if entry is None:
             return
         if token.form is not None:
-            if token.keyword != "msgstr" or token.form in entry.msgstrs:
+            if token.keyword != "msgstr" or int(token.form) in entry.msgstrs:
                 _refuse(token.line, f"has an index {token.form} that does not belong there")
-            entry.msgstrs[token.form] = found
+            entry.msgstrs[int(token.form)] = found
             return
         name = "plural" if token.keyword == "msgid_plural" else str(token.keyword)
         if getattr(entry, name) is not None:
             _refuse(token.line, f"repeats {token.keyword} within a message")
         setattr(entry, name, found)
 
-    def _field(self, token: Token) -> Field:
-        start, end = token.strings
-        value = value_of(self._text[start:end])
-        return Field(value, start, end, token.start, token.end, token.line)
+
+def _field(text: str, token: Token) -> Field:
+    start, end = token.strings
+    return Field(value_of(text[start:end]), start, end, token.start, token.end, token.line)
 
 
 def value_of(quoted: str) -> str:

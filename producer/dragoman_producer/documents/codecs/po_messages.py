@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman_producer.documents.codecs.codec import InlineCode, Segment, State
-from dragoman_producer.documents.codecs.inline_codes import LOOKALIKE, composed, fits, rendered
+from dragoman_producer.documents.codecs.inline_codes import LOOKALIKE, fits, of_text, rendered
 from dragoman_producer.documents.codecs.po_lines import Entry, Field
 from dragoman_producer.documents.plurals import Form, restored
 from dragoman_text.spans import is_translatable
@@ -28,8 +27,7 @@ _EXCESS_IS_IGNORED: Final = frozenset({"c-format", "php-format"})
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """A segment's place: its entry and, of a plural message, the index of the form."""
 
     entry: Entry
@@ -39,8 +37,7 @@ class Slot:
     placeholder: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(NamedTuple):
     """A form's text before it is a segment, and the number that stands in it."""
 
     text: str
@@ -71,15 +68,15 @@ def _segment(
     if entry.msgid is None or not is_translatable(core):
         return
     lead, _, trail = source.text.partition(core)
-    text, codes = composed([core])
+    text, codes = of_text(core)
     slot = Slot(entry, index, lead, trail, source.placeholder)
     held = entry.msgstr if index is None else entry.msgstrs.get(index)
     target = _target(held, slot, source.number, codes)
     segment = Segment(
-        text=text,
-        place=f"line {entry.msgid.line}",
-        kind="message" if index is None else "plural",
-        codes=codes,
+        text,
+        f"line {entry.msgid.line}",
+        "message" if index is None else "plural",
+        codes,
         state=_state(target, fuzzy=fuzzy),
         target=target,
         plural=None if index is None else category,

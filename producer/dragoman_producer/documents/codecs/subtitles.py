@@ -121,6 +121,9 @@ class SubtitleCodec:
         return html.escape(text, quote=False) if self.vtt else text
 
     def _units(self, text: str, index: int, cue: Cue) -> Iterator[Unit]:
+        if text.find("\n", cue.start, cue.end) < 0:
+            yield Unit(index, *self._core(text, cue.start, cue.end))
+            return
         lines = list(lines_of(text, cue.start, cue.end))
         cores = [self._core(text, *line) for line in lines]
         dashes = [_DASH.match(text, start, end) for start, end in cores]
@@ -161,7 +164,8 @@ class SubtitleCodec:
     ) -> Iterator[Replacement[str]]:
         sources = [layout.text[unit.start : unit.end] for unit in group]
         shares = [max(1, width(source)) for source in sources]
-        text = _BLANKS.sub(_without_breaks, text)
+        if _BREAK.search(text):
+            text = _BLANKS.sub(_without_breaks, text)
         parted = cut(text, shares, _MARK, nested=False)
         if parted is None:
             return

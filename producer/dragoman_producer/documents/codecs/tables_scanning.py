@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 
 from dragoman_producer.documents.codecs.codec import DocumentError
 
-MOST_EMPTY: Final = 10_000_000
-"""Empty cells that rows shorter than the longest get before a new column."""
+MOST_EMPTY: Final = 2_000_000
+"""Empty cells that rows shorter than the longest get before a new column; read back, each takes
+about 300 bytes of memory."""
 _DELIMITERS: Final = ",;\t|"
 _SNIFFED: Final = 65_536
 """Characters that are looked at to recognise the delimiter."""

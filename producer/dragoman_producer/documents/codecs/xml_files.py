@@ -13,6 +13,7 @@ from dragoman_producer.documents.codecs.codec import (
     Options,
     Remark,
 )
+from dragoman_producer.documents.codecs.xml_plurals import FormWriter, together
 from dragoman_producer.documents.codecs.xml_slots import (
     Inner,
     Slot,
@@ -134,6 +135,7 @@ class XmlCodec:
 def _filled(
     read: Read, texts: Sequence[str | None], options: Options
 ) -> Iterator[tuple[Slot, str]]:
+    messages: dict[int, list[tuple[Slot, FormWriter, str]]] = {}
     for index, (slots, given) in enumerate(zip(read.slots, texts, strict=True)):
         text = usable(given)
         if text is None:
@@ -142,4 +144,9 @@ def _filled(
             writer = slot.writer
             if index in options.drafts and isinstance(writer, Drafting):
                 writer = writer.as_draft()
-            yield replace(slot, writer=writer), text
+            if isinstance(writer, FormWriter):
+                messages.setdefault(slot.start, []).append((slot, writer, text))
+            else:
+                yield replace(slot, writer=writer), text
+    for found in messages.values():
+        yield together(found)

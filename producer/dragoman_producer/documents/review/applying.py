@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from dragoman_producer.documents.planning import Target
 from dragoman_producer.documents.report import Report
 from dragoman_producer.documents.review.edits import BadEdits, Edit, Edits
 from dragoman_producer.documents.review.page import digest
-from dragoman_producer.documents.review.rows import EDITED, LastRun, Stored
+from dragoman_producer.documents.review.rows import EDITED, Output, Standing, Stored
 from dragoman_producer.documents.selecting import REPORT
 from dragoman_producer.documents.writing import Writer
 from dragoman_schemas.approved import ApprovedTranslation
@@ -48,27 +48,26 @@ class Applied:
 
 
 class Applying:
-    """Applies edits to the last run of a folder, and writes its documents again."""
+    """Applies edits to the translations of a folder, and writes its documents again."""
 
     def __init__(self, manifest: Manifest, out: Path) -> None:
         """Read what the run was. Raises NoRun."""
         self._manifest = manifest
         self._out = out
-        self._run = LastRun(manifest, out)
+        self._standing = Standing(manifest, out)
         self._id = secrets.token_hex(4)
         """In place of the id of a run, so that outputs are seen to lack the edits."""
         self.applied = Applied()
 
-    def target(self, edits: Edits) -> Target:
-        """Return the target that edits are for. Raises BadEdits."""
+    def language(self, edits: Edits) -> str:
+        """Return the language that edits are for. Raises BadEdits."""
         self._check_run(edits.run)
-        for target in self._run.targets:
-            if target.lang == edits.target_lang:
-                return target
-        known = ", ".join(target.lang for target in self._run.targets) or "none"
+        if edits.target_lang in self._standing.langs:
+            return edits.target_lang
+        known = ", ".join(self._standing.langs) or "none"
         raise BadEdits(
-            f"it is for {edits.target_lang}, the last run translated into: {known}; "
-            "give edits of a review of that run"
+            f"it is for {edits.target_lang}, the folder has translations into: {known}; "
+            "give edits of a review of this folder"
         )
 
     def _check_run(self, run: str) -> None:
@@ -76,43 +75,43 @@ class Applying:
 
         An editor may drop the id of the run; the digests of the sources are compared in any case.
         """
-        if not run or run == self._run.id:
+        if not run or run == self._standing.id:
             return
-        settings = self._run.settings(run)
+        settings = self._standing.settings(run)
         if settings is None:
             raise BadEdits(
                 f"run {run} is not one of this folder; give the folder that was reviewed"
             )
-        if settings != self._run.settings(self._run.id):
+        if settings != self._standing.settings(self._standing.id):
             raise BadEdits(
                 f"it is of run {run}, and the last run had other options that change translations; "
                 "repeat the review, or the run with those options"
             )
 
-    async def apply(self, target: Target, edits: Sequence[Edit], children: Children) -> None:
-        """Store the edits of one target and write the documents that hold them again."""
+    async def apply(self, lang: str, edits: Sequence[Edit], children: Children) -> None:
+        """Store the edits of one language and write the documents that hold them again."""
         by_document: dict[str, list[Edit]] = {}
         for edit in edits:
             by_document.setdefault(edit.document, []).append(edit)
-        changed: set[int] = set()
+        changed: set[tuple[int, int]] = set()
         for document, wanted in by_document.items():
-            changed |= self._store(target, document, wanted)
-        await self._write(target, self._files_with(changed), children)
+            changed |= self._store(lang, document, wanted)
+        await self._write(lang, set(self._standing.holding(lang, changed)), children)
 
-    def _store(self, target: Target, document: str, edits: Sequence[Edit]) -> set[int]:
-        """Store the edits of one document; return the changed segments."""
+    def _store(self, lang: str, document: str, edits: Sequence[Edit]) -> set[tuple[int, int]]:
+        """Store the edits of one document; return the target and segment of each change."""
         indices = {edit.segment for edit in edits}
         held = {
             each.row.segment: each
-            for each in self._run.stored(target, document)
+            for each in self._standing.stored(lang, document)
             if each.row.segment in indices
         }
-        changed: dict[int, tuple[Any, ...]] = {}
+        changed: dict[tuple[int, int], tuple[Any, ...]] = {}
         for edit in edits:
             stored = held.get(edit.segment)
-            if stored is not None and self._is_applied(edit, stored, target):
-                values = (edit.text, EDITED, self._id)
-                changed[stored.segment] = (target.number, stored.segment, *values)
+            if stored is not None and self._is_applied(edit, stored, lang):
+                key = (stored.target, stored.segment)
+                changed[key] = (*key, edit.text, EDITED, self._id)
         with self._manifest.writing() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO translation"
@@ -121,7 +120,7 @@ class Applying:
             )
         return set(changed)
 
-    def _is_applied(self, edit: Edit, stored: Stored, target: Target) -> bool:
+    def _is_applied(self, edit: Edit, stored: Stored, lang: str) -> bool:
         """Return whether an edit changes something; count it."""
         why = _problem(edit, stored)
         if why is not None:
@@ -133,47 +132,41 @@ class Applying:
             return False
         self.applied.changed += is_new
         self.applied.approved += not is_new
-        self.applied.entries.append(self._entry(edit, stored, target))
+        self.applied.entries.append(self._entry(edit, stored, lang))
         return True
 
-    def _entry(self, edit: Edit, stored: Stored, target: Target) -> ApprovedTranslation:
+    def _entry(self, edit: Edit, stored: Stored, lang: str) -> ApprovedTranslation:
         return ApprovedTranslation(
             stored.row.source.strip(),
             edit.text.strip(),
-            target.lang,
-            self._run.request.translation.source_lang,
+            lang,
+            self._standing.request.translation.source_lang,
             stored.context,
         )
 
-    def _files_with(self, segments: set[int]) -> set[int]:
-        """Return the files that hold one of the segments, in one pass over all."""
-        rows = self._manifest.rows(
-            "SELECT o.file, o.segment FROM occurrence o JOIN file f ON f.id = o.file"
-            " WHERE f.run=? AND o.segment IS NOT NULL",
-            (self._run.id,),
-        )
-        return {file for file, segment in rows if segment in segments}
-
-    async def _write(self, target: Target, files: set[int], children: Children) -> None:
-        writer = Writer(self._run.request, self._manifest, children, self._run.id, self._ended)
-        writer.repeats = False  # a file that has changed since the run is a failure here
-        for document in writer.documents(target):
-            if document.file in files:
-                await writer.write(document)
+    async def _write(self, lang: str, outputs: Collection[Output], children: Children) -> None:
+        """Write outputs again, with the options of the runs that wrote them."""
+        for run in sorted({each.run for each in outputs}):
+            request = self._standing.request_of(run)
+            writer = Writer(request, self._manifest, children, run, self._ended)
+            writer.repeats = False  # a file that has changed since the run is a failure here
+            for each in sorted((each.file, each.target) for each in outputs if each.run == run):
+                await writer.write(writer.document(each[0], Target(each[1], lang)))
 
     def _ended(self, event: Event) -> None:
         if isinstance(event, DocumentEnded) and event.status == "failed":
             self.applied.unwritten.append(event)
 
     def report(self) -> Path:
-        """Write the report of the run again; return its path. Raises OSError."""
-        report = Report(self._run.request, self._manifest, self._run.id)
-        totals = report.totals(self._run.targets, 0, 0)
+        """Write the report of the last run again; return its path. Raises OSError."""
+        standing = self._standing
+        report = Report(standing.request, self._manifest, standing.id)
+        totals = report.totals(standing.targets, 0, 0)
         return report.write({**totals, **_of_the_run(self._out / REPORT)})
 
 
 def missing(edits: Sequence[Edit], applied: Applied) -> int:
-    """Return how many edits name a document or segment that the last run does not have."""
+    """Return how many edits name a document or segment that the folder does not have."""
     known = applied.changed + applied.approved + applied.unchanged + len(applied.refused)
     return len(edits) - known
 

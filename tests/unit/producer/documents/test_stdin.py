@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from dragoman_producer import client as client_module
 from dragoman_producer.cli import commands, translate_stdin
-from dragoman_producer.documents import child
+from dragoman_producer.documents import source_parts
 from dragoman_producer.documents.codecs import registry
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
@@ -93,9 +93,10 @@ def test_a_dry_run_of_stdin_writes_nothing_to_stdout(monkeypatch: pytest.MonkeyP
 def test_no_more_of_stdin_is_stored_than_shows_that_it_is_too_large(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(child, "LARGEST_FILE", 10)
-    translate_stdin.store(tmp_path / "stdin", io.BytesIO(b"x" * 100))
-    assert (tmp_path / "stdin").stat().st_size == 11
+    monkeypatch.setattr(source_parts, "LARGEST_WHOLE", 10)
+    for format_name, size in (("html", 11), ("csv", 100)):
+        translate_stdin.store(tmp_path / format_name, io.BytesIO(b"x" * 100), format_name)
+        assert (tmp_path / format_name).stat().st_size == size
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,10 @@ import pytest
 
 from dragoman_producer import documents
 from dragoman_producer.documents.codecs import registry
+from dragoman_producer.documents.codecs.codec import Options
 from dragoman_producer.documents.events import DocumentEnded, Extracted, Finished, Planned
+from dragoman_producer.documents.extracting import Children
+from dragoman_producer.documents.frames import options_fields
 from dragoman_producer.documents.manifest import FolderBusy, Manifest, NoSpace
 from dragoman_producer.documents.request import Reading, Request, Translation, UnknownGlossary
 from dragoman_producer.documents.selecting import NothingThere
@@ -288,6 +291,42 @@ async def test_a_file_that_breaks_its_reader_is_one_line_and_the_others_are_tran
     assert run.of("a.lines")["status"] == "done"
     assert run.finished.exit_status == 3
     assert not (tmp_path / "out/de/bad.lines").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [("#splice-spin", "timeout"), ("#splice-kill", "corrupt"), ("#splice-memory", "too_large")],
+)
+async def test_a_file_that_breaks_its_writer_is_one_line_and_the_others_are_written(
+    source: Path, tmp_path: Path, first: str, reason: str
+) -> None:
+    (source / "bad.lines").write_text(f"{first}\nText.\n")
+    run = await ran(source, tmp_path / "out")
+    assert (run.of("bad.lines")["status"], run.of("bad.lines")["reason"]) == ("failed", reason)
+    assert run.of("a.lines")["status"] == "done"
+    assert list((tmp_path / "out/.dragoman/parts").iterdir()) == []
+    assert not (tmp_path / "out/de/bad.lines").exists()
+
+
+async def test_reading_that_is_cancelled_in_the_middle_of_an_answer_ends(tmp_path: Path) -> None:
+    path = tmp_path / "a.lines"
+    path.write_text("\n".join("x" * 5_000 for _ in range(2_000)))
+    asked = {"path": str(path), "format": "lines", "options": options_fields(Options("de"))}
+    children = Children(1)
+    reading = asyncio.create_task(children.read(asked, lambda _: None))
+    async with asyncio.timeout(patient(60)):
+        while not any(map(_is_full, children._all)):  # noqa: ASYNC110  it has no event for this
+            await asyncio.sleep(0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        await children.close()
+
+
+def _is_full(child: asyncio.subprocess.Process) -> bool:
+    """Return whether more of an answer has arrived than makes asyncio stop reading the pipe."""
+    assert child.stdout is not None
+    return len(child.stdout._buffer) > 2 * 2**16  # type: ignore[attr-defined]
 
 
 async def test_a_text_that_no_job_may_hold_keeps_its_source_and_the_others_are_translated(

@@ -231,6 +231,19 @@ def test_a_newline_in_a_translation_becomes_a_blank() -> None:
     assert spliced("- one\n", "eins\n\n# zwei\r\n") == "- eins # zwei\n"
 
 
+def test_a_carriage_return_alone_ends_a_line() -> None:
+    document = "# One\r\rtwo\rthree\r\r- four\r- five\n"
+    assert texts(document) == ["One", "two three", "four", "five"]
+    assert (
+        spliced(document, "Eins", None, "vier", None) == "# Eins\r\rtwo\rthree\r\r- vier\r- five\n"
+    )
+
+
+def test_titles_of_front_matter_are_found_behind_characters_of_several_bytes() -> None:
+    document = '---\ntitle: "Ünë"\nx: é\nsummary: two words\n---\n'
+    assert spliced(document, "Ein", "zwei") == '---\ntitle: "Ein"\nx: é\nsummary: zwei\n---\n'
+
+
 def test_addresses_are_codes_and_do_not_grow() -> None:
     assert texts("See https://x.y/a_b.") == ["See <x1/>."]
     assert spliced("See https://x.y/a_b.", "Nach <x1/>en!") == "Nach <https://x.y/a_b>en!"

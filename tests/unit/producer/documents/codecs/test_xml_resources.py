@@ -54,12 +54,13 @@ def test_items_of_android_are_read_and_references_are_not() -> None:
         '<resources><string name="a" translatable="false">A</string>'
         '<string name="b">@string/c</string><string name="c">?attr/d</string>'
         '<string-array name="e"><item>F</item><item>G</item></string-array>'
-        '<plurals name="h"><item quantity="one">%d I</item><item quantity="other">%d Is</item>'
-        "</plurals></resources>"
+        '<plurals name="h"><item quantity="one">%d I</item><item quantity="few">%d Is</item>'
+        '<item quantity="other">%d Is</item></plurals></resources>'
     )
     extraction = extracted("android", xml)
     assert [(each.text, each.place) for each in extraction.segments] == [
-        ("F", "e.0"), ("G", "e.1"), ("%d I", "h.one"), ("%d Is", "h.other"),
+        ("F", "e.0"), ("G", "e.1"), ("%d I", "h.one"), ("%d Is", "h.few"),
+        ("%d Is", "h.other"),
     ]  # fmt: skip
     assert [each.place for each in extraction.remarks] == ["h"]
 

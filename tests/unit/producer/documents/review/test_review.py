@@ -110,6 +110,57 @@ def test_one_language_and_some_verdicts_can_be_asked_for(out: Path, review: Revi
     assert [row["source"] for row in data_of(out / "review-de.html")["rows"]] == ["Fails."]
 
 
+async def translated_again(out: Path, *to: str, translation: Translation) -> None:
+    request = Request((out.parent / "in",), to, out, translation)
+    async for _ in run_documents(InMemoryClient(answer), request):
+        pass
+
+
+async def test_pages_show_what_stands_whichever_run_wrote_it(out: Path, review: Review) -> None:
+    (out.parent / "in" / "a.lines").unlink()
+    await translated_again(out, "de", translation=Translation("en", formality="more"))
+    await asyncio.to_thread(review)
+    for lang in ("de", "fr"):
+        rows = data_of(out / f"review-{lang}.html")["rows"]
+        assert [row["document"] for row in rows] == ["a.lines"] * 3 + ["sub/b.lines"] * 2
+    (out / "review-fr.html").unlink()
+    await asyncio.to_thread(review, "--last-run")
+    rows = data_of(out / "review-de.html")["rows"]
+    assert [row["document"] for row in rows] == ["sub/b.lines"] * 2
+    assert not (out / "review-fr.html").exists()
+
+
+async def test_edits_of_documents_of_earlier_runs_are_written_with_their_options(
+    out: Path, review: Review
+) -> None:
+    source = out.parent / "in" / "a.lines"
+    held = source.read_text()
+    source.unlink()
+    (out.parent / "in" / "c.lines").write_text("Three.\n")
+    request = Request((out.parent / "in",), ("de",), out, Translation("en"), layout="suffix")
+    async for _ in run_documents(InMemoryClient(answer), request):
+        pass
+    source.write_text(held)
+    await asyncio.to_thread(review)
+    ended = await asyncio.to_thread(review, "--apply", str(edited(out, {0: "Eins."})))
+    assert ended.exit_code == 0, ended.output
+    assert (out / "de/a.lines").read_text() == "Eins.\n[de] Two.\nFails.\n"
+    assert not (out / "a.de.lines").exists()
+
+
+async def test_a_document_that_failed_with_other_options_leaves_the_one_that_stands(
+    out: Path, review: Review
+) -> None:
+    request = Request(
+        (out.parent / "in",), ("de",), out, Translation("en", formality="more", on_fail="fail")
+    )
+    async for _ in run_documents(InMemoryClient(answer), request):
+        pass
+    await asyncio.to_thread(review)
+    rows = data_of(out / "review-de.html")["rows"]
+    assert [row["document"] for row in rows] == ["a.lines"] * 3 + ["sub/b.lines"] * 2
+
+
 def test_an_edit_is_written_wherever_the_text_occurs(out: Path, review: Review) -> None:
     review()
     ended = review("--apply", str(edited(out, {1: "Zwei.", 2: "Gut."})))
@@ -221,7 +272,7 @@ def test_an_xliff_file_goes_out_and_comes_back(out: Path, review: Review) -> Non
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--to", "ja"), "the last run translated into de, fr"),
+        (("--to", "ja"), "there are translations into de, fr"),
         (("--to", "x y"), "--to"),
         (("--only", "good"), "a verdict is one of"),
         (("--export", "work.xlf"), "--to"),
