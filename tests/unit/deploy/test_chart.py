@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,11 @@ def test_helm_lint_finds_nothing() -> None:
     assert report["errors"] == []
 
 
+def test_the_chart_installs_the_version_of_the_project(chart: helm.Chart) -> None:
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert chart.metadata["appVersion"] == chart.version == project["version"]
+
+
 def test_the_notes_name_the_topic_and_the_pods(chart: helm.Chart) -> None:
     notes = chart.render(_values(_EXAMPLES[3]), name="rel")["dragoman/templates/NOTES.txt"]
     assert "rel-dragoman reads dragoman.jobs of kafka.kafka:9092" in notes
@@ -257,7 +263,7 @@ _TWO_GROUPS = {
             {
                 "settings": {
                     "engine": {"kind": "echo"},
-                    "kafka": {"sasl_mechanism": "OAUTHBEARER"},
+                    "kafka": {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"},
                 },
                 "keda": {"enabled": True, "jobsPerSecond": 1},
             },
