@@ -2449,6 +2449,27 @@ MUTANTS = (
         f"{DOCUMENT_TESTS}/codecs/test_xml_plurals.py",
     ),
     Mutant(
+        "a localization of a string catalog is put before all others",
+        f"{DOCUMENTS}/codecs/catalog_places.py",
+        "before = [each for name, each in others if name < names[0]]",
+        "before = list[Member]()",
+        f"{DOCUMENT_TESTS}/codecs/test_xcstrings.py",
+    ),
+    Mutant(
+        "a draft of a string catalog is not marked",
+        f"{DOCUMENTS}/codecs/xcstrings.py",
+        '{"state": "needs_review" if draft else "translated", "value": value}',
+        '{"state": "translated", "value": value}',
+        f"{DOCUMENT_TESTS}/codecs/test_xcstrings.py",
+    ),
+    Mutant(
+        "an object of a string catalog may have a key twice",
+        f"{DOCUMENTS}/codecs/json_tree.py",
+        "if len({name for name, _ in pairs}) < len(pairs):",
+        "if not pairs and None:",
+        f"{DOCUMENT_TESTS}/codecs/test_xcstrings.py",
+    ),
+    Mutant(
         "Android's apostrophes are not escaped",
         f"{DOCUMENTS}/codecs/android_text.py",
         '"\'": "\\\\\'", ',

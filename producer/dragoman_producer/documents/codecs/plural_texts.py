@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import Options
@@ -34,6 +34,13 @@ class PluralText:
         if self.number is None or self.placeholder is None:
             return text
         return restored(text, self.number, self.placeholder, optional=self.number_optional)
+
+    def numbered(self, text: str) -> str:
+        """Return a translation that a document holds, with the number in place of the count."""
+        if self.number is None or self.placeholder is None:
+            return text
+        found = text.replace(self.placeholder, str(self.number))
+        return found if self.put_back(found) == text else text
 
 
 def is_known(
@@ -135,10 +142,5 @@ def _numbered(form: Form, name: str, text: str, mark: str | None) -> PluralText 
 def same_numbers(forms: Sequence[PluralText], held: Mapping[str, str]) -> Iterator[PluralText]:
     """Yield forms with the texts of an output, and with the numbers that they had in its source."""
     for form in forms:
-        text = held[form.category]
-        if form.number is not None and form.placeholder is not None:
-            found = text.replace(form.placeholder, str(form.number))
-            text = found if form.put_back(found) == text else text
-        yield PluralText(
-            form.category, form.category, text, form.number, form.placeholder, form.number_optional
-        )
+        text = form.numbered(held[form.category])
+        yield replace(form, source=form.category, text=text)

@@ -122,7 +122,8 @@ def _add_forms(read: Read, target: Element, source: Mixed, about: Segment) -> No
         return
     message = _Numerus(read.data, target, elements)
     for index, (form, element) in enumerate(zip(own, elements, strict=True)):
-        held = _held(target_text(read.data, element, source, _RULES), form)
+        there = target_text(read.data, element, source, _RULES)
+        held = None if there is None else form.numbered(there)
         found = slot(FormWriter(message, index, form, source), about)
         state = _state(held, target.attributes.get("type"))
         segment = found.segment._replace(target=held, state=state)
@@ -137,14 +138,6 @@ def _own_forms(read: Read, source: Mixed) -> list[PluralText]:
         each.category: each for each in plural_texts({"other": source.text}, _COUNT, read.options)
     }
     return [found[name] for name in _ORDER.get(lang.partition("-")[0], names)]
-
-
-def _held(text: str | None, form: PluralText) -> str | None:
-    """Return the translation that is there, with the number in place of the count."""
-    if text is None or form.number is None or form.placeholder is None:
-        return text
-    found = text.replace(form.placeholder, str(form.number))
-    return found if form.put_back(found) == text else text
 
 
 CODECS: Final[Mapping[str, Codec]] = {

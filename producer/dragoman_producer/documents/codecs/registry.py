@@ -41,6 +41,7 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "html": ("html_codec", frozenset({".html", ".htm"})),
     "xhtml": ("html_codec", frozenset({".xhtml", ".xht"})),
     "json": ("json_values", frozenset({".json", ".jsonc"})),
+    "xcstrings": ("xcstrings", frozenset({".xcstrings"})),
     "arb": ("json_values", frozenset({".arb"})),
     "chrome": ("json_values", frozenset()),
     "ipynb": ("notebooks", frozenset({".ipynb"})),
