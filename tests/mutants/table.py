@@ -2452,7 +2452,7 @@ MUTANTS = (
         "a localization of a string catalog is put before all others",
         f"{DOCUMENTS}/codecs/catalog_places.py",
         "before = [each for name, each in others if name < names[0]]",
-        "before = list[Member]()",
+        "before = others[:0]",
         f"{DOCUMENT_TESTS}/codecs/test_xcstrings.py",
     ),
     Mutant(

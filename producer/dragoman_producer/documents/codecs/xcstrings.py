@@ -192,7 +192,7 @@ def _segment(
 ) -> Segment:
     text, codes = _tagged(form)
     status, there = held.get(form.category or None, (None, ""))
-    state = _STATES.get(status, "empty") if there.strip() else "empty"
+    state: State = _STATES.get(status, "empty") if there.strip() else "empty"
     return Segment(
         text=text,
         place=name,
