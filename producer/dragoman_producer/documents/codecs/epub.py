@@ -13,6 +13,7 @@ from dragoman_producer.documents.codecs.codec import (
     Extraction,
     Options,
     Remark,
+    layout_of,
 )
 from dragoman_producer.documents.codecs.encodings import Decoded
 from dragoman_producer.documents.codecs.epub_package import Package, read_package, values
@@ -91,9 +92,7 @@ class EpubCodec:
         options: Options,
     ) -> bytes:
         """Return the book with translations, and its language where one was put in."""
-        layout = extraction.layout
-        if not isinstance(layout, _Layout):
-            raise TypeError("the extraction is not of this codec")
+        layout = layout_of(extraction, _Layout)
         count = len(layout.package.page.segments)
         contents: dict[str, bytes] = {}
         for name, found in layout.pages:

@@ -14,6 +14,7 @@ from dragoman_producer.documents.codecs.codec import (
     InlineCode,
     Options,
     Segment,
+    layout_of,
 )
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.html_bilingual import attribute, doubled
@@ -93,9 +94,7 @@ def changed_page(
     extraction: Extraction, texts: Sequence[str | None], options: Options
 ) -> bytes | None:
     """Return a document with translations; None if it can show none of them and stays as it is."""
-    layout = extraction.layout
-    if not isinstance(layout, _Layout):
-        raise TypeError("the extraction is not of this codec")
+    layout = layout_of(extraction, _Layout)
     page = layout.page
     replacements = replacements_of(page, texts, options)
     if not replacements:

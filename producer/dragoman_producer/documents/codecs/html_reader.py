@@ -198,7 +198,8 @@ class _Reader:
         """Close the elements that an end tag closes."""
         ended = self._open.ended_by_end(name)
         if ended:
-            self._close(ended[:-1], start)
+            if len(ended) > 1:
+                self._close(ended[:-1], start)
             self._close_by(ended[-1], start, end)
         elif name in BLOCKS:
             self._flush(self._open.block, None)

@@ -71,6 +71,8 @@ def decoded_attribute(raw: str, *, xml: bool) -> str:
 
 def unknown_references(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
     """Yield the references of a range that are not among HTML's."""
+    if text.find("&", start, end) < 0:
+        return iter(())
     return (match for match in _ENTITY.finditer(text, start, end) if match[0][1:] not in html5)
 
 

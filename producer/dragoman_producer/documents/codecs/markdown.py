@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, cast
+from typing import Final
 
-from dragoman_producer.documents.codecs.codec import Codec, Extraction, InlineCode, Options, Segment
+from dragoman_producer.documents.codecs.codec import (
+    Codec,
+    Extraction,
+    InlineCode,
+    Options,
+    Segment,
+    layout_of,
+)
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.inline_codes import rendered
 from dragoman_producer.documents.codecs.markdown_doubling import Doubling
@@ -65,7 +72,7 @@ class Markdown:
 
         One that it cannot hold, such as one without a letter, leaves the source.
         """
-        layout = cast("_Layout", extraction.layout)
+        layout = layout_of(extraction, _Layout)
         segments, double = extraction.segments, options.bilingual
         splicing = _Splicing(layout, segments, texts, bilingual=double, mdx=self.mdx)
         result = replaced(layout.source, splicing.replacements())

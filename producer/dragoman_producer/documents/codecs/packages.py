@@ -14,6 +14,7 @@ from dragoman_producer.documents.codecs.codec import (
     Options,
     Remark,
     Segment,
+    layout_of,
 )
 from dragoman_producer.documents.codecs.inline_codes import plain
 from dragoman_producer.documents.codecs.splicing import skeleton
@@ -137,9 +138,7 @@ class PackageCodec:
         options: Options,
     ) -> bytes:
         """Return the document with translations in the places of their segments."""
-        layout = extraction.layout
-        if not isinstance(layout, _Layout):
-            return self.splice(data, self.extract(data, options), texts, options)
+        layout = layout_of(extraction, _Layout)
         found = layout.found
         written: dict[str, list[tuple[Slot, str]]] = {}
         for slots, text in zip(

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
-from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options, Segment
+from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options, Segment, layout_of
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded, newline_of
 from dragoman_producer.documents.codecs.inline_codes import of_text, rendered
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
@@ -108,7 +108,7 @@ class Plain:
         options: Options,
     ) -> bytes:
         """Return the text with translations; paragraphs are wrapped as their sources."""
-        layout = cast("_Layout", extraction.layout)
+        layout = layout_of(extraction, _Layout)
         newline = newline_of(layout.file.text)
         spelled = map(_spelled, extraction.segments, texts)
         found = (

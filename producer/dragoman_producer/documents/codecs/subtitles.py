@@ -15,6 +15,7 @@ from dragoman_producer.documents.codecs.codec import (
     InlineCode,
     Options,
     Segment,
+    layout_of,
 )
 from dragoman_producer.documents.codecs.cue_groups import Layout, Reading, Unit, groups
 from dragoman_producer.documents.codecs.cue_text import (
@@ -75,7 +76,7 @@ class SubtitleCodec:
 
         Bilingual: each source is followed by its translation, if it has one.
         """
-        layout = _layout(before)
+        layout = layout_of(before, Layout)
         file, text = self._read(data)
         cues = cues_of(text, vtt=self.vtt)
         if len(cues) != len(layout.cues):
@@ -98,7 +99,7 @@ class SubtitleCodec:
         options: Options,
     ) -> bytes:
         """Return the file with translations; cues whose translation has too few words stay."""
-        layout = _layout(extraction)
+        layout = layout_of(extraction, Layout)
         changes: list[Replacement[str]] = []
         for group, segment, text in zip(layout.groups, extraction.segments, texts, strict=True):
             if text is not None and fits(text, segment.codes):
@@ -199,12 +200,6 @@ def _without_breaks(match: re.Match[str]) -> str:
 def _between(unit: Unit, layout: Layout) -> str:
     """Return what is between a source and its translation below it."""
     return f"{unit.trail}{layout.newline}{unit.lead}"
-
-
-def _layout(extraction: Extraction) -> Layout:
-    if not isinstance(extraction.layout, Layout):
-        raise TypeError("the extraction is not that of subtitles")
-    return extraction.layout
 
 
 _VTT: Final = SubtitleCodec("vtt", frozenset({".vtt"}), vtt=True)
