@@ -28,10 +28,10 @@ BLOCKS: Final = names(
 )
 """Elements that begin a segment and end the one before; every other is markup within a text."""
 NO_TEXT: Final = names(
-    "code docauthor iframe kbd listing math noembed noframes plaintext pre samp script style svg"
-    " textarea xmp"
+    "code docauthor iframe kbd listing math noembed noframes plaintext pre rp rt rtc samp script"
+    " style svg textarea xmp"
 )
-"""Elements whose content is not translated."""
+"""Elements whose content is not translated. `rt` is the pronunciation of the text before it."""
 NEVER_TEXT: Final = names("iframe math noembed noframes plaintext script style svg textarea xmp")
 """Those whose content `translate="yes"` does not make text either."""
 KINDS: Final[dict[str, Kind]] = {

@@ -29,6 +29,7 @@ from dragoman_producer.documents.codecs.packages import (
     PackageCodec,
     Part,
     PlainName,
+    attribute_slot,
     opened,
     text_slot,
 )
@@ -41,7 +42,7 @@ from dragoman_producer.documents.codecs.xlsx_tables import (
     unique,
 )
 from dragoman_producer.documents.codecs.xml_slots import Slot
-from dragoman_producer.documents.codecs.xml_text import Element
+from dragoman_producer.documents.codecs.xml_text import Element, source
 
 _STRINGS: Final = Dialect(
     run="x:r",
@@ -51,6 +52,8 @@ _STRINGS: Final = Dialect(
     read=xlsx_text.read,
     write=xlsx_text.write,
 )
+_MESSAGES: Final = {"promptTitle": 32, "prompt": 255, "errorTitle": 32, "error": 255}
+"""Attributes of a rule for the values of cells, and the characters that Excel reads of them."""
 Text = tuple[str, int] | tuple[str, str]
 """Where a cell's text is: its part, and the number of the shared string or the cell."""
 
@@ -75,7 +78,7 @@ def _found(archive: Archive, options: Options) -> Found:
     kept = set(_kept(book))
     _add_shared(book, archive, types, kept)
     for sheet in book.sheets:
-        _add_inline(book, archive, sheet, kept)
+        _add_sheet(book, archive, sheet, kept)
     _join_headers(book)
     _add_comments(book, archive, types)
     _add_drawings(book, archive, types)
@@ -130,11 +133,14 @@ def _add_shared(
                 _add_text(book, part, each, places[index], key=("", index), kept=kept)
 
 
-def _add_inline(book: _Book, archive: Archive, sheet: Sheet, kept: Collection[Text]) -> None:
-    """Add the strings that are in the cells themselves."""
-    if not sheet.has_inline:
+def _add_sheet(book: _Book, archive: Archive, sheet: Sheet, kept: Collection[Text]) -> None:
+    """Add the strings that are in the cells themselves, and the messages of cells."""
+    if not sheet.has_inline and not sheet.validations:
         return
-    part = opened(archive, sheet.part, PREFIXES)
+    if sheet.has_inline:
+        part = opened(archive, sheet.part, PREFIXES)
+    else:  # no tree: the sheet may have millions of cells
+        part = Part(sheet.part, source(archive.read(sheet.part)), Element("", {}, 0, 0))
     book.add(part, [])
     for cell in part.root.descendants("x:c"):
         content = cell.child("x:is")
@@ -142,6 +148,18 @@ def _add_inline(book: _Book, archive: Archive, sheet: Sheet, kept: Collection[Te
             name = cell.attributes.get("r", "")
             place = f"sheet {sheet.name}, {name}"
             _add_text(book, part, content, place, key=(sheet.part, name), kept=kept)
+    for each in sheet.validations:
+        place = f"sheet {sheet.name}, message of {each.attributes.get('sqref', '')[:40]}"
+        book.slots += ((slot,) for slot in _messages(part, each, place))
+
+
+def _messages(part: Part, validation: Element, place: str) -> Iterator[Slot]:
+    """Yield the slots of the messages that a cell shows when it is chosen, or refuses a value."""
+    for name, longest in _MESSAGES.items():
+        for slot in attribute_slot(part, validation, name, place):
+            text = xlsx_text.decoded(slot.segment.text)
+            segment = slot.segment._replace(text=text, max_chars=longest)
+            yield replace(slot, segment=segment, writer=PlainName(spell=xlsx_text.spelled_name))
 
 
 def _add_text(
@@ -227,12 +245,17 @@ def _add_drawings(found: Found, archive: Archive, types: dict[str, str]) -> None
         found.add(part, [(slot,) for slot in slots])
 
 
-def _unique(found: Found, texts: Sequence[str | None]) -> list[str | None]:
+def _allowed(found: Found, texts: Sequence[str | None]) -> list[str | None]:
+    """Leave out what Excel would refuse: texts too long, two columns of one name in a table."""
+    texts = [
+        None if text and len(text) > (slots[0].segment.max_chars or len(text)) else text
+        for text, slots in zip(texts, found.slots, strict=True)
+    ]
     return unique(found.columns, texts) if isinstance(found, _Book) else list(texts)
 
 
 CODECS: Final[Mapping[str, Codec]] = {
     "xlsx": PackageCodec(
-        "xlsx", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), _found, filter=_unique
+        "xlsx", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), _found, filter=_allowed
     )
 }

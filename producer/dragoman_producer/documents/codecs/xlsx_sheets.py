@@ -10,7 +10,13 @@ from typing import Final
 from dragoman_producer.documents.codecs.archive import Archive
 from dragoman_producer.documents.codecs.ooxml import PREFIXES, related
 from dragoman_producer.documents.codecs.packages import opened
-from dragoman_producer.documents.codecs.xml_text import scanned, source, text_of
+from dragoman_producer.documents.codecs.xml_text import (
+    Element,
+    scanned,
+    source,
+    start_tag_end,
+    text_of,
+)
 
 _LITERAL: Final = re.compile(r'"((?:[^"]|"")*)"')
 _COLUMN: Final = re.compile(r"\[((?:[^\[\]']|'.)+)\]")
@@ -48,6 +54,8 @@ class Sheet:
     headers: dict[str, int] = field(default_factory=dict)
     """The shared string of each cell that is a header of a table."""
     has_inline: bool = False
+    validations: list[Element] = field(default_factory=list)
+    """Rules for the values of cells, which may show messages."""
 
 
 def sheets(archive: Archive, types: Mapping[str, str]) -> Iterator[Sheet]:
@@ -88,6 +96,9 @@ class _Reading:
             self.sheet.has_inline |= kind == "inlineStr"
         elif name == "x:v" or name in _FORMULAS:
             self.content = self.data.index(b">", position) + 1
+        elif name == "x:dataValidation":
+            end = start_tag_end(self.data, position)
+            self.sheet.validations.append(Element(name, dict(attributes), position, end))
         elif name in _FILTERS:
             self.formulas.texts.add(attributes.get("val", "").casefold())
 

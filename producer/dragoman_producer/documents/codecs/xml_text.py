@@ -141,6 +141,12 @@ def scanned(
     _run(parser, data, what)
 
 
+def start_tag_end(data: bytes, start: int) -> int:
+    """Return where the start tag ends that begins at a place of well-formed data."""
+    tag = _START_TAG.match(data, start)
+    return tag.end() if tag else data.find(b">", start) + 1
+
+
 class _Names(dict[str, str]):
     """Short names per name of the parser, as they are asked for."""
 

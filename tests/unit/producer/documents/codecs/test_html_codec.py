@@ -57,6 +57,12 @@ def spliced(page: str, *translated: str | None, options: Options = GERMAN) -> st
     return HTML.splice(page.encode(), extraction, translated, options).decode()
 
 
+def test_pronunciations_of_ruby_are_left_alone() -> None:
+    page = "<p>A <ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp>字<rt>ji</ruby> word"
+    assert texts(page) == ["A <g1>漢<x2/><x3/><x4/>字<x5/></g1> word"]
+    assert_identity(HTML, page.encode())
+
+
 def test_blocks_and_attributes_are_segments() -> None:
     assert texts(PAGE) == [
         "A & B", "Some pages", 'It"s', "Home", "The <g1>first</g1> heading", "A picture",

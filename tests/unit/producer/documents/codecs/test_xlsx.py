@@ -66,6 +66,32 @@ def test_inline_strings_are_read_and_results_of_formulas_are_not() -> None:
     assert_read_back(CODEC, data, ["Eins"])
 
 
+RULE = (
+    '<dataValidations><dataValidation sqref="B2:B9" prompt="a &gt; b_x000a_or not" error="x > y"'
+    ' promptTitle="Choose"><formula1>"yes,no"</formula1></dataValidation></dataValidations>'
+)
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_messages_of_cells_are_read_but_not_lists_of_values(inline: bool) -> None:
+    cell = '<c r="A1" t="inlineStr"><is><t>One</t></is></c>' if inline else ""
+    data = xlsx(cell, more=RULE)
+    place = "sheet Data, message of B2:B9"
+    messages = [("Choose", place), ("a > b\nor not", place), ("x > y", place)]
+    assert segments(data) == ([("One", "sheet Data, A1")] if inline else []) + messages
+    texts: list[str | None] = [*(["Eins"] if inline else []), "Wähle", '"c"\nd', "k < l"]
+    output = part(assert_read_back(CODEC, data, texts), "xl/worksheets/sheet1.xml")
+    assert 'prompt="&quot;c&quot;_x000a_d" error="k &lt; l" promptTitle="Wähle"' in output
+
+
+def test_a_message_longer_than_excel_allows_keeps_its_source() -> None:
+    data = xlsx("", more=RULE)
+    extraction = CODEC.extract(data, GERMAN)
+    assert [each.max_chars for each in extraction.segments] == [32, 255, 255]
+    output = CODEC.splice(data, extraction, ["T" * 33, "P" * 255, None], GERMAN)
+    assert differing(CODEC, output, extraction, ["T" * 33, "P" * 255, None], GERMAN) == [0]
+
+
 def test_phonetic_runs_are_dropped() -> None:
     data = xlsx(
         shared("A1", 0), '<t>東京</t><rPh sb="0" eb="2"><t>トウキョウ</t></rPh><phoneticPr/>'
