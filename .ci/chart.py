@@ -55,6 +55,9 @@ def _rules() -> dict[str, Any]:
     digest = {"type": "string", "pattern": r"^(sha256:[0-9a-f]{64})?$"}
     duration = {"type": "string", "pattern": r"^[0-9]+(ms|s|m)$"}
     path = {"type": "string", "pattern": "^/"}
+    name = {"type": "string", "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"}
+    # A setting has its place in `settings`, where its name is checked.
+    not_ours = {"type": "string", "minLength": 1, "not": {"pattern": "^DRAGOMAN_"}}
     return {
         **dict.fromkeys(
             ["image.pullPolicy", "clientImage.pullPolicy"],
@@ -67,7 +70,7 @@ def _rules() -> dict[str, Any]:
         ),
         **dict.fromkeys(
             [
-                *("extraEnv", "extraVolumes", "extraVolumeMounts", "tolerations"),
+                *("extraVolumes", "extraVolumeMounts", "tolerations"),
                 *("imagePullSecrets", "networkPolicy.metricsFrom", "networkPolicy.egress"),
             ],
             _LIST,
@@ -94,6 +97,11 @@ def _rules() -> dict[str, Any]:
         ),
         **dict.fromkeys(["shm.size", "tmp.size", "cache.size"], _QUANTITY),
         **dict.fromkeys(["podMonitor.interval", "podMonitor.scrapeTimeout"], duration),
+        **dict.fromkeys(["nameOverride", "fullnameOverride"], name),
+        "extraEnv": {
+            "type": "array",
+            "items": {"type": "object", "required": ["name"], "properties": {"name": not_ours}},
+        },
         "keda.jobsPerSecond": {"type": "number", "minimum": 0},
         "keda.scaleDownAfterSeconds": {"type": "integer", "minimum": 0, "maximum": 3600},
         "model.path": path,
@@ -155,6 +163,7 @@ def settings_schema(*, secrets: bool = False) -> dict[str, Any]:
         del found["properties"][name]
     engine = found["properties"]["engine"]["properties"]
     engine["options"] = _FREE
+    found["properties"]["kafka"]["properties"]["topics"]["minItems"] = 1
     engine["gpus"] = {"type": ["string", "array"]}  # "all", "0,1" or [0, 1]
     return found
 

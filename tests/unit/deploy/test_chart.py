@@ -225,6 +225,9 @@ def test_a_secret_setting_comes_from_its_secret(rendered: dict[str, list[Object]
         ({"settings": {"http": {"port": 1}}}, "http"),
         ({"secretSettings": {"kafka.pasword": {"name": "a", "key": "b"}}}, "kafka.pasword"),
         ({"secretSettings": {"redis.url": {"name": "a"}}}, "key"),
+        ({"settings": {"kafka": {"topics": []}}}, "topics"),
+        ({"extraEnv": [{"name": "DRAGOMAN_KAFKA__GROUP", "value": "x"}]}, "extraEnv"),
+        ({"fullnameOverride": "My_Name"}, "fullnameOverride"),
         ({"gpu": {"count": "one"}}, "count"),
         ({"keda": {"maxReplica": 3}}, "maxReplica"),
         ({"stopMarginSeconds": 5}, "stopMarginSeconds"),
@@ -253,6 +256,15 @@ _TWO_GROUPS = {
     ("values", "message"),
     [
         ({"settings": {}}, "give a model"),
+        ({"keda": None}, "keda: null is not a value"),
+        (
+            {
+                "settings": {"engine": {"kind": "echo"}, "redis": {"url": "redis://r"}},
+                "secretSettings": {"redis.url": {"name": "a", "key": "b"}},
+            },
+            "redis.url is also in settings",
+        ),
+        ({"mounts": {"tls": {"secret": "a", "path": "/home/dragoman/"}}}, "is at /home/dragoman/"),
         ({"model": {"existingClaim": "a", "hostPath": "/b"}}, "give one of existingClaim"),
         ({"keda": {"enabled": True}}, "keda.jobsPerSecond"),
         (
