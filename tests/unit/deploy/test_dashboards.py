@@ -57,7 +57,9 @@ def test_every_metric_is_on_a_dashboard() -> None:
     known = {re.sub(r"_(bucket|sum|count)$", "", name) for name in metric_names()}
     # The same for each topic as what is shown for all.
     by_topic = {"dragoman_class_jobs_in_flight", "dragoman_class_items_waiting"}
-    assert known - shown - by_topic == {"dragoman_lag_seconds", "dragoman_lag_tokens"}
+    # Estimates of one replica; the dashboards divide the fleet's lag by its pace.
+    estimates = {"dragoman_lag_seconds", "dragoman_lag_tokens"}
+    assert known - shown - by_topic == estimates, "add a panel to .ci/boards.py"
 
 
 def test_panels_have_a_title_a_unit_and_a_place_of_their_own(board: Any) -> None:
