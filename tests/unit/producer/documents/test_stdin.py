@@ -13,27 +13,25 @@ from typer.testing import CliRunner, Result
 from dragoman_producer import client as client_module
 from dragoman_producer.cli import commands, translate_stdin
 from dragoman_producer.documents import source_parts
-from dragoman_producer.documents.codecs import registry
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.jobs import Item, TranslationJob
-from support.documents import line_format
 
 Translate = Callable[[Item, TranslationJob], str]
 ARGUMENTS = ["translate", "-", "--to", "de", "--format", "lines"]
+
+
+pytestmark = pytest.mark.usefixtures("line_formats")
 
 
 @pytest.fixture(autouse=True)
 def folder(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    line_format.install(tmp_path_factory.mktemp("site"), monkeypatch)
     temporary = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     yield temporary
     assert list(temporary.iterdir()) == []
-    registry._others.cache_clear()
-    registry.codec.cache_clear()
 
 
 def translated(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from dragoman_producer import documents
-from dragoman_producer.documents.codecs import registry
 from dragoman_producer.documents.codecs.codec import Options
 from dragoman_producer.documents.events import DocumentEnded, Extracted, Finished, Planned
 from dragoman_producer.documents.extracting import Children
@@ -27,18 +26,9 @@ from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.glossaries import GlossaryEntry
 from dragoman_schemas.jobs import Item, TranslationJob
-from support.documents import line_format
 from support.processes.waiting import patient
 
-
-@pytest.fixture(autouse=True)
-def formats(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
-    line_format.install(tmp_path_factory.mktemp("site"), monkeypatch)
-    yield
-    registry._others.cache_clear()
-    registry.codec.cache_clear()
+pytestmark = pytest.mark.usefixtures("line_formats")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dragoman_producer.cli.commands import _commands
-from dragoman_producer.documents.codecs import registry
 from dragoman_producer.documents.events import Extracted
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.request import Request, Translation
@@ -20,17 +19,8 @@ from dragoman_producer.documents.translating import run_documents
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.jobs import Item, TranslationJob
-from support.documents import line_format
 
-
-@pytest.fixture(autouse=True)
-def formats(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
-    line_format.install(tmp_path_factory.mktemp("site"), monkeypatch)
-    yield
-    registry._others.cache_clear()
-    registry.codec.cache_clear()
+pytestmark = pytest.mark.usefixtures("line_formats")
 
 
 def answer(item: Item, job: TranslationJob) -> str:
