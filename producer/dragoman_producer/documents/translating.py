@@ -139,7 +139,7 @@ class _Run:
             self._emit(Finished(0, None, self._totals()))
             return
         along = {
-            target.number: WritesAlong(self._writer, self._writer.documents(target))
+            target.number: WritesAlong(self._writer, target, self._writer.files(target))
             for target in self._planner.targets
         }
         following = asyncio.create_task(self._follow(along), name="dragoman-follow")
@@ -188,8 +188,12 @@ class _Run:
         if not self._runner.stopping.is_set():
             await self._translate()
         for target in self._planner.targets:
-            again = [each for each in self._writer.documents(target) if each.path in changed]
-            await WritesAlong(self._writer, again).write_rest(at_once=self._at_once)
+            again = [
+                file
+                for file in self._writer.files(target)
+                if self._writer.document(file, target).path in changed
+            ]
+            await WritesAlong(self._writer, target, again).write_rest(at_once=self._at_once)
 
     def _jobs(self) -> Iterator[PlannedJob]:
         for target in self._planner.targets:

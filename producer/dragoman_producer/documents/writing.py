@@ -71,16 +71,16 @@ class Writer:
         shutil.rmtree(self._parts, ignore_errors=True)
         self._parts.mkdir(parents=True, exist_ok=True)
 
-    def documents(self, target: Target) -> list[Document]:
-        """Return the documents of a target that can be translated, in the order of their files."""
+    def files(self, target: Target) -> list[int]:
+        """Return the files that can be translated for a target, in their order.
+
+        Not the documents: those of 100,000 files would take 100 MB per language.
+        """
         rows = self._manifest.rows(
-            "SELECT id, path, source, format, sha256, reading FROM file"
-            " WHERE run=? AND reason IS NULL AND lang IN ('',?) ORDER BY id",
+            "SELECT id FROM file WHERE run=? AND reason IS NULL AND lang IN ('',?) ORDER BY id",
             (self._run, target.lang),
         )
-        return [
-            Document(row[0], target, loaded(row[1]), Path(loaded(row[2])), *row[3:]) for row in rows
-        ]
+        return [file for (file,) in rows]
 
     def document(self, file: int, target: Target) -> Document:
         """Return a file of the manifest in a target language."""
@@ -89,14 +89,14 @@ class Writer:
         )
         return Document(file, target, loaded(row[0]), Path(loaded(row[1])), *row[2:])
 
-    def unsettled(self, document: Document, first: int = 0) -> int | None:
+    def unsettled(self, file: int, target: Target, first: int = 0) -> int | None:
         """Return the first segment from `first` on that may still get a translation, or None."""
         row = self._manifest.one(
             "SELECT o.number FROM occurrence o"
             " LEFT JOIN translation t ON t.target=? AND t.segment = o.segment"
             " WHERE o.file=? AND o.number >= ? AND o.segment IS NOT NULL"
             " AND (t.segment IS NULL OR t.retry = 1) ORDER BY o.number LIMIT 1",
-            (document.target.number, document.file, first),
+            (target.number, file, first),
         )
         return None if row is None else int(row[0])
 
