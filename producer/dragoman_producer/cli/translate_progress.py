@@ -39,7 +39,7 @@ class Display:
         self._shown_at = time.monotonic()
         self.began = self._shown_at
         self._counts = dict.fromkeys(
-            ("files", "found", "documents", "ended", "done", "tokens", "skipped"), 0
+            ("files", "found", "documents", "ended", "done", "tokens", "skipped", "interrupted"), 0
         )
         self._planned: Planned | None = None
         self.totals: dict[str, Any] = {}
@@ -107,7 +107,9 @@ class Display:
 
     def _end(self, event: DocumentEnded) -> None:
         self._counts["ended"] += 1
-        if event.status in {"failed", "partial"}:
+        if event.reason == "interrupted":
+            self._counts["interrupted"] += 1  # one line for all: there may be thousands
+        elif event.status in {"failed", "partial"}:
             why = f": {event.reason}" if event.reason else ""
             detail = f" ({event.detail})" if event.detail else ""
             self.note(f"{event.path} [{event.target_lang}]: {event.status}{why}{detail}")
@@ -140,6 +142,8 @@ class Display:
             self.note(f"stopped: {why}; run the same command again to go on")
         if (moved := event.totals.get("manifest_moved_to")) is not None:
             self.note(f"the manifest could not be read and was begun anew; it is kept as {moved}")
+        if interrupted := self._counts["interrupted"]:
+            self.note(f"{interrupted:,} documents are not finished; run the same command again")
         if skipped := self._counts["skipped"]:
             self.note(f"{skipped:,} files of no known format skipped")
         for lang, counts in event.totals["targets"].items():

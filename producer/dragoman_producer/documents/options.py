@@ -28,6 +28,8 @@ def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> Reques
     source = _language("--from", given["source"]) if given["source"] else None
     if source in to:
         raise Unusable(f"--to: {source} is the language of the source (--from); leave it out")
+    if out.exists() and not out.is_dir():
+        raise Unusable(f"--out {out}: it is a file; give a folder")
     if len(to) > 1 and given["glossary"] and Path(given["glossary"]).is_file():
         raise Unusable("--glossary FILE is for one language in --to; store it to use it for more")
     return Request(

@@ -86,6 +86,13 @@ class Report:
         new, memory = int(unique[0] or 0), int(unique[1] or 0)
         return counts | {"new": new, "memory": memory, "reused": counts["reused"] + max(0, repeats)}
 
+    def record(self, segments: int, seconds: float) -> None:
+        """Record the run as it is now: also outputs of one that is killed can be reviewed."""
+        options = json.dumps(self._request.writing_options())
+        row = (self._run, time.time() - seconds, segments, seconds, options)
+        with self._manifest.writing() as db:
+            db.execute("INSERT OR REPLACE INTO run VALUES (?,?,?,?,?)", row)
+
     def write(self, totals: dict[str, Any]) -> Path:
         """Write the report whole, document by document. Raises OSError."""
         path = self._request.out / REPORT

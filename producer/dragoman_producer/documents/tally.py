@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from dragoman_producer.documents.frames import Text
 
+_MOST_CODES: Final = 3
 COUNTS: Final = ("segments", "new", "reused", "memory", "warned", "source", "failed")
 
 
@@ -58,6 +60,14 @@ class Tally:
     def _warn(self, number: int) -> None:
         self.counts["warned"] += number not in self._warned
         self._warned.add(number)
+
+    def detail(self) -> str | None:
+        """Return how many segments keep their source, and the codes of why; None if none does."""
+        if not self._source:
+            return None
+        codes = Counter(code for number, _, code, _ in self.issues if number in self._source)
+        why = ", ".join(code for code, _ in codes.most_common(_MOST_CODES))
+        return f"{len(self._source):,} segments keep their source: {why}"
 
     def keep_source(self, number: int) -> None:
         """Count a segment that keeps its source, once."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -134,9 +134,9 @@ class _Run:
     async def work(self) -> None:
         """Do the run; an outage or a full disk ends it with what is done by then."""
         await self._reader.read_all(self._selection)
-        self._plan()
+        planned = self._plan()
         if self._request.dry_run:
-            self._emit(Finished(0, None, self._totals()))
+            self._emit(Finished(0, None, {**self._totals(), "planned": asdict(planned)}))
             return
         along = {
             target.number: WritesAlong(self._writer, target, self._writer.files(target))
@@ -145,7 +145,7 @@ class _Run:
         following = asyncio.create_task(self._follow(along), name="dragoman-follow")
         stopping = asyncio.create_task(self._stop_runner(), name="dragoman-stop")
         began = time.monotonic()
-        self._record(0.0)
+        self._report.record(0, 0.0)
         try:
             await self._translate()
         finally:
@@ -199,7 +199,8 @@ class _Run:
         for target in self._planner.targets:
             yield from self._planner.jobs(target)
 
-    def _plan(self) -> None:
+    def _plan(self) -> Planned:
+        """Plan the jobs of all targets; return and emit what there is to do."""
         needs: list[Need] = []
         for target in self._planner.targets:
             needs.append(self._planner.need(target))
@@ -209,16 +210,16 @@ class _Run:
             "SELECT COUNT(*) FROM file WHERE run=? AND reason IS NULL", (self._id,)
         )
         missing = sum(need.missing for need in needs)
-        self._emit(
-            Planned(
-                documents * len(needs),
-                sum(need.segments for need in needs),
-                sum(need.unique for need in needs),
-                missing,
-                sum(need.characters for need in needs),
-                self._seconds_for(missing) if self._request.dry_run else None,
-            )
+        planned = Planned(
+            documents * len(needs),
+            sum(need.segments for need in needs),
+            sum(need.unique for need in needs),
+            missing,
+            sum(need.characters for need in needs),
+            self._seconds_for(missing) if self._request.dry_run else None,
         )
+        self._emit(planned)
+        return planned
 
     def _seconds_for(self, missing: int) -> float | None:
         """Return the seconds for segments at the rate of all earlier runs; None without any."""
@@ -292,12 +293,5 @@ class _Run:
         elif not self._runner.stopping.is_set():
             self._planner.refreshed()
         path = self._report.write(totals)
-        self._record(seconds)
+        self._report.record(self._runner.segments, seconds)
         self._emit(Finished(status, path, totals))
-
-    def _record(self, seconds: float) -> None:
-        """Record the run as it is now: also outputs of one that is killed can be reviewed."""
-        values = (self._id, time.time() - seconds, self._runner.segments, seconds)
-        options = json.dumps(self._request.writing_options())
-        with self._manifest.writing() as db:
-            db.execute("INSERT OR REPLACE INTO run VALUES (?,?,?,?,?)", (*values, options))

@@ -177,7 +177,8 @@ class Writer:
     def _is_current(self, document: Document, output: Path) -> bool:
         """Return whether the output is there and of these translations; record that."""
         row = self._manifest.one(
-            "SELECT sha256, source, status, counts, path FROM output WHERE file=? AND target=?",
+            "SELECT sha256, source, status, counts, path, detail FROM output"
+            " WHERE file=? AND target=?",
             (document.file, document.target.number),
         )
         if row is None or row[1] != self._origin(document) or row[2] == "failed":
@@ -196,7 +197,7 @@ class Writer:
                 " WHERE file=? AND target=?",
                 (status, json.dumps(counts), self._run, document.file, document.target.number),
             )
-        self._ended(document, output, status, None, "no_target_change")
+        self._ended(document, output, status, "no_target_change", row[5])
         return True
 
     def _origin(self, document: Document) -> str:
@@ -226,6 +227,7 @@ class Writer:
         if refused is None and tally is not None and not tally.counts["segments"]:
             reason = "nothing_to_translate"
         tally = tally or Tally(self._run)
+        detail = refused.detail if refused else tally.detail()
         key = (document.file, document.target.number)
         with self._manifest.writing(lazily=True) as db:
             db.execute("DELETE FROM issue WHERE file=? AND target=?", key)
@@ -237,24 +239,22 @@ class Writer:
                     "DELETE FROM output WHERE file=? AND target<>? AND path=?",
                     (*key, stored(str(output))),
                 )
-            detail = refused.detail if refused else None
             row = (sha256, self._origin(document), status, reason, detail)
             db.execute(
                 "INSERT OR REPLACE INTO output VALUES (?,?,?,?,?,?,?,?,?,?)",
                 (*key, stored(str(output)), *row, json.dumps(tally.counts), self._run),
             )
-        self._ended(document, output, status, refused, reason)
+        self._ended(document, output, status, reason, detail)
 
     def _ended(
         self,
         document: Document,
         output: Path,
         status: Status,
-        refused: Refused | None,
-        reason: str | None = None,
+        reason: str | None,
+        detail: str | None,
     ) -> None:
         written = None if status == "failed" else output
-        detail = refused.detail if refused else None
         lang = document.target.lang
         self._emit(DocumentEnded(shown(document.path), lang, status, reason, detail, written))
 

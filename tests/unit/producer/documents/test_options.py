@@ -23,6 +23,13 @@ def test_the_language_of_the_source_is_no_target(tmp_path: Path) -> None:
         request_of([tmp_path], tmp_path, {"to": "fr,de", "source": "DE"})
 
 
+def test_a_file_is_no_folder_of_outputs(tmp_path: Path) -> None:
+    out = tmp_path / "guide.md"
+    out.write_text("# Guide")
+    with pytest.raises(Unusable, match=r"--out .*guide\.md: it is a file"):
+        request_of([tmp_path], out, {"to": "de", "source": None})
+
+
 def test_an_empty_path_is_not_taken_for_the_current_folder(tmp_path: Path) -> None:
     why = refusal(["a", ""], tmp_path, {}, as_json=False)
     assert why is not None

@@ -45,6 +45,8 @@ def test_documents_that_need_a_look_are_one_line_each_on_stderr(
         display.show(PLANNED, 1)
         display.show(DocumentEnded("c.md", "de", "done", None, None, Path("out/de/c.md")), 1)
         display.show(DocumentEnded("d.md", "de", "failed", "skeleton", "why"), 1)
+        for name in ("f.md", "g.md"):
+            display.show(DocumentEnded(name, "de", "failed", "interrupted", "why"), 1)
         display.show(DocumentEnded("e.md", "de", "unchanged", None, None, Path("e")), 1)
         totals = {"targets": {"de": {"written": 1, "documents": 2, "new": 5} | ZERO}}
         status = display.show(Finished(3, Path("out/report.json"), totals), 1)
@@ -55,6 +57,7 @@ def test_documents_that_need_a_look_are_one_line_each_on_stderr(
         "b \N{REPLACEMENT CHARACTER}[2J.docx: not read: encrypted (it has a password)",
         "10 documents, 500 segments, 400 unique, 100 done, 9,000 characters to translate",
         "d.md [de]: failed: skeleton (why)",
+        "2 documents are not finished; run the same command again",
         "1 files of no known format skipped",
         "de: 1 of 2 documents, 5 new",
         "report: out/report.json",

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -475,6 +476,32 @@ async def test_a_file_name_that_is_not_utf8_is_translated(source: Path, tmp_path
     assert written.read_text() == "[de] Odd."
 
 
+async def test_odd_names_of_files_are_kept(source: Path, tmp_path: Path) -> None:
+    names = ["a\nb", " a", "-", "a\x1b[31m", "\u202ea", "x" * 249, "é" * 124]
+    for name in names:
+        (source / f"{name}.lines").write_text("Odd.")
+    await ran(source, tmp_path / "out")
+    for name in names:
+        assert (tmp_path / "out/de" / f"{name}.lines").read_text() == "[de] Odd."
+
+
+async def test_files_that_vanish_or_cannot_be_written_are_reported(
+    source: Path, tmp_path: Path
+) -> None:
+    (source / f"{'x' * 249}.lines").write_text("Long.")
+
+    def translate(item: Item, job: TranslationJob) -> str:
+        (source / "a.lines").unlink(missing_ok=True)
+        return f"[{job.target_lang}] {item.text}"
+
+    client = InMemoryClient(translate)
+    run = await ran(source, tmp_path / "out", client=client, layout="suffix")
+    assert "No such file" in run.of("a.lines")["detail"]
+    assert "too long" in run.of(f"{'x' * 249}.lines")["detail"]
+    assert run.of("sub/b.lines")["status"] == "done"
+    assert run.finished.exit_status == 3
+
+
 async def test_two_runs_into_one_folder_are_refused(source: Path, tmp_path: Path) -> None:
     manifest = Manifest.open(tmp_path / "out/.dragoman/manifest.db")
     with pytest.raises(FolderBusy, match="another run"):
@@ -591,7 +618,9 @@ async def test_a_failed_segment_keeps_its_source_after_a_second_attempt_of_its_o
     assert run.texts.count("Two.") == 2
     assert run.texts.count("One.") == 1
     found = run.of("a.lines")
-    assert found["status"] == "partial"
+    assert (found["status"], found["detail"]) == (
+        "partial", "1 segments keep their source: engine_failed"
+    )  # fmt: skip
     assert found["issues"] == [
         {"segment": 1, "place": "line 2", "code": "engine_failed", "detail": None}
     ]
@@ -729,3 +758,5 @@ async def test_a_dry_run_submits_and_writes_nothing(source: Path, tmp_path: Path
     assert client.submitted == []
     assert not (tmp_path / "out/report.json").exists()
     assert [event for event in events if isinstance(event, Planned)] == [Planned(2, 4, 3, 3, 13)]
+    assert isinstance(events[-1], Finished)
+    assert events[-1].totals["planned"] == asdict(Planned(2, 4, 3, 3, 13))
