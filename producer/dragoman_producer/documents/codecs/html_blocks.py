@@ -213,7 +213,10 @@ def _pieces(
         start, end, kind = item.start, item.end, item.kind
         if kind == "text":
             start, end = max(start, span.start), min(end, span.end)
-            yield from _texts(text, start, end, ranges, xml=xml, preserved=preserved)
+            if xml:
+                yield from _texts(text, start, end, ranges, preserved=preserved)
+            else:
+                yield _decoded(text[start:end], ranges, xml=xml, preserved=preserved)
         elif kind == "close":
             yield Closing()
         else:
@@ -231,16 +234,15 @@ def _texts(
     end: int,
     ranges: list[tuple[int, int] | None],
     *,
-    xml: bool,
     preserved: bool,
 ) -> Iterator[Piece]:
-    """Yield a text decoded, and references that only the document's own DTD knows as markup."""
-    for match in unknown_references(text, start, end) if xml else ():
-        yield _decoded(text[start : match.start()], ranges, xml=xml, preserved=preserved)
+    """Yield a text of XML, and references that only the document's own DTD knows as markup."""
+    for match in unknown_references(text, start, end):
+        yield _decoded(text[start : match.start()], ranges, xml=True, preserved=preserved)
         ranges.append(match.span())
         yield Single(match[0])
         start = match.end()
-    yield _decoded(text[start:end], ranges, xml=xml, preserved=preserved)
+    yield _decoded(text[start:end], ranges, xml=True, preserved=preserved)
 
 
 def _decoded(raw: str, ranges: list[tuple[int, int] | None], *, xml: bool, preserved: bool) -> str:

@@ -46,6 +46,8 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the range without the blanks at its ends; `&#32;` is none of them."""
     raw = text[start:end]
     inner = raw.strip(_RAW_BLANKS)
+    if len(inner) == len(raw) and "&" not in inner:
+        return start, end
     if inner and not inner.startswith("&nbsp;") and not inner.endswith("&nbsp;"):
         start += raw.index(inner[0])
         return start, start + len(inner)
