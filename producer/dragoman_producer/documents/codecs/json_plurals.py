@@ -24,6 +24,7 @@ from dragoman_producer.documents.plurals import CATEGORIES
 _SUFFIXES: Final = tuple(f"_{each}" for each in CATEGORIES)
 _ORDINAL: Final = "_ordinal"
 _COUNT: Final = re.compile(r"\{\{-?\s*count\s*(?:,[^{}]{0,100})?\}\}")
+_KEY: Final = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\r\n]*+:')
 _BETWEEN: Final = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
 _BLANKS: Final = " \t\r\n"
 _MOST_BLANKS: Final = 1_000
@@ -152,9 +153,23 @@ def _message(string: String) -> tuple[Path, str]:
     return string.path[:-1], _base(string)
 
 
-def sizes(found: Sequence[String]) -> Counter[tuple[Path, str]]:
-    """Return how many forms each message has, neighbours or not."""
-    return Counter(map(_message, filter(_is_form, found)))
+def sizes(found: Sequence[String], text: str) -> Mapping[tuple[Path, str], int]:
+    """Return how many forms each message has, neighbours or not; more if one is no string."""
+    forms = [each for each in found if _is_form(each)]
+    count = Counter(map(_message, forms))
+    if not forms:
+        return count
+    strings = Counter(_stem(text[each.key_start : each.key_end]) for each in forms)
+    keys = Counter(_stem(key) for key in _KEY.findall(text) if key[:-1].endswith(_SUFFIXES))
+    for each in forms:
+        stem = _stem(text[each.key_start : each.key_end])
+        count[_message(each)] += keys[stem] - strings[stem]
+    return count
+
+
+def _stem(spelled_key: str) -> str:
+    """Return a key as it is spelled, without its category."""
+    return spelled_key.rpartition("_")[0]
 
 
 def run_at(found: Sequence[String], index: int, text: str) -> list[String]:

@@ -180,7 +180,7 @@ class Json:
         self, found: Sequence[String], text: str, options: Options, remarks: list[Remark]
     ) -> Iterator[tuple[int, _Unit]]:
         """Yield the values that are text and the plural messages, with their indices."""
-        index, known = 0, sizes(found) if self.plural_keys else {}
+        index, known = 0, sizes(found, text) if self.plural_keys else {}
         while index < len(found):
             run = run_at(found, index, text) if self.plural_keys else []
             selected = bool(run) and all(self._is_selected(each, options) for each in run)

@@ -108,6 +108,8 @@ def test_a_source_with_one_form_gets_all_of_the_target() -> None:
         ({"item_few": "{{count}} items", "item_other": "{{count}} items"}, 1),
         ({"item_one": "{{count}} item", "x": 1, "item_other": "{{count}} items"}, 2),
         ({"item_one": "{{count}}", "item_other": "{{count}} items"}, 1),
+        ({"item_one": "{{count}} item", "item_other": "{{count}} items", "item_few": None}, 1),
+        ({"item_many": {}, "item_one": "{{count}} item", "item_other": "{{count}} items"}, 1),
     ],
 )
 def test_keys_that_are_no_plural_message_are_translated_as_they_are(
