@@ -9,6 +9,8 @@ that the goal was set beside. Programs take turns, and each round reverses their
 behind the writes (at least once). The time is from the first script that Redis runs, or the first
 after --skip jobs, to the last.
 CPU is the program's alone; reads are Redis' reads of its sockets. One row per run, then a table.
+With --systems "dragoman-worker,dragoman-worker traced" the cost of traces of 1 % of the jobs is
+measured, with a collector beside it.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ from harness import Harness, append, between, charges, services, store, table
 
 from support.processes.child_process import ChildProcess
 from support.processes.worker_process import WorkerProcess
+from support.services.span_receiver import SpanReceiver
 
 HERE = Path(__file__).parent
 OURS, BARE, FASTSTREAM = "dragoman-worker", "bare loop", "FastStream"
+TRACED = f"{OURS} traced"
 ONE_WRITE = "bare loop of one write"
 COLUMNS = (
     *("jobs_per_s", "worker_cpu_ms", "redis_reads_per_job", "commits_per_s", "rss_mib"),
@@ -44,10 +48,14 @@ def program(
     """Start one of the compared programs."""
     where = {"kafka": harness.broker.bootstrap, "redis": harness.server.url, "topic": topic}
     log = folder / f"{system.split(maxsplit=1)[0]}.log"
-    if system == OURS:
-        settings = {"quality.level": "off", "engine.echo.faults": False}
-        with WorkerProcess(folder, **where, settings=settings) as worker:
-            yield worker
+    if system in {OURS, TRACED}:
+        settings: dict[str, Any] = {"quality.level": "off", "engine.echo.faults": False}
+        with SpanReceiver() as receiver:
+            if system == TRACED:
+                settings |= {"tracing.enabled": True, "tracing.sample_ratio": 0.01}
+                settings["tracing.endpoint"] = receiver.endpoint
+            with WorkerProcess(folder, **where, settings=settings) as worker:
+                yield worker
         return
     names = {f"ECHO_{name.upper()}": value for name, value in where.items()}
     if system == ONE_WRITE:

@@ -122,7 +122,7 @@ class JobInFlight:
         now = time.perf_counter()
         if self.trace is not None:
             self.trace.step(self._span_name, self.since, now)
-        self._span_name = step.value
+            self._span_name = step.value
         took, self.step, self.since = now - self.since, step, now
         return took
 
