@@ -108,12 +108,15 @@ class Children:
             await child.stdin.drain()
 
     async def _send_texts(self, child: Process, texts: Iterable[Text]) -> None:
+        assert child.stdin is not None  # noqa: S101  it is a pipe
         some: list[Text] = []
         for text in texts:
             some.append(text)
             if len(some) == ROWS_PER_FRAME:
                 await self._ask(child, some)
                 some = []
+                if child.stdin.is_closing():  # it ended: asyncio would log each further write
+                    return
         if some:
             await self._ask(child, some)
         await self._ask(child, [])

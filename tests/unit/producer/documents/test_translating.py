@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ import pytest
 from dragoman_producer import documents
 from dragoman_producer.documents.codecs.codec import Options
 from dragoman_producer.documents.events import DocumentEnded, Extracted, Finished, Planned
-from dragoman_producer.documents.extracting import Children
+from dragoman_producer.documents.extracting import Children, Refused
 from dragoman_producer.documents.frames import options_fields
 from dragoman_producer.documents.manifest import FolderBusy, Manifest, NoSpace
 from dragoman_producer.documents.request import Reading, Request, Translation, UnknownGlossary
@@ -297,6 +298,24 @@ async def test_a_file_that_breaks_its_writer_is_one_line_and_the_others_are_writ
     assert run.of("a.lines")["status"] == "done"
     assert list((tmp_path / "out/.dragoman/parts").iterdir()) == []
     assert not (tmp_path / "out/de/bad.lines").exists()
+
+
+async def test_no_more_texts_are_sent_to_a_child_that_ended(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.lines"
+    path.write_text("#kill\n")
+    asked = {
+        "path": str(path), "format": "lines", "options": options_fields(Options("de")),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "temporary": str(tmp_path / "b"),
+    }  # fmt: skip
+    texts = iter(["Text. " * 10] * 1_000_000)
+    children = Children(1)
+    with pytest.raises(Refused, match="signal 9"):
+        await children.write(asked, texts)
+    await children.close()
+    assert next(texts, None) is not None
+    assert caplog.records == []
 
 
 async def test_reading_that_is_cancelled_in_the_middle_of_an_answer_ends(tmp_path: Path) -> None:
