@@ -69,6 +69,11 @@ def test_other_markup_other_numbers_of_segments_and_broken_outputs_are_refused(
         found(output, b"one", ["eins"], GERMAN)
 
 
+def test_an_output_with_fewer_segments_than_its_source_is_refused() -> None:
+    with pytest.raises(SkeletonDiffers, match="has 1 segments, its source 2"):
+        found(b"eins", b"one\ntwo", ["eins", "zwei"], GERMAN)
+
+
 def test_a_bilingual_output_has_each_source_and_its_translation() -> None:
     texts = ["eins", None, "# drei"]
     assert found(b"one\neins\ntwo\n# three # drei", b"one\ntwo\n# three", texts, BOTH) == []
