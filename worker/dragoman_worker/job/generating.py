@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from dragoman_worker import tracing
@@ -96,10 +97,10 @@ class Generator:
         Raises the JobError of the last attempt, and Halt.
         """
 
-        def attempt(number: int) -> Awaitable[str]:
-            return self._attempt(plan, unit, first if number == 1 else None)
-
-        return await self._retry.run(attempt)
+        try:
+            return await self._attempt(plan, unit, first)
+        except JobError as error:
+            return await self._retry.after(error, partial(self._attempt, plan, unit, None))
 
     async def _attempt(self, plan: Plan, unit: Unit, permit: Permit | None) -> str:
         if permit is None:

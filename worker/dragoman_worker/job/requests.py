@@ -15,7 +15,7 @@ from dragoman_worker.job.output_budget import OutputBudget
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 from dragoman_worker.job.terms import occurring
 from dragoman_worker.ports import Decoding, Engine
-from dragoman_worker.prompts.base import NOTHING_GIVEN, Profile, ProfileSampling, Segment
+from dragoman_worker.prompts.base import NOTHING_GIVEN, Profile, ProfileSampling, Segment, is_usual
 
 _SHORT: Final = "x"
 _MOST_FRAMES: Final = 4_096
@@ -144,7 +144,7 @@ class Requests:
         A prompt that nothing but the languages steers has the same tokens around every text. The
         difference may be wrong by a token at both ends. Counting the text took 9 % of planning.
         """
-        if not _usual(segment):
+        if not is_usual(segment):
             return self._engine.count_tokens(segment.text)
         key = (profile.name, segment.source_lang, segment.target_lang, segment.formality)
         frame = self._frames.get(key)
@@ -205,15 +205,3 @@ def _context(job: TranslationJob, item: Item) -> str | None:
     if job.context is None:  # the usual job
         return item.context or None
     return "\n".join(context for context in (job.context, item.context) if context) or None
-
-
-def _usual(segment: Segment) -> bool:
-    """Return whether nothing but its languages and register steers the segment."""
-    return not (
-        segment.context
-        or segment.glossary
-        or segment.do_not_translate
-        or segment.instructions
-        or segment.tokens
-        or segment.correction
-    )

@@ -23,24 +23,14 @@ class RetryPolicy:
     initial_s: float = 0.2
     max_s: float = 5.0
 
-    async def run(self, attempt: Callable[[int], Awaitable[T]]) -> T:
-        """Call `attempt(1)`, `attempt(2)`, ... until one succeeds or no more are allowed.
+    async def after(self, error: JobError, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Repeat an attempt that failed with `error`, until one succeeds or no more are allowed.
 
-        Raises the last JobError; one whose disposition is not `retry` at once.
+        Raises the last JobError; one whose disposition is not `retry` at once. The caller makes the
+        first attempt, without the cost of tenacity: nearly every generation needs no other.
         """
-        # Nearly every generation needs one attempt, which skips the cost of tenacity below.
-        try:
-            return await attempt(1)
-        except JobError as error:
-            if not _worth_retrying(error) or self.attempts == 1:
-                raise
-        number = 1
-
-        async def next_attempt() -> T:
-            nonlocal number
-            number += 1
-            return await attempt(number)
-
+        if not _worth_retrying(error) or self.attempts == 1:
+            raise error
         retrying = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(self.attempts - 1),
             wait=tenacity.wait_random_exponential(multiplier=self.initial_s, max=self.max_s),
@@ -49,7 +39,7 @@ class RetryPolicy:
         )
         first_s = min(self.initial_s, self.max_s)
         await asyncio.sleep(random.uniform(0, first_s))  # noqa: S311  jitter, no secret
-        return await retrying(next_attempt)
+        return await retrying(attempt)
 
 
 def _worth_retrying(error: BaseException) -> bool:

@@ -120,7 +120,8 @@ class Translator:
                 while unit is not None:
                     tasks.create_task(self._answers.answer(plan, unit, permit))
                     permit = None
-                    unit = await self._following(plan)
+                    ready = None if plan.upcoming else self._at_once(plan)
+                    unit = ready or await self._following(plan)
         except ExceptionGroup as failures:
             raise first_failure(failures) from None
 

@@ -45,6 +45,18 @@ class Segment(NamedTuple):
     add it to their prompt; others ignore it."""
 
 
+def is_usual(segment: Segment) -> bool:
+    """Return whether nothing but its languages and register steers the segment."""
+    return not (
+        segment.context
+        or segment.glossary
+        or segment.do_not_translate
+        or segment.instructions
+        or segment.tokens
+        or segment.correction
+    )
+
+
 class Rendering(NamedTuple):
     """A prompt, and one sentence per field of the segment that it ignores, for `warnings`."""
 

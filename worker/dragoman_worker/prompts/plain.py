@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_worker.ports import Prompt
-from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering, is_usual
 
 _SAMPLING: Final = ProfileSampling()
 _FORMAL: Final = frozenset({"more", "less"})
@@ -37,6 +37,8 @@ class Plain:
 
 
 def _ignored(segment: Segment) -> tuple[str, ...]:
+    if is_usual(segment) and segment.formality not in _FORMAL:
+        return ()
     given = (
         ("context", segment.context),
         ("glossary", segment.glossary),
