@@ -39,14 +39,14 @@ async def test_an_outage_is_waited_out_however_long_it_takes(sleeps: list[float]
 
 async def test_an_outage_inside_an_attempt_consumes_no_attempt() -> None:
     call, calls = failing(*(Unavailable() for _ in range(5)), "back")
-    generated: list[int] = []
+    generated: list[str] = []
 
-    async def attempt(number: int) -> str:
-        generated.append(number)
+    async def attempt() -> str:
+        generated.append("again")
         return await Outages(0).until_available(STORE, call)
 
-    assert await AT_ONCE.run(attempt) == "back"
-    assert (generated, len(calls)) == ([1], 6)
+    assert await AT_ONCE.after(TransientEngineError(), attempt) == "back"
+    assert (generated, len(calls)) == (["again"], 6)
 
 
 @pytest.mark.parametrize("error", [TransientEngineError("no"), Halt("no"), ValueError("no")])
