@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
-from json import JSONEncoder
+from json import JSONEncoder, encoder
 from math import isfinite
 from typing import Final
 
@@ -23,6 +23,22 @@ OUTSIDE_THE_FINGERPRINT: Final = frozenset(
 _ENCODER: Final = JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
 )
+
+
+def _canonical_encoder() -> Callable[[object], str]:
+    """Return the encoder's `encode`, which builds its encoder in C anew at every call.
+
+    Built once, it saves 3 % of the CPU of a job without a model (benchmarks/echo/core_cost.py).
+    """
+    make = getattr(encoder, "c_make_encoder", None)
+    if make is None:  # not CPython
+        return _ENCODER.encode
+    spelled = encoder.encode_basestring
+    encode = make(None, _ENCODER.default, spelled, None, ":", ",", True, False, False)
+    return lambda value: "".join(encode(value, 0))
+
+
+_canonical: Final = _canonical_encoder()
 
 
 def fingerprint(fields: Mapping[str, object]) -> str:
@@ -62,7 +78,7 @@ def fingerprint_of_normal(fields: NormalFields) -> str:
         name: value for name, value in fields.members.items() if name not in OUTSIDE_THE_FINGERPRINT
     }
     if fields.plain:
-        return sha256(_ENCODER.encode(kept).encode()).hexdigest()
+        return sha256(_canonical(kept).encode()).hexdigest()
     return sha256(rfc8785.dumps(kept)).hexdigest()  # type: ignore[arg-type]
 
 

@@ -234,15 +234,18 @@ class TranslationJob(WireModel):
     @cached_property
     def items(self) -> tuple[Item, ...]:
         """The texts as items, in order, whichever of the allowed forms ``text`` has."""
+        if isinstance(self.text, str):  # the usual job
+            return (Item(text=self.text),)
         texts = self.text if isinstance(self.text, list) else [self.text]
-        return tuple(Item(text=text) if isinstance(text, str) else text for text in texts)
+        return tuple([Item(text=text) if isinstance(text, str) else text for text in texts])
 
     @model_validator(mode="after")
     def _within_sizes(self) -> TranslationJob:
-        _check_size("text", sum(len(item.text.encode()) for item in self.items), MAX_TEXT_BYTES)
-        pairs = (self.metadata or {}).items()
-        size = sum(len(key.encode()) + len(value.encode()) for key, value in pairs)
-        _check_size("metadata", size, MAX_METADATA_BYTES)
+        _check_size("text", sum([len(item.text.encode()) for item in self.items]), MAX_TEXT_BYTES)
+        if self.metadata is not None:
+            pairs = self.metadata.items()
+            size = sum(len(key.encode()) + len(value.encode()) for key, value in pairs)
+            _check_size("metadata", size, MAX_METADATA_BYTES)
         return self
 
 

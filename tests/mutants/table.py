@@ -371,7 +371,7 @@ MUTANTS = (
     Mutant(
         "a suspect's planned requests are counted as waiting although they were forgotten",
         "worker/dragoman_worker/job/translator.py",
-        "        for unit in plan.upcoming:\n            unit.waits = False\n",
+        "        for unit in plan.upcoming:\n            unit.waits = 0\n",
         "",
         "unit/worker/job/test_recall.py",
     ),

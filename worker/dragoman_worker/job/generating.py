@@ -80,8 +80,8 @@ class Generator:
     def leave_queue(self, plan: Plan, unit: Unit) -> None:
         """Count the unit no longer as one that is planned and waits for a permit. Idempotent."""
         if unit.waits:
-            unit.waits = False
-            self._planned.leave(plan, unit.tokens)
+            tokens, unit.waits = unit.waits, 0
+            self._planned.leave(plan, tokens)
 
     def release(self, permit: Permit) -> None:
         """Release a permit that is not used. Idempotent."""

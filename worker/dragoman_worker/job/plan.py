@@ -46,8 +46,8 @@ class Unit:
     finish_reason: str | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    waits: bool = False
-    """Whether it is planned and waits for its first permit."""
+    waits: int = 0
+    """Tokens that count while it is planned and waits for its first permit, 0 afterwards."""
     item: int = 0
     """Index of its item in the plan."""
     key: bytes | None = None

@@ -97,7 +97,7 @@ class Translator:
         """
         self._planned.forget(plan)
         for unit in plan.upcoming:
-            unit.waits = False
+            unit.waits = 0
         if permit is not None:
             self._permits.release(permit)
 
@@ -171,6 +171,6 @@ class Translator:
         return None if unit is None else self._waits(plan, unit)
 
     def _waits(self, plan: Plan, unit: Unit) -> Unit:
-        unit.waits = True
-        self._planned.enter(plan, unit.tokens)
+        unit.waits = unit.tokens
+        self._planned.enter(plan, unit.waits)
         return unit
