@@ -96,7 +96,7 @@ class TokenFile(AbstractTokenProvider):  # type: ignore[misc]
         if expired_s >= 0:
             raise UnusableToken(
                 f"kafka.sasl_oauth_token_file: {self._path}: its token expired "
-                f"{expired_s:.0f} s ago; is the program that renews it running?"
+                f"{expired_s:.0f} s ago; see that the program that renews it runs"
             )
         return token
 
