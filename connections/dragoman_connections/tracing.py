@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final
 from dragoman_connections.groups import TracingSettings
 from dragoman_connections.installation import how_to_install
 from dragoman_connections.settings import SettingsError
+from dragoman_schemas.traces import TraceParent
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Span
 
 EXPORT_S: Final = 3.0
 """Longest export of one batch. A drain waits for two of them: one under way and the last one."""
@@ -60,6 +62,13 @@ def open_provider(
     exporter = OTLPSpanExporter(endpoint=traces_url(settings), timeout=EXPORT_S)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
+
+
+def traceparent(span: Span) -> str:
+    """Return the header by which another process continues the trace of a span."""
+    context = span.get_span_context()
+    sampled = bool(context.trace_flags.sampled)
+    return TraceParent(f"{context.trace_id:032x}", f"{context.span_id:016x}", sampled).text
 
 
 async def close_provider(provider: TracerProvider) -> None:

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dragoman_connections.groups import TracingSettings
-from dragoman_connections.tracing import close_provider, open_provider
+from dragoman_connections.tracing import close_provider, open_provider, traceparent
 from dragoman_schemas.jobs import TranslationJob
-from dragoman_schemas.traces import TraceParent
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -37,11 +36,8 @@ class SubmissionTracer:
         span = self._tracer.start_span(
             f"send {self._topic}", kind=SpanKind.PRODUCER, attributes=_attributes(job, self._topic)
         )
-        context = span.get_span_context()
-        sampled = bool(context.trace_flags.sampled)
-        parent = TraceParent(f"{context.trace_id:032x}", f"{context.span_id:016x}", sampled)
         try:
-            yield parent.text
+            yield traceparent(span)
         except BaseException as error:
             span.set_status(Status(StatusCode.ERROR, type(error).__name__))
             raise

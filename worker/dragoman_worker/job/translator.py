@@ -107,7 +107,7 @@ class Translator:
         Raises Halt. If cancelled, finished units keep their texts.
         """
         plan.runs = True
-        unit = await self._following(plan)
+        unit = self._ready(plan) or await self._next(plan)
         if unit is not None and plan.complete and not plan.upcoming:  # most jobs: no own task
             await self._answers.answer(plan, unit, permit)
         else:
@@ -120,16 +120,13 @@ class Translator:
                 while unit is not None:
                     tasks.create_task(self._answers.answer(plan, unit, permit))
                     permit = None
-                    ready = None if plan.upcoming else self._at_once(plan)
-                    unit = ready or await self._following(plan)
+                    unit = self._ready(plan) or await self._next(plan)
         except ExceptionGroup as failures:
             raise first_failure(failures) from None
 
-    async def _following(self, plan: Plan) -> Unit | None:
-        """Return the next request to run; None at the end."""
-        if plan.upcoming:
-            return plan.upcoming.pop(0)
-        return self._at_once(plan) or await self._next(plan)
+    def _ready(self, plan: Plan) -> Unit | None:
+        """Return the next request if it is planned or can be at once; else None."""
+        return plan.upcoming.pop(0) if plan.upcoming else self._at_once(plan)
 
     async def _next(self, plan: Plan) -> Unit | None:
         """Plan the next request as soon as there is capacity for it; None at the end."""

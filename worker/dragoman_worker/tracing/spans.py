@@ -25,7 +25,7 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace import Tracer as SdkTracer
 
-from dragoman_connections.tracing import close_provider
+from dragoman_connections.tracing import close_provider, traceparent
 from dragoman_schemas.traces import TraceParent, traceparent_of
 from dragoman_worker.ports import Delivery
 from dragoman_worker.tracing import EngineCall, Trace, Tracer, enter
@@ -88,7 +88,7 @@ class SpanTrace(Trace):
     """A delivery that is recorded."""
 
     def __init__(self, tracer: SdkTracer, span: Span) -> None:
-        super().__init__(_traceparent(span))
+        super().__init__(traceparent(span))
         self._tracer = tracer
         self._span = span
         self._context = set_span_in_context(span, Context())
@@ -122,7 +122,7 @@ class SpanTrace(Trace):
 
 class _EngineSpan(EngineCall):
     def __init__(self, span: Span) -> None:
-        self.headers = {"traceparent": _traceparent(span)}
+        self.headers = {"traceparent": traceparent(span)}
         self._span = span
 
     def end(self, error: str | None, tokens: tuple[int, int] | None) -> None:
@@ -132,8 +132,3 @@ class _EngineSpan(EngineCall):
         if error is not None:
             self._span.set_status(Status(StatusCode.ERROR, error))
         self._span.end()
-
-
-def _traceparent(span: Span) -> str:
-    context = span.get_span_context()
-    return TraceParent(f"{context.trace_id:032x}", f"{context.span_id:016x}", True).text
