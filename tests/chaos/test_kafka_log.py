@@ -280,6 +280,7 @@ def test_transaction_markers_and_aborted_records_hold_up_no_commit(
     line.wait_for_end(kept)
     # 40 records and 4 markers; the last 11 offsets will never be delivered.
     assert line.end_of(0) == 44
+    line.wait_until_committed()
     worker.wait_for(lambda: worker.metric("dragoman_lag_jobs") == 0, timeout_s=30, what="no lag")
     more = line.put(10)
     line.check(kept + more)  # committed == end: the commit offset has passed every gap

@@ -488,8 +488,8 @@ MUTANTS = (
     Mutant(
         "records of an unfinished assignment are registered",
         f"{CORE}/kafka/fetching.py",
-        "deliveries = self._partitions.register(batches) if membership.is_assigned else []",
-        "deliveries = self._partitions.register(batches)",
+        "        if not membership.is_assigned:\n            return 0\n",
+        "",
         CONSUMER,
     ),
     Mutant(

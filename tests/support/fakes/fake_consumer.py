@@ -27,6 +27,7 @@ class FakeConsumer:
         self.topics: list[str] = []
         self.log: dict[TopicPartition, list[int]] = {}
         self.beginnings: dict[TopicPartition, int] = {}
+        self.gap_ends: dict[TopicPartition, int] = {}
         self.stored: dict[TopicPartition, int] = {}
         self.positions: dict[TopicPartition, int] = {}
         self.polls: deque[BaseException] = deque()
@@ -66,6 +67,10 @@ class FakeConsumer:
     def fill(self, number: int | TopicPartition, count: int, start: int = 0) -> None:
         """Append records with consecutive offsets."""
         self.log.setdefault(partition(number), []).extend(range(start, start + count))
+
+    def end_in_gap(self, number: int, end: int) -> None:
+        """End the log with offsets that hold no record, such as a transaction's marker."""
+        self.gap_ends[partition(number)] = end
 
     # --- what KafkaConsumer calls -----------------------------------------------------------------
 
@@ -115,6 +120,8 @@ class FakeConsumer:
                 drained[tp] = [_record(offset) for offset in batch]
                 self.positions[tp] = batch[-1] + 1
                 max_records -= len(batch)
+            if len(batch) == len(offsets):  # read to the end of the log
+                self.positions[tp] = max(self.positions[tp], self.gap_ends.get(tp, 0))
             if max_records == 0:
                 break
         if self.polls:  # as aiokafka does: positions have moved and the drained records are lost
@@ -171,7 +178,7 @@ class FakeConsumer:
 
     def highwater(self, tp: TopicPartition) -> int | None:
         offsets = self.log.get(tp)
-        return offsets[-1] + 1 if offsets else None
+        return max(offsets[-1] + 1, self.gap_ends.get(tp, 0)) if offsets else None
 
 
 def _record(offset: int) -> Any:

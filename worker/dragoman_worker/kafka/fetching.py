@@ -118,6 +118,9 @@ class Fetching:
     def _register(self, membership: Membership, batches: Mapping[Any, Any]) -> int:
         # Registered without an await in between, or not at all: records of an assignment whose
         # callback is still running are fetched again, because the callback seeks at the end.
-        deliveries = self._partitions.register(batches) if membership.is_assigned else []
+        if not membership.is_assigned:
+            return 0
+        deliveries = self._partitions.register(batches)
+        self._partitions.pass_gaps(membership.positions())
         self._ready.extend(deliveries)
         return len(deliveries)

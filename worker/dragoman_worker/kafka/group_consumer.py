@@ -119,15 +119,23 @@ def pending_error(consumer: Any) -> BaseException | None:
     return error
 
 
+def next_position(consumer: Any, partition: TopicPartition) -> int | None:
+    """Return the offset from which an assigned partition is read next; None before it has one.
+
+    It is past the records that `getmany` has returned, and past the gaps behind them.
+    """
+    state = consumer._subscription.subscription.assignment.state_value(partition)
+    return state.position if state.has_valid_position else None
+
+
 def undelivered(consumer: Any, partition: TopicPartition) -> int:
     """Return how many offsets of an assigned partition could be fetched now, as last reported.
 
     Counted up to the last stable offset, because records of an open transaction cannot be fetched.
     Counted from the consumer's position, which skips the gaps that transaction markers leave.
     """
-    state = consumer._subscription.subscription.assignment.state_value(partition)
     end: int | None = consumer.last_stable_offset(partition)
-    position: int | None = state.position if state.has_valid_position else None
+    position = next_position(consumer, partition)
     return 0 if end is None or position is None else max(0, end - position)
 
 

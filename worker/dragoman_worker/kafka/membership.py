@@ -110,6 +110,14 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
         tracked = ((each, self._partitions.get(each)) for each in self.consumer.assignment())
         return {each: offsets.next_offset for each, offsets in tracked if offsets is not None}
 
+    def positions(self) -> dict[TopicPartition, int]:
+        """Return the consumer's position in every partition that has one."""
+        read = {
+            each: group_consumer.next_position(self.consumer, each)
+            for each in self.consumer.assignment()
+        }
+        return {each: position for each, position in read.items() if position is not None}
+
     def has_passed(self, positions: Mapping[TopicPartition, int]) -> bool:
         """Whether each assigned partition is beyond its given position, or at its end."""
         return self._assigned.is_set() and all(

@@ -9,8 +9,9 @@ class PartitionOffsets:
     """The delivered offsets of one partition in one assignment generation.
 
     Only delivered offsets count, so gaps left by compaction or transaction markers never hold the
-    commit offset back. Invariants: ``base <= commit_offset <= next_offset``; the commit offset
-    never decreases; no unfinished offset is below it.
+    commit offset back, and `pass_gap` moves it past one at the end of the log. Invariants:
+    ``base <= commit_offset <= next_offset``; the commit offset never decreases; no unfinished
+    offset is below it.
     """
 
     __slots__ = ("_ahead", "_unfinished", "base", "committed", "generation", "next_offset", "tried")
@@ -20,7 +21,7 @@ class PartitionOffsets:
         self.base = base
         """First offset to deliver."""
         self.next_offset = base
-        """One past the highest delivered offset: the next one to fetch."""
+        """Next offset to fetch: one past the highest delivered one, and past a gap behind it."""
         self.committed = committed
         """Offset that the broker has acknowledged as committed; None if there is none."""
         self.tried = committed
@@ -35,6 +36,14 @@ class PartitionOffsets:
         self._unfinished.append(offset)
         self.next_offset = offset + 1
         return True
+
+    def pass_gap(self, position: int) -> None:
+        """Note that all records below the consumer's `position` were delivered: the rest is gaps.
+
+        No delivery follows transaction markers, aborted or compacted records at the end of the log,
+        so without this they would stay uncommitted, and count as lag, until the next record.
+        """
+        self.next_offset = max(self.next_offset, position)
 
     def complete(self, offset: int) -> None:
         """Mark a delivered offset as finished, in any order. Idempotent."""

@@ -57,6 +57,12 @@ class Partitions:
             if offsets.begin(record.offset)
         ]
 
+    def pass_gaps(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Pass the gaps below the consumer's positions, whose fetched records are registered."""
+        for partition, position in positions.items():
+            if (offsets := self._offsets.get(partition)) is not None:
+                offsets.pass_gap(position)
+
     def complete(self, delivery: Delivery) -> None:
         """Mark as finished; a delivery of an earlier generation is only counted."""
         offsets = self._offsets.get(TopicPartition(delivery.topic, delivery.partition))

@@ -252,6 +252,20 @@ async def test_records_deleted_by_kafka_are_counted_exactly(
     assert await bench.offsets() == [(0, offset) for offset in range(beginning, beginning + 4)]
 
 
+async def test_a_gap_at_the_end_of_a_partition_is_committed_once_all_before_it_is_finished(
+    bench: Bench,
+) -> None:
+    bench.fake.end_in_gap(0, 13)
+    deliveries = await bench.consumer.poll(Capacity(100))
+    for delivery in deliveries[1:]:
+        bench.consumer.complete(delivery)
+    await bench.consumer.commit()
+    assert bench.fake.stored == {partition(1): 10}
+    bench.consumer.complete(deliveries[0])
+    await bench.consumer.commit()
+    assert bench.fake.stored == {partition(0): 13, partition(1): 10}
+
+
 async def test_a_failed_request_for_the_beginning_after_a_deletion_is_repeated(
     bench: Bench,
 ) -> None:

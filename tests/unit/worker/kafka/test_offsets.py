@@ -20,17 +20,23 @@ class OffsetsAgainstAnOracle(RuleBasedStateMachine):
         super().__init__()
         self.offsets = PartitionOffsets(generation=1, base=BASE)
         self.delivered: dict[int, bool] = {}
+        self.passed = BASE
         self.last_commit_offset = BASE
 
     @property
     def next_offset(self) -> int:
-        return max(self.delivered, default=BASE - 1) + 1
+        return max(self.passed, max(self.delivered, default=BASE - 1) + 1)
 
     @rule(gap=st.integers(0, 3))
     def deliver_the_next(self, gap: int) -> None:
         offset = self.next_offset + gap
         assert self.offsets.begin(offset)
         self.delivered[offset] = False
+
+    @rule(ahead=st.integers(-3, 3))
+    def pass_a_gap(self, ahead: int) -> None:
+        self.offsets.pass_gap(self.next_offset + ahead)
+        self.passed = self.next_offset + max(0, ahead)
 
     @rule(back=st.integers(1, 50))
     def deliver_an_old_one_again(self, back: int) -> None:
