@@ -18,7 +18,7 @@ from dragoman_demo.child import ChildFailed, LinkedChild
 
 MODEL: Final = Path(__file__).parents[1] / "model"
 # Twice the time of the slowest machine seen; Ctrl-C stops the wait earlier.
-_READY_S: Final = 300.0
+_READY_S: Final = 600.0
 _POLL_S: Final = 0.1
 _GRACE_S: Final = 5.0
 # The drain's grace, and the time that vLLM takes to exit on a busy machine.

@@ -99,18 +99,23 @@ async def test_ten_thousand_waits_are_cheap_and_all_finish(
     client: TranslationClient, worker: PlayedWorker
 ) -> None:
     job_ids = [f"many-{number}" for number in range(10_000)]
-    waiting = [asyncio.create_task(client.job(job_id).text(90)) for job_id in job_ids]
+    waiting = [asyncio.create_task(client.job(job_id).text(300)) for job_id in job_ids]
     await asyncio.sleep(0)
     await eventually(lambda: _clients(worker) >= 2, timeout_s=20, what="the watch reads")
     cpu, began = time.process_time(), time.monotonic()
     with pytest.raises(ResultTimeout):
         await client.job("idle").result(5)
     idle_share = (time.process_time() - cpu) / (time.monotonic() - began)
-    for job_id in job_ids:
-        worker.finish(job_id, _OWNER, job_id)
+    # In a thread: the client counts Redis as unreachable when its event loop stands still.
+    await asyncio.to_thread(_finish, worker, job_ids)
     assert await asyncio.gather(*waiting) == job_ids
     assert idle_share < 0.5
     assert _clients(worker) < 20
+
+
+def _finish(worker: PlayedWorker, job_ids: list[str]) -> None:
+    for job_id in job_ids:
+        worker.finish(job_id, _OWNER, job_id)
 
 
 def _clients(worker: PlayedWorker) -> int:

@@ -14,7 +14,7 @@ import pytest
 from dragoman_connections.settings import load_settings
 from dragoman_worker.settings import WorkerSettings
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]
 
 MARK = "TUNE_TEST"
 """Environment variable of every process that the command starts."""
@@ -37,7 +37,7 @@ def test_tune_measures_vllm_in_one_start_and_writes_settings(
     command += ["--set", f"engine.model={demo_model}"]
     environment = {**os.environ, MARK: str(tmp_path)}
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=240, env=environment
+        command, capture_output=True, text=True, check=False, timeout=600, env=environment
     )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])

@@ -20,7 +20,7 @@ def named(worker: WorkerProcess) -> dict[str, Any]:
     return answer
 
 
-def is_named(worker: WorkerProcess, cause: str, *, settle_s: float = 30) -> dict[str, Any]:
+def is_named(worker: WorkerProcess, cause: str, *, settle_s: float = 90) -> dict[str, Any]:
     """Wait until the metric names the cause, half a window, then run the command once."""
     judged: list[str] = []
 
