@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import documents
 import drivers
 import measure
 from residents import KINDS, Dragoman, Resident, Serve, Setting
@@ -18,6 +19,8 @@ from work import Batch, Work
 
 Spec = dict[str, Any]
 WARM_UP = 99  # a round that no plan has
+DOCUMENTS = "documents"
+"""Lengths of runs over folders of documents."""
 
 
 class Runner:
@@ -35,6 +38,7 @@ class Runner:
             jobs=given.jobs,
             folder=setting.folder,
         )
+        self._folder = setting.folder
         self._gpu = measure.GpuBusy()
         self._gpu.start()
 
@@ -49,6 +53,8 @@ class Runner:
         for phase in self._plan["phases"]:
             for spec in phase["runs"]:
                 for number in rounds_of(phase, spec):
+                    if spec["lengths"] == DOCUMENTS:  # made by the command, in its run
+                        continue
                     self._batch(spec["lengths"], number, self._count(spec))
 
     def _count(self, spec: Spec) -> int:
@@ -58,7 +64,7 @@ class Runner:
     def _batch(self, lengths: str, number: int, jobs: int) -> Batch:
         """Return a prefix of the round's jobs: the longest one is made once."""
         specs = [spec for phase in self._plan["phases"] for spec in phase["runs"]]
-        same = [spec["jobs"] for spec in specs if spec["lengths"] == lengths]
+        same = [spec["jobs"] for spec in specs if spec["lengths"] == lengths] or [jobs]
         most = jobs if number == WARM_UP else max(jobs, round(max(same) * self._given.scale))
         return self._work.batch(lengths, number, most)
 
@@ -77,11 +83,22 @@ class Runner:
     async def row(self, spec: Spec, residents: list[Resident], number: int) -> Spec:
         """Run and measure round `number` of a strategy."""
         jobs = self._count(spec)
+        if spec["lengths"] == DOCUMENTS:
+            return await self._of_documents({**spec, "jobs": jobs}, residents, number)
         batch = self._batch(spec["lengths"], number, jobs)
         for resident in residents:
             if isinstance(resident, Dragoman):
                 resident.active = spec.get("active", len(resident.topics))
         return await self._measured({**spec, "jobs": jobs}, residents, batch, number)
+
+    async def _of_documents(self, spec: Spec, residents: list[Resident], number: int) -> Spec:
+        """Run the command on a folder, or `LLM.generate` on the segments that it published."""
+        if isinstance(residents[0], Dragoman):
+            return await self._measured(spec, residents, Batch([], [], self._folder), number)
+        batch = await asyncio.to_thread(documents.segments, self._work, self._folder, number)
+        row = await self._measured({**spec, "jobs": len(batch.requests)}, residents, batch, number)
+        row["jobs_per_s"] *= spec["jobs"] / len(batch.requests)  # documents, not segments
+        return {**row, "segments": len(batch.requests)}
 
     async def _measured(
         self, spec: Spec, residents: list[Resident], batch: Batch, number: int
@@ -132,6 +149,9 @@ class Runner:
         """Return the report of the strategy's driver."""
         how = spec["how"]
         first = residents[0] if residents else None
+        if how == "documents" and isinstance(first, Dragoman):
+            number = int(tag.rpartition("-")[2])
+            return await documents.translated(first, self._folder, spec, number)
         if how == "dragoman" and isinstance(first, Dragoman):
             return await drivers.through_dragoman(
                 first, batch, spec, _as_id(f"{tag}-{spec.get('strategy', 'all')}-{spec['lengths']}")

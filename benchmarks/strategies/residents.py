@@ -230,8 +230,20 @@ class Dragoman(Resident):
             if process.poll() is not None:
                 output = log.read_text(encoding="utf-8", errors="replace")[-2000:]
                 raise StartFailed(f"{self.name}: exited with {process.returncode}\n{output}")
-        working = sum(log.read_bytes().count(b'"working"') for log in self.logs)
-        return working >= self.replicas
+        return self.working >= self.replicas
+
+    @property
+    def working(self) -> int:
+        """How often a replica has begun to work, by the logs."""
+        return sum(log.read_bytes().count(b'"working"') for log in self.logs)
+
+    def kill_engine(self) -> None:
+        """Send SIGKILL to one engine process."""
+        below = [process for pid in self.pids for process in tree(pid)]
+        found = [each for each in below if "EngineCore" in each.name() + " ".join(each.cmdline())]
+        if not found:
+            raise StartFailed(f"{self.name}: no engine process found")
+        found[0].kill()
 
     @property
     def pids(self) -> list[int]:

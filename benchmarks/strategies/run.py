@@ -72,11 +72,30 @@ class Bench:
         self._stop(phase.get("stop", []))
         await self._start({name for spec in runs for name in spec.get("on", [])}, phase)
         for number in range(max((len(rounds_of(phase, spec)) for spec in runs), default=0)):
-            ordered = runs if number % 2 == 0 else runs[::-1]
+            forward = number % 2 == 0 or phase.get("keep_order", False)
+            ordered = runs if forward else runs[::-1]
             for spec in ordered:
                 if number in rounds_of(phase, spec) and not self._done(spec, number):
                     await self._tried(spec, number)
             self._write_summary()
+        for name in phase.get("kill", []):
+            await self._killed(name)
+
+    async def _killed(self, name: str) -> None:
+        """Kill one engine of a worker, and report the seconds until it works again."""
+        resident = self._residents.get(name)
+        if not isinstance(resident, Dragoman):
+            return
+        self._in_time(LEAST_S, f"a killed engine of {name}")
+        began, working = time.time(), resident.working
+        resident.kill_engine()
+        while resident.working == working:
+            self._in_time(0, f"a killed engine of {name}")
+            await asyncio.sleep(0.1)
+        line = {"resident": name, "model": self._plan["name"], "back_s": time.time() - began}
+        print("KILL " + json.dumps(line), flush=True)
+        with (self._given.out / "kills.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
 
     def _wanted(self, spec: Spec) -> bool:
         return not self._given.only or spec["strategy"] in self._given.only

@@ -71,7 +71,7 @@ class Work:
         jobs, requests = list[TranslationJob](), list[Request]()
         for line in self._raw(lengths, number, count):
             job = TranslationJob.model_validate(line)
-            units = self._plans().plan(job).units
+            units = self.planner().plan(job).units
             if len(units) != 1 or len(jobs) == count:  # a job here is one request
                 continue
             jobs.append(job)
@@ -87,7 +87,8 @@ class Work:
         turned = self._lines[start:] + self._lines[:start]
         return [json.loads(line) for line in turned]
 
-    def _plans(self) -> Planner:
+    def planner(self) -> Planner:
+        """Return the worker's planner for the model."""
         if self._planner is None:
             from transformers import AutoTokenizer  # noqa: PLC0415
 

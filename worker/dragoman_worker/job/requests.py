@@ -123,7 +123,12 @@ class Requests:
             need, most = min(need, asked), min(most, asked)
         if most < (1 if whole else need):
             return None
-        first = most if asked is not None else min(output_budget.cap(tokens, expected), most)
+        if asked is not None:
+            first = most
+        elif self._exact_lengths:  # as long as a translation is expected to be
+            first = max(1, min(round(expected), most))
+        else:
+            first = min(output_budget.cap(tokens, expected), most)
         return _Output(first, most, output_budget.estimate(tokens, expected))
 
     def _decoding(self, plan: Plan, max_tokens: int, change: Change) -> Decoding:

@@ -377,6 +377,14 @@ async def test_exact_lengths_count_length_as_success_and_say_so() -> None:
     assert core.engine.requests[0].decoding.max_tokens == 9
 
 
+async def test_exact_lengths_without_max_tokens_are_those_of_an_expected_translation() -> None:
+    core = Core(exact_lengths=True)
+    await run(core, ["one", "word " * 100])
+    short, long = (request.decoding.max_tokens for request in core.engine.requests)
+    assert 1 <= short < 10
+    assert 80 <= long <= 200
+
+
 # --- what fails the whole job ---------------------------------------------------------------------
 
 
