@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from dragoman_producer.documents.codecs.runs_reading import raw_name
@@ -40,7 +40,7 @@ class Doubled:
         before = b"".join((b"<", name, b">", _properties(data, properties)))
         writer = cls(slot.writer, data, before, b"</" + name + b">", slot.start, slot.end)
         segment = slot.segment._replace(doubled=True)
-        return replace(slot, segment=segment, writer=writer, start=paragraph.end, end=paragraph.end)
+        return slot._replace(segment=segment, writer=writer, start=paragraph.end, end=paragraph.end)
 
     @classmethod
     def _in_line(cls, slot: Slot, data: bytes, paragraph: Element) -> Slot:
@@ -48,7 +48,7 @@ class Doubled:
         before = b"<" + prefix + b"r><" + prefix + b"br/></" + prefix + b"r>"
         writer = cls(slot.writer, data, before, b"", slot.start, slot.end)
         segment = slot.segment._replace(doubled=False)
-        return replace(slot, segment=segment, writer=writer, start=slot.end)
+        return slot._replace(segment=segment, writer=writer, start=slot.end)
 
     def written(self, text: str, inner: Inner) -> bytes:
         """Return the paragraph with the translation."""

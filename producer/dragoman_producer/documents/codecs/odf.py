@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -174,7 +174,7 @@ class _Walk:
             slot.writer, data, b"<text:p" + named + b">", b"</text:p>", slot.start, slot.end
         )
         segment = slot.segment._replace(doubled=True)
-        return replace(slot, segment=segment, writer=writer, start=element.end, end=element.end)
+        return slot._replace(segment=segment, writer=writer, start=element.end, end=element.end)
 
     def _value(self, slot: Slot, cell: Element) -> Iterator[Slot]:
         """Yield the slot of a cell's value, if it is kept beside its one paragraph."""

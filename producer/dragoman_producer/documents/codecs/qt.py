@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import Codec, Remark, Segment, State
@@ -127,7 +127,7 @@ def _add_forms(read: Read, target: Element, source: Mixed, about: Segment) -> No
         found = slot(FormWriter(message, index, form, source), about)
         state = _state(held, target.attributes.get("type"))
         segment = found.segment._replace(target=held, state=state)
-        read.slots.append((replace(found, segment=segment),))
+        read.slots.append((found._replace(segment=segment),))
 
 
 def _own_forms(read: Read, source: Mixed) -> list[PluralText]:

@@ -73,8 +73,8 @@ def _units(
 
 def _notes(read: Read, element: Element) -> str:
     holder = element.child("notes") or element
-    notes = (each for each in holder.children if each.name == "note")
-    return "\n".join(text_of(read.data[each.content : each.stop]).strip() for each in notes)
+    notes = [each for each in holder.children if each.name == "note"]
+    return "\n".join([text_of(read.data[each.content : each.stop]).strip() for each in notes])
 
 
 def _add(read: Read, unit: Element, context: str, version: _Version) -> None:
@@ -103,9 +103,9 @@ def _add(read: Read, unit: Element, context: str, version: _Version) -> None:
     before = read.data[start : target.start] if target else _indent(read.data, source)
     tag = read.data[target.start : target.content] if target else _new(read.data, source)
     states = ("translated", version.draft) if version is _ONE else (None, None)
-    done, draft = (
+    done, draft = [
         before + with_attribute(tag, "state", state, ("state-qualifier",)) for state in states
-    )
+    ]
     closing = b"</" + tag.strip(b"<>/ ").split()[0] + b">"
     slots = [Slot(segment, start, end, TargetWriter(found.writer, done, closing, draft))]
     if version is _TWO:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from dragoman_producer.documents.codecs import xlsx_text
@@ -159,7 +159,7 @@ def _messages(part: Part, validation: Element, place: str) -> Iterator[Slot]:
         for slot in attribute_slot(part, validation, name, place):
             text = xlsx_text.decoded(slot.segment.text)
             segment = slot.segment._replace(text=text, max_chars=longest)
-            yield replace(slot, segment=segment, writer=PlainName(spell=xlsx_text.spelled_name))
+            yield slot._replace(segment=segment, writer=PlainName(spell=xlsx_text.spelled_name))
 
 
 def _add_text(
@@ -194,7 +194,7 @@ def _join_headers(book: _Book) -> None:
             columns.append((header.name, segment))
             if segment is not None:
                 first, *others = book.slots[segment]
-                first = replace(first, segment=first.segment._replace(max_chars=LONGEST))
+                first = first._replace(segment=first.segment._replace(max_chars=LONGEST))
                 name = Slot(
                     first.segment,
                     header.start,

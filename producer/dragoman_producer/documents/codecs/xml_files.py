@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from dragoman_producer.documents.codecs.codec import (
@@ -147,6 +147,6 @@ def _filled(
             if isinstance(writer, FormWriter):
                 messages.setdefault(slot.start, []).append((slot, writer, text))
             else:
-                yield replace(slot, writer=writer), text
+                yield slot._replace(writer=writer), text
     for found in messages.values():
         yield together(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman_producer.documents.codecs.codec import InlineCode
 from dragoman_producer.documents.codecs.inline_codes import (
@@ -16,7 +16,6 @@ from dragoman_producer.documents.codecs.inline_codes import (
     composed,
     pieces,
 )
-from dragoman_producer.documents.codecs.splicing import skeleton
 from dragoman_producer.documents.codecs.xml_slots import Inner, around, shown
 from dragoman_producer.documents.codecs.xml_text import Element, escaped, text_of
 
@@ -26,6 +25,8 @@ _NO_TEXT: Final = re.compile(
     re.DOTALL,
 )
 """CDATA, which is text; comments, instructions and entities of the file, which are not."""
+_TEXT: Final = "\0"
+"""Marks a code that is text and no markup; XML cannot hold a NUL."""
 
 
 def _nothing(_: Element) -> bool:
@@ -48,24 +49,21 @@ class Rules:
     """Spells the blanks before and after the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """Markup that stays as it is."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Tags:
+class Tags(NamedTuple):
     """The tags of an element around text."""
 
     opening: bytes
     closing: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Mixed:
+class Mixed(NamedTuple):
     """The text of an element, and how its translation is written."""
 
     text: str
@@ -73,65 +71,85 @@ class Mixed:
     writer: MixedWriter
 
 
+_Codes = tuple[Range | Tags | str, ...]
+"""Per inline code what it stands for; a text that looks like one of our tags is a code too."""
+
+
 def mixed(data: bytes, element: Element, rules: Rules) -> Mixed:
     """Return the text and codes of an element's content."""
-    text, codes = _only_text(data, element, rules) or _with_codes(data, element, rules)
+    only = _only_text(data, element, rules)
+    text, shown_codes, codes = _with_codes(data, element, rules) if only is None else (only, (), ())
+    core = text.strip()
     start = len(text) - len(text.lstrip())
-    writer = MixedWriter(data, codes, rules, text[:start], text[max(start, len(text.rstrip())) :])
-    return Mixed(text.strip(), tuple(map(writer.inline_code, codes)), writer)
+    writer = MixedWriter(data, codes, rules, text[:start], text[start + len(core) :])
+    return Mixed(core, shown_codes, writer)
 
 
-def _only_text(
-    data: bytes, element: Element, rules: Rules
-) -> tuple[str, tuple[Range | Tags | str, ...]] | None:
+def _only_text(data: bytes, element: Element, rules: Rules) -> str | None:
     """Return a text without markup, references or what looks like a tag: most texts are so."""
     raw = data[element.content : element.stop]
     if element.children or b"<" in raw or b"&" in raw:
         return None
     text = rules.read(raw)
-    return None if "<" in text else (text, ())
+    return None if "<" in text else text
 
 
 def _with_codes(
     data: bytes, element: Element, rules: Rules
-) -> tuple[str, tuple[Range | Tags | str, ...]]:
+) -> tuple[str, tuple[InlineCode, ...], _Codes]:
     reading = _Reading(data, rules)
-    text, marks = composed(reading.pieces(element))
-    codes = (
-        reading.codes[int(each.opening[1:])] if each.opening[:1] == "\0" else each.opening
-        for each in marks
+    reading.content(element)
+    text, found = composed(reading.pieces, _marked)
+    if len(found) == len(reading.codes):
+        return text, found, tuple(reading.codes)
+    markup = iter(reading.codes)
+    codes = [code.opening[1:] if code.opening[:1] == _TEXT else next(markup) for code in found]
+    shown_codes = (
+        InlineCode(code) if isinstance(code, str) else each
+        for each, code in zip(found, codes, strict=True)
     )
-    return text, tuple(codes)
+    return text, tuple(shown_codes), tuple(codes)
+
+
+def _marked(text: str) -> str:
+    """Return a text that looks like one of our tags with a mark that no markup has."""
+    return _TEXT + text
 
 
 @dataclass(slots=True)
 class _Reading:
+    """The content of an element as it is read."""
+
     data: bytes
     rules: Rules
-    codes: list[Range | Tags] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list[Piece])
+    codes: list[Range | Tags] = field(default_factory=list[Range | Tags])
 
-    def pieces(self, element: Element) -> Iterator[Piece]:
+    def content(self, element: Element) -> None:
+        """Add what an element contains."""
         end = element.content
         for each in element.children:
-            yield from self._between(end, each.start)
-            yield from self._child(each)
+            self._text(end, each.start)
+            self._child(each)
             end = each.end
-        yield from self._between(end, element.stop)
+        self._text(end, element.stop)
 
-    def _child(self, element: Element) -> Iterator[Piece]:
+    def _child(self, element: Element) -> None:
         empty = element.content == element.end
-        if element.name not in self.rules.pairs or empty:
-            yield Single(self._add(Range(element.start, element.end)))
+        if empty or element.name not in self.rules.pairs:
+            self._single(element.start, element.end)
         elif self.rules.transparent(element):
-            yield from self.pieces(element)
+            self.content(element)
         else:
             opening = self.data[element.start : element.content]
-            yield Opening(self._add(Tags(opening, self.data[element.stop : element.end])), "")
-            yield from self.pieces(element)
-            yield Closing()
+            closing = self.data[element.stop : element.end]
+            self.codes.append(Tags(opening, closing))
+            self.pieces.append(Opening(shown(opening.decode()), closing.decode()))
+            self.content(element)
+            self.pieces.append(Closing())
 
-    def _between(self, start: int, end: int) -> Iterator[Piece]:
-        """Yield text, with comments, instructions and entities in it as codes."""
+    def _text(self, start: int, end: int) -> None:
+        """Add text, with comments, instructions and entities in it as codes."""
         if start == end:
             return
         raw = self.data[start:end]
@@ -139,36 +157,24 @@ class _Reading:
         for match in _NO_TEXT.finditer(raw) if b"<" in raw or b"&" in raw else ():
             if match[1] is not None:
                 continue
-            yield self.rules.read(raw[last : match.start()])
-            yield Single(self._add(Range(start + match.start(), start + match.end())))
+            self.pieces.append(self.rules.read(raw[last : match.start()]))
+            self._single(start + match.start(), start + match.end())
             last = match.end()
-        yield self.rules.read(raw[last:])
+        self.pieces.append(self.rules.read(raw[last:] if last else raw))
 
-    def _add(self, code: Range | Tags) -> str:
-        self.codes.append(code)
-        return f"\0{len(self.codes) - 1}"
+    def _single(self, start: int, end: int) -> None:
+        self.codes.append(Range(start, end))
+        self.pieces.append(Single(shown(self.data[start:end].decode())))
 
 
-@dataclass(frozen=True, slots=True)
-class MixedWriter:
+class MixedWriter(NamedTuple):
     """Writes the content of one element."""
 
     data: bytes
-    codes: tuple[Range | Tags | str, ...]
-    """Per code what it stands for; a text that looks like one of our tags is a code too."""
+    codes: _Codes
     rules: Rules
     lead: str = ""
     trail: str = ""
-
-    def inline_code(self, code: Range | Tags | str) -> InlineCode:
-        """Return a code as people see it."""
-        match code:
-            case str():
-                return InlineCode(code)
-            case Tags(opening, closing):
-                return InlineCode(shown(opening.decode()), closing.decode())
-            case Range(start, end):
-                return InlineCode(shown(self.data[start:end].decode()))
 
     def written(self, text: str, inner: Inner) -> bytes:
         """Return the content of the element."""
@@ -205,15 +211,14 @@ class MixedWriter:
         return self.rules.write(text).encode()
 
     def fixed(self, ranges: Sequence[tuple[int, int]]) -> str:
-        """Return a digest of the codes, which does not depend on their order."""
-        return skeleton(
-            b"",
-            [],
-            f"{self.lead}\0{self.trail}",
-            *sorted(self._digest(each, ranges) for each in self.codes if not isinstance(each, str)),
-        )
+        """Return the codes and the blanks around the text, whatever the order of the codes.
 
-    def _digest(self, code: Range | Tags, ranges: Sequence[tuple[int, int]]) -> str:
+        A NUL stands between them, because XML cannot hold one.
+        """
+        codes = [self._fixed(each, ranges) for each in self.codes if not isinstance(each, str)]
+        return "\0".join((self.lead, self.trail, *sorted(codes)))
+
+    def _fixed(self, code: Range | Tags, ranges: Sequence[tuple[int, int]]) -> str:
         if isinstance(code, Tags):
             return (code.opening + code.closing).decode()
         return around(self.data, code.start, code.end, ranges)

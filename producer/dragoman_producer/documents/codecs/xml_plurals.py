@@ -78,7 +78,7 @@ class Together:
 def together(found: Sequence[tuple[Slot, FormWriter, str]]) -> tuple[Slot, str]:
     """Return the slot of a message for the translations of its forms."""
     pairs = [(writer, text) for _, writer, text in found]
-    return replace(found[0][0], writer=Together(pairs)), ""
+    return found[0][0]._replace(writer=Together(pairs)), ""
 
 
 def slot(writer: FormWriter, about: Segment) -> Slot:

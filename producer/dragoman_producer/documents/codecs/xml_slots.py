@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from dragoman_producer.documents.codecs.codec import Segment
 from dragoman_producer.documents.codecs.inline_codes import plain
@@ -28,13 +28,15 @@ class Writer(Protocol):
         ...
 
     def fixed(self, ranges: Sequence[tuple[int, int]]) -> str:
-        """Return a digest of the markup in the place, without ranges of segments inside it."""
+        """Return the markup in the place, or a digest of it, without the segments inside it."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A segment, and the bytes of its part that its translation replaces."""
+class Slot(NamedTuple):
+    """A segment, and the bytes of its part that its translation replaces.
+
+    A named tuple, as `Segment` is: there is one per segment.
+    """
 
     segment: Segment
     start: int

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman_producer.documents.codecs.codec import Remark, Segment
 from dragoman_producer.documents.codecs.inline_codes import plain
@@ -28,8 +27,7 @@ from dragoman_producer.documents.codecs.xml_text import Element, attribute_range
 _NUMBER: Final = re.compile(r"(</?[gx])([1-9][0-9]{0,5})(/?>)")
 
 
-@dataclass(frozen=True, slots=True)
-class TargetWriter:
+class TargetWriter(NamedTuple):
     """Writes a whole element with a translation."""
 
     source: MixedWriter
@@ -50,7 +48,7 @@ class TargetWriter:
 
     def as_draft(self) -> Writer:
         """Return the writer of a draft."""
-        return replace(self, opening=self.draft)
+        return self._replace(opening=self.draft)
 
 
 def target_text(data: bytes, element: Element | None, source: Mixed, rules: Rules) -> str | None:

@@ -53,7 +53,10 @@ class Element:
 
     def child(self, name: str) -> Element | None:
         """Return the first child of a name."""
-        return next((each for each in self.children if each.name == name), None)
+        for each in self.children:
+            if each.name == name:
+                return each
+        return None
 
     def descendants(self, *names: str) -> Iterator[Element]:
         """Yield this element and those below it, in the order of the document, of some names."""
