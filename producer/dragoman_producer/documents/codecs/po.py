@@ -115,17 +115,17 @@ def _remarks(header: Header, forms: Plurals, lang: str) -> Iterator[Remark]:
 def _skeleton(text: str, lines: Iterable[Token], found: Iterable[Entry], header: Header) -> str:
     """Return the digest of all lines but msgstr, the flag `fuzzy`, blank lines and the header."""
     headers = {entry.start for entry in found if entry.is_header}
-    kept = (
+    kept = [
         _kept(text, line)
         for line in lines
         if line.keyword != "msgstr" and line.start not in headers
-    )
+    ]
     return skeleton("", (), "\n".join(filter(None, kept)), header.fixed)
 
 
 def _kept(text: str, line: Token) -> str:
     spelled = text[line.start : line.end].strip()
-    if not spelled.startswith("#,"):
+    if spelled[:2] != "#,":
         return spelled
     return ",".join(each for each in _flags(spelled) if each != "fuzzy")
 

@@ -31,6 +31,13 @@ _SPELLED: Final = str.maketrans(
 _WIDTH: Final = 76
 """Characters per line inside the quotes, as gettext's tools wrap."""
 _WORD: Final = re.compile(r"\S*+[^\S\n]*+\n?")
+_LINE: Final = re.compile(
+    rf".{{1,{_WIDTH}}}(?:\Z|(?<=\s)(?!\s|\\n\Z))|(?=.)\S*+\s*+(?:\\n\Z)?", re.DOTALL
+)
+"""The words of an output line, or a longer word, of text as it is spelled."""
+_PARAGRAPH: Final = re.compile(r"[^\n]*+\n|[^\n]++")
+_ESCAPED_BLANK: Final = re.compile(r"[\t\r\f\v\x1c-\x1f]")
+"""A blank that is none as it is spelled."""
 
 
 class Field(NamedTuple):
@@ -80,13 +87,16 @@ def tokens(text: str) -> Iterator[Token]:
     """Yield the lines of a PO file that are not blank. Raises DocumentError at one that is none."""
     place, line = 0, 1
     while place < len(text):
+        if text[place] == "\n":
+            place, line = place + 1, line + 1
+            continue
         match = _TOKEN.match(text, place)
         if match is None:
             _refuse(line, "is neither a comment, a keyword with a string, nor a string")
         start, place = match.span()
         if match.lastindex:
             comment, keyword, form, _ = match.groups()
-            yield Token(start, place, line, comment, keyword, form, match.span("strings"))
+            yield Token(start, place, line, comment, keyword, form, match.span(4))
         line += text.count("\n", start, place)
 
 
@@ -94,15 +104,15 @@ def entries(text: str, found: Iterable[Token]) -> Iterator[Entry]:
     """Yield the messages in order; obsolete ones are left out. Raises DocumentError."""
     builder = _Builder(text)
     for token in found:
-        if token.comment is not None:
-            yield from builder.comment(token)
-        elif token.keyword is not None:
-            yield from builder.keyword(token)
-    yield from builder.done()
+        done = builder.comment(token) if token.keyword is None else builder.keyword(token)
+        if done is not None:
+            yield done
+    if (done := builder.done()) is not None:
+        yield done
 
 
 class _Builder:
-    """Puts lines together to entries."""
+    """Puts lines together to entries. Each method returns the entry that ends, if one does."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -111,9 +121,10 @@ class _Builder:
         self._flags: list[tuple[int, int]] = []
         self._previous: int | None = None
 
-    def comment(self, token: Token) -> Iterator[Entry]:
+    def comment(self, token: Token) -> Entry | None:
+        done = None
         if self._entry is not None and (self._entry.msgstr or self._entry.msgstrs):
-            yield from self.done()
+            done = self.done()
         comment = token.comment or ""
         if comment.startswith("#~"):
             self._flags, self._previous = [], None
@@ -121,27 +132,28 @@ class _Builder:
             self._flags.append((token.start, token.end))
         elif comment.startswith("#|") and self._previous is None:
             self._previous = token.start
+        return done
 
-    def keyword(self, token: Token) -> Iterator[Entry]:
+    def keyword(self, token: Token) -> Entry | None:
         if token.keyword == "domain":
-            yield from self.done()
-            return
+            return self.done()
+        done = None
         if self._begins(token.keyword):
-            yield from self.done()
+            done = self.done()
             self._entry = Entry(token.start, self._flags, self._previous)
             self._flags, self._previous, self._line = [], None, token.line
         self._add(token)
+        return done
 
-    def done(self) -> Iterator[Entry]:
-        """Yield the entry that is complete, if there is one."""
+    def done(self) -> Entry | None:
         entry, self._entry = self._entry, None
         if entry is None:
-            return
+            return None
         if entry.msgid is None or not (entry.msgstr or entry.msgstrs):
             _refuse(self._line, "begins a message without msgid or without msgstr")
         if (entry.plural is None) != (not entry.msgstrs):
             _refuse(self._line, "begins a message whose msgstr does not fit its msgid_plural")
-        yield entry
+        return entry
 
     def _begins(self, keyword: str | None) -> bool:
         entry = self._entry
@@ -193,10 +205,17 @@ def quoted(text: str, newline: str = "\n") -> str:
     spelled = escaped(text)
     if len(spelled) <= _WIDTH and "\n" not in text.removesuffix("\n"):
         return f'"{spelled}"'
-    return newline.join(['""', *(f'"{line}"' for line in _wrapped(text))])
+    lines = _wrapped_by_word(text) if _ESCAPED_BLANK.search(text) else _wrapped(text)
+    return newline.join(['""', *(f'"{line}"' for line in lines)])
 
 
 def _wrapped(text: str) -> Iterator[str]:
+    """Yield the lines of a text whose blanks are blanks as they are spelled, too."""
+    for line in _PARAGRAPH.findall(text):
+        yield from _LINE.findall(escaped(line))
+
+
+def _wrapped_by_word(text: str) -> Iterator[str]:
     line = ""
     for word in _WORD.findall(text):
         spelled = escaped(word)

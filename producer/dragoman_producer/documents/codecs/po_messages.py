@@ -54,19 +54,23 @@ def segments(
     if entry.msgid is None or entry.is_header:
         return
     if entry.plural is None:
-        yield from _segment(entry, None, _Source(entry.msgid.value), "other", fuzzy=fuzzy)
+        source = _Source(entry.msgid.value)
+        if (found := _segment(entry, None, source, "other", fuzzy=fuzzy)) is not None:
+            yield found
         return
     sources = _form_sources(entry.msgid.value, entry.plural.value, forms, flags)
     for index, (form, source) in enumerate(zip(forms, sources, strict=True)):
-        yield from _segment(entry, index, source, form.category, fuzzy=fuzzy)
+        found = _segment(entry, index, source, form.category, fuzzy=fuzzy)
+        if found is not None:
+            yield found
 
 
 def _segment(
     entry: Entry, index: int | None, source: _Source, category: str, *, fuzzy: bool
-) -> Iterator[tuple[Segment, Slot]]:
+) -> tuple[Segment, Slot] | None:
     core = source.text.strip()
     if entry.msgid is None or not is_translatable(core):
-        return
+        return None
     lead, _, trail = source.text.partition(core)
     text, codes = of_text(core)
     slot = Slot(entry, index, lead, trail, source.placeholder)
@@ -84,7 +88,7 @@ def _segment(
         number=source.number,
         number_optional=source.number_optional,
     )
-    yield segment, slot
+    return segment, slot
 
 
 def _state(target: str | None, *, fuzzy: bool) -> State:

@@ -271,6 +271,20 @@ def test_any_string_is_quoted_and_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a " * 39, ["a " * 38, "a "]),
+        (f"{'a' * 80} b", ["a" * 80 + " ", "b"]),
+        (f"{'a' * 74}  \nb", ["a" * 74 + "  \\n", "b"]),
+        (f"{'a' * 74}\u00a0b\\n", ["a" * 74 + "\u00a0", "b\\\\n"]),
+        (f"{'a' * 74}\tb\n\nc", ["a" * 74 + "\\t", "b\\n", "\\n", "c"]),
+    ],
+)
+def test_lines_break_between_words_as_gettext_breaks_them(text: str, lines: list[str]) -> None:
+    assert quoted(text).split("\n") == ['""', *(f'"{line}"' for line in lines)]
+
+
+@pytest.mark.parametrize(
     "data",
     [
         b"hello",
