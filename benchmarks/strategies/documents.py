@@ -88,7 +88,7 @@ async def translated(resident: Dragoman, folder: Path, spec: Row, number: int) -
         "words": words,
         "words_per_hour": round(words / (end - start) * 3600),
         "documents_per_hour": round(spec["jobs"] / (end - start) * 3600),
-        "segments": sum(len(json.loads(job).get("items", "1")) for job in jobs),
+        "segments": sum(_texts(job) for job in jobs),
         "exit_status": process.returncode,
     }
 
@@ -104,6 +104,11 @@ def segments(work: Work, folder: Path, number: int) -> Batch:
     path = folder / f"requests-documents-{number}.pickle"
     path.write_bytes(pickle.dumps(requests))
     return Batch([], requests, path)
+
+
+def _texts(job: bytes) -> int:
+    text = json.loads(job)["text"]
+    return len(text) if isinstance(text, list) else 1
 
 
 def _consumer(resident: Dragoman) -> Consumer:
