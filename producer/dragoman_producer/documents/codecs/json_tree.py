@@ -4,24 +4,49 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dragoman_producer.documents.codecs.codec import DocumentError
 from dragoman_producer.documents.codecs.json_scanning import DEEPEST
 
-_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]:,]|[^\s{}\[\]:,"]++')
+_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_BRACKET: Final = re.compile(rf'[^"{{}}\[\]]*+(?:{_STRING}[^"{{}}\[\]]*+)*+([{{}}\[\]])')
+"""The next bracket outside of strings."""
+_MEMBER: Final = re.compile(rf"[\s,]*+({_STRING})\s*+:\s*+([{{\[]|{_STRING}|[^\s,{{}}\[\]]++)")
+"""A key with its value, or with the bracket that opens it."""
 
 
-@dataclass(slots=True)
 class Node:
-    """A value at `[start:end)`: its members if it is an object, its value if it is a string."""
+    """A value at `[start:end)`. Its members are read when they are asked for.
 
-    start: int
-    end: int = 0
-    members: dict[str, Member] = field(default_factory=dict)
-    text: str | None = None
-    is_false: bool = False
+    A catalog has a value per language, and one or two of them matter.
+    """
+
+    __slots__ = ("_document", "_members", "end", "start")
+
+    def __init__(self, document: _Document, start: int, end: int) -> None:
+        self.start: Final = start
+        self.end: Final = end
+        self._document: Final = document
+        self._members: dict[str, Member] | None = None
+
+    @property
+    def members(self) -> dict[str, Member]:
+        """Return the members of an object in their order; none of any other value."""
+        if self._members is None:
+            self._members = _members(self._document, self.start)
+        return self._members
+
+    @property
+    def text(self) -> str | None:
+        """Return the value of a string; None for any other value."""
+        spelled = self._document.text[self.start : self.end]
+        return _meaning(spelled) if spelled.startswith('"') else None
+
+    @property
+    def is_false(self) -> bool:
+        """Whether the value is `false`."""
+        return self._document.text.startswith("false", self.start)
 
     def at(self, *path: str) -> Node | None:
         """Return the value that these keys lead to, if there is one."""
@@ -32,12 +57,18 @@ class Node:
         return node
 
 
-@dataclass(slots=True)
-class Member:
+class Member(NamedTuple):
     """A member of an object: where its key begins with its quotes, and its value."""
 
     start: int
     value: Node
+
+
+class _Document(NamedTuple):
+    """A valid document, and where each bracket that opens is closed."""
+
+    text: str
+    ends: dict[int, int]
 
 
 def tree(text: str) -> Node:
@@ -53,7 +84,8 @@ def tree(text: str) -> Node:
         line = getattr(error, "lineno", None)
         place = f" at line {line}" if line else f": {error}"
         raise DocumentError("corrupt", f"it is not valid JSON{place}; correct it") from None
-    return _built(text)
+    start = len(text) - len(text.lstrip())
+    return Node(_Document(text, _ends(text)), start, len(text.rstrip()))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> None:
@@ -61,55 +93,32 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
         raise ValueError("an object has a key twice")
 
 
-def _built(text: str) -> Node:
-    """Return the tree of a text that is valid."""
-    building = _Building()
-    for token in _TOKEN.finditer(text):
-        building.add(token)
-    return building.root
-
-
-@dataclass(slots=True)
-class _Building:
-    """The tree while it is read, token by token."""
-
-    root: Node = field(default_factory=lambda: Node(0))
-    _around: list[Node] = field(default_factory=list)
-    _key: tuple[str, int] | None = None
-    _last: Node | None = None
-    """The last value, which is a key if a colon follows."""
-
-    def add(self, token: re.Match[str]) -> None:
-        mark = token[0]
-        if mark == ":" and self._last is not None:
-            self._key = (self._last.text or "", self._last.start)
-        elif mark in "}]":
-            self._settle()
-            self._around.pop().end = token.end()
-        elif mark == ",":
-            self._settle()
+def _ends(text: str) -> dict[int, int]:
+    """Return the end of each object and list of a valid document by its start."""
+    ends: dict[int, int] = {}
+    opened: list[int] = []
+    place = 0
+    while (match := _BRACKET.match(text, place)) is not None:
+        place = match.end()
+        if match[1] in "{[":
+            opened.append(place - 1)
+            if len(opened) > DEEPEST:
+                raise DocumentError("bomb", f"it is nested more than {DEEPEST} times")
         else:
-            self._last = Node(token.start(), token.end())
-            self._last.text = _meaning(mark) if mark[0] == '"' else None
-            self._last.is_false = mark == "false"
-            if mark in "{[":
-                self._open()
+            ends[opened.pop()] = place
+    return ends
 
-    def _open(self) -> None:
-        node = self._last
-        self._settle()
-        if node is not None:
-            self._around.append(node)
-        if len(self._around) > DEEPEST:
-            raise DocumentError("bomb", f"it is nested more than {DEEPEST} times")
 
-    def _settle(self) -> None:
-        """Put the last value into the object around it."""
-        if self._last is not None and not self._around:
-            self.root = self._last
-        elif self._last is not None and self._key is not None:
-            self._around[-1].members[self._key[0]] = Member(self._key[1], self._last)
-        self._last = self._key = None
+def _members(document: _Document, start: int) -> dict[str, Member]:
+    text, ends = document
+    found: dict[str, Member] = {}
+    place = start + 1 if text[start] == "{" else len(text)
+    while (match := _MEMBER.match(text, place)) is not None:
+        value_start = match.start(2)
+        place = ends.get(value_start) or match.end()
+        value = Node(document, value_start, place)
+        found[_meaning(match[1])] = Member(match.start(1), value)
+    return found
 
 
 def _meaning(spelled: str) -> str:
