@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
+import signal
+import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -110,7 +113,8 @@ class Runner:
             "driver": [],
         }
         before, own = measure.cpu_now(pids), time.process_time()
-        report = await self._report(spec, residents, batch, f"{self._given.run_id}-{number}")
+        with self._profiled(spec, residents, number):
+            report = await self._report(spec, residents, batch, f"{self._given.run_id}-{number}")
         after, own = measure.cpu_now(pids), time.process_time() - own
         start, end = report.pop("start"), report.pop("end")
         report |= {"prompt_tokens": batch.prompt_tokens(spec["jobs"]), "jobs": spec["jobs"]}
@@ -133,6 +137,23 @@ class Runner:
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "gpu_series": measure.series(self._gpu, start, end),
         }
+
+    @contextmanager
+    def _profiled(self, spec: Spec, residents: list[Resident], number: int) -> Iterator[None]:
+        """Sample the threads of a worker's replica by py-spy, if the run asks for it."""
+        first = residents[0] if residents else None
+        if not spec.get("profile") or not isinstance(first, Dragoman):
+            yield
+            return
+        file = self._given.out / f"profile-{first.name}-{number}.raw"
+        argv = ["py-spy", "record", "--format", "raw", "--threads", "--nolineno"]
+        argv += ["--rate", "100", "--pid", str(first.replica_pid), "--output", str(file)]
+        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)  # it writes its file then
+            process.wait()
 
     def _settings(self, spec: Spec, residents: list[Resident]) -> Spec:
         named = {r.name: {**r.options, **_replicas(r)} for r in residents}

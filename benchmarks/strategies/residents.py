@@ -239,11 +239,22 @@ class Dragoman(Resident):
 
     def kill_engine(self) -> None:
         """Send SIGKILL to one engine process."""
+        self._engine().kill()
+
+    @property
+    def replica_pid(self) -> int:
+        """Process of the replica that has the first engine."""
+        parent = self._engine().parent()
+        if parent is None:
+            raise StartFailed(f"{self.name}: the engine process has no parent")
+        return parent.pid
+
+    def _engine(self) -> psutil.Process:
         below = [process for pid in self.pids for process in tree(pid)]
         found = [each for each in below if "EngineCore" in each.name() + " ".join(each.cmdline())]
         if not found:
             raise StartFailed(f"{self.name}: no engine process found")
-        found[0].kill()
+        return found[0]
 
     @property
     def pids(self) -> list[int]:
