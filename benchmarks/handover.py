@@ -113,7 +113,7 @@ def kill(worker: Worker, what: str) -> None:
         os.killpg(worker.process.pid, signal.SIGKILL)
         return
     children = psutil.Process(worker.process.pid).children()
-    next(child for child in children if "replica" in child.cmdline()).kill()
+    next(child for child in children if "replica" in " ".join(child.cmdline()).split()).kill()
 
 
 def running(client: Any, names: list[str]) -> int:

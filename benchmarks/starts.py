@@ -19,7 +19,8 @@ Triton), which the later ones use. Seconds count from the start of the command: 
 until its first job is done, until all engines are ready, and until full speed, which is the end of
 the first ten seconds with at least 0.9 of the steady jobs/s. The steady jobs/s are those of
 `--steady-s` seconds that begin ten seconds after all engines are ready. `steps_s` says where the
-time went until the first engine worked, by the log.
+time went from the first replica's process until its engine worked, by the log, and `import_s` how
+long the process that replicas are forked from took before that.
 
 After the last start one engine gets SIGKILL (with the echo engine its replica). Seconds count from
 the kill, until all engines are ready again and until full speed. `others` is the share of the
@@ -202,8 +203,17 @@ async def measured_start(made: Trial) -> dict[str, Any]:
         "all_engines_s": round(every - began, 1),
         "full_speed_s": round(full - began, 1) if full else None,
         "jobs_per_s": round(steady, 1),
+        "import_s": import_of(made.worker.folder / f"{made.worker.name}.log"),
         "steps_s": steps_of(made.worker.folder / f"{made.worker.name}.log"),
     }
+
+
+def import_of(log: Path) -> float | None:
+    """Return the seconds of the fork server's start; None without one."""
+    for line in log.read_text(errors="replace").splitlines():
+        if '"fork_server_ready"' in line:
+            return float(json.loads(line)["seconds"])
+    return None
 
 
 def steps_of(log: Path) -> dict[str, float]:
@@ -251,7 +261,7 @@ def kill_engine(worker: Worker, kind: str) -> str:
     if kind == "vllm":
         found = [each for each in below if "EngineCore" in each.name() + " ".join(each.cmdline())]
     else:
-        found = [each for each in below if "replica" in each.cmdline()]
+        found = [each for each in below if "replica" in " ".join(each.cmdline()).split()]
     if not found:
         names = ", ".join(each.name() for each in below)
         raise SystemExit(f"no engine to kill among the worker's processes: {names}")

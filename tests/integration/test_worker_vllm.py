@@ -109,6 +109,8 @@ def test_real_text_is_translated_and_each_engine_is_gone_with_its_killed_replica
 
 def replica_and_engine(worker: WorkerProcess) -> tuple[psutil.Process, list[psutil.Process]]:
     [replica] = worker.replicas()
+    assert "fork-server" not in replica.cmdline(), "it has a name of its own"
+    assert "dragoman_worker" not in replica.cmdline(), "it has been forked"
     engine = replica.children(recursive=True)
     assert any("VLLM" in process.name() for process in engine)
     return replica, engine

@@ -44,6 +44,7 @@ RESTARTS, REPAIR = "unit/worker/process/test_restarts.py", "unit/worker/kafka/te
 PLANNED = "unit/worker/flow/test_planned_tokens.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
 SIZING = "unit/worker/engines/test_sizing.py"
+FORK_SERVER = "unit/worker/process/test_fork_server.py"
 SUPERVISOR, WATCHDOG = (
     "unit/worker/process/test_supervisor.py",
     "unit/worker/health/test_watchdog.py",
@@ -968,9 +969,23 @@ MUTANTS = (
     Mutant(
         "the standby process is killed as an orphan",
         f"{CORE}/process/children.py",
-        " - {self._leave_group.pid}",
-        "",
+        "self._leave_group.pid, self.fork_server.pid}",
+        "self.fork_server.pid}",
         SUPERVISOR,
+    ),
+    Mutant(
+        "the fork server is killed as an orphan",
+        f"{CORE}/process/children.py",
+        ", self.fork_server.pid}",
+        "}",
+        FORK_SERVER,
+    ),
+    Mutant(
+        "a replica whose forked start failed is forked again",
+        f"{CORE}/process/restarts.py",
+        "self._fork = replica.ready.is_set() or not replica.forked",
+        "self._fork = True",
+        FORK_SERVER,
     ),
     Mutant(
         "only the first group membership is reported",

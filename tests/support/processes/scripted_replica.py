@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dragoman_worker.process import forking
 from dragoman_worker.process.journal import Entry, Slots, Stage, journal_file, table_file
 from dragoman_worker.process.parent_link import ABORT_SIGNAL, GroupMember, ParentLink
 
@@ -51,7 +53,14 @@ class Scripted:
 
     async def live(self, place: str) -> int:
         step, loop = self._step, asyncio.get_running_loop()
-        self.log("start", gpus=os.environ.get("CUDA_VISIBLE_DEVICES"))
+        self.log(
+            "start",
+            gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
+            forked=forking.forked(),
+            parent=os.getppid(),
+            group=os.getpgrp(),
+            random=random.random(),
+        )
         loop.add_signal_handler(signal.SIGTERM, self._on_term)
         loop.add_signal_handler(ABORT_SIGNAL, self._on_abort)
         if step.get("leave"):
@@ -119,7 +128,12 @@ class Scripted:
         )
 
 
+def main(number: str, place: str, parent_link: str, folder: str) -> int:
+    """Run one start of one replica and return its exit status."""
+    link = ParentLink.adopt(int(parent_link))
+    link.hold()
+    return asyncio.run(Scripted(number, link, Path(folder)).live(place))
+
+
 if __name__ == "__main__":
-    line = ParentLink.adopt(int(sys.argv[3]))
-    line.hold()
-    sys.exit(asyncio.run(Scripted(sys.argv[1], line, Path(sys.argv[4])).live(sys.argv[2])))
+    sys.exit(main(*sys.argv[1:]))

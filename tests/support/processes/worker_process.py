@@ -130,7 +130,7 @@ class _Forked:
 
 def _is_replica(child: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):  # an orphan that has just been killed
-        return "replica" in child.cmdline()
+        return "replica" in " ".join(child.cmdline()).split()  # a forked one has a title
     return False
 
 

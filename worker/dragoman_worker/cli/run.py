@@ -1,4 +1,4 @@
-"""The `run` command and the two internal commands that it starts as child processes."""
+"""The `run` command and the three internal commands that it starts as child processes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import typer
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.cli.options import (
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from dragoman_worker.engines.sizing import Share
     from dragoman_worker.process.children import Command
     from dragoman_worker.process.exits import Exit
+    from dragoman_worker.process.forking import Forked
     from dragoman_worker.process.parent_link import FailureKind, ReplicaSlot
     from dragoman_worker.settings import WorkerSettings
 
@@ -51,6 +54,7 @@ def _supervise(settings: WorkerSettings, config: Path | None, set_: list[str] | 
     from dragoman_worker.process.runtime_dir import NoRuntimeDirectory
 
     pairs = list(set_ or ())
+    named = [*pairs, f"worker_id={settings.worker_id}"]
     try:
         share = share_out(settings.engine, this_machine)
         chosen = settings.engine.kind != "echo" and settings.engine.replicas == "auto"
@@ -58,8 +62,11 @@ def _supervise(settings: WorkerSettings, config: Path | None, set_: list[str] | 
             settings,
             _replica_command(settings, share, config, pairs),
             places=share.places,
-            end_memberships=_own_command(
-                "end-memberships", config, [*pairs, f"worker_id={settings.worker_id}"]
+            end_memberships=_own_command("end-memberships", config, named),
+            fork_server=(
+                (lambda connection: _own_command("fork-server", config, named, connection))
+                if settings.engine.kind == "vllm"
+                else None
             ),
             why=share.reason if chosen else "",
         )
@@ -72,11 +79,11 @@ def _supervise(settings: WorkerSettings, config: Path | None, set_: list[str] | 
 def _replica_command(
     settings: WorkerSettings, share: Share, config: Path | None, pairs: list[str]
 ) -> Command:
-    def command(number: int, socket: Path, parent_link: int) -> list[str]:
+    def command(number: int, socket: Path, parent_link: str) -> list[str]:
         own_id = settings.worker_id if len(share.places) == 1 else f"{settings.worker_id}-{number}"
         own = {"worker_id": own_id, **share.places[number].settings}
         given = [*pairs, *(f"{name}={json.dumps(value)}" for name, value in own.items())]
-        return _own_command("replica", config, given, str(number), str(socket), str(parent_link))
+        return _own_command("replica", config, given, str(number), str(socket), parent_link)
 
     return command
 
@@ -94,10 +101,15 @@ def replica(
     number: int, socket: Path, parent_link: int, config: Config = None, set_: Set = None
 ) -> None:
     """Run one engine and its consumer; started by `run`, which learns why it exits."""
+    from dragoman_worker.process import forking
     from dragoman_worker.process.parent_link import ParentLink, ReplicaSlot
 
     link = ParentLink.adopt(parent_link)
     link.hold()
+    if forking.forked():
+        from dragoman_worker.engines.vllm import standby
+
+        standby.prepare(link)
     try:
         settings = read_settings(config, set_)
         _work(settings, ReplicaSlot(number, socket, link))
@@ -107,6 +119,47 @@ def replica(
     except ModuleNotFoundError as error:
         link.failed("settings", not_installed(error))
         raise SystemExit(2) from None
+
+
+def fork_server(connection: int, config: Config = None, set_: Set = None) -> None:
+    """Import the engine and fork replicas; started by `run`, which sends the requests."""
+    from dragoman_worker.process import forking
+
+    supervisor = forking.connected(connection)
+    try:
+        reason = _preload(read_settings(config, set_))
+    except (SettingsError, ModuleNotFoundError) as error:
+        reason = str(error)  # a replica that is started in the ordinary way reports it again
+    if reason is not None:
+        forking.report_unfit(supervisor, reason)
+        raise SystemExit(1)
+    forking.report_ready(supervisor)
+    _run_forked(forking.serve(supervisor))
+
+
+def _preload(settings: WorkerSettings) -> str | None:
+    """Import what replicas need; return why this process must not be forked, None if it may."""
+    from dragoman_worker import log
+
+    log.configure(settings.log, worker_id=settings.worker_id)
+    log.adopt_interpreter()
+    from dragoman_worker.engines.vllm import preloaded
+    from dragoman_worker.prompts import names
+
+    reason = preloaded.load(settings.engine, verbose=settings.log.level == "debug")
+    import dragoman_worker.app  # noqa: F401  what a replica runs
+
+    names.load()
+    return reason
+
+
+def _run_forked(forked: Forked) -> None:
+    """Run the internal command `replica` in a process that has just been forked."""
+    forked.set_title("dragoman-worker")
+    sys.argv = [sys.argv[0], *forked.argv[forked.argv.index("replica") :]]
+    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    command.command()(replica)
+    command(args=sys.argv[2:])
 
 
 def _work(settings: WorkerSettings, slot: ReplicaSlot) -> None:

@@ -74,6 +74,14 @@ class Gpus:
         """Return the state of every GPU that can be read."""
         return [stats for name in list(self._devices) if (stats := self._read(name))]
 
+    def capabilities(self) -> set[tuple[int, int]]:
+        """Return the different compute capabilities of the GPUs, as far as they can be read."""
+        found = set()
+        for handle in self._devices.values():
+            with suppress(self._nvml.NVMLError):
+                found.add(tuple(self._nvml.nvmlDeviceGetCudaComputeCapability(handle)))
+        return found
+
     def listed(self) -> list[Gpu]:
         """Return every GPU that was found, in CUDA's order."""
         return [self._listed(name, handle) for name, handle in self._devices.items()]

@@ -14,10 +14,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
+from dragoman_worker.process import fork_server
+from dragoman_worker.process.fork_server import CannotFork, ForkServer
+from dragoman_worker.process.forking import LINK
 from dragoman_worker.process.leave_group import LeaveGroupProcess
 from dragoman_worker.process.parent_link import (
     ABORT_SIGNAL,
@@ -26,11 +30,42 @@ from dragoman_worker.process.parent_link import (
     adopt_orphans,
 )
 
-Command = Callable[[int, Path, int], Sequence[str]]
+Command = Callable[[int, Path, str], Sequence[str]]
 """Argv of a replica from its number, the path of its HTTP socket and its link's descriptor."""
+
+Link = socket.socket
 
 ORPHAN_WITHIN_S: Final = 10.0
 """Seconds until a killed process is reported as left: normally it is gone in milliseconds."""
+
+
+class Process(Protocol):
+    """A started process; `children` alone reaps it."""
+
+    returncode: int | None
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        ...
+
+    def send_signal(self, sig: int, /) -> None:
+        """Send a signal."""
+        ...
+
+
+@dataclass(slots=True)
+class ForkedProcess:
+    """A process that the fork server has forked: a child of this one, like those of Popen."""
+
+    pid: int
+    returncode: int | None = None
+
+    def send_signal(self, sig: int, /) -> None:
+        """Send a signal unless it has exited."""
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, sig)
 
 
 class Replica:
@@ -38,7 +73,7 @@ class Replica:
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
+        process: Process,
         link: socket.socket,
         leave_group: LeaveGroupProcess,
     ) -> None:
@@ -49,6 +84,7 @@ class Replica:
         self._membership: GroupMember | None = None
         self._listening: asyncio.AbstractEventLoop | None = None
         self.pid = process.pid
+        self.forked = isinstance(process, ForkedProcess)
         self.started_at = time.monotonic()
         self.ready = asyncio.Event()
         self.settled = asyncio.Event()
@@ -140,12 +176,15 @@ class ChildProcesses:
         folder: Path,
         end_memberships: Sequence[str] = (),
         environment: Callable[[int], Mapping[str, str]] = lambda _: {},
+        fork_server: fork_server.Command | None = None,
     ) -> None:
         """Keep sockets in `folder`; `end_memberships` is the argv of the standby process.
 
         `environment` returns the variables that a replica has besides those of this process.
+        `fork_server` is the command of the process that replicas are forked from, if there is one.
         """
         self._command = command
+        self.fork_server = ForkServer(fork_server)
         self._environment = environment
         self._leave_group = LeaveGroupProcess(end_memberships)
         self._folder = folder
@@ -169,6 +208,7 @@ class ChildProcesses:
             replica.kill()
             with suppress(ChildProcessError):
                 replica.reaped(os.waitstatus_to_exitcode(os.waitpid(replica.pid, 0)[1]))
+        self.fork_server.close()
         self._leave_group.close()  # last: the exit of a replica may have started it
 
     def socket(self, number: int) -> Path:
@@ -184,22 +224,39 @@ class ChildProcesses:
         """Return the last started process of replica `number`, which may have exited."""
         return self._of_number.get(number)
 
-    def start(self, number: int) -> Replica:
-        """Start replica `number` in this process group and session."""
+    def start(self, number: int, *, fork: bool = False) -> Replica:
+        """Start replica `number` in this process group and session; fork it if that is possible."""
         with ExitStack() as opened:
             link, replica_end = socket.socketpair()
             opened.enter_context(replica_end)
             link.setblocking(False)
-            opened.enter_context(_sigint_blocked())
-            process = subprocess.Popen(  # noqa: S603  the command is this program's own
-                self._command(number, self.socket(number), replica_end.fileno()),
+            process = self._forked(number, replica_end) if fork else None
+            replica = Replica(
+                process or self._started(number, replica_end), link, self._leave_group
+            )
+        self._living[replica.pid] = self._of_number[number] = replica
+        return replica
+
+    def _forked(self, number: int, link: Link) -> Process | None:
+        """Return a process forked from the fork server; None if it cannot fork now."""
+        argv, environment = (
+            self._command(number, self.socket(number), LINK),
+            self._environment(number),
+        )
+        with suppress(CannotFork):
+            return ForkedProcess(
+                self.fork_server.fork(argv, environment, f"replica {number}", link.fileno())
+            )
+        return None
+
+    def _started(self, number: int, link: Link) -> Process:
+        with _sigint_blocked():
+            return subprocess.Popen(  # noqa: S603  the command is this program's own
+                self._command(number, self.socket(number), str(link.fileno())),
                 stdin=subprocess.DEVNULL,
-                pass_fds=[replica_end.fileno()],
+                pass_fds=[link.fileno()],
                 env={**os.environ, **self._environment(number)},
             )
-        replica = Replica(process, link, self._leave_group)
-        self._living[process.pid] = self._of_number[number] = replica
-        return replica
 
     @contextmanager
     def reaping(self) -> Iterator[None]:
@@ -221,6 +278,7 @@ class ChildProcesses:
                     break
                 exit_code = os.waitstatus_to_exitcode(status)
                 self._leave_group.reaped(pid, exit_code)
+                self.fork_server.reaped(pid, exit_code)
                 if replica := self._living.pop(pid, None):
                     replica.reaped(exit_code)
         self._reaped.set()
@@ -249,7 +307,8 @@ class ChildProcesses:
 
     def _orphans(self) -> set[int]:
         self.reap()
-        return _children() - set(self._living) - {self._leave_group.pid} - self._inherited
+        own = {*self._living, self._leave_group.pid, self.fork_server.pid}
+        return _children() - own - self._inherited
 
 
 @contextmanager

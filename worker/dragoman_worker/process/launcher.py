@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from dragoman_worker.process import fork_server
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.children import ChildProcesses, Command
 from dragoman_worker.process.crashes import Crashes
@@ -28,23 +29,31 @@ def supervise(
     *,
     places: Sequence[Place] = (Place(),),
     end_memberships: Sequence[str] = (),
+    fork_server: fork_server.Command | None = None,
     why: str = "",
 ) -> Exit:
     """Run the replicas that `command` starts until a signal, or until one cannot be kept running.
 
     There is one replica per place; `why` is the reason for their number, for the log.
-    `end_memberships` is the argv of the process that ends the group memberships of dead replicas.
+    `end_memberships` is the argv of the process that ends the group memberships of dead replicas,
+    `fork_server` the command of the process that replicas are forked from.
     Raises SettingsError if the HTTP port is unavailable, and NoRuntimeDirectory.
     """
     with (
         runtime_directory() as folder,
         ChildProcesses(
-            command, folder, end_memberships, lambda number: places[number].environment
+            command,
+            folder,
+            end_memberships,
+            lambda number: places[number].environment,
+            fork_server,
         ) as children,
     ):
         crashes = Crashes(folder)
-        # The first replica imports its engine while this process imports the supervisor.
-        children.start(0)
+        # The fork server or the first replica imports the engine while this process imports the
+        # supervisor.
+        if not children.fork_server.prepare():
+            children.start(0)
         from dragoman_worker import log  # noqa: PLC0415
         from dragoman_worker.process.supervisor import Supervisor  # noqa: PLC0415
 

@@ -63,6 +63,10 @@ class ParentLink:
         if not die_with_parent(self._connection):
             threading.Thread(target=self._die_when_closed, name="parent-link", daemon=True).start()
 
+    def close(self) -> None:
+        """Close this process' copy, in a child that has been forked."""
+        self._connection.close()
+
     def ready(self) -> None:
         """Report that this replica accepts jobs."""
         self._report(event="ready")

@@ -77,6 +77,7 @@ class ReplicaRestarter:
         self._ready_at = 0.0
         self._restarted = restarted
         self._starts = 0
+        self._fork = True
         self._backoff = backoff
         self._log = logger().bind(replica=number)
 
@@ -104,6 +105,8 @@ class ReplicaRestarter:
         async with self._shared.start_turn(self._place):
             # The first replica was started before this object, and may have exited since.
             begun = None if self._starts else self._children.latest(self.number)
+            if begun is None and self._fork:
+                await self._prepare_fork()
             if self._shared.stopping.is_set() and begun is None:
                 return None
             replica = self._begin(begun)
@@ -119,14 +122,25 @@ class ReplicaRestarter:
         return replica
 
     def _begin(self, begun: Replica | None) -> Replica:
-        replica = begun or self._children.start(self.number)
+        replica = begun or self._children.start(self.number, fork=self._fork)
         replica.on_opened = self._crashes.forget
         replica.listen()
         if self._starts:
             self._restarted()
         self._starts += 1
-        self._log.info("replica_started", pid=replica.pid, gpus=list(self._place.gpus))
+        gpus = list(self._place.gpus)
+        self._log.info("replica_started", pid=replica.pid, gpus=gpus, forked=replica.forked)
         return replica
+
+    async def _prepare_fork(self) -> None:
+        """Return when it is known whether a replica can be forked; kill a server that hangs."""
+        server = self._children.fork_server
+        if server.prepare():
+            server.listen()
+            await first_of(server.settled, self._shared.stopping, within_s=self._start_within_s)
+        if not server.settled.is_set() and not self._shared.stopping.is_set():
+            server.kill()
+            await first_of(server.settled, self._shared.stopping)
 
     async def _until_started(self, replica: Replica) -> None:
         """Return when the replica is ready or has exited; kill one that hangs.
@@ -197,6 +211,8 @@ class ReplicaRestarter:
             return self._drained(replica)
         if (result := self._fatal(replica)) is not None:
             return result
+        # Whatever a forked process may lack, one that imports everything itself has.
+        self._fork = replica.ready.is_set() or not replica.forked
         if self._has_recovered(replica):
             self._backoff.recovered()
         self._backoff.exited()

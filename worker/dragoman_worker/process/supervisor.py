@@ -81,6 +81,7 @@ class Supervisor:
     async def run(self) -> Exit:
         """Run all replicas until a signal or until a restart cannot help. Raises SettingsError."""
         async with AsyncExitStack() as stack:
+            self._report_fork_server()
             stack.enter_context(self._children.reaping())
             stack.enter_context(stop_signals(self._stop, self._abort))
             stack.enter_context(stop_signals_unblocked())
@@ -112,6 +113,12 @@ class Supervisor:
         first = _worst(restarter.result() for restarter in done)
         others = _worst(await asyncio.gather(*restarters))
         return first if first.status else others
+
+    def _report_fork_server(self) -> None:
+        server, log = self._children.fork_server, self._log
+        server.on_ready = lambda seconds: log.info("fork_server_ready", seconds=round(seconds, 1))
+        server.on_lost = lambda status: log.warning("fork_server_lost", status=status)
+        server.on_unavailable = lambda why: log.warning("fork_server_unavailable", reason=why)
 
     def _restarter(self, number: int) -> ReplicaRestarter:
         restarts = self._metrics.restarts.labels(str(number))

@@ -7,15 +7,11 @@ Processes, signals and sockets are real.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
-import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,73 +21,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dragoman_worker.process.probes import PROBE_S, ask_for_one
-from support.processes import supervised
-from support.processes.child_process import ChildProcess
+from support.processes.supervised_run import SOON_S, Run, gone
 from support.processes.waiting import wait_until
-from support.services.ports import free_port
-
-SOON_S = 30.0  # a start takes less than a second on a quiet machine
-
-
-class Run:
-    """A supervisor over scripted replicas: their plans, and the events that they recorded."""
-
-    def __init__(self, folder: Path, plan: dict[str, Any], options: dict[str, Any]) -> None:
-        self.port = free_port()
-        self._folder = folder
-        (folder / "plan.json").write_text(json.dumps(plan))
-        (folder / "events.jsonl").touch()
-        settings = {"http.port": self.port, "places": [{}] * max(1, len(plan)), **options}
-        argv = [sys.executable, supervised.__file__, str(folder), json.dumps(settings)]
-        env = {"PYTHONPATH": os.pathsep.join(sys.path)}
-        self.process = ChildProcess(argv, log=folder / "log", env=env, split_streams=True)
-
-    def events(self, event: str = "", number: int = 0) -> list[dict[str, Any]]:
-        lines = (self._folder / "events.jsonl").read_text().splitlines()
-        rows = [json.loads(line) for line in lines if line.endswith("}")]
-        return [row for row in rows if row["event"] == event and row["number"] == str(number)]
-
-    def seen(self, event: str, count: int = 1, number: int = 0) -> list[dict[str, Any]]:
-        return self.process.wait_for(
-            lambda: found if len(found := self.events(event, number)) >= count else [],
-            timeout_s=SOON_S,
-            what=f"{event} {count} times",
-        )
-
-    def requests(self) -> list[dict[str, Any]]:
-        """Return the starts of the standby process and the requests it received."""
-        place = self._folder / "requests.jsonl"
-        lines = place.read_text().splitlines() if place.exists() else []
-        return [json.loads(line) for line in lines if line.endswith("}")]
-
-    def asked_for(self, member: str) -> bool:
-        """Wait until the end of this membership was requested."""
-        wanted = {"group": "the-group", "member": member}
-        return self.process.wait_for(
-            lambda: wanted in self.requests(), timeout_s=SOON_S, what=f"the end of {member}"
-        )
-
-    def get(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as page:
-                return page.status, page.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-        except OSError:
-            return 0, ""
-
-    def both_ready(self) -> None:
-        self.seen("ready", number=0)
-        self.seen("ready", number=1)
-
-    def is_ready(self) -> None:
-        self.process.wait_for(
-            lambda: self.get("/readyz")[0] == 200, timeout_s=SOON_S, what="/readyz"
-        )
-
-    def exits(self, timeout_s: float = SOON_S) -> int:
-        return self.process.wait(timeout_s=timeout_s)
-
 
 NewRun = Callable[..., Run]
 
@@ -111,20 +42,6 @@ def run(tmp_path: Path) -> Iterator[NewRun]:
     yield start
     for each in started:
         each.process.stop()
-
-
-def gone(*pids: int, within_s: float) -> bool:
-    def none_left() -> bool:
-        return not any(lives(pid) for pid in pids)
-
-    wait_until(none_left, timeout_s=within_s, what=f"{pids} gone")
-    return True
-
-
-def lives(pid: int) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    return False
 
 
 # --- group memberships ----------------------------------------------------------------------------

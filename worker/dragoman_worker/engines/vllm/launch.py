@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.engines.vllm import arguments, core_process
+from dragoman_worker.engines.vllm import arguments, core_process, standby
 from dragoman_worker.engines.vllm.latencies import stat_loggers
 from dragoman_worker.engines.vllm.profiles import check_adapters
 from dragoman_worker.engines.vllm.request_failures import RequestFailures
@@ -116,7 +116,8 @@ class Launch:
         core_class = _import_vllm("vllm.v1.engine.core").EngineCoreProc
         if self._cancelled.is_set():
             raise Halt("the start of the engine was cancelled before it was built")
-        with core_process.guarded(core_class, report) as possible:
+        starting = standby.used(_import_vllm("vllm.v1.engine.utils"))
+        with core_process.guarded(core_class, report) as possible, starting:
             if not possible:
                 logger().warning("engine_not_guarded", vllm=str(vllm.__version__))
             return vllm.AsyncLLMEngine.from_engine_args(
