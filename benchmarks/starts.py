@@ -20,7 +20,7 @@ until its first job is done, until all engines are ready, and until full speed, 
 the first ten seconds with at least 0.9 of the steady jobs/s. The steady jobs/s are those of
 `--steady-s` seconds that begin ten seconds after all engines are ready. `steps_s` says where the
 time went from the first replica's process until its engine worked, by the log, and `import_s` how
-long the process that replicas are forked from took before that.
+long the process that replicas are forked from took before that, or why there is none.
 
 After the last start one engine gets SIGKILL (with the echo engine its replica). Seconds count from
 the kill, until all engines are ready again and until full speed. `others` is the share of the
@@ -208,11 +208,13 @@ async def measured_start(made: Trial) -> dict[str, Any]:
     }
 
 
-def import_of(log: Path) -> float | None:
-    """Return the seconds of the fork server's start; None without one."""
+def import_of(log: Path) -> float | str | None:
+    """Return the seconds of the fork server's start, or why there is none."""
     for line in log.read_text(errors="replace").splitlines():
         if '"fork_server_ready"' in line:
             return float(json.loads(line)["seconds"])
+        if '"fork_server_unavailable"' in line:
+            return str(json.loads(line)["reason"])
     return None
 
 
