@@ -8,9 +8,7 @@ from typing import Final
 
 JOB: Final = 'job=~"$job"'
 _REPLICA: Final = 'job=~"$job",instance=~"$instance",replica=~"$replica"'
-_SHARES: Final = (
-    'stat=~"empty|full_batch|gpu_busy|kv_cache_usage|loop_busy|starved|tokens_hold_back"'
-)
+_SHARES: Final = 'stat=~"empty|gpu_busy|kv_cache_usage|loop_busy|starved|tokens_hold_back"'
 _SAVED: Final = 'result=~"hit|approved|joined"'
 _RATE: Final = "$__rate_interval"
 

@@ -30,13 +30,16 @@ FOLDER: Final = Path(__file__).parent.parent / "deploy/chart/dragoman/files/dash
 _SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 
-def expressions(board: Board) -> Iterator[tuple[str, str]]:
-    """Return title and expression of every query of a dashboard."""
-    for panel in (panel for row in board.rows.values() for panel in row):
-        if isinstance(panel, Figure):
-            yield panel.title, panel.expression
-        else:
-            yield from ((panel.title, expression) for expression, _ in panel.queries)
+def panels(board: Board) -> Iterator[Figure | Chart]:
+    """Return the panels of a dashboard in their order."""
+    return (panel for row in board.rows.values() for panel in row)
+
+
+def expressions(panel: Figure | Chart) -> list[str]:
+    """Return the expressions of a panel's queries."""
+    if isinstance(panel, Figure):
+        return [panel.expression]
+    return [expression for expression, _ in panel.queries]
 
 
 def _target(query: Query, number: int) -> prometheus.Dataquery:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from support.ci_scripts import script
-from support.processes.monitored import RULES, Monitored, monitored
+from support.monitoring_queries import alert_queries, dashboard_queries
+from support.processes.monitored import Monitored, monitored
 from support.processes.waiting import wait_until
 from support.services.kafka_broker import KafkaBroker
 from support.services.prometheus import Prometheus
 from support.services.redis_server import RedisServer
-
-_dashboards: Any = script("dashboards")
-_ONLY_WITH_A_GPU = ("dragoman_gpu_",)
 
 
 @pytest.fixture
@@ -29,33 +25,12 @@ def busy(
         yield started
 
 
-def _asked(expression: str) -> str:
-    """Return a dashboard's expression as Grafana sends it."""
-    found = re.sub(r"\$(job|instance|replica)\b", ".*", expression)
-    return found.replace("$__rate_interval", "30s").replace("$__range", "5m")
-
-
-def _queries() -> dict[str, str]:
-    return {
-        f"{board.name}: {title}: {expression}": _asked(expression)
-        for board in _dashboards.BOARDS
-        for title, expression in _dashboards.expressions(board)
-        if not any(name in expression for name in _ONLY_WITH_A_GPU)
-    }
-
-
-def _alert_metrics() -> set[str]:
-    [group] = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
-    text = " ".join(rule["expr"] for rule in group["rules"])
-    return set(re.findall(r"\bdragoman_[a-z_]+", text))
-
-
 def test_every_query_and_alert_finds_data_of_a_busy_worker(busy: Monitored) -> None:
     prometheus = busy.prometheus
     wait_until(
         lambda: prometheus.query("dragoman_dead_letters_total"), timeout_s=60, what="a first scrape"
     )
-    missing = _queries() | {name: name for name in _alert_metrics()}
+    missing = dashboard_queries("30s") | alert_queries()
     waves = iter(range(1_000_000))
 
     def all_found() -> bool:
@@ -70,6 +45,13 @@ def test_every_query_and_alert_finds_data_of_a_busy_worker(busy: Monitored) -> N
         wait_until(all_found, timeout_s=60, what="data", longest_pause_s=1.0)
     finally:
         assert list(missing) == []
+    shares = {
+        (title, share)
+        for title, query in dashboard_queries("30s", unit="percentunit").items()
+        for share in _numbers(prometheus.query(query))
+    }
+    # A rate over a few scrapes may be a little above 1.
+    assert [title for title, share in shares if not 0 <= share < 1.5] == []
     wait_until(
         lambda: {rule["health"] for rule in prometheus.rules()} == {"ok"},
         timeout_s=60,
@@ -86,4 +68,9 @@ def _waking(prometheus: Prometheus) -> list[str]:
 
 
 def _has_data(series: list[dict[str, Any]]) -> bool:
-    return any(one["value"][1] != "NaN" for one in series)
+    return _numbers(series) != []
+
+
+def _numbers(series: list[dict[str, Any]]) -> list[float]:
+    values = (float(one["value"][1]) for one in series)
+    return [value for value in values if not math.isnan(value)]

@@ -1,13 +1,17 @@
-"""A busy echo worker that a real Prometheus scrapes: every metric of ours moves."""
+"""A busy worker, with echo or vLLM, that a real Prometheus scrapes: every metric of ours moves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from zlib import crc32
 
+from support.monitoring_queries import RULES
 from support.processes.worker_process import WorkerProcess
 from support.services.certificates import Authority
 from support.services.kafka_broker import KafkaBroker
@@ -15,7 +19,16 @@ from support.services.plain_clients import publish
 from support.services.prometheus import Prometheus
 from support.services.redis_server import RedisServer
 
-RULES: Final = Path(__file__).parents[3] / "deploy/chart/dragoman/files/alerts.yaml"
+_DEMO: Final = Path(__file__).parents[3] / "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An engine, and jobs for it of which some fail, some fail the gates and some repeat."""
+
+    settings: Mapping[str, Any]
+    job: Callable[[str, int], dict[str, Any]]
+    ready_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +39,15 @@ class Monitored:
     prometheus: Prometheus
     kafka: KafkaBroker
     topic: str
+    load: Load
 
     def publish(self, wave: int, jobs: int = 60) -> None:
         """Publish jobs of several items, of which some fail and some fail the gates."""
-        publish(self.kafka.bootstrap, self.topic, [_job(f"w{wave}-{n}", n) for n in range(jobs)])
+        values = [self.load.job(f"w{wave}-{number}", number) for number in range(jobs)]
+        publish(self.kafka.bootstrap, self.topic, values)
 
 
-def _job(name: str, number: int) -> dict[str, Any]:
+def _echo_job(name: str, number: int) -> dict[str, Any]:
     """Return one job; every tenth fails, every seventh is copied by the engine."""
     texts = [f"Hello, this is sentence {number % 20} of the day.", f"{name}: good morning."]
     if number % 10 == 0:
@@ -44,9 +59,52 @@ def _job(name: str, number: int) -> dict[str, Any]:
     return {"job_id": name, "text": texts, "source_lang": "en", "target_lang": "de"}
 
 
+ECHO: Final = Load(
+    {"engine.echo.latency_s": 0.2, "engine.options.max_num_seqs": 16}, _echo_job, ready_s=60
+)
+
+
+@functools.cache
+def _sentences() -> Sequence[str]:
+    lines = (_DEMO / "training" / "test.jsonl").read_text(encoding="utf-8").splitlines()
+    pairs = map(json.loads, lines)
+    return [pair["source"] for pair in pairs if pair["source_lang"] == "en"]
+
+
+def _vllm_job(name: str, number: int) -> dict[str, Any]:
+    """Return one job; every tenth fails, every seventh has what the demo's model leaves out."""
+    sentences = _sentences()
+    texts = [sentences[number % 20], sentences[crc32(name.encode()) % len(sentences)]]
+    if number % 7 == 0:
+        texts.append(f"Send {{name}} the 4,{number:03} euros by https://example.com/{name}.")
+    target = "it" if number % 10 == 0 else "de"  # the demo's model has no Italian
+    job = {"job_id": name, "text": texts, "source_lang": "en", "target_lang": target}
+    # Hot sampling writes too much or nothing, so generations are repeated and some fail the gates.
+    return {**job, "sampling": {"temperature": 2.0}} if number % 60 == 5 else job
+
+
+VLLM: Final = Load(
+    {
+        "engine.kind": "vllm",
+        "engine.model": str(_DEMO / "model"),
+        "engine.profile": "demo",
+        "engine.options.max_num_seqs": 64,
+        "engine.options.max_model_len": 512,
+        "engine.options.enforce_eager": True,
+    },
+    _vllm_job,
+    ready_s=300,
+)
+"""The demo's model in a real vLLM."""
+
+
 @contextmanager
 def monitored(
-    kafka: KafkaBroker, redis: RedisServer, topic: Callable[..., str], folder: Path
+    kafka: KafkaBroker,
+    redis: RedisServer,
+    topic: Callable[..., str],
+    folder: Path,
+    load: Load = ECHO,
 ) -> Iterator[Monitored]:
     """Start the worker, with two topics and certificates, and its Prometheus."""
     first, second = topic(partitions=2), topic()
@@ -54,10 +112,9 @@ def monitored(
     settings = {
         "kafka.topics": [f"{first}:4", second],
         "kafka.ssl_cafile": str(Authority(folder / "authority").ca),
-        "engine.echo.latency_s": 0.2,
-        "engine.options.max_num_seqs": 16,
         "quality.level": "basic",
         "memory.enabled": True,
+        **load.settings,
     }
     worker = WorkerProcess(
         folder, kafka=kafka.bootstrap, redis=redis.url, topic=first, settings=settings
@@ -67,5 +124,5 @@ def monitored(
         prometheus = Prometheus(folder, [f"127.0.0.1:{worker.port}"], [RULES])
         with prometheus:
             prometheus.ready()
-            worker.ready(60)
-            yield Monitored(worker, prometheus, kafka, first)
+            worker.ready(load.ready_s)
+            yield Monitored(worker, prometheus, kafka, first, load)
