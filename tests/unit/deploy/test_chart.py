@@ -293,6 +293,47 @@ def test_an_impossible_combination_is_refused_with_what_to_give(
         _rendered(chart, {**_ECHO, **values})
 
 
+_PASSED_ON = {"strategy", "podSecurityContext", "securityContext", "resources", "dashboards"}
+"""Groups that Kubernetes reads as they are, from which null removes a default."""
+
+
+def _given(tree: Object, name: str = "") -> Iterator[str]:
+    """Yield the dotted names of the defaults that are neither empty nor switches."""
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _given(value, f"{name}{key}.")
+        elif not isinstance(value, bool) and value not in ("", []):
+            yield f"{name}{key}"
+
+
+_GIVEN = [
+    name
+    for name in _given(_values(_CHART / "values.yaml"))
+    if name.split(".", maxsplit=1)[0] not in _PASSED_ON
+]
+
+
+@pytest.mark.parametrize("name", _GIVEN)
+def test_null_in_place_of_a_default_is_refused_by_name(chart: helm.Chart, name: str) -> None:
+    assert len(_GIVEN) > 30
+    values: Any = None
+    for part in reversed(name.split(".")):
+        values = {part: values}
+    with pytest.raises(helm.HelmRenderError, match=re.escape(f"{name}: null is not a value")):
+        _rendered(chart, {**_ECHO, **values})
+
+
+@pytest.mark.parametrize("topic", ["1e3", "on", "2026-01-01", "0x10", "null"])
+def test_a_topic_that_looks_like_another_type_stays_its_name(chart: helm.Chart, topic: str) -> None:
+    settings = {**_ECHO["settings"], "kafka": {"topics": [topic]}}
+    strimzi = {"enabled": True, "cluster": "kafka"}
+    objects = _rendered(chart, {"settings": settings, "strimzi": strimzi})
+    topics = {
+        one["spec"]["topicName"]: one["metadata"]["name"] for one in _of(objects, "KafkaTopic")
+    }
+    assert topics[topic] == topic
+
+
 # --- relations ------------------------------------------------------------------------------------
 
 
