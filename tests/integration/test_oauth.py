@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from support.processes.worker_process import ForkedWorker
 from support.services.plain_clients import TERMINAL
 from support.services.redis_server import RedisServer
 from support.services.secure_broker import Right, SecureBroker, unsecured_token
+from support.services.token_renewal import renewed
 
 TOPIC = "tokens"
 TOKEN_S = 4.0
@@ -59,49 +58,21 @@ def settings_of(broker: SecureBroker, file: Path) -> dict[str, Any]:
     }
 
 
-class Renewal:
-    """Replaces a token's file until it is paused, as the sidecar of an identity provider does."""
-
-    def __init__(self, user: str, file: Path) -> None:
-        self._user, self._file = user, file
-        self._began = time.monotonic()
-        self._ended = threading.Event()
-        self.paused = False
-        self._write()
-
-    def __call__(self) -> None:
-        while not self._ended.wait(RENEW_S):
-            if not self.paused:
-                self._write()
-
-    def _write(self) -> None:
-        new = self._file.with_suffix(".new")
-        # Longer and longer, so that a busy machine gets on too.
-        lifetime_s = TOKEN_S + (time.monotonic() - self._began) / 4
-        new.write_text(unsecured_token(self._user, lifetime_s))
-        new.replace(self._file)
-
-    def end(self) -> None:
-        self._ended.set()
-
-
-@contextmanager
-def renewed(user: str, file: Path) -> Iterator[Renewal]:
-    renewal = Renewal(user, file)
-    thread = threading.Thread(target=renewal)
-    thread.start()
-    try:
-        yield renewal
-    finally:
-        renewal.end()
-        thread.join()
+def longer_and_longer() -> Callable[[], float]:
+    """Return the lifetimes of tokens; they grow, so that a busy machine gets on too."""
+    began = time.monotonic()
+    return lambda: TOKEN_S + (time.monotonic() - began) / 4
 
 
 async def test_short_tokens_and_a_late_renewal_cost_no_job_and_no_restart(
     broker: SecureBroker, redis_server: RedisServer, tmp_path: Path
 ) -> None:
     files = tmp_path / "worker.token", tmp_path / "client.token"
-    with renewed("worker", files[0]) as renewal, renewed("client", files[1]):
+    lifetime_s = longer_and_longer()
+    with (
+        renewed("worker", files[0], lifetime_s, RENEW_S) as renewal,
+        renewed("client", files[1], lifetime_s, RENEW_S),
+    ):
         kafka = settings_of(broker, files[0])
         with ForkedWorker(
             tmp_path,
