@@ -1,10 +1,11 @@
 """Random mutations of real files against a document codec.
 
-    fuzz.py FORMAT PATH... [--seconds 300] [--seed 0]
+    fuzz.py FORMAT PATH... [--seconds 300] [--seed 0] [--keep DIR]
 
 A codec may refuse a document with DocumentError and nothing else, must give back the bytes it has
 read when nothing is translated, and needs time in proportion to the size: a slow one is reported.
-Members of archives are mutated unpacked. Exits with 1 if anything was found.
+Members of archives are mutated unpacked. `--keep` writes the document of each finding into a
+folder. Exits with 1 if anything was found.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ SLOWEST = 1_000_000
 LARGEST = 500_000
 """Bytes of a file to mutate: small files give more mutations per second."""
 OPTIONS = Options("de", "en")
+FOUND = "FOUND"
+"""How the outcome of a finding starts."""
 
 
 def main() -> None:
@@ -45,9 +48,12 @@ def main() -> None:
     while time.process_time() < end:
         path = rng.choice(files)
         data = mutated(path.read_bytes(), rng)
-        counts[checked(codec, data, path)] += 1
+        outcome = checked(codec, data, path)
+        counts[outcome] += 1
+        if arguments.keep and outcome.startswith(FOUND):
+            _keep(data, arguments.keep, f"{arguments.seed}-{sum(counts.values())}-{path.name}")
     print(dict(counts))
-    sys.exit(any(name.startswith("FOUND") for name in counts))
+    sys.exit(any(name.startswith(FOUND) for name in counts))
 
 
 def _arguments() -> argparse.Namespace:
@@ -56,6 +62,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--seconds", type=float, default=300, help="CPU seconds")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="write findings into this folder")
     return parser.parse_args()
 
 
@@ -96,7 +103,12 @@ def _spliced(codec: Codec, data: bytes, extraction: Extraction, path: Path) -> s
 
 def _found(what: str, path: Path, detail: str) -> str:
     print(f"{what}: {path}\n{detail}", file=sys.stderr)
-    return f"FOUND {what}"
+    return f"{FOUND} {what}"
+
+
+def _keep(data: bytes, folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:

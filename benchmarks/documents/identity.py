@@ -119,13 +119,14 @@ def untag(  # noqa: PLR0917
 
 
 def found(paths: list[Path], suffixes: frozenset[str]) -> Iterator[Path]:
-    """Yield the files of these suffixes, sorted."""
+    """Yield the files of these suffixes, sorted; every file for a format without suffixes."""
     for path in paths:
         inside = sorted(path.rglob("*")) if path.is_dir() else [path]
         yield from (
             each
             for each in inside
-            if each.is_file() and (path == each or each.name.lower().endswith(tuple(suffixes)))
+            if each.is_file()
+            and (path == each or not suffixes or each.name.lower().endswith(tuple(suffixes)))
         )
 
 
