@@ -18,6 +18,8 @@ _NUMBER: Final = re.compile(r"\s*[0-9]{1,9}\s*")
 _LINE: Final = re.compile(r"[^\n]*+\n?")
 _BLANK_LINE: Final = re.compile(r"\n ?\n")
 """A line without text; its CR has been made a blank."""
+_CUE_BELOW: Final = re.compile(rf"[ \t]*+\n{_TIMES.pattern[1:]}")
+"""The end of the last line of a text that the next cue follows without a number."""
 _WEBVTT: Final = re.compile(r"WEBVTT(?=\s|\Z)")
 
 
@@ -58,6 +60,17 @@ def _before(text: str, start: int) -> int:
     """Return where the line with a cue's number begins, or else its line with the times."""
     line = text.rfind("\n", 0, max(start - 1, 0)) + 1
     return line if start and _NUMBER.fullmatch(text, line, start) else start
+
+
+def changes_cues(new: str, text: str, end: int) -> bool:
+    """Return whether new text of a cue, in place of what ends at `end`, would be read as a cue.
+
+    A line with times begins a cue, and a line with a number right before such a line is part of it.
+    """
+    if _TIMES.search(new):
+        return True
+    last = new.rpartition("\n")[2]
+    return _NUMBER.fullmatch(last) is not None and _CUE_BELOW.match(text, end) is not None
 
 
 def _payload(text: str, place: int, limit: int, *, vtt: bool) -> tuple[int, int]:

@@ -28,7 +28,7 @@ from dragoman_producer.documents.codecs.cue_text import (
     width,
     wrapped,
 )
-from dragoman_producer.documents.codecs.cues import Cue, cues_of, lines_of
+from dragoman_producer.documents.codecs.cues import Cue, changes_cues, cues_of, lines_of
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded, newline_of
 from dragoman_producer.documents.codecs.inline_codes import Piece, composed, fits, plain, rendered
 from dragoman_producer.documents.codecs.references import unescaped
@@ -98,7 +98,7 @@ class SubtitleCodec:
         texts: Sequence[str | None],
         options: Options,
     ) -> bytes:
-        """Return the file with translations; cues whose translation has too few words stay."""
+        """Return the file with translations; cues that a translation does not fit stay."""
         layout = layout_of(extraction, Layout)
         changes: list[Replacement[str]] = []
         for group, segment, text in zip(layout.groups, extraction.segments, texts, strict=True):
@@ -166,17 +166,21 @@ class SubtitleCodec:
         sources = [layout.text[unit.start : unit.end] for unit in group]
         shares = [max(1, width(source)) for source in sources]
         if _BREAK.search(text):
-            text = _BLANKS.sub(_without_breaks, text)
+            text = _BLANKS.sub(_without_breaks, text).strip()
         parted = cut(text, shares, _MARK, nested=False)
         if parted is None:
             return
         if not group[0].is_line:
             lines = (source.split("\n") for source in sources)
             parted = _MARK.join(map(wrapped, parted.split(_MARK), lines))
-        whole = rendered(parted, segment.codes, self._escape).replace("\n", layout.newline)
-        for unit, part in zip(group, whole.split(_MARK), strict=True):
+        parts = rendered(parted, segment.codes, self._escape).split(_MARK)
+        pairs = list(zip(group, parts, strict=True))
+        if any(changes_cues(part, layout.text, unit.end) for unit, part in pairs):
+            return
+        for unit, part in pairs:
+            new = part.replace("\n", layout.newline)
             kept = layout.file.text[unit.start : unit.end] + _between(unit, layout)
-            yield Replacement(unit.start, unit.end, kept + part if options.bilingual else part)
+            yield Replacement(unit.start, unit.end, kept + new if options.bilingual else new)
 
     def _read_group(
         self, text: str, group: Sequence[Unit], layout: Layout, source: Sequence[Unit]

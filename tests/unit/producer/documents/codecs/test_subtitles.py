@@ -215,6 +215,33 @@ def test_a_changed_time_is_not_written() -> None:
         differing(SRT, changed, extraction, [None] * 4, GERMAN)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "00:00:03,000 --> 00:00:04,000",
+        "one two three four 00:00:03,000 --> 00:00:04,000",  # wrapped before the times
+        "00:03\0--> 00:04",
+        "42",
+    ],
+)
+def test_a_translation_that_would_begin_a_cue_is_left_out(text: str) -> None:
+    data = b"00:01 --> 00:02\nA text.\n00:05 --> 00:06\nThe end.\n"
+    extraction = SRT.extract(data, GERMAN)
+    output = SRT.splice(data, extraction, [text, "Ende."], GERMAN)
+    assert output == data.replace(b"The end.", b"Ende.")
+    assert differing(SRT, output, extraction, [text, "Ende."], GERMAN) == [0]
+
+
+@pytest.mark.parametrize("codec", [SRT, VTT])
+def test_a_nul_at_the_end_of_a_cue_does_not_change_its_markup(codec: SubtitleCodec) -> None:
+    data = b"WEBVTT\n\n00:01 --> 00:02\nA text.\0\n"
+    extraction = assert_identity(codec, data)
+    texts: list[str | None] = [f"[de] {each.text}" for each in extraction.segments]
+    output = codec.splice(data, extraction, texts, GERMAN)
+    assert b"\n[de] A text.\n" in output
+    differing(codec, output, extraction, texts, GERMAN)
+
+
 @given(st.lists(translations, min_size=4, max_size=4))
 @settings(max_examples=60)
 def test_any_text_of_a_cue_reads_back_in_webvtt(texts: list[str]) -> None:
