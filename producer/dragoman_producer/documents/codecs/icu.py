@@ -69,6 +69,8 @@ class Message:
     root: Branch | Leaf
     sentences: tuple[_Sentence, ...]
     doubled: bool
+    source: str
+    """The message as its document has it."""
 
     @property
     def signature(self) -> str:
@@ -86,14 +88,16 @@ class Message:
     def spelled(self, texts: Sequence[str | None]) -> str:
         """Return the message with a translation for each segment; the source where it is None.
 
-        A translation whose tags or number do not fit is None too.
+        A translation whose tags or number do not fit is None too. A message that gets too long to
+        be read as one stays as it is.
         """
         given = iter(texts)
         found = {
             each.leaf.selectors: self._spelled(each, next(given) if each.is_segment else None)
             for each in self.sentences
         }
-        return "".join(_written(self.root, found))
+        new = "".join(_written(self.root, found))
+        return new if len(new) <= _LONGEST else self.source
 
     def _spelled(self, sentence: _Sentence, text: str | None) -> str:
         if text is not None and fits(text, sentence.codes) and is_translatable(plain(text)):
@@ -125,16 +129,17 @@ class Message:
 def parsed(text: str, options: Options) -> Message | None:
     """Return the message that a text is; None if it has no arms or is not valid ICU syntax.
 
-    None too if its choices give more than 64 sentences, or if it counts two things.
+    None too if its choices give more than 64 sentences, if it counts two things, or if it holds the
+    character that stands for the count while a sentence is spelled.
     """
-    if len(text) > _LONGEST or not has_arms(text):
+    if len(text) > _LONGEST or not has_arms(text) or MARK in text:
         return None
     try:
         root = tree(icu_parsing.parsed(text), options)
     except NoMessage:
         return None
     doubled = "''" in text
-    return Message(root, tuple(_sentences(root, doubled=doubled)), doubled)
+    return Message(root, tuple(_sentences(root, doubled=doubled)), doubled, text)
 
 
 def _sentences(root: Branch | Leaf, *, doubled: bool) -> Iterator[_Sentence]:

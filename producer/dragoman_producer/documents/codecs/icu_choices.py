@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import Options
-from dragoman_producer.documents.codecs.icu_parsing import Argument, Choice, Count, Node, NoMessage
+from dragoman_producer.documents.codecs.icu_parsing import (
+    DEEPEST,
+    Argument,
+    Choice,
+    Count,
+    Node,
+    NoMessage,
+)
 from dragoman_producer.documents.plurals import CATEGORIES, Form, category, message_forms
 
 _MOST_LEAVES: Final = 64
@@ -57,6 +64,8 @@ class _Building:
     ) -> Branch | Leaf:
         self._count(nodes)
         choices = list(_choices(nodes))
+        if choices and len(selectors) == DEEPEST:
+            raise NoMessage("its choices would be nested too deeply in its translation")
         select = next((each for each in choices if each.kind == "select"), None)
         if select is not None:
             same = (each for each in choices if (each.name, each.kind) == (select.name, "select"))

@@ -27,7 +27,8 @@ _SPECIAL: Final = re.compile(r"[{}#']")
 _RUN: Final = re.compile(r"'*+[{}]['{}]*+|'++")
 _RUN_COUNTED: Final = re.compile(r"'*+[{}#]['{}#]*+|'++")
 _BRACE: Final = re.compile(r"[{}]")
-_DEEPEST: Final = 12
+DEEPEST: Final = 12
+"""Arms within arms of a message."""
 _HAS_ARMS: Final = re.compile(r"\{\s*[^\s{},'#]{1,100}\s*,\s*(?:plural|selectordinal|select)\s*,")
 
 
@@ -91,7 +92,7 @@ class _Parser:
 
     def nodes(self, *, depth: int, counted: bool) -> tuple[Node, ...]:
         """Return the nodes up to the brace that closes an arm, or the end."""
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             raise NoMessage("arms are nested too deeply")
         found: list[Node] = []
         while self.place < len(self._text) and (at := self._text[self.place]) != "}":
@@ -166,7 +167,7 @@ def _closing(text: str, start: int) -> int:
         depth += 1 if match[0] == "{" else -1
         if depth == 0:
             return match.start()
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             break
     raise NoMessage("a brace is not closed")
 

@@ -97,10 +97,25 @@ def test_two_plurals_of_one_variable_are_one() -> None:
         "".join(f"{{a{n}, select, x{{x}} other{{y}}}}" for n in range(9)),
         "{a, select, other{" * 50 + "x" + "}}" * 50,
         "{a, select, other{x}}" + "x" * 70_000,
+        "{a, select, other{x}} and {\0}",  # a NUL is the count while a sentence is spelled
+        "".join(f"{{a{n}, select, other{{x}}}}" for n in range(14)),
     ],
 )
 def test_what_is_no_message_with_arms_is_none(text: str) -> None:
     assert parsed(text, Options("de", "en")) is None
+
+
+def test_a_translation_that_is_too_long_to_be_read_leaves_the_source() -> None:
+    text = "{n, plural, one{# file} other{# files}}" + " word" * 8_000
+    found = message(text)
+    texts = [f"[de] {each.text}" for each in found.segments("k")]
+    assert found.spelled(texts) == text
+
+
+def test_as_many_selects_as_can_be_read_are_nested() -> None:
+    text = "".join(f"{{a{n}, select, other{{word}}}}" for n in range(12))
+    found = message(text)
+    assert texts_of(found.spelled(["Wort"])) == ["Wort"]
 
 
 def test_a_number_that_did_not_come_back_leaves_the_source() -> None:
