@@ -123,7 +123,11 @@ class Worker:
 
     def halt(self, reason: BaseException) -> None:
         """Stop at once for a dead engine, an unreadable log or a defect."""
-        self._halt = self._halt or reason
+        if self._halt is None:  # with a dead engine every job in flight fails
+            # Errors of libraries may quote a document in their message.
+            known = str(reason)[:500] if isinstance(reason, WorkerError) else None
+            self._log.error("halting", where=where(reason), reason=known)
+            self._halt = reason
         self._permits.close()
         self._changed.set()
 
@@ -158,9 +162,6 @@ class Worker:
         self._intake.leave(delivery.topic, _size(delivery))
         self._changed.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            # Errors of libraries may quote a document in their message.
-            reason = str(error)[:500] if isinstance(error, WorkerError) else None
-            self._log.error("halting", where=where(error), reason=reason)
             self.halt(error)
 
     def side_task_ended(self, task: asyncio.Task[None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from dragoman_schemas.results import JobStatus
 from dragoman_schemas.scripts import ClaimAnswer
@@ -397,6 +398,21 @@ async def test_the_engine_s_death_halts_and_neither_releases_nor_completes(how: 
     assert "complete" not in diary.steps
     assert list(core.state("b1").claims.values()) == ["dragoman.jobs/0/0"]
     assert core.consumer.committed() == 0
+
+
+async def test_an_engine_that_dies_under_many_jobs_is_logged_once() -> None:
+    core = Core()
+    for number in range(40):
+        core.engine.script(f"text {number}", EngineDead("gone"))
+        core.consumer.append(record(f"j{number}", f"text {number}"))
+
+    async def work() -> None:
+        async with core.working():
+            await core.ended()
+
+    with capture_logs() as lines, pytest.raises(EngineDead, match="gone"):
+        await work()
+    assert [line["reason"] for line in lines if line["event"] == "halting"] == ["gone"]
 
 
 @pytest.mark.parametrize("capacity", [1, 2])
