@@ -61,11 +61,12 @@ class Decoded:
         return True
 
 
-def decoded(data: bytes, declared: str | None = None) -> Decoded:
+def decoded(data: bytes, declared: str | None = None, *, recognise: bool = True) -> Decoded:
     """Return the text: by its byte order mark, as declared, as UTF-8, or as recognised.
 
-    Newlines stay as they are. Raises DocumentError (`encoding`) if no encoding gives the same bytes
-    back.
+    A format whose files are UTF-8 or declare their encoding recognises none: one damaged character
+    would make all others of the file be read as those of another encoding. Newlines stay as they
+    are. Raises DocumentError (`encoding`) if no encoding gives the same bytes back.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -77,6 +78,9 @@ def decoded(data: bytes, declared: str | None = None) -> Decoded:
     expected = _EXPECTED.get()
     if expected is not None and (found := _tried(data, expected)) is not None:
         return found
+    if not recognise:
+        detail = "the bytes are neither UTF-8 nor what it declares; convert it to UTF-8"
+        raise DocumentError("encoding", detail)
     return _exact(data, _recognised(data))
 
 

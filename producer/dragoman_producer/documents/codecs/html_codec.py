@@ -115,7 +115,7 @@ def decoded_page(data: bytes, *, xml: bool) -> Decoded:
     match = _DECLARATION.match(head) or (None if xml else _META.search(head))
     label = match[1].decode("ascii").lower() if match else ""
     label = _ENCODINGS.get(label, label)
-    found = decoded(data, label if _SAFE.fullmatch(label) else None)
+    found = decoded(data, label if _SAFE.fullmatch(label) else None, recognise=not xml)
     undeclared = match is None and not xml and not found.mark
     if undeclared and data.isascii() and _WHOLE.search(found.text):
         return Decoded(found.text, "ascii")

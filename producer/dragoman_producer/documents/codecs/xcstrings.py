@@ -63,7 +63,7 @@ class XcStrings:
 
     def extract(self, data: bytes, options: Options) -> Extraction:
         """Return a segment per key, per plural form of the language. Raises DocumentError."""
-        file = decoded(data)
+        file = decoded(data, recognise=False)
         root = tree(file.text)
         language, strings = root.at("sourceLanguage"), root.at("strings")
         if language is None or language.text is None or strings is None:

@@ -58,7 +58,7 @@ MEMBERS = {
 }
 
 
-def book(**members: str) -> bytes:
+def book(**members: str | bytes) -> bytes:
     """Return a book with other contents for some members; `container` is that of META-INF."""
     contents = MEMBERS | {
         name.replace("__", "/").replace("_", "."): m for name, m in members.items()
@@ -170,6 +170,13 @@ def test_what_is_no_book_is_refused(members: dict[str, str], reason: str) -> Non
     with pytest.raises(DocumentError) as error:
         EPUB.extract(book(**members), GERMAN)
     assert error.value.reason == reason
+
+
+def test_a_page_with_bytes_that_are_not_utf_8_is_named() -> None:
+    damaged = PAGE.format("Zwölf Bücher für Größen").encode().replace("ü".encode(), b"\xfc", 1)
+    with pytest.raises(DocumentError, match=r"one\.xhtml': the bytes are neither UTF-8") as error:
+        EPUB.extract(book(OEBPS__text__one_xhtml=damaged), GERMAN)
+    assert error.value.reason == "encoding"
 
 
 def test_files_outside_of_the_book_are_not_read() -> None:

@@ -153,6 +153,7 @@ def test_a_catalog_of_the_target_language_itself_has_no_segments() -> None:
         (b'{"a": 1, "a": 2}', "corrupt"),
         (b"[" * 129 + b"]" * 129, "bomb"),
         (b"[" * 100_000, "bomb"),
+        ('{"sourceLanguage": "en", "strings": {"Größe": {}}}'.encode("cp1252"), "encoding"),
     ],
 )
 def test_other_files_are_refused(data: bytes, reason: str) -> None:
