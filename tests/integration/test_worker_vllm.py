@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,15 @@ from support.builders.engine_requests import gone
 from support.processes.waiting import wait_until
 from support.processes.worker_process import WorkerProcess
 from support.services.kafka_broker import KafkaBroker
-from support.services.plain_clients import committed, ended, job, publish
+from support.services.plain_clients import (
+    committed,
+    ended,
+    job,
+    publish,
+    publish_with_headers,
+)
 from support.services.redis_server import RedisServer
+from support.services.span_receiver import ReceivedSpan, SpanReceiver
 
 MakeTopic = Callable[..., str]
 PAIRS = Path(__file__).parents[2] / "demo" / "training" / "test.jsonl"
@@ -34,16 +41,24 @@ pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]
 
 
 @pytest.fixture
+def receiver() -> Iterator[SpanReceiver]:
+    with SpanReceiver() as receiving:
+        yield receiving
+
+
+@pytest.fixture
 def worker(
     kafka: KafkaBroker,
     redis_server: RedisServer,
     topic: MakeTopic,
     demo_model: Path,
+    receiver: SpanReceiver,
     tmp_path: Path,
 ) -> WorkerProcess:
     """Return a worker on its own topic, to be started by the test.
 
-    vLLM has a process of its own beside the engine's, as with several GPUs.
+    vLLM has a process of its own beside the engine's, as with several GPUs. Only jobs that their
+    sender records are recorded.
     """
     name = topic(partitions=PARTITIONS)
     kafka.create_topic(f"{name}-dead", 1)
@@ -52,7 +67,13 @@ def worker(
         kafka=kafka.bootstrap,
         redis=redis_server.url,
         topic=name,
-        settings={**SETTINGS, "engine.model": str(demo_model)},
+        settings={
+            **SETTINGS,
+            "engine.model": str(demo_model),
+            "tracing.enabled": True,
+            "tracing.endpoint": receiver.endpoint,
+            "tracing.sample_ratio": 0,
+        },
     )
 
 
@@ -64,13 +85,18 @@ def real_jobs(count: int) -> list[dict[str, Any]]:
     ]
 
 
+TRACE_ID = "a" * 32
+TRACED = {"job_id": "traced", "text": "Where do you live?", "target_lang": "de"}
 LONG = "This sentence is about the weather in the north of the country. " * 60
 
 
 def test_real_text_is_translated_and_each_engine_is_gone_with_its_killed_replica(
-    kafka: KafkaBroker, redis_server: RedisServer, worker: WorkerProcess
+    kafka: KafkaBroker, redis_server: RedisServer, worker: WorkerProcess, receiver: SpanReceiver
 ) -> None:
-    """A killed replica and later the killed worker leave no engine, and no job is lost."""
+    """A killed replica and later the killed worker leave no engine, and no job is lost.
+
+    One job is traced: vLLM's span belongs to its trace. No other job has spans.
+    """
     (topic,) = worker.settings["kafka.topics"]
     jobs = real_jobs(600)
     publish(kafka.bootstrap, topic, jobs)
@@ -93,10 +119,14 @@ def test_real_text_is_translated_and_each_engine_is_gone_with_its_killed_replica
         assert 0 < len(done_before) < len(jobs)
 
         publish(kafka.bootstrap, topic, odd_jobs())
+        header = f"00-{TRACE_ID}-{'b' * 16}-01".encode()
+        publish_with_headers(kafka.bootstrap, topic, TRACED, [("traceparent", header)])
         for name in ids:
             assert ended(client, name, READY_S)["status"] == "completed"
         assert {name: job(client, name) for name in done_before} == done_before
         check_odd(client)
+        usage = ended(client, "traced", 120)["result"]["translations"][0]["usage"]
+        check_spans(receiver, usage)
         wait_until(
             lambda: len(set(committed(kafka.bootstrap, f"{topic}-group", topic, PARTITIONS))) == 1,
             timeout_s=20,
@@ -105,6 +135,24 @@ def test_real_text_is_translated_and_each_engine_is_gone_with_its_killed_replica
         _, engine = replica_and_engine(worker)
         worker.kill()
         gone(engine)
+
+
+def check_spans(receiver: SpanReceiver, usage: dict[str, int]) -> None:
+    """Check that vLLM's span is the child of the only generation of the traced job."""
+
+    def both() -> list[ReceivedSpan]:
+        spans = {span.name: span for span in receiver.of(TRACE_ID)}
+        names = ("generate", "llm_request")
+        return [spans[name] for name in names] if spans.keys() >= set(names) else []
+
+    ours, of_vllm = wait_until(both, timeout_s=60, what="vLLM's span")
+    assert of_vllm.parent_id == ours.span_id
+    assert of_vllm.attributes["gen_ai.usage.completion_tokens"] == usage["completion_tokens"]
+    assert of_vllm.attributes["gen_ai.usage.prompt_tokens"] == usage["prompt_tokens"]
+    recorded = [
+        span for span in receiver.spans if span.name.startswith(("process ", "llm_request"))
+    ]
+    assert [span.trace_id for span in recorded] == [TRACE_ID] * 2
 
 
 def replica_and_engine(worker: WorkerProcess) -> tuple[psutil.Process, list[psutil.Process]]:
