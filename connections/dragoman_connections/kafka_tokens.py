@@ -110,9 +110,9 @@ def expiry_of(token: str) -> float:
         _, claims, _ = token.split(".")
         padded = claims + "=" * (-len(claims) % 4)
         expiry = json.loads(base64.urlsafe_b64decode(padded))["exp"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return float(expiry) if isinstance(expiry, int | float) else float("inf")
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return float("inf")
-    return expiry if isinstance(expiry, int | float) else float("inf")
 
 
 class MskTokens(AbstractTokenProvider):  # type: ignore[misc]

@@ -8,7 +8,9 @@ numbers and switches are not secrets: ``ssl_keyfile`` and ``max_num_batched_toke
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -37,14 +39,14 @@ class UnreadableSecret(Exception):
 
 
 def read_secret(path: Path) -> str:
-    """Return the text of a secret's file without its final line break.
+    """Return the text of a secret's file without its byte order mark and its final line break.
 
-    Raises UnreadableSecret if it is missing, empty, not UTF-8 or larger than 64 KiB.
+    Raises UnreadableSecret if it is missing, empty, no regular file, not UTF-8, has a NUL, or is
+    larger than 64 KiB.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        text = content.decode("utf-8")
+        content = _content(path)
+        text = content.decode("utf-8-sig")  # Windows editors write a byte order mark
     except OSError as error:
         raise UnreadableSecret(f"{path}: {error.strerror or type(error).__name__}") from None
     except UnicodeDecodeError:
@@ -53,9 +55,20 @@ def read_secret(path: Path) -> str:
         raise UnreadableSecret(f"{str(path)!r}: it is not a path") from None
     if len(content) > _MOST_BYTES:
         raise UnreadableSecret(f"{path}: it is larger than {_MOST_BYTES:,} bytes")
+    if "\0" in text:  # SASL PLAIN separates by NUL; text in UTF-16 has many
+        raise UnreadableSecret(f"{path}: it contains a NUL byte")
     if not (secret := text.removesuffix("\n").removesuffix("\r")):
         raise UnreadableSecret(f"{path}: it is empty")
     return secret
+
+
+def _content(path: Path) -> bytes:
+    # A pipe would block the start until somebody writes, and give its content to one process only.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # Windows has no such flag
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise UnreadableSecret(f"{path}: it is not a regular file")
+        return file.read(_MOST_BYTES + 1)
 
 
 def is_secret(name: str, value: object) -> bool:

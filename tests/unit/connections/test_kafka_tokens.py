@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -48,7 +49,7 @@ async def test_a_replaced_file_gives_its_new_token(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"\n", "is empty"),
         (b"a\x01auth=Bearer b", "not one bearer token"),
-        (b"\xef\xbb\xbfabc", "not one bearer token"),
+        (b"\xef\xbb\xbfa\xef\xbb\xbfbc", "not one bearer token"),
         (b"\xff\xfe", "not UTF-8"),
         (b"a" * 65_537, "larger than 65,536 bytes"),
         (a_token(exp=1).encode(), "expired"),
@@ -67,13 +68,32 @@ async def test_an_unusable_token_is_an_outage_that_names_setting_and_file(
     assert f"kafka.sasl_oauth_token_file: {file}" in str(caught.value)
 
 
+async def test_a_file_that_is_rewritten_halfway_is_an_outage_or_left_to_the_broker(
+    tmp_path: Path,
+) -> None:
+    """A token cut anywhere has either no use now or an expiry that the broker judges."""
+    file = tmp_path / "token"
+    whole = a_token(exp=time.time() + 60, scope="a" * 40)
+    left_to_the_broker = []
+    for length in range(len(whole)):
+        file.write_text(whole[:length])
+        with suppress(UnusableToken):
+            left_to_the_broker.append(await TokenFile(file).token())
+    assert left_to_the_broker
+    assert all(whole.startswith(cut) for cut in left_to_the_broker)
+
+
 @given(st.binary(max_size=60))
 def test_a_token_without_a_readable_expiry_is_left_to_the_broker(claims: bytes) -> None:
     assert expiry_of(f"e30.{_part(claims)}.x") == math.inf
     assert expiry_of(claims.decode("latin-1")) == math.inf
 
 
-@pytest.mark.parametrize("claims", [b"[" * 40_000, b'{"exp": "soon"}', b'{"exp": null}', b"7"])
+@pytest.mark.parametrize(
+    "claims",
+    [b"[" * 40_000, b'{"exp": "soon"}', b'{"exp": null}', b"7", b'{"exp": 1%s}' % (b"0" * 400)],
+    ids=["deep", "text", "null", "no object", "beyond a float"],
+)
 async def test_a_hostile_expiry_is_ignored(tmp_path: Path, claims: bytes) -> None:
     file = tmp_path / "token"
     file.write_text(f"e30.{_part(claims)}.x")

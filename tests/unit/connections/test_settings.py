@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import get_args
 
@@ -178,6 +179,9 @@ def test_a_secret_and_its_file_are_not_both_taken(name: str, tmp_path: Path) -> 
         (b"", "is empty"),
         (b"\r\n", "is empty"),
         (b"\xff", "is not UTF-8"),
+        (b"\xef\xbb\xbf\n", "is empty"),
+        ("hidden".encode("utf-16"), "is not UTF-8"),
+        ("hidden".encode("utf-16-be"), "contains a NUL"),
         (b"x" * 65_537, "larger than 65,536 bytes"),
     ],
 )
@@ -195,6 +199,30 @@ def test_an_unusable_secret_file_is_named_with_its_setting(
 def test_a_path_that_is_no_secret_s_file_is_refused(path: str) -> None:
     with pytest.raises(SettingsError, match="password_file"):
         load_settings(DragomanSettings, None, {"redis.password_file": path})
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_is_no_secret_s_file_and_blocks_no_start(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(SettingsError, match=r"password_file: .*: it is not a regular file"):
+        load_settings(DragomanSettings, None, {"redis.password_file": str(pipe)})
+
+
+def test_a_file_of_a_gigabyte_is_refused_without_being_read(tmp_path: Path) -> None:
+    file = tmp_path / "large"
+    with file.open("wb") as large:
+        large.truncate(1 << 30)  # sparse
+    with pytest.raises(SettingsError, match=r"larger than 65,536 bytes"):
+        load_settings(DragomanSettings, None, {"redis.password_file": str(file)})
+
+
+def test_the_byte_order_mark_of_an_editor_is_not_part_of_a_secret(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("hidden\r\n", encoding="utf-8-sig", newline="")
+    settings = load_settings(DragomanSettings, None, {"redis.password_file": str(file)})
+    assert settings.redis.password is not None
+    assert settings.redis.password.get_secret_value() == "hidden"
 
 
 def test_a_file_that_is_no_path_is_refused_by_name() -> None:
