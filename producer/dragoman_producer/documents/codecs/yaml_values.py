@@ -29,6 +29,8 @@ _STRING: Final = "tag:yaml.org,2002:str"
 _PROPERTIES: Final = re.compile(r"(?:[&!][^\s]*\s+)*")
 _HEADER: Final = re.compile(r"[|>][^\r\n]*(?:\r\n|\r|\n)")
 _LEADING: Final = re.compile(r"[ \t]*")
+_WHITE_SPACE: Final = " \t\r\n\x85\u2028\u2029"
+"""Blanks and line breaks of YAML; a no-break space, which `strip` takes too, is text."""
 _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 # Quoted unless surely plain: indicators, a comment, a mapping, a document's border, a blank at an
 # end, flow collections, anything that is not printable.
@@ -266,7 +268,7 @@ def _located(text: str, start: int, end: int, event: Any, path: tuple[str, ...])
         if len(raw) < 2 or raw[0] != event.style or raw[-1] != event.style:
             return None
         return Scalar(start, end, value, path, line, event.style)
-    end -= len(raw) - len(raw.rstrip())
+    end -= len(raw) - len(raw.rstrip(_WHITE_SPACE))
     if raw != event.value and text[start:end].split() != event.value.split():
         return None
     return Scalar(start, end, value, path, line)
@@ -279,7 +281,7 @@ def _block_at(text: str, start: int, end: int, event: Any, path: tuple[str, ...]
         return None
     raw = text[header.end() : end]
     first = header.end() + len(raw) - len(raw.lstrip())
-    last = header.end() + len(raw.rstrip())
+    last = header.end() + len(raw.rstrip(_WHITE_SPACE))
     begin = header.end() + max(raw.rfind(end, 0, first - header.end()) for end in "\r\n") + 1
     lead = len(event.value) - len(event.value.lstrip("\n"))
     own = _LEADING.match(event.value, lead)

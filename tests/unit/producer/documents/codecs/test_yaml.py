@@ -113,6 +113,14 @@ def test_quotes_hold_every_character(text: str) -> None:
     assert_read_back(CODEC, b"a: \"one\"\nb: two\nc: 'three'", [text] * 3)
 
 
+@pytest.mark.parametrize("text", ["[de] Text", "Text\u2028Text"])
+@pytest.mark.parametrize("value", ["Some text\xa0", "|\n  Some text\xa0\n"])
+def test_a_no_break_space_at_the_end_of_a_value_does_not_stay_behind_quotes(
+    value: str, text: str
+) -> None:
+    assert_read_back(CODEC, f"a: {value}\nb: Other\n".encode(), [text, "[de] Other"])
+
+
 def test_keys_select_values() -> None:
     document = "a: {t: One, u: Two}\nb: [{t: Three}]\nt: Four\n"
     assert texts(document, "*.t") == ["One"]
