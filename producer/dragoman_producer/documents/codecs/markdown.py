@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,11 @@ from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.inline_codes import rendered
 from dragoman_producer.documents.codecs.markdown_doubling import Doubling
 from dragoman_producer.documents.codecs.markdown_extracting import Extracting, Slot
-from dragoman_producer.documents.codecs.markdown_spelling import Context, spelled
+from dragoman_producer.documents.codecs.markdown_spelling import (
+    Context,
+    is_punctuation,
+    spelled,
+)
 from dragoman_producer.documents.codecs.markdown_titles import spelled_title
 from dragoman_producer.documents.codecs.markdown_units import Unit
 from dragoman_producer.documents.codecs.references import reference
@@ -28,6 +33,8 @@ from dragoman_producer.documents.codecs.values import is_text
 from dragoman_producer.documents.codecs.yaml_values import Scalar
 from dragoman_producer.documents.codecs.yaml_values import spelled as spelled_scalar
 from dragoman_text.spans import has_letters
+
+_RUN: Final = re.compile(rb"\*+|_+|~+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +139,8 @@ class _Splicing:
             self._codes(index, slot),
             _context(slot.unit, self.layout.source, mdx=self.mdx),
         )
+        if content is not None and not _delimits(slot.unit, self.layout.source, content):
+            return None
         if content is None or not slot.unit.wrap[0] or self.bilingual:
             return content
         return content.join(slot.unit.wrap)
@@ -149,6 +158,22 @@ class _Splicing:
             if content is not None:
                 changed[title.code] = title.code_with(content)
         return [_with_titles(code, changed) for code in codes] if changed else codes
+
+
+def _delimits(unit: Unit, source: bytes, content: str) -> bool:
+    """Return whether emphasis around a unit stays emphasis around its translation.
+
+    CommonMark pairs runs of different length, as in `<*T**`, only if neither could both open and
+    close. A run between two marks of punctuation could.
+    """
+    closing = None if unit.outermost else _RUN.match(source, unit.end)
+    if closing is None:
+        return True
+    run = closing[0]
+    if source.endswith(run, 0, unit.start) and not source.endswith(run[:1] + run, 0, unit.start):
+        return True
+    text = source[unit.start : unit.end].decode()
+    return all(is_punctuation(text[at]) == is_punctuation(content[at]) for at in (0, -1))
 
 
 def _context(unit: Unit, source: bytes, *, mdx: bool) -> Context:

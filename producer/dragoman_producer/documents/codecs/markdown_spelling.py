@@ -212,7 +212,7 @@ def _flank(parts: Sequence[_Part], index: int, around: Context) -> None:
     if character.isspace():
         _refer(parts, inner, step)
         character = "&"
-    if _is_punctuation(character) and _is_word(_edge(parts, outer, -step, around)):
+    if is_punctuation(character) and _is_word(_edge(parts, outer, -step, around)):
         _refer(parts, outer, -step)
 
 
@@ -244,9 +244,10 @@ def _refer(parts: Sequence[_Part], index: int, step: int) -> None:
     parts[index].raw = reference(raw[0]) + raw[1:] if step > 0 else raw[:-1] + reference(raw[-1])
 
 
-def _is_punctuation(character: str) -> bool:
+def is_punctuation(character: str) -> bool:
+    """Return whether CommonMark takes a character for punctuation."""
     return unicodedata.category(character)[0] in "PS"
 
 
 def _is_word(character: str) -> bool:
-    return not character.isspace() and not _is_punctuation(character)
+    return not character.isspace() and not is_punctuation(character)

@@ -351,6 +351,23 @@ def test_the_line_of_each_doubled_block_is_looked_up_without_a_search(newline: s
     assert inserted == [f"{newline}{newline}# x", f"{newline}{newline}x"]
 
 
+@pytest.mark.parametrize(
+    ("source", "text", "output"),
+    [
+        ("<*T**", "[T]", "<*T**"),  # before `\\`, the `*` would both open and close
+        ("<*T**", "U", "<*U**"),
+        ("<*T*", "[T]", "<*\\[T\\]*"),
+    ],
+)
+def test_a_translation_that_would_end_the_emphasis_around_it_is_left_out(
+    source: str, text: str, output: str
+) -> None:
+    extraction = CODEC.extract(source.encode(), GERMAN)
+    assert CODEC.splice(source.encode(), extraction, [text], GERMAN) == output.encode()
+    left_out = [0] if output == source else []
+    assert differing(CODEC, output.encode(), extraction, [text], GERMAN) == left_out
+
+
 def test_a_reference_of_many_digits_is_no_character() -> None:
     assert texts(f'[a](b "t &#{"9" * 5000}; &#{"0" * 5000}65;")') == ["a", "t \ufffd A"]
 
