@@ -174,6 +174,8 @@ class SubtitleCodec:
             lines = (source.split("\n") for source in sources)
             parted = _MARK.join(map(wrapped, parted.split(_MARK), lines))
         parts = rendered(parted, segment.codes, self._escape).split(_MARK)
+        if len(parts) != len(group):  # a tag of the cue holds the mark
+            return
         pairs = list(zip(group, parts, strict=True))
         if any(changes_cues(part, layout.text, unit.end) for unit, part in pairs):
             return

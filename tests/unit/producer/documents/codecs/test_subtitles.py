@@ -242,6 +242,13 @@ def test_a_nul_at_the_end_of_a_cue_does_not_change_its_markup(codec: SubtitleCod
     differing(codec, output, extraction, texts, GERMAN)
 
 
+def test_a_cue_with_a_nul_in_a_tag_keeps_its_source() -> None:
+    data = b"WEBVTT\n\n00:01.000 --> 00:02.000\nA <c.a\0b>bold</c> text.\n"
+    extraction = assert_identity(VTT, data)
+    texts: list[str | None] = [f"[de] {each.text}" for each in extraction.segments]
+    assert VTT.splice(data, extraction, texts, GERMAN) == data
+
+
 @given(st.lists(translations, min_size=4, max_size=4))
 @settings(max_examples=60)
 def test_any_text_of_a_cue_reads_back_in_webvtt(texts: list[str]) -> None:
