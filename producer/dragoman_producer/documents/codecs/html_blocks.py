@@ -123,9 +123,7 @@ def block_segment(text: str, run: Run, around: Around, *, xml: bool) -> tuple[Bl
         return None
     block = around.block
     preserved = block is not None and block.preserved
-    ranges: list[tuple[int, int] | None] = []
-    pieces = _pieces(text, items, span, ranges, xml=xml, preserved=preserved)
-    content, codes = composed(pieces, partial(escaped, xml=xml))
+    content, codes, ranges = _content(text, items, span, xml=xml, preserved=preserved)
     if not is_text(content):
         return None
     doubling = _doubling(around)
@@ -135,7 +133,7 @@ def block_segment(text: str, run: Run, around: Around, *, xml: bool) -> tuple[Bl
     place = Place(
         span.start,
         span.end,
-        tuple(ranges),
+        ranges,
         doubling,
         after,
         (block.start, block.tag_end) if block is not None else (0, 0),
@@ -188,6 +186,19 @@ def _bounds(text: str, items: Sequence[Item]) -> _Span | None:
             return _Span(first, last, start, end, wrapping, after)
         wrapping += (items[first], items[last])
         first, last = first + 1, last - 1
+
+
+def _content(
+    text: str, items: Sequence[Item], span: _Span, *, xml: bool, preserved: bool
+) -> tuple[str, tuple[InlineCode, ...], tuple[tuple[int, int] | None, ...]]:
+    """Return the text of a segment, its codes, and their ranges."""
+    raw = text[span.start : span.end]
+    if span.first == span.last and "<" not in raw and "&" not in raw:  # nothing but text
+        return decoded_text(raw, xml=xml, preserved=preserved), (), ()
+    ranges: list[tuple[int, int] | None] = []
+    pieces = _pieces(text, items, span, ranges, xml=xml, preserved=preserved)
+    content, codes = composed(pieces, partial(escaped, xml=xml))
+    return content, codes, tuple(ranges)
 
 
 def _shown(text: str, item: Item) -> tuple[int, int]:

@@ -128,7 +128,7 @@ class OpenElements:
         """Close the elements whose end tag is implied by a start tag; innermost first."""
         if xml or name not in _IMPLYING:
             return []
-        ended = self._popped(*_PARAGRAPH) if name in _ENDS_PARAGRAPH else []
+        ended = self._popped(*_PARAGRAPH) if name in _ENDS_PARAGRAPH and self.has("p") else []
         return ended + self._popped(*_IMPLIED[name]) if name in _IMPLIED else ended
 
     def ended_by_end(self, name: str) -> list[Element]:

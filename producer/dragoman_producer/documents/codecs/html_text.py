@@ -11,7 +11,7 @@ from typing import Final
 
 from dragoman_producer.documents.codecs.codec import InlineCode
 from dragoman_producer.documents.codecs.html_elements import VOID
-from dragoman_producer.documents.codecs.html_tokens import tokens
+from dragoman_producer.documents.codecs.html_tokens import first_tag
 from dragoman_producer.documents.codecs.inline_codes import (
     LOOKALIKE,
     Closing,
@@ -30,7 +30,8 @@ _BLANKS: Final = (
     "\u2028\u2029\u202f\u205f\u3000"
 )
 _RAW_BLANKS: Final = f"\f{_BLANKS}"
-_COLLAPSED: Final = re.compile(r"(?:[\t\n\f\r]| [\t\n\f\r ])[\t\n\f\r ]*+")  # all but one blank
+_TO_BLANK: Final = str.maketrans("\t\f\r", "   ")
+_BLANK_RUN: Final = re.compile("  ++")
 _LINE_BREAK: Final = re.compile(r"\r\n?")
 _LEADING: Final = re.compile(rf"(?:[{_RAW_BLANKS}]|&nbsp;)*+")
 _TRAILING: Final = re.compile(rf"(?:[{_RAW_BLANKS}]|;psbn&)*+")  # of the reversed text
@@ -59,15 +60,26 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 def decoded_text(raw: str, *, xml: bool, preserved: bool = False) -> str:
     """Return the text that a document shows for this spelling."""
-    text = _LINE_BREAK.sub("\n", raw) if preserved else _COLLAPSED.sub(" ", raw)
+    text = _LINE_BREAK.sub("\n", raw) if preserved else _collapsed(raw)
     if "&" not in text:
         return text
     return _REFERENCE.sub(_value, text) if xml else unescaped(text)
 
 
+def _collapsed(raw: str) -> str:
+    """Return a text with each run of blanks and line breaks as one blank.
+
+    One pattern for all of them takes six times as long, because it stops at each blank.
+    """
+    text = raw.replace("\n", " ")
+    if "\t" in text or "\r" in text or "\f" in text:
+        text = text.translate(_TO_BLANK)
+    return _BLANK_RUN.sub(" ", text) if "  " in text else text
+
+
 def decoded_attribute(raw: str, *, xml: bool) -> str:
     """Return the value of an attribute; `raw` has no quotation marks."""
-    text = _COLLAPSED.sub(" ", raw[slice(*trimmed(raw, 0, len(raw)))])
+    text = _collapsed(raw[slice(*trimmed(raw, 0, len(raw)))])
     return _REFERENCE.sub(_value, text) if "&" in text else text
 
 
@@ -158,7 +170,7 @@ def invisible(code: str) -> bool:
     """
     if code.startswith(("<!--", "<?", "</")) or (code[:2] == "<!" and code[2:3] != "["):
         return True
-    _, end, tag = next(tokens(code), (0, 0, None))
+    end, tag = first_tag(code) or (0, None)
     if tag is None or tag.kind != "start":
         return False
     if tag.name in _INVISIBLE:

@@ -110,6 +110,12 @@ def tokens(text: str, *, xml: bool = False) -> Iterator[Token]:
         yield since, len(text), _TEXT
 
 
+def first_tag(text: str) -> tuple[int, Tag] | None:
+    """Return the end and the meaning of the tag with which a text of HTML begins, if it does."""
+    match = _TAG.match(text)
+    return None if match is None else (match.end(), _tag(match, xml=False, foreign=False))
+
+
 def attributes(text: str, start: int, end: int) -> Iterator[Attribute]:
     """Yield the attributes of a start tag in their order; of a name that is repeated the first."""
     seen: set[str] = set()

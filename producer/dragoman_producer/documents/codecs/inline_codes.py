@@ -170,7 +170,7 @@ def same_tags(source: str, target: str) -> bool:
 
 def plain(text: str) -> str:
     """Return the text without its tags, for counting and for reading."""
-    return _TAG.sub("", text)
+    return _TAG.sub("", text) if "<" in text else text
 
 
 def _is_ours(match: re.Match[str], codes: Sequence[InlineCode]) -> bool:
