@@ -16,11 +16,12 @@ _LINE: Final = re.compile(
     rb":::|!!!|\?\?\?|===|\+[-=+]|\||\{[:#.]|%%|\[\[?_?TOC"
     rb"|\{%[^%\r\n]*%\}[ \t]*(?=[\r\n]|\Z)|\{\{[^{}\r\n]*\}\}[ \t]*(?=[\r\n]|\Z)"
 )
+_SPECIAL: Final = b":!?=+|{%["
+"""The first bytes of both."""
 _MARKER: Final = re.compile(rb":[ \t]+|\[![A-Za-z]+\][+-]?[ \t]*")
 """The start of a definition, and of a callout."""
 _URL: Final = rb"(?:https?|ftp)://[A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]+(?<![.,;:!?)'*_~])"
 _PROTECTED: Final = re.compile(rb"(?<!\\)\{\{[^{}\r\n]*\}\}|(?<!\\)\{%[^%\r\n]*%\}|" + _URL)
-_OF_PROTECTED: Final = (b"://", b"{", b"<")
 _BRACES: Final = rb"\{(?:[^{}]|\{[^{}]*\})*\}"
 _PROTECTED_MDX: Final = re.compile(
     rb"(?<!\\)(?:" + _BRACES + rb"|</?[A-Za-z][^<>{}]*(?:" + _BRACES + rb"[^<>{}]*)*>|</?>)|" + _URL
@@ -80,9 +81,10 @@ def _groups(tokens: list[Token], source: bytes) -> list[list[Token]]:
 
 
 def _is_special(token: Token, source: bytes) -> bool:
-    if source[token.start - 1 : token.start] == b"\\":
+    start = token.start
+    if source[start : start + 1] not in _SPECIAL or source[start - 1 : start] == b"\\":
         return False
-    return bool(_LINE.match(source, token.start) or _MARKER.match(source, token.start))
+    return bool(_LINE.match(source, start) or _MARKER.match(source, start))
 
 
 def _lines(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -127,7 +129,11 @@ def _guarded(tokens: list[Token], source: bytes, pattern: re.Pattern[bytes]) -> 
         if tokens[index].kind == "text":
             while last < len(tokens) and _adjoin(tokens[last - 1], tokens[last]):
                 last += 1
-            guarded += _guarded_texts(tokens[index:last], source, pattern)
+            texts = tokens[index:last]
+            if _may_be_guarded(source, texts[0].start, texts[-1].end, pattern):
+                guarded += _guarded_texts(texts, source, pattern)
+            else:
+                guarded += texts
         else:
             guarded.append(tokens[index])
         index = last
@@ -136,7 +142,11 @@ def _guarded(tokens: list[Token], source: bytes, pattern: re.Pattern[bytes]) -> 
 
 def _may_be_guarded(source: bytes, start: int, end: int, pattern: re.Pattern[bytes]) -> bool:
     """Return whether the pattern is found; most texts lack what all its matches have."""
-    likely = any(source.find(each, start, end) >= 0 for each in _OF_PROTECTED)
+    likely = (
+        source.find(b"<", start, end) >= 0
+        or source.find(b"{", start, end) >= 0
+        or source.find(b"://", start, end) >= 0
+    )
     return likely and pattern.search(source, start, end) is not None
 
 
