@@ -45,6 +45,8 @@ _NEAR: Final = 24
 def core(raw: str, tags: re.Pattern[str]) -> tuple[int, int]:
     """Return the range of a cue's text without the tags around it: `<v Ann>`, `<i>..</i>`."""
     found = list(tags.finditer(raw))
+    if not found:
+        return _trimmed(raw, 0, len(raw))
     partner = _partners(found)
     closing = set(partner.values())
     first, last, start, end = 0, len(found) - 1, 0, len(raw)
@@ -90,7 +92,7 @@ def _partners(found: Sequence[re.Match[str]]) -> dict[int, int]:
 def pieces_of(raw: str, tags: re.Pattern[str], decode: Callable[[str], str]) -> Iterator[Piece]:
     """Yield the pieces of a cue's text: tags in pairs, or single ones."""
     found = list(tags.finditer(raw))
-    partners = _partners(found)
+    partners = _partners(found) if found else {}
     closing = set(partners.values())
     end = 0
     for index, match in enumerate(found):
@@ -136,8 +138,8 @@ def _is_unspaced(character: str) -> bool:
 
 def width(text: str) -> int:
     """Return how wide a text is shown, without its tags: ideographs count two."""
-    shown = _TAG.sub("", text)
-    return len(shown) + len(_UNSPACED.findall(shown))
+    shown = _TAG.sub("", text) if "<" in text else text
+    return len(shown) if shown.isascii() else len(shown) + len(_UNSPACED.findall(shown))
 
 
 class _Place(NamedTuple):

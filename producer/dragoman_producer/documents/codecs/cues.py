@@ -12,8 +12,7 @@ _TIME: Final = r"(?:[0-9]{1,4}:)?[0-9]{1,2}:[0-9]{1,2}(?:[.,:][0-9]{1,6})?"
 _TIMES: Final = re.compile(
     rf"^[ \t]*+(?P<start>{_TIME})[ \t]*+-->[ \t]*+(?P<end>{_TIME})(?![0-9])", re.MULTILINE
 )
-_SEPARATOR: Final = re.compile(r"[:.,]")
-_HAS_FRACTION: Final = re.compile(r"[.,]|:.*:.*:")
+_CLOCK: Final = re.compile(r"(?:([0-9]+):)?([0-9]+):([0-9]+)(?:[.,:]([0-9]+))?")
 _NUMBER: Final = re.compile(r"\s*[0-9]{1,9}\s*")
 _LINE: Final = re.compile(r"[^\n]*+\n?")
 _BLANK_LINE: Final = re.compile(r"\n ?\n")
@@ -90,12 +89,11 @@ def _payload(text: str, place: int, limit: int, *, vtt: bool) -> tuple[int, int]
 
 
 def _seconds(time: str) -> float:
-    parts = _SEPARATOR.split(time)
-    whole, fraction = (parts[:-1], parts[-1]) if _HAS_FRACTION.search(time) else (parts, "0")
-    total = 0.0
-    for part in whole:
-        total = total * 60 + int(part)
-    return total + float(f"0.{fraction}")
+    found = _CLOCK.fullmatch(time)
+    if found is None:
+        raise ValueError("not a time")
+    hours, minutes, seconds, fraction = found.groups("0")
+    return int(hours) * 3600 + int(minutes) * 60 + int(seconds) + float(f"0.{fraction}")
 
 
 def lines_of(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

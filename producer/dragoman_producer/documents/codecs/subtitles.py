@@ -35,7 +35,8 @@ from dragoman_producer.documents.codecs.references import unescaped
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
 from dragoman_text.spans import is_translatable
 
-_DASH: Final = re.compile(r"[-–—‐]\s*")
+_DASHES: Final = "-–—‐"
+_DASH: Final = re.compile(rf"[{_DASHES}]\s*")
 _BLANKS: Final = re.compile(r"[\s\0]+")
 _BREAK: Final = re.compile(r"[\r\n\0]")
 _MARK: Final = "\0"
@@ -122,7 +123,7 @@ class SubtitleCodec:
         return html.escape(text, quote=False) if self.vtt else text
 
     def _units(self, text: str, index: int, cue: Cue) -> Iterator[Unit]:
-        if text.find("\n", cue.start, cue.end) < 0:
+        if not _is_dialogue(text, cue):
             yield Unit(index, *self._core(text, cue.start, cue.end))
             return
         lines = list(lines_of(text, cue.start, cue.end))
@@ -197,6 +198,13 @@ class SubtitleCodec:
         if all(start < end for start, end in ranges):
             spelled, codes = self._composed(text, ranges)
             yield own._replace(text=spelled, codes=codes)
+
+
+def _is_dialogue(text: str, cue: Cue) -> bool:
+    """Return whether two lines of a cue may begin with a dash; most cues need no closer look."""
+    if text.find("\n", cue.start, cue.end) < 0:
+        return False
+    return sum(text.count(dash, cue.start, cue.end) for dash in _DASHES) > 1
 
 
 def _without_breaks(match: re.Match[str]) -> str:
