@@ -91,6 +91,38 @@ def compose() -> Any:
     return _yaml(_DEPLOY / "compose.yaml")
 
 
+def _config(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Have Docker Compose itself read a compose file in deploy/, without a daemon."""
+    file = folder / "compose.yaml"
+    file.write_text(text, encoding="utf-8")
+    docker_compose = Path(sys.executable).with_name("docker-compose")
+    folder_of_paths = ("--project-directory", str(_DEPLOY))
+    command = [
+        *(str(docker_compose), "--file", str(file), *folder_of_paths),
+        *("--profile", "*", "config", "--quiet"),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_docker_compose_accepts_every_profile(tmp_path: Path) -> None:
+    read = _config((_DEPLOY / "compose.yaml").read_text(encoding="utf-8"), tmp_path)
+    assert read.stdout + read.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("stop_grace_period: 60s", "stop_grace: 60s"),
+        ("interval: 5s", "interval: 5 seconds"),
+        ("condition: service_healthy", "condition: healthy"),
+    ],
+)
+def test_docker_compose_refuses_a_typing_error(right: str, wrong: str, tmp_path: Path) -> None:
+    text = (_DEPLOY / "compose.yaml").read_text(encoding="utf-8")
+    assert right in text
+    assert _config(text.replace(right, wrong), tmp_path).stderr != ""
+
+
 def test_containers_set_only_settings_that_exist(
     compose: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
