@@ -1,12 +1,17 @@
 """CPU of the worker's core per job or item, with stand-ins for Kafka and Redis in memory.
 
 usage: core_cost.py [--items 1] [--batch 32] [--rounds 300] [--beside CHECKOUT] [--turns 4]
+                    [--tracing off] [--tracing-cost]
 
 The echo engine at latency 0, quality off. Every round has `--batch` jobs of `--items` items, from
 their delivery to the completion of the last. The row has microseconds of the process' CPU per item:
 the smallest round and the 5th percentile, which other programs on the machine disturb least. The
 stand-in for Redis answers packed commands at once, so its client's sockets do not count.
 With --beside, another checkout of this repository takes turns with this one, in processes.
+With --tracing-cost three processes take turns: without the look for a trace, with tracing off, and
+with 1 % of the jobs recorded and exported to a collector in another process. Give --batch 1000 for
+it, so that every round has its share of recorded jobs; the median of the rounds leaves out most of
+the export, the mean has all of it and the noise of the machine.
 """
 
 from __future__ import annotations
@@ -44,6 +49,8 @@ from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores import redis
 from dragoman_worker.stores.redis import RedisStore
+from dragoman_worker.tracing import Trace, Tracer
+from dragoman_worker.tracing.opening import open_tracer
 
 PACKAGES = ("connections", "demo", "producer", "schemas", "text", "worker")
 _TIME = b"2030-01-01T00:00:00.000Z"
@@ -78,6 +85,15 @@ class NoCancels(RedisStore):
         await asyncio.Event().wait()
         return
         yield
+
+
+class NoTracer(Tracer):
+    """A worker without the look for a trace."""
+
+    def begin(self, delivery: Delivery) -> Trace | None:
+        """Return no trace."""
+        del delivery
+        return None
 
 
 class Feed:
@@ -121,9 +137,15 @@ class Feed:
 
 async def measure(given: argparse.Namespace) -> list[float]:
     """Return the CPU seconds of each round."""
+    traced = {"enabled": given.tracing == "on", "endpoint": given.collector, "sample_ratio": 0.01}
     settings = WorkerSettings.model_validate(
-        {"engine": {"kind": "echo", "echo": {"faults": False}}, "quality": {"level": "off"}}
+        {
+            "engine": {"kind": "echo", "echo": {"faults": False}},
+            "quality": {"level": "off"},
+            "tracing": traced,
+        }
     )
+    tracer = NoTracer() if given.tracing == "absent" else open_tracer(settings)
     metrics, feed = Metrics(CollectorRegistry()), Feed()
     engine = open_engine(settings.engine, log_level="info")
     await engine.start()
@@ -138,7 +160,9 @@ async def measure(given: argparse.Namespace) -> list[float]:
         judge=ProcessJudge(timeout_s=10, metrics=metrics),
     )
     choose = profile_chooser(settings.engine)
-    core = Core(settings, ports, choose_profile=choose, outages=Outages(), metrics=metrics)
+    core = Core(
+        settings, ports, choose_profile=choose, outages=Outages(), metrics=metrics, tracer=tracer
+    )
     rounds: list[float] = []
     with seldom_collected():
         running = asyncio.create_task(core.worker.run())
@@ -150,6 +174,7 @@ async def measure(given: argparse.Namespace) -> list[float]:
         core.worker.stop()
         await running
     core.slices.close()
+    await tracer.close()
     return rounds
 
 
@@ -181,11 +206,35 @@ def compare(given: argparse.Namespace) -> None:
     print(f"median {statistics.median(ratios):.3f} ({min(ratios):.3f}-{max(ratios):.3f})")
 
 
-def _run(checkout: Path, given: argparse.Namespace) -> dict[str, float]:
+def compare_tracing(given: argparse.Namespace) -> None:
+    """Measure without tracing, with it off and with 1 % in turns, and print the ratios."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+    from support.services.span_receiver import SpanReceiver  # noqa: PLC0415  needs an extra
+
+    checkout = Path(__file__).parents[2]
+    names = [(kind, of) for kind in ("off", "on") for of in ("median_us", "mean_us")]
+    ratios: dict[tuple[str, str], list[float]] = {name: [] for name in names}
+    with SpanReceiver() as receiver:
+        for turn in range(given.turns):
+            kinds = ["absent", "off", "on"] if turn % 2 else ["on", "off", "absent"]
+            rows = {
+                kind: _run(checkout, given, f"--tracing={kind}", f"--collector={receiver.endpoint}")
+                for kind in kinds
+            }
+            for (kind, of), found in ratios.items():
+                found.append(rows[kind][of] / rows["absent"][of])
+            print(json.dumps({"load": os.getloadavg()[0], **rows}), flush=True)
+        print(f"spans received: {len(receiver.spans)}")
+    for (kind, of), found in ratios.items():
+        spread = f"{min(found):.3f}-{max(found):.3f}"
+        print(f"{kind} to absent, {of}: median {statistics.median(found):.3f} ({spread})")
+
+
+def _run(checkout: Path, given: argparse.Namespace, *more: str) -> dict[str, float]:
     path = os.pathsep.join(str(checkout.resolve() / package) for package in PACKAGES)
     options = [f"--{name}={getattr(given, name)}" for name in ("items", "batch", "rounds")]
     done = subprocess.run(
-        [sys.executable, __file__, *options],
+        [sys.executable, __file__, *options, *more],
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
         check=True,
@@ -201,12 +250,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--beside", type=Path)
     parser.add_argument("--turns", type=int, default=4)
+    parser.add_argument("--tracing", choices=("absent", "off", "on"), default="off")
+    parser.add_argument("--collector", default="http://127.0.0.1:4318")
+    parser.add_argument("--tracing-cost", action="store_true")
     given = parser.parse_args()
+    if given.tracing_cost:
+        compare_tracing(given)
+        return
     if given.beside is not None:
         compare(given)
         return
     us = sorted(1e6 * cpu / given.batch / given.items for cpu in run_loop(measure(given)))
     row = {"least_us": round(us[0], 2), "p5_us": round(us[len(us) // 20], 2)}
+    row |= {"median_us": round(statistics.median(us), 2), "mean_us": round(statistics.fmean(us), 2)}
     print(json.dumps({"items": given.items, **row}))
 
 
