@@ -163,17 +163,27 @@ class _Splicing:
 def _delimits(unit: Unit, source: bytes, content: str) -> bool:
     """Return whether emphasis around a unit stays emphasis around its translation.
 
-    CommonMark pairs runs of different length, as in `<*T**`, only if neither could both open and
-    close. A run between two marks of punctuation could.
+    A translation may begin or end with punctuation where its source does not. In CommonMark the run
+    beside it then delimits nothing beside a word, as in `1**T**`. Between two marks of punctuation
+    it could both open and close, and pairs with no run of another length, as in `<*T**`.
     """
     closing = None if unit.outermost else _RUN.match(source, unit.end)
     if closing is None:
         return True
-    run = closing[0]
-    if source.endswith(run, 0, unit.start) and not source.endswith(run[:1] + run, 0, unit.start):
-        return True
+    start, end = unit.start, closing.end()
+    while source[start - 1 : start] == closing[0][:1]:
+        start -= 1
+    equal = unit.start - start == end - unit.end
+    before = source[max(start - 4, 0) : start].decode("utf-8", "ignore")[-1:] or "\n"
+    after = source[end : end + 4].decode("utf-8", "ignore")[:1] or "\n"
     text = source[unit.start : unit.end].decode()
-    return all(is_punctuation(text[at]) == is_punctuation(content[at]) for at in (0, -1))
+    return all(
+        outer.isspace()
+        or not is_punctuation(content[at])
+        or is_punctuation(text[at])
+        or (equal and is_punctuation(outer))
+        for at, outer in ((0, before), (-1, after))
+    )
 
 
 def _context(unit: Unit, source: bytes, *, mdx: bool) -> Context:

@@ -355,6 +355,10 @@ def test_the_line_of_each_doubled_block_is_looked_up_without_a_search(newline: s
     ("source", "text", "output"),
     [
         ("<*T**", "[T]", "<*T**"),  # before `\\`, the `*` would both open and close
+        ("1**T**", "[T]", "1**T**"),  # beside a word, `**` does not open before punctuation
+        ("**T**1", "[T]", "**T**1"),
+        ("\ufeff**T**", "[T]", "\ufeff**\\[T\\]**"),  # a byte order mark is no text
+        ("\n\ufeff**T**", "[T]", "\n\ufeff**T**"),
         ("<*T**", "U", "<*U**"),
         ("<*T*", "[T]", "<*\\[T\\]*"),
     ],
