@@ -239,7 +239,8 @@ def _headers(replay: int, traceparent: str | None) -> list[tuple[str, bytes]]:
     if replay:
         headers.append((names.HEADER_REPLAY, str(replay).encode()))
     if traceparent is not None:
-        headers.append((names.HEADER_TRACEPARENT, traceparent.encode()))
+        # What is not ASCII is no traceparent: the worker ignores it, and the job is not lost by it.
+        headers.append((names.HEADER_TRACEPARENT, traceparent.encode("ascii", "replace")))
     return headers
 
 

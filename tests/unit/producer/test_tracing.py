@@ -14,7 +14,7 @@ from opentelemetry.trace import StatusCode
 from dragoman_connections.groups import TracingSettings
 from dragoman_connections.settings import SettingsError
 from dragoman_connections.tracing import traces_url
-from dragoman_producer import tracing
+from dragoman_producer import client, tracing
 from dragoman_producer.tracing import SubmissionTracer, open_tracer
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.traces import parse_traceparent
@@ -97,3 +97,10 @@ def test_the_setting_wins_over_opentelemetry_s_variables(monkeypatch: pytest.Mon
     assert traces_url(ON) == "http://traces:2/own"
     given = TracingSettings(enabled=True, endpoint="http://given:3")
     assert traces_url(given) == "http://given:3/v1/traces"
+
+
+@pytest.mark.parametrize("odd", ["\ud800", "00-é", "\U0001f600"])
+def test_a_traceparent_that_is_no_ascii_is_sent_as_one_that_no_worker_accepts(odd: str) -> None:
+    [(name, value)] = client._headers(0, odd)
+    assert name == "traceparent"
+    assert parse_traceparent(value) is None
