@@ -96,7 +96,9 @@ class PoCodec:
 def _decoded(data: bytes) -> Decoded:
     found = DECLARED.search(data)
     declared = found[1].decode("ascii") if found else "CHARSET"
-    return decoded(data, None if declared == "CHARSET" else declared)
+    if declared == "CHARSET":  # as templates have it
+        return decoded(data)
+    return decoded(data, declared, recognise=False)
 
 
 def _header(found: Iterable[Entry]) -> Header:

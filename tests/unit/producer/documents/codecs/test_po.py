@@ -259,6 +259,14 @@ def test_a_text_beyond_the_encoding_makes_the_file_utf_8() -> None:
     assert "Gr\u00fc\u00dfe".encode() in output
 
 
+@pytest.mark.parametrize("charset", [b"UTF-8", b"U", b"ASCII"])
+def test_bytes_that_are_not_in_the_declared_charset_are_refused(charset: bytes) -> None:
+    data = PO.replace(b"UTF-8", charset).replace(b"Fertig", b"Gr\xfc\xdfe")
+    with pytest.raises(DocumentError, match="neither UTF-8 nor what it declares") as caught:
+        CODEC.extract(data, GERMAN)
+    assert caught.value.reason == "encoding"
+
+
 @given(st.lists(translations, min_size=3, max_size=3))
 @settings(max_examples=60)
 def test_any_text_reads_back(texts: list[str]) -> None:
