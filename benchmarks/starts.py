@@ -50,7 +50,7 @@ import psutil
 from job_mix import mix
 from pipeline import DEAD, services
 from prometheus_client.parser import text_string_to_metric_families
-from worker_process import Worker
+from worker_process import Worker, engine_processes
 
 from dragoman_producer import TranslationClient
 from dragoman_schemas.jobs import TranslationJob
@@ -261,7 +261,7 @@ def kill_engine(worker: Worker, kind: str) -> str:
         raise RuntimeError("the worker is not started")
     below = psutil.Process(worker.process.pid).children(recursive=True)
     if kind == "vllm":
-        found = [each for each in below if "EngineCore" in each.name() + " ".join(each.cmdline())]
+        found = engine_processes(worker.process.pid)
     else:
         found = [each for each in below if "replica" in " ".join(each.cmdline()).split()]
     if not found:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 from pipeline import worker_command
 
 
@@ -108,3 +109,12 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def engine_processes(pid: int) -> list[psutil.Process]:
+    """Return vLLM's engine processes below a process; nothing if it has exited."""
+    try:
+        below = psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+    return [each for each in below if "EngineCore" in each.name() + " ".join(each.cmdline())]

@@ -23,7 +23,7 @@ import psutil
 from limits import VARIABLE
 from measure import tree
 from pipeline import DEAD, worker_command
-from worker_process import free_port
+from worker_process import engine_processes, free_port
 
 _LOOK_S: Final = 0.1
 _STOP_S: Final = 5.0
@@ -250,8 +250,7 @@ class Dragoman(Resident):
         return parent.pid
 
     def _engine(self) -> psutil.Process:
-        below = [process for pid in self.pids for process in tree(pid)]
-        found = [each for each in below if "EngineCore" in each.name() + " ".join(each.cmdline())]
+        found = [process for pid in self.pids for process in engine_processes(pid)]
         if not found:
             raise StartFailed(f"{self.name}: no engine process found")
         return found[0]
