@@ -44,6 +44,7 @@ RESTARTS, REPAIR = "unit/worker/process/test_restarts.py", "unit/worker/kafka/te
 PLANNED = "unit/worker/flow/test_planned_tokens.py"
 ACCOUNTING = "unit/producer/test_audit_accounting.py"
 SIZING = "unit/worker/engines/test_sizing.py"
+CHILDREN = "unit/worker/process/test_children.py"
 FORK_SERVER = "unit/worker/process/test_fork_server.py"
 SUPERVISOR, WATCHDOG = (
     "unit/worker/process/test_supervisor.py",
@@ -951,6 +952,13 @@ MUTANTS = (
         "        return self._measuring.setdefault(place.gpus, asyncio.Lock())\n",
         "        return asyncio.Lock()\n",
         SUPERVISOR,
+    ),
+    Mutant(
+        "a signal reaps a replica that has just exited, and its exit is never noticed",
+        f"{CORE}/process/children.py",
+        "            os.kill(self.pid, number)  # a process that is not reaped keeps its id\n",
+        "            self._process.send_signal(number)\n",
+        CHILDREN,
     ),
     Mutant(
         "orphans of a dead replica are not killed",

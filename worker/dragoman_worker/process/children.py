@@ -49,10 +49,6 @@ class Process(Protocol):
         """Process id."""
         ...
 
-    def send_signal(self, sig: int, /) -> None:
-        """Send a signal."""
-        ...
-
 
 @dataclass(slots=True)
 class ForkedProcess:
@@ -60,12 +56,6 @@ class ForkedProcess:
 
     pid: int
     returncode: int | None = None
-
-    def send_signal(self, sig: int, /) -> None:
-        """Send a signal unless it has exited."""
-        if self.returncode is None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, sig)
 
 
 class Replica:
@@ -112,9 +102,13 @@ class Replica:
             self._listening.add_reader(self._link, self._receive)
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal to the process itself unless it has exited."""
+        """Send a signal to the process itself unless it has been reaped.
+
+        Not by `Popen.send_signal`: it polls first, and so would reap a process that has just
+        exited, whose exit `ChildProcesses.reap` would then never learn.
+        """
         if self.status is None:
-            self._process.send_signal(number)
+            os.kill(self.pid, number)  # a process that is not reaped keeps its id
 
     def stop(self) -> None:
         """Let the replica drain."""
