@@ -270,15 +270,20 @@ class ReplicaRestarter:
         return Exit(1, f"replica {self.number} did not drain: {replica.exit_reason}")
 
     async def _kill_orphans(self) -> None:
-        killing = self._children.kill_orphans(self._report_orphans)
-        if not self._shared.stopping.is_set():
-            await killing
-            return
+        """Return when the orphans are gone; once the supervisor stops, do not wait long for them.
+
+        The kernel may not release a process that hangs in a device's driver.
+        """
+        killing = asyncio.create_task(self._children.kill_orphans(self._report_orphans))
+        stopping = asyncio.create_task(self._shared.stopping.wait())
         try:
-            async with asyncio.timeout(ORPHANS_S):
-                await killing
-        except TimeoutError:
-            pass
+            await asyncio.wait({killing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({killing}, timeout=ORPHANS_S)
+            if killing.done():
+                killing.result()
+        finally:
+            killing.cancel()
+            stopping.cancel()
 
     def _report_orphans(self, event: str, processes: list[str]) -> None:
         if event == "killed":

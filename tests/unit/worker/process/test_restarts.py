@@ -92,6 +92,37 @@ async def test_a_replica_that_never_was_ready_has_not_recovered(tmp_path: Path) 
     assert not restarter(tmp_path)._has_recovered(replica)
 
 
+async def test_a_stop_does_not_wait_for_an_orphan_that_the_kernel_does_not_release(
+    tmp_path: Path,
+) -> None:
+    made, asked, released = restarter(tmp_path), asyncio.Event(), asyncio.Event()
+
+    async def kill_orphans(_: Any) -> None:
+        asked.set()
+        await released.wait()
+
+    made._children.kill_orphans = kill_orphans  # type: ignore[method-assign]
+    killing = asyncio.create_task(made._kill_orphans())
+    await asked.wait()
+    made._shared.stopping.set()
+    await asyncio.wait_for(killing, 30)
+
+
+async def test_a_start_waits_until_the_orphans_are_gone(tmp_path: Path) -> None:
+    made, released = restarter(tmp_path), asyncio.Event()
+
+    async def kill_orphans(_: Any) -> None:
+        await released.wait()
+
+    made._children.kill_orphans = kill_orphans  # type: ignore[method-assign]
+    killing = asyncio.create_task(made._kill_orphans())
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not killing.done()
+    released.set()
+    await asyncio.wait_for(killing, 30)
+
+
 async def time_of_kill(
     monkeypatch: pytest.MonkeyPatch,
     folder: Path,
