@@ -15,7 +15,7 @@ import pytest
 
 from dragoman_demo.samples import TARGETS, samples
 from dragoman_producer import TranslationClient, TranslationJob
-from support.processes.child_process import ChildProcess, command
+from support.processes.child_process import ChildProcess, argv_of, command
 from support.processes.installation import a_job
 from support.processes.waiting import wait_until
 from support.services.plain_clients import publish
@@ -199,7 +199,7 @@ def test_a_worker_that_dies_stops_the_demo_at_once(demo: Demo) -> None:
     process = demo("serve", "--engine", "echo", "--json")
     process.wait_for(lambda: "\n" in process.output, timeout_s=300, what="the addresses")
     children = _children(process)
-    [worker] = [child for child in children if child.cmdline()[1:3] == ["-m", "dragoman_worker"]]
+    [worker] = [child for child in children if argv_of(child)[1:3] == ["-m", "dragoman_worker"]]
     worker.kill()
     assert process.wait(timeout_s=30) == 1
     assert "the worker exited with status 137" in process.errors

@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.kafka import group_consumer
 from dragoman_worker.kafka.leave_group import end_membership
+from support.processes.child_process import argv_of
 from support.processes.waiting import eventually, wait_until
 from support.processes.worker_process import WorkerProcess
 from support.services.kafka_broker import KafkaBroker
@@ -60,12 +61,8 @@ def new_worker(
 
 def replicas(worker: WorkerProcess) -> list[psutil.Process]:
     """Return its replica processes, without the standby process."""
-    found = []
-    for child in psutil.Process(worker.pid).children():
-        with contextlib.suppress(psutil.Error):
-            if "replica" in child.cmdline():
-                found.append(child)
-    return found
+    children = psutil.Process(worker.pid).children()
+    return [child for child in children if "replica" in argv_of(child)]
 
 
 def kill_one_with_jobs_in_flight(

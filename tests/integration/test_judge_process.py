@@ -21,6 +21,7 @@ from dragoman_worker.ports import Candidate, Judgement
 from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.quality.judge import ProcessJudge
 from support.fakes import odd_gates, slow_gates
+from support.processes.child_process import argv_of
 from support.processes.waiting import eventually
 
 TESTS = Path(odd_gates.__file__).parents[2]
@@ -52,7 +53,7 @@ def children() -> list[psutil.Process]:
     return [
         child
         for child in psutil.Process().children()
-        if any("judge_child" in argument for argument in child.cmdline())
+        if any("judge_child" in argument for argument in argv_of(child))
     ]
 
 

@@ -16,6 +16,7 @@ import psutil
 import pytest
 import redis
 
+from support.processes.child_process import argv_of
 from support.processes.waiting import wait_until
 from support.processes.worker_process import ForkedWorker, WorkerProcess
 from support.services.kafka_broker import KafkaBroker
@@ -167,7 +168,7 @@ def test_source_languages_are_detected_in_a_process_that_ends_with_the_worker(
     [judge] = [
         process
         for process in psutil.Process(bench.worker.pid).children()
-        if any("judge_child" in argument for argument in process.cmdline())
+        if any("judge_child" in argument for argument in argv_of(process))
     ]
     bench.worker.terminate()
     assert bench.worker.wait(timeout_s=30) == 0

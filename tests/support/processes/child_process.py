@@ -35,6 +35,13 @@ def command(name: str, *arguments: str) -> list[str]:
     return [str(Path(sys.executable).with_name(name)), *arguments]
 
 
+def argv_of(process: psutil.Process) -> list[str]:
+    """Return its command line; nothing once it has exited."""
+    with contextlib.suppress(psutil.NoSuchProcess):  # a zombie is one of these
+        return process.cmdline()
+    return []
+
+
 class ChildProcess:
     """A command in its own session; leaving the context kills everything that it started.
 

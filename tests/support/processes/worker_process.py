@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -16,7 +15,7 @@ from typing import Any, Self
 
 import psutil
 
-from support.processes.child_process import ChildProcess, command
+from support.processes.child_process import ChildProcess, argv_of, command
 from support.processes.crash_points import start_replica
 from support.services.ports import free_ports
 
@@ -129,9 +128,7 @@ class _Forked:
 
 
 def _is_replica(child: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.Error):  # an orphan that has just been killed
-        return "replica" in " ".join(child.cmdline()).split()  # a forked one has a title
-    return False
+    return "replica" in " ".join(argv_of(child)).split()  # a forked one has a title
 
 
 def _pair(name: str, value: Any) -> str:

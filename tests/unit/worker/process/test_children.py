@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from dragoman_worker.process.children import ChildProcesses, Replica
+from support.processes.exited_replica import STATUS, signalled_after_its_exit
+from support.processes.fork_server import fork_server
 
 
-def has_exited(pid: int) -> None:
-    """Wait until a child has exited, and leave it to be reaped."""
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-
-
-@pytest.mark.parametrize("signalled", [Replica.stop, Replica.abort, Replica.kill])
-def test_a_signal_to_a_replica_that_has_just_exited_leaves_its_exit_to_be_noticed(
-    tmp_path: Path, signalled: Callable[[Replica], None]
+@pytest.mark.parametrize("reaped", [False, True])
+@pytest.mark.parametrize("method", ["stop", "abort", "kill"])
+def test_the_exit_of_a_replica_is_noticed_though_a_signal_comes_right_after_it(
+    tmp_path: Path, method: str, *, reaped: bool
 ) -> None:
-    exits = (sys.executable, "-S", "-c", "raise SystemExit(2)")
-    with ChildProcesses(lambda *_: exits, tmp_path) as children:
-        replica = children.start(0)
-        has_exited(replica.pid)
-        signalled(replica)
-        children.reap()
-        assert replica.exited.is_set()
-        assert replica.status == 2
-        assert children.replica(0) is None
-
-
-def test_a_signal_to_a_reaped_replica_reaches_nobody(tmp_path: Path) -> None:
-    exits = (sys.executable, "-S", "-c", "pass")
-    with ChildProcesses(lambda *_: exits, tmp_path) as children:
-        replica = children.start(0)
-        has_exited(replica.pid)
-        children.reap()
-        replica.send(signal.SIGKILL)
-        assert replica.status == 0
+    with ProcessPoolExecutor(1, mp_context=fork_server()) as own_process:
+        noticed = own_process.submit(signalled_after_its_exit, tmp_path, method, reaped=reaped)
+        assert noticed.result() == STATUS

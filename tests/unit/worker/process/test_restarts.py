@@ -101,7 +101,7 @@ async def test_a_stop_does_not_wait_for_an_orphan_that_the_kernel_does_not_relea
         asked.set()
         await released.wait()
 
-    made._children.kill_orphans = kill_orphans  # type: ignore[method-assign]
+    made._children = stub(kill_orphans=kill_orphans)
     killing = asyncio.create_task(made._kill_orphans())
     await asked.wait()
     made._shared.stopping.set()
@@ -114,7 +114,7 @@ async def test_a_start_waits_until_the_orphans_are_gone(tmp_path: Path) -> None:
     async def kill_orphans(_: Any) -> None:
         await released.wait()
 
-    made._children.kill_orphans = kill_orphans  # type: ignore[method-assign]
+    made._children = stub(kill_orphans=kill_orphans)
     killing = asyncio.create_task(made._kill_orphans())
     for _ in range(10):
         await asyncio.sleep(0)
@@ -151,12 +151,15 @@ def ready_replica() -> Any:
     return SimpleNamespace(ready=ready, settled=settled, kill=killed.set, killed=killed)
 
 
+def stub(**members: Any) -> Any:
+    return SimpleNamespace(**members)
+
+
 def restarter(folder: Path) -> ReplicaRestarter:
-    children: Any = SimpleNamespace(socket=lambda _: Path("0.sock"))
     return ReplicaRestarter(
         0,
         place=Place(),
-        children=children,
+        children=stub(socket=lambda _: Path("0.sock")),
         shared=Shared(),
         backoff=Backoff(),
         crashes=Crashes(folder),

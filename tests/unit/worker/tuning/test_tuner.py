@@ -23,7 +23,7 @@ from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.sample import from_file
 from dragoman_worker.tuning.measure.session import CannotMeasure, Request
 from dragoman_worker.tuning.tuner import TuneOptions
-from support.processes.child_process import ChildProcess
+from support.processes.child_process import ChildProcess, argv_of
 
 LATENCY_S = 0.02
 PACE = Pace(seconds=0.3, warm_s=0.05)
@@ -71,8 +71,9 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def nothing_left() -> bool:
-    commands = (child.cmdline() for child in psutil.Process().children(recursive=True))
-    return not any("dragoman_worker.tuning.measure.engine_child" in command for command in commands)
+    children = psutil.Process().children(recursive=True)
+    module = "dragoman_worker.tuning.measure.engine_child"
+    return not any(module in argv_of(child) for child in children)
 
 
 async def test_tune_finds_where_the_engine_is_full_and_a_second_run_measures_nothing(
