@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
-import annotated_types
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 from pydantic import BaseModel
@@ -80,7 +79,7 @@ def _bounds(field: FieldInfo) -> str:
     return ", ".join(
         f"{sign} {_number(getattr(bound, attribute))}"
         for bound in flat
-        if isinstance(bound, annotated_types.BaseMetadata)
+        if type(bound).__name__ in signs
         for attribute, sign in [signs[type(bound).__name__]]
     )
 

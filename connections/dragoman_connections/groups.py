@@ -16,7 +16,9 @@ class Group(BaseModel):
     """Group of settings; unknown names are refused."""
 
     # hidden input: an invalid value may hold a password
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, allow_inf_nan=False
+    )
 
 
 class GroupWithSecrets(Group):

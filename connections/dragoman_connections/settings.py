@@ -31,7 +31,8 @@ from dragoman_schemas import names
 
 ENV_PREFIX: Final = "DRAGOMAN_"
 _KAFKA_PORT: Final = 9092
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}(:\d{1,9})?")
+_TOPIC_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_TOPIC: Final = re.compile(_TOPIC_NAME.pattern + r"(:\d{1,9})?")
 MOST_WEIGHT: Final = 1000
 _DURABILITY = re.compile(r"none|aof|wait:[1-9]\d?|waitaof:[1-9]\d?")
 
@@ -48,7 +49,7 @@ class KafkaSettings(GroupWithSecrets):
     topics: Annotated[tuple[str, ...], NoDecode] = (names.JOBS_TOPIC,)
     dead_letter_topic: str = names.DEAD_LETTER_TOPIC
     results_topic: str | None = None
-    group_id: str = names.GROUP_ID
+    group_id: Annotated[str, Field(min_length=1)] = names.GROUP_ID
     session_timeout_s: Annotated[float, Field(ge=1, le=1800)] = 12.0
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
@@ -120,6 +121,27 @@ class KafkaSettings(GroupWithSecrets):
             raise ValueError(f"{', '.join(twice)} is named twice")
         return value
 
+    @field_validator("dead_letter_topic", "results_topic")
+    @classmethod
+    def _topic_name(cls, value: str | None) -> str | None:
+        if value is not None and not _TOPIC_NAME.fullmatch(value):
+            raise ValueError(f"{value!r} is not the name of a topic")
+        return value
+
+    @model_validator(mode="after")
+    def _topics_differ(self) -> Self:
+        """Refuse to write where jobs come from: a dead letter would be read and rejected again."""
+        written = {"dead_letter_topic": self.dead_letter_topic, "results_topic": self.results_topic}
+        for setting, name in written.items():
+            if name in self.topic_names:
+                raise ValueError(f"{setting} {name} is also one of topics; give it another name")
+        if self.results_topic == self.dead_letter_topic:
+            raise ValueError(
+                f"results_topic {self.results_topic} is also dead_letter_topic; "
+                "give it another name"
+            )
+        return self
+
     @property
     def topic_names(self) -> tuple[str, ...]:
         """The topics without their weights."""
@@ -178,6 +200,7 @@ class DragomanSettings(BaseSettings):
         env_nested_delimiter="__",
         extra="ignore",
         frozen=True,
+        allow_inf_nan=False,
     )
 
     kafka: KafkaSettings = KafkaSettings()
@@ -234,10 +257,10 @@ def _read_toml(path: Path) -> dict[str, Any]:
     pydantic-settings' TomlConfigSettingsSource silently ignores a missing file and a pipe.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise SettingsError(f"--config {path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError
         raise SettingsError(f"--config {path}: {error}") from None
 
 

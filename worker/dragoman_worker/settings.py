@@ -160,7 +160,7 @@ class SupervisorSettings(Group):
 class HttpSettings(Group):
     """Address of /startupz, /livez, /readyz and /metrics; port 0 selects a free port."""
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"  # empty would be every address
     port: Annotated[int, Field(ge=0, le=65_535)] = 9464
 
 

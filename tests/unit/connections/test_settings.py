@@ -92,6 +92,42 @@ def test_a_topic_is_a_name_of_kafka_s_letters_or_it_is_refused(name: str) -> Non
     assert set(topics[0]) <= letters
 
 
+@pytest.mark.parametrize("setting", ["dead_letter_topic", "results_topic"])
+def test_a_worker_does_not_write_where_jobs_come_from(setting: str) -> None:
+    with pytest.raises(SettingsError, match=rf"kafka: {setting} bulk is also one of topics"):
+        load_settings(
+            DragomanSettings, None, {"kafka.topics": "urgent:4,bulk", f"kafka.{setting}": "bulk"}
+        )
+
+
+def test_results_and_dead_letters_have_topics_of_their_own() -> None:
+    both = {"kafka.dead_letter_topic": "out", "kafka.results_topic": "out"}
+    with pytest.raises(SettingsError, match="results_topic out is also dead_letter_topic"):
+        load_settings(DragomanSettings, None, both)
+
+
+@pytest.mark.parametrize("name", ["", " ", "a b", "é", "x" * 250])
+@pytest.mark.parametrize("setting", ["dead_letter_topic", "results_topic"])
+def test_a_topic_that_is_written_is_a_name_of_kafka_s_letters(setting: str, name: str) -> None:
+    with pytest.raises(SettingsError, match=rf"kafka\.{setting}: .* is not the name of a topic"):
+        load_settings(DragomanSettings, None, {f"kafka.{setting}": name})
+
+
+def test_an_empty_group_is_refused_by_name() -> None:
+    with pytest.raises(SettingsError, match=r"^kafka\.group_id: "):
+        load_settings(DragomanSettings, None, {"kafka.group_id": ""})
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "-inf"])
+def test_a_number_that_is_not_finite_is_refused_by_name(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_CONNECT_TIMEOUT_S", value)
+    monkeypatch.setenv("DRAGOMAN_KAFKA__SESSION_TIMEOUT_S", value)
+    with pytest.raises(SettingsError, match=r"kafka\.session_timeout_s: .*connect_timeout_s: "):
+        load_settings(DragomanSettings)
+
+
 @pytest.mark.parametrize("level", ["none", "aof", "wait:1", "waitaof:12"])
 def test_every_level_of_durability_can_be_given(level: str) -> None:
     settings = load_settings(DragomanSettings, None, {"redis.durability": level})
@@ -109,13 +145,29 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_settings(DragomanSettings, tmp_path / "nowhere.toml")
 
 
-@pytest.mark.parametrize("content", [b"[kafka\n", b"\xff\xfe", b"kafka = 1\nkafka = 2\n"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[kafka\n",
+        b"\xff\xfe",
+        b"kafka = 1\nkafka = 2\n",
+        b"kafka = " + b"9" * 5_000,
+        b"kafka = " + b"[" * 50_000,
+    ],
+    ids=["open", "utf-16", "twice", "digits", "nested"],
+)
 def test_a_file_that_cannot_be_read_is_named(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "broken.toml"
     file.write_bytes(content)
     with pytest.raises(SettingsError, match=r"broken\.toml") as caught:
         load_settings(DragomanSettings, file)
     assert "\n" not in str(caught.value)
+
+
+def test_the_byte_order_mark_of_an_editor_is_not_part_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "marked.toml"
+    file.write_text('[kafka]\ngroup_id = "g"\n', encoding="utf-8-sig")
+    assert load_settings(DragomanSettings, file).kafka.group_id == "g"
 
 
 def test_an_environment_variable_that_is_not_json_is_named(

@@ -146,6 +146,8 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"glossary.refresh_s": 0}, "glossary.refresh_s"),
     ({"shutdown.grace_s": -1}, "shutdown.grace_s"),
     ({"supervisor.stuck_after_s": 0}, "supervisor.stuck_after_s"),
+    ({"shutdown.grace_s": float("inf")}, "shutdown.grace_s"),
+    ({"http.host": ""}, "http.host"),
     ({"http.port": 70_000}, "http.port"),
     ({"log.format": "xml"}, "log.format"),
 ]

@@ -56,7 +56,7 @@ def _pair(text: str) -> tuple[str, Any]:
         raise SettingsError(f"--set {text}: give NAME=VALUE")
     try:
         return name, json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # no JSON, a number of 4301 digits, or nested too deeply
         return name, value
 
 

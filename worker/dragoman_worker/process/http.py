@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -18,6 +20,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Checks = Callable[[], Mapping[str, bool]]
 """Named conditions: a page answers 200 if all hold, else 503 with the names of the others."""
 
+_HOST: Final = "give one such as 127.0.0.1, or 0.0.0.0 for all"
 _LAST_PAGES_S: Final = 0.2
 """Grace period for in-flight responses at shutdown: a second signal allows no more."""
 
@@ -42,16 +45,24 @@ class HttpServer:
         try:
             await web.TCPSite(self._runner, host, port).start()
         except OSError as error:
-            raise SettingsError(
-                f"http.port: cannot listen on {host}:{port} ({error.strerror}); "
-                "set another port, or 0 for any free one"
-            ) from None
+            raise SettingsError(_why_not(host, port, error)) from None
+        except ValueError:  # a NUL, or no name that IDNA can encode
+            raise SettingsError(f"http.host: {host!r} is no address; {_HOST}") from None
         bound: tuple[str, int] = self._runner.addresses[0]
         return bound[1]
 
     async def close(self) -> None:
         """Stop listening."""
         await self._runner.cleanup()
+
+
+def _why_not(host: str, port: int, error: OSError) -> str:
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return f"http.host: {host!r} is no address of this machine; {_HOST}"
+    return (
+        f"http.port: cannot listen on {host}:{port} ({error.strerror}); "
+        "set another port, or 0 for any free one"
+    )
 
 
 class ReplicaLabel(Collector):

@@ -27,14 +27,23 @@ def stop_signals(stop: Callable[[], None], abort: Callable[[], None]) -> Iterato
 
 @contextmanager
 def supervised_signals(stop: Callable[[], None], abort: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` at every SIGTERM, and both `stop` and `abort` at the abort signal."""
+    """Call `stop` at every SIGTERM, and both `stop` and `abort` at the abort signal.
+
+    Afterwards both are ignored. A busy supervisor may forward a signal that the process group has
+    received when this replica has already drained; its exit must not look like a death by signal.
+    """
 
     def on_abort() -> None:
         stop()
         abort()
 
-    with _handled({signal.SIGTERM: stop, ABORT_SIGNAL: on_abort}):
-        yield
+    handlers = {signal.SIGTERM: stop, ABORT_SIGNAL: on_abort}
+    try:
+        with _handled(handlers):
+            yield
+    finally:
+        for number in handlers:
+            signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager

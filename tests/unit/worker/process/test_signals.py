@@ -8,11 +8,13 @@ import threading
 
 import pytest
 
+from dragoman_worker.process.parent_link import ABORT_SIGNAL
 from dragoman_worker.process.signals import (
     STOP_SIGNALS,
     stop_signals,
     stop_signals_blocked,
     stop_signals_unblocked,
+    supervised_signals,
 )
 from support.processes.waiting import eventually
 
@@ -46,6 +48,18 @@ async def test_the_previous_signal_handlers_are_restored() -> None:
     with stop_signals(lambda: None, lambda: None):
         assert signal.getsignal(signal.SIGTERM) is not before
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+async def test_signals_that_reach_a_replica_after_its_drain_are_ignored() -> None:
+    numbers = (signal.SIGTERM, ABORT_SIGNAL)
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        with supervised_signals(lambda: None, lambda: None):
+            pass
+        assert [signal.getsignal(number) for number in numbers] == [signal.SIG_IGN] * 2
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)
