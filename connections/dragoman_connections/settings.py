@@ -164,7 +164,7 @@ class RedisSettings(GroupWithSecrets):
     password: SecretStr | None = None
     password_file: Path | None = None
     key_prefix: str = names.KEY_PREFIX
-    live_ttl_s: Annotated[int, Field(ge=60)] = 7 * 86_400
+    live_ttl_s: Annotated[int, Field(ge=60, le=315_360_000)] = 7 * 86_400
     durability: str = "none"
 
     @field_validator("url")

@@ -1019,8 +1019,8 @@ MUTANTS = (
     Mutant(
         "failed starts are not counted",
         f"{CORE}/process/restarts.py",
-        "            self._backoff.failed()\n",
-        "            pass\n",
+        "        self._backoff.failed()\n",
+        "        pass\n",
         SUPERVISOR,
     ),
     Mutant(

@@ -113,6 +113,11 @@ def test_a_topic_that_is_written_is_a_name_of_kafka_s_letters(setting: str, name
         load_settings(DragomanSettings, None, {f"kafka.{setting}": name})
 
 
+def test_a_time_to_live_that_redis_cannot_count_is_refused_by_name() -> None:
+    with pytest.raises(SettingsError, match=r"^redis\.live_ttl_s: "):
+        load_settings(DragomanSettings, None, {"redis.live_ttl_s": 10**17})
+
+
 def test_an_empty_group_is_refused_by_name() -> None:
     with pytest.raises(SettingsError, match=r"^kafka\.group_id: "):
         load_settings(DragomanSettings, None, {"kafka.group_id": ""})

@@ -13,6 +13,7 @@ from dragoman_connections.settings import SettingsError
 from dragoman_worker.cli.options import (
     Config,
     Set,
+    fail,
     not_installed,
     read_settings,
     report_failure,
@@ -39,6 +40,10 @@ def run(config: Config = None, set_: Set = None) -> None:
 
     # A signal now would end this process and leave the replica that is about to start.
     with stop_signals_blocked():
+        if config is not None and config.is_fifo():
+            fail(
+                2, f"--config {config}: a pipe is read once, and each replica reads it; give a file"
+            )
         settings = settings_or_exit(config, set_)
         result = _supervise(settings, config, set_)
         if result.status:

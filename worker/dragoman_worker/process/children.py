@@ -13,7 +13,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -147,7 +147,8 @@ class Replica:
                 self.ready.set()
             case "joined":
                 self._membership = GroupMember(report["group"], report["member"])
-                self._leave_group.prepare()
+                with suppress(OSError):  # no process can be started; a request tries it again
+                    self._leave_group.prepare()
             case "settled":
                 self.settled.set()
             case "opened":
@@ -219,15 +220,20 @@ class ChildProcesses:
         return self._of_number.get(number)
 
     def start(self, number: int, *, fork: bool = False) -> Replica:
-        """Start replica `number` in this process group and session; fork it if that is possible."""
-        with ExitStack() as opened:
-            link, replica_end = socket.socketpair()
-            opened.enter_context(replica_end)
-            link.setblocking(False)
-            process = self._forked(number, replica_end) if fork else None
-            replica = Replica(
-                process or self._started(number, replica_end), link, self._leave_group
-            )
+        """Start replica `number` in this process group and session; fork it if that is possible.
+
+        Raises OSError where the system allows no further process or file descriptor.
+        """
+        link, replica_end = socket.socketpair()
+        link.setblocking(False)
+        with replica_end:
+            try:
+                process = self._forked(number, replica_end) if fork else None
+                process = process or self._started(number, replica_end)
+            except OSError:
+                link.close()
+                raise
+        replica = Replica(process, link, self._leave_group)
         self._living[replica.pid] = self._of_number[number] = replica
         return replica
 

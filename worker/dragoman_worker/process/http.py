@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -21,6 +22,8 @@ Checks = Callable[[], Mapping[str, bool]]
 """Named conditions: a page answers 200 if all hold, else 503 with the names of the others."""
 
 _HOST: Final = "give one such as 127.0.0.1, or 0.0.0.0 for all"
+_MOST_CONNECTIONS: Final = 32
+"""Open connections of clients; a scrape opens one more per replica."""
 _LAST_PAGES_S: Final = 0.2
 """Grace period for in-flight responses at shutdown: a second signal allows no more."""
 
@@ -34,6 +37,7 @@ class HttpServer:
         for path, page in pages.items():
             app.router.add_get(path, page)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_LAST_PAGES_S)
+        self._listening: asyncio.Server | None = None
 
     async def start(self) -> int:
         """Listen and return the port, 0 for a Unix socket. Raises SettingsError if it cannot."""
@@ -43,16 +47,31 @@ class HttpServer:
             return 0
         host, port = self._address.host, self._address.port
         try:
-            await web.TCPSite(self._runner, host, port).start()
+            listening = await asyncio.get_running_loop().create_server(self._accept, host, port)
         except OSError as error:
             raise SettingsError(_why_not(host, port, error)) from None
         except ValueError:  # a NUL, or no name that IDNA can encode
             raise SettingsError(f"http.host: {host!r} is no address; {_HOST}") from None
-        bound: tuple[str, int] = self._runner.addresses[0]
-        return bound[1]
+        self._listening = listening
+        return int(listening.sockets[0].getsockname()[1])
+
+    def _accept(self) -> asyncio.Protocol:
+        """Return the protocol of a new connection, and close the oldest beyond the limit.
+
+        Clients that never finish a request would otherwise use up the file descriptors of the
+        supervisor. It could then neither ask a replica for its state nor start one.
+        """
+        server = self._runner.server
+        assert server is not None  # noqa: S101  set up by `start`
+        for oldest in server.connections[:-_MOST_CONNECTIONS]:
+            if oldest.transport is not None:
+                oldest.transport.abort()
+        return server()
 
     async def close(self) -> None:
         """Stop listening."""
+        if self._listening is not None:
+            self._listening.close()
         await self._runner.cleanup()
 
 

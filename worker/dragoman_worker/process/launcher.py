@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from dragoman_worker.process import fork_server
@@ -53,7 +54,8 @@ def supervise(
         # The fork server or the first replica imports the engine while this process imports the
         # supervisor.
         if not children.fork_server.prepare():
-            children.start(0)
+            with suppress(OSError):  # the supervisor tries again, and reports why it cannot
+                children.start(0)
         from dragoman_worker import log  # noqa: PLC0415
         from dragoman_worker.process.supervisor import Supervisor  # noqa: PLC0415
 

@@ -31,6 +31,10 @@ ORPHANS_S: Final = 0.3
 """Longest wait of a stopping supervisor for orphans that it has killed."""
 
 
+class CannotStart(Exception):
+    """No process can be started now; the message says why."""
+
+
 @dataclass(slots=True)
 class Shared:
     """State that the restarters of all replicas share."""
@@ -87,7 +91,13 @@ class ReplicaRestarter:
         Never returns while the replica runs.
         """
         while not self._shared.stopping.is_set():
-            replica = await self._start()
+            try:
+                replica = await self._start()
+            except CannotStart as error:
+                if (result := self._failed_start(str(error))) is not None:
+                    return result
+                await self._back_off(None, str(error))
+                continue
             if replica is None:
                 break
             await self._until_exited(replica)
@@ -100,7 +110,7 @@ class ReplicaRestarter:
     async def _start(self) -> Replica | None:
         """Return a replica that is ready, or one that has exited and left no orphans.
 
-        None if the supervisor is stopping.
+        None if the supervisor is stopping. Raises CannotStart.
         """
         async with self._shared.start_turn(self._place):
             # The first replica was started before this object, and may have exited since.
@@ -122,7 +132,10 @@ class ReplicaRestarter:
         return replica
 
     def _begin(self, begun: Replica | None) -> Replica:
-        replica = begun or self._children.start(self.number, fork=self._fork)
+        try:
+            replica = begun or self._children.start(self.number, fork=self._fork)
+        except OSError as error:
+            raise CannotStart(f"cannot be started: {error.strerror or error}") from error
         replica.on_opened = self._crashes.forget
         replica.listen()
         if self._starts:
@@ -215,17 +228,20 @@ class ReplicaRestarter:
         self._fork = replica.ready.is_set() or not replica.forked
         if self._has_recovered(replica):
             self._backoff.recovered()
+        await self._back_off(replica.status, replica.exit_reason)
+        return None
+
+    async def _back_off(self, status: int | None, reason: str) -> None:
         self._backoff.exited()
         delay_s = self._backoff.delay_s()
         self._log.error(
             "replica_failed",
-            status=replica.status,
-            reason=replica.exit_reason,
+            status=status,
+            reason=reason,
             failed_starts=self._backoff.failures,
             restart_in_s=round(delay_s, 2),
         )
         await first_of(self._shared.stopping, within_s=delay_s)
-        return None
 
     def _has_recovered(self, replica: Replica) -> bool:
         """Whether the replica worked before it exited.
@@ -252,16 +268,15 @@ class ReplicaRestarter:
             return Exit(2, replica.exit_reason)
         if kind == "unreachable" and not self._shared.any_was_ready:
             return Exit(1, replica.exit_reason)
-        if not replica.ready.is_set():
-            self._backoff.failed()
-        if self._backoff.exhausted:
-            count = self._backoff.failures
-            return Exit(
-                1,
-                f"replica {self.number} failed {count} starts in a row; the last: "
-                f"{replica.exit_reason}",
-            )
-        return None
+        return None if replica.ready.is_set() else self._failed_start(replica.exit_reason)
+
+    def _failed_start(self, reason: str) -> Exit | None:
+        """Count a failed start; return the exit of the whole run after too many in a row."""
+        self._backoff.failed()
+        if not self._backoff.exhausted:
+            return None
+        count = self._backoff.failures
+        return Exit(1, f"replica {self.number} failed {count} starts in a row; the last: {reason}")
 
     def _drained(self, replica: Replica) -> Exit:
         clean = replica.status == 0 or self._shared.aborted or not replica.ready.is_set()

@@ -1,9 +1,13 @@
-"""Values of `--set` are JSON where they can be, otherwise text."""
+"""Values of `--set` are JSON where they can be, and `run` refuses settings from a pipe."""
 
 from __future__ import annotations
 
-import pytest
+import os
 
+import pytest
+from typer.testing import CliRunner
+
+from dragoman_worker.__main__ import app
 from dragoman_worker.cli.options import parse_pairs
 
 
@@ -14,3 +18,14 @@ def test_a_value_that_is_no_json_is_text(value: str) -> None:
 
 def test_a_value_may_be_json_and_hold_an_equals_sign() -> None:
     assert parse_pairs(['engine.options={"a": "b=c"}']) == {"engine.options": {"a": "b=c"}}
+
+
+def test_settings_from_a_pipe_are_refused_by_run_which_reads_them_in_every_replica() -> None:
+    reading, writing = os.pipe()
+    try:
+        os.close(writing)
+        result = CliRunner().invoke(app, ["run", "--config", f"/dev/fd/{reading}"])
+    finally:
+        os.close(reading)
+    assert result.exit_code == 2
+    assert "a pipe is read once" in result.output

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from dragoman_worker.process.children import ChildProcesses, Replica
 from support.processes.exited_replica import STATUS, signalled_after_its_exit
 from support.processes.fork_server import fork_server
 
@@ -19,3 +24,27 @@ def test_the_exit_of_a_replica_is_noticed_though_a_signal_comes_right_after_it(
     with ProcessPoolExecutor(1, mp_context=fork_server()) as own_process:
         noticed = own_process.submit(signalled_after_its_exit, tmp_path, method, reaped=reaped)
         assert noticed.result() == STATUS
+
+
+def test_a_replica_that_cannot_be_started_leaves_nothing_behind(tmp_path: Path) -> None:
+    children = ChildProcesses(lambda *_: [str(tmp_path / "missing")], tmp_path)
+    with pytest.raises(FileNotFoundError):
+        children.start(0)
+    assert children.latest(0) is None
+
+
+def test_a_report_is_read_though_the_process_for_the_one_before_it_cannot_be_started() -> None:
+    def prepare() -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    process: Any = SimpleNamespace(pid=1)
+    leave_group: Any = SimpleNamespace(prepare=prepare)
+    link, theirs = socket.socketpair()
+    with link, theirs:
+        link.setblocking(False)
+        replica = Replica(process, link, leave_group)
+        theirs.sendall(
+            b'{"event": "joined", "group": "g", "member": "m"}\n' + b'{"event": "ready"}\n'
+        )
+        replica._receive()
+    assert replica.ready.is_set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 
 from dragoman_worker.process import restarts
 from dragoman_worker.process.backoff import Backoff
+from dragoman_worker.process.children import Replica
 from dragoman_worker.process.crashes import Crashes
-from dragoman_worker.process.exits import EXITS_AFTER_S, HALT_WITHIN_S
+from dragoman_worker.process.exits import EXITS_AFTER_S, HALT_WITHIN_S, Exit
 from dragoman_worker.process.placement import Place
 from dragoman_worker.process.probes import Answer
 from dragoman_worker.process.restarts import ReplicaRestarter, Shared
@@ -153,6 +155,25 @@ def ready_replica() -> Any:
 
 def stub(**members: Any) -> Any:
     return SimpleNamespace(**members)
+
+
+async def test_a_process_that_the_system_does_not_allow_counts_as_a_failed_start(
+    tmp_path: Path,
+) -> None:
+    """Under a limit of processes or file descriptors the other replicas go on, and then drain."""
+
+    def start(_: int, *, fork: bool) -> Replica:
+        assert fork
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    made, settled = restarter(tmp_path), asyncio.Event()
+    settled.set()
+    server = stub(prepare=lambda: False, settled=settled)
+    made._children = stub(latest=lambda _: None, start=start, fork_server=server)
+    made._backoff = Backoff(max_s=0.001, starts=3)
+    result = await asyncio.wait_for(made.run(), 30)
+    why = "cannot be started: Resource temporarily unavailable"
+    assert result == Exit(1, f"replica 0 failed 3 starts in a row; the last: {why}")
 
 
 def restarter(folder: Path) -> ReplicaRestarter:
