@@ -22,7 +22,7 @@ Checks = Callable[[], Mapping[str, bool]]
 """Named conditions: a page answers 200 if all hold, else 503 with the names of the others."""
 
 _HOST: Final = "give one such as 127.0.0.1, or 0.0.0.0 for all"
-_MOST_CONNECTIONS: Final = 32
+_MOST_CONNECTIONS: Final = 128
 """Open connections of clients; a scrape opens one more per replica."""
 _LAST_PAGES_S: Final = 0.2
 """Grace period for in-flight responses at shutdown: a second signal allows no more."""

@@ -44,7 +44,7 @@ async def test_clients_that_never_finish_a_request_keep_no_other_one_out() -> No
     port = await server.start()
     hanging = []
     try:
-        for number in range(4 * _MOST_CONNECTIONS):
+        for number in range(2 * _MOST_CONNECTIONS):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             if number % 2:
                 writer.write(b"GET /livez HTTP/1.1\r\n")
