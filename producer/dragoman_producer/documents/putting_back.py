@@ -89,12 +89,14 @@ class _Work:
             if not bad:
                 return output, kept
             for index in bad:
-                if kept[index] is None:
-                    raise Unwritable("a segment that was not translated reads back otherwise")
                 kept[index] = None
 
     def _tried(self, texts: Sequence[str | None]) -> tuple[bytes, list[int]]:
-        """Return the output and the indices that differ. Raises SkeletonDiffers, Unwritable."""
+        """Return the output and the indices of the texts that differ.
+
+        Raises SkeletonDiffers, also if a translation changes a segment that has none, and
+        Unwritable.
+        """
         self._splices += 1
         if self._splices > MOST_SPLICES:
             raise Unwritable("too many of its translations change the markup")
@@ -103,6 +105,8 @@ class _Work:
         except (ValueError, IndexError, KeyError, TypeError) as error:
             raise SkeletonDiffers(f"the codec fails: {type(error).__name__}") from error
         bad = differing(self._codec, output, self._extraction, texts, self._options)
+        if any(texts[index] is None for index in bad):
+            raise SkeletonDiffers("a segment that was not translated reads back otherwise")
         return output, bad
 
     def _tried_or_unwritable(self, texts: Sequence[str | None]) -> tuple[bytes, list[int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman_producer.documents.codecs.codec import (
@@ -94,34 +95,36 @@ def _differing_doubles(
 
     One that cannot be holds both; it must contain the translation.
     """
-    held = iter(again.segments)
+    held = deque(again.segments)
+    pairs = enumerate(zip(extraction.segments, texts, strict=True), 1)
     found = [
-        index
-        for index, (segment, text) in enumerate(zip(extraction.segments, texts, strict=True))
-        if not _doubled(held, segment, text)
+        following - 1
+        for following, (segment, text) in pairs
+        if not _doubled(held, segment, text, extraction.segments[following : following + 1])
     ]
-    if next(held, None) is not None:
+    if held:
         raise SkeletonDiffers(
             "the bilingual output has more segments than sources and translations"
         )
     return found
 
 
-def _doubled(held: Iterator[Segment], segment: Segment, text: str | None) -> bool:
-    first = _next(held)
+def _doubled(
+    held: deque[Segment], segment: Segment, text: str | None, following: Sequence[Segment]
+) -> bool:
+    """Take a segment and its translation; one without letters may be no segment of the output."""
+    if not held:
+        raise SkeletonDiffers("the bilingual output lacks segments")
+    first = held.popleft()
     if text is None:
         return first.text == segment.text
     wanted = renumbered(text, segment)
     if not segment.doubled:
         return plain(wanted) in plain(first.text)  # tags are numbered after those of the source
-    return first.text == segment.text and _next(held).text == wanted
-
-
-def _next(held: Iterator[Segment]) -> Segment:
-    try:
-        return next(held)
-    except StopIteration:
-        raise SkeletonDiffers("the bilingual output lacks segments") from None
+    is_there = bool(held) and held[0].text == wanted
+    if is_there or (held and held[0].text not in [each.text for each in following]):
+        held.popleft()
+    return is_there and first.text == segment.text
 
 
 def usable(texts: Sequence[str | None], segments: Sequence[Segment]) -> list[str | None]:

@@ -80,12 +80,17 @@ def test_a_bilingual_output_has_each_source_and_its_translation() -> None:
     assert found(b"one\nanders\ntwo\n# three # drei", b"one\ntwo\n# three", texts, BOTH) == [0]
 
 
-@pytest.mark.parametrize("output", [b"one", b"one\neins\nmore"])
+@pytest.mark.parametrize("output", [b"one\neins", b"one\neins\ntwo\nmore"])
 def test_a_bilingual_output_of_another_length_is_refused(output: bytes) -> None:
     with pytest.raises(SkeletonDiffers):
-        found(output, b"one", ["eins"], BOTH)
+        found(output, b"one\ntwo", ["eins", None], BOTH)
 
 
 def test_a_translation_without_its_tags_is_not_usable() -> None:
     segment = Segment("<x1/> a", "", codes=(InlineCode("<br>"),))
     assert usable(["b", "b <x1/>", None], [segment] * 3) == [None, "b <x1/>", None]
+
+
+@pytest.mark.parametrize("output", [b"one\ntwo\nzwei", b"one\nein\ntwo\nzwei"])
+def test_a_double_that_is_lost_or_changed_leaves_the_next_one_alone(output: bytes) -> None:
+    assert found(output, b"one\ntwo", ["eins", "zwei"], BOTH) == [0]
