@@ -48,11 +48,18 @@ async def translate(
     """Translate files and folders into `out`, and yield what happens; the last is Finished.
 
     A run that was stopped goes on where it stopped, and one that was finished costs only what has
-    changed. Raises ValueError for a language or a stored glossary that does not exist.
+    changed. Raises ValueError for a language or a stored glossary that does not exist, and
+    TypeError for one string in the place of a list.
     """
     from dragoman_producer.documents.translating import run_documents  # noqa: PLC0415  Redis, Kafka
     from dragoman_schemas.languages import normalise  # noqa: PLC0415
 
+    if isinstance(paths, str | PathLike):
+        raise TypeError("paths: give a list of files and folders, not one of them")
+    if isinstance(to, str):
+        raise TypeError(f"to: give a list of languages, such as [{to!r}]")
+    if not to:
+        raise ValueError("to: give at least one language")
     request = Request(
         paths=tuple(Path(path) for path in paths),
         to=tuple(dict.fromkeys(normalise(lang) for lang in to)),

@@ -13,7 +13,8 @@ from dragoman_producer.documents.batching import JOB_BYTES, JOB_SEGMENTS
 from dragoman_producer.documents.request import IN_FLIGHT, Translation
 from dragoman_producer.handle import JobHandle
 from dragoman_producer.window import in_order
-from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.failures import FailureCode
+from dragoman_schemas.jobs import MAX_TEXT_BYTES, TranslationJob
 from dragoman_schemas.languages import normalise
 
 LINGER_S: Final = 0.05
@@ -48,8 +49,9 @@ async def stream(
 ) -> AsyncIterator[Translated]:
     """Yield the translation of each (id, text) in their order; the source may be endless.
 
-    At most about `in_flight` texts are held. A text that fails does not end the stream. Raises
-    ValueError for a language that does not exist, and the errors of the client.
+    At most about `in_flight` texts are held. A text that fails does not end the stream, nor does
+    one that no job can hold (`invalid_job`). Raises ValueError for a language that does not exist,
+    and the errors of the client.
     """
     settings = translation or Translation()
     fields = {"target_lang": normalise(to), **settings.fields()}
@@ -70,6 +72,25 @@ async def stream(
 
 
 async def _translated(
+    client: Submitter, job_id: str, pairs: list[tuple[str, str]], fields: dict[str, Any]
+) -> list[Translated]:
+    fit = [pair for pair in pairs if _fits_a_job(pair[1])]
+    found = iter(await _job_result(client, job_id, fit, fields) if fit else ())
+    return [
+        next(found) if _fits_a_job(text) else Translated(name, None, FailureCode.INVALID_JOB)
+        for name, text in pairs
+    ]
+
+
+def _fits_a_job(text: str) -> bool:
+    """Return whether a job may hold a text: half a surrogate has no UTF-8."""
+    try:
+        return len(text.encode()) <= MAX_TEXT_BYTES
+    except UnicodeEncodeError:
+        return False
+
+
+async def _job_result(
     client: Submitter, job_id: str, pairs: list[tuple[str, str]], fields: dict[str, Any]
 ) -> list[Translated]:
     job = TranslationJob.model_validate(
@@ -125,14 +146,14 @@ async def _one_job(
     first: tuple[str, str], arrived: asyncio.Queue[tuple[str, str] | None]
 ) -> tuple[list[tuple[str, str]], tuple[str, str] | None]:
     """Return the texts of a job and the next one: None at the end, _LATE if none came in time."""
-    some, size = [first], len(first[1].encode())
+    some, size = [first], _bytes(first[1])
     try:
         async with asyncio.timeout(LINGER_S):
             while len(some) < JOB_SEGMENTS:
                 pair = await arrived.get()
                 if pair is None:
                     return some, None
-                size += len(pair[1].encode())
+                size += _bytes(pair[1])
                 if size > JOB_BYTES:
                     return some, pair
                 some.append(pair)
@@ -141,14 +162,21 @@ async def _one_job(
     return some, _LATE
 
 
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 def translate_texts(
     texts: Iterable[str], *, to: str, translation: Translation | None = None, client: Any = None
 ) -> list[str]:
     """Return the translation of each text; for scripts, not inside a running event loop.
 
     Settings come from the environment unless a client is given, which is closed afterwards. Raises
-    ValueError naming the first text that has no translation, and the errors of the client.
+    ValueError naming the first text that has no translation, TypeError for one string in the place
+    of a list, and the errors of the client.
     """
+    if isinstance(texts, str):
+        raise TypeError("texts: give a list of texts, not one of them")
     return asyncio.run(_texts(list(texts), to, translation, client))
 
 

@@ -206,12 +206,10 @@ class _Run:
             needs.append(self._planner.need(target))
             if not self._request.dry_run:
                 self._planner.plan(target)
-        documents = self._manifest.number(
-            "SELECT COUNT(*) FROM file WHERE run=? AND reason IS NULL", (self._id,)
-        )
+        documents = sum(len(self._writer.files(target)) for target in self._planner.targets)
         missing = sum(need.missing for need in needs)
         planned = Planned(
-            documents * len(needs),
+            documents,
             sum(need.segments for need in needs),
             sum(need.unique for need in needs),
             missing,

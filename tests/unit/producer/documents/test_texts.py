@@ -78,6 +78,21 @@ async def test_a_text_that_fails_does_not_end_the_stream() -> None:
     assert [each.error for each in found] == [None, "engine_failed", None]
 
 
+@pytest.mark.parametrize("text", ["x" * (128 * 1024 + 1), "half a \ud800 pair"])
+async def test_a_text_that_no_job_can_hold_does_not_end_the_stream(text: str) -> None:
+    async def pairs() -> AsyncIterator[tuple[str, str]]:
+        yield "a", "One."
+        yield "b", text
+        yield "c", "Three."
+
+    found = [each async for each in documents.stream(InMemoryClient(), pairs(), to="de")]
+    assert found == [
+        Translated("a", "[de] One."),
+        Translated("b", None, "invalid_job"),
+        Translated("c", "[de] Three."),
+    ]
+
+
 async def test_an_error_of_the_source_is_raised_after_the_texts_before_it() -> None:
     async def broken() -> AsyncIterator[tuple[str, str]]:
         yield "a", "One."
@@ -110,3 +125,8 @@ def test_a_list_with_a_text_that_fails_raises_and_names_it() -> None:
 def test_a_language_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="not a language"):
         documents.translate_texts(["One."], to="no-such", client=InMemoryClient())
+
+
+def test_one_string_is_not_taken_for_a_list_of_texts() -> None:
+    with pytest.raises(TypeError, match="texts: give a list"):
+        documents.translate_texts("One.", to="de", client=InMemoryClient())

@@ -770,6 +770,28 @@ async def test_a_dry_run_knows_its_seconds_if_an_earlier_run_had_a_rate(
     assert await seconds("fr", "it") == 12
 
 
+async def test_a_file_that_is_read_per_language_is_one_planned_document_in_each(
+    source: Path, tmp_path: Path
+) -> None:
+    (source / "a.perlang").write_text("One.\n")
+    first = await ran(source, tmp_path / "out", to=("de", "pl"))
+    again = await ran(source, tmp_path / "out")
+    assert (first.planned.documents, again.planned.documents) == (len(first.ended), 3) == (6, 3)
+
+
+async def test_one_string_is_not_taken_for_a_list(source: Path, tmp_path: Path) -> None:
+    wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"paths": str(source), "to": ["de"]}, TypeError, "paths: give a list"),
+        ({"paths": source, "to": ["de"]}, TypeError, "paths: give a list"),
+        ({"paths": [source], "to": "de"}, TypeError, r"to: give a list .*\['de'\]"),
+        ({"paths": [source], "to": []}, ValueError, "to: give at least one"),
+    ]
+    for given, error, message in wrong:
+        run = documents.translate(InMemoryClient(), out=tmp_path / "out", **given)
+        with pytest.raises(error, match=message):
+            await anext(run)
+
+
 async def test_a_dry_run_submits_and_writes_nothing(source: Path, tmp_path: Path) -> None:
     client = InMemoryClient()
     request = Request((source,), ("de",), tmp_path / "out", dry_run=True)
