@@ -24,7 +24,8 @@ from typing import Any
 
 from dragoman_worker.process import forking
 from dragoman_worker.process.journal import Entry, Slots, Stage, journal_file, table_file
-from dragoman_worker.process.parent_link import ABORT_SIGNAL, GroupMember, ParentLink
+from dragoman_worker.process.parent_link import GroupMember, ParentLink
+from dragoman_worker.process.signals import supervised_signals
 
 
 class Scripted:
@@ -52,7 +53,7 @@ class Scripted:
             file.write(json.dumps(row | more) + "\n")
 
     async def live(self, place: str) -> int:
-        step, loop = self._step, asyncio.get_running_loop()
+        step = self._step
         self.log(
             "start",
             gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
@@ -61,8 +62,10 @@ class Scripted:
             group=os.getpgrp(),
             random=random.random(),
         )
-        loop.add_signal_handler(signal.SIGTERM, self._on_term)
-        loop.add_signal_handler(ABORT_SIGNAL, self._on_abort)
+        with supervised_signals(self._on_term, self._on_abort):
+            return await self._follow(step, place)
+
+    async def _follow(self, step: dict[str, Any], place: str) -> int:
         if step.get("leave"):
             child = subprocess.Popen(["sleep", "300"], start_new_session=True)  # noqa: ASYNC220
             self.log("left", child=child.pid)
@@ -75,8 +78,9 @@ class Scripted:
         async with await asyncio.start_unix_server(self._answer, place):
             await asyncio.sleep(step.get("load_s", 0))
             if step.get("ready", True):
-                self.log("ready")
-                self._parent_link.ready()
+                at = time.monotonic()
+                self._parent_link.ready()  # first: a test that sees the event may kill this process
+                self.log("ready", at=at)
             self._work(Path(place))
             if step.get("deaf_once_ready"):
                 time.sleep(300)  # noqa: ASYNC251  the test needs a blocked loop

@@ -7,6 +7,7 @@ import os
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,16 @@ class Run:
             return error.code, error.read().decode()
         except OSError:
             return 0, ""
+
+    def metrics(self, up: Mapping[int, int]) -> str:
+        """Wait until a scrape finds these replicas up or not, and return its page."""
+        lines = {f'dragoman_replica_up{{replica="{each}"}} {up[each]:.1f}' for each in up}
+
+        def page() -> str:
+            text = self.get("/metrics")[1]
+            return text if lines <= set(text.splitlines()) else ""
+
+        return self.process.wait_for(page, timeout_s=SOON_S, what=f"replicas {up}")
 
     def both_ready(self) -> None:
         self.seen("ready", number=0)

@@ -26,7 +26,8 @@ class ForkingRun(Run):
     @property
     def servers(self) -> list[int]:
         """Return the process ids of the fork servers, oldest first."""
-        return [int(line) for line in Path(self.folder, "fork_servers").read_text().split()]
+        place = self.folder / "fork_servers"
+        return [int(line) for line in place.read_text().split()] if place.exists() else []
 
     def starts(self, count: int, number: int = 0) -> list[dict[str, Any]]:
         """Wait until a replica was ready `count` times, and return all of its starts."""
@@ -88,9 +89,10 @@ def test_a_killed_fork_server_leaves_its_replicas_and_is_replaced_for_the_next(r
 def test_without_a_usable_fork_server_replicas_start_in_the_ordinary_way(
     run: NewRun, how: str
 ) -> None:
-    made = run({"0": [{}, {}]}, how, supervisor__start_within_s=2 if how == "hang" else 600)
+    made = run({"0": [{}, {}]}, how, supervisor__start_within_s=5 if how == "hang" else 600)
     os.kill(made.starts(1)[0]["pid"], signal.SIGKILL)
-    assert [start["forked"] for start in made.starts(2)] == [False, False]
+    # A busy machine may exceed the limit of "hang" in a start too, which is then repeated.
+    assert not any(start["forked"] for start in made.starts(2))
     assert len(made.servers) == 1
 
 
@@ -122,7 +124,7 @@ def test_a_signal_to_the_group_drains_forked_replicas(run: NewRun, number: signa
 def test_a_signal_while_the_fork_server_imports_ends_the_run(run: NewRun) -> None:
     made = run(how="hang")
     made.process.wait_for(
-        lambda: (made.folder / "fork_servers").exists() and made.get("/livez")[0] == 200,
+        lambda: made.servers and made.get("/livez")[0] == 200,
         timeout_s=SOON_S,
         what="the fork server",
     )

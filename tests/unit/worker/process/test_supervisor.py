@@ -136,7 +136,7 @@ def test_replicas_that_measure_the_same_gpu_start_one_after_another(run: NewRun)
     made = run(plan, places=[{"measures_memory": True}] * 3)
     made.seen("ready", number=2)
     for before, after in ((0, 1), (1, 2)):
-        ready = made.events("ready", before)[0]["at"]
+        ready = made.seen("ready", number=before)[0]["at"]
         assert made.events("start", after)[0]["at"] >= ready
 
 
@@ -234,7 +234,7 @@ def test_a_stuck_replica_is_killed_and_restarted(run: NewRun) -> None:
     made = run({"0": [{"deaf_once_ready": True}, {}]}, supervisor__stuck_after_s=2)
     made.seen("ready", 2)
     made.is_ready()
-    assert made.get("/livez")[0] == 200
+    wait_until(lambda: made.get("/livez")[0] == 200, timeout_s=SOON_S, what="/livez")
     assert made.process.errors.count("replica_stuck") == 1
 
 
@@ -344,7 +344,8 @@ def test_a_second_signal_stops_everything_at_once(run: NewRun, how: str | int) -
 
 
 def test_a_signal_while_a_replica_starts_exits_quickly(run: NewRun) -> None:
-    made = run({"0": [{"load_s": 60}], "1": [{}]})
+    one_at_a_time = [{"measures_memory": True}] * 2
+    made = run({"0": [{"load_s": 60}], "1": [{}]}, places=one_at_a_time)
     made.seen("start")
     wait_until(lambda: made.get("/livez")[0] == 200, timeout_s=SOON_S, what="/livez")
     made.process.terminate()
@@ -371,8 +372,7 @@ def test_the_metrics_page_has_each_family_once_with_the_samples_of_all_replicas(
 ) -> None:
     made = run({"0": [{}], "1": [{}]})
     made.both_ready()
-    status, page = made.get("/metrics")
-    assert status == 200
+    page = made.metrics({0: 1, 1: 1})
     families = list(text_string_to_metric_families(page))
     names = [family.name for family in families]
     assert len(names) == len(set(names))
@@ -390,15 +390,15 @@ def test_the_metrics_page_has_each_family_once_with_the_samples_of_all_replicas(
 def test_a_replica_that_does_not_answer_blocks_no_page(run: NewRun) -> None:
     made = run({"0": [{}], "1": [{"deaf_once_ready": True}]})
     made.both_ready()
+    assert 'dragoman_jobs_total{replica="0"} 3.0' in made.metrics({0: 1, 1: 0})
     asked_at = time.monotonic()
-    _, page = made.get("/metrics")
-    assert time.monotonic() - asked_at < 20
-    assert 'dragoman_replica_up{replica="1"} 0.0' in page
-    assert 'dragoman_jobs_total{replica="0"} 3.0' in page
-    asked_at = time.monotonic()
-    assert made.get("/livez") == (503, "not yet: replica 1: no answer\n")
+    wait_until(  # a busy machine may not give replica 0 the time to answer either
+        lambda: made.get("/livez") == (503, "not yet: replica 1: no answer\n"),
+        timeout_s=SOON_S,
+        what="replica 1 alone",
+    )
     assert time.monotonic() - asked_at > PROBE_S, "the replica had its time"
-    assert made.get("/readyz")[0] == 200
+    made.is_ready()
 
 
 async def test_the_first_ok_answer_is_returned_without_waiting_for_the_others(
