@@ -15,6 +15,8 @@ from support.services.redis_server import KEPT_THROUGH_A_KILL, RedisServer
 
 _SLOTS = 16_384
 _BUS_OFFSET = 10_000
+_HIGHEST = 22_000
+"""So that the bus is below the kernel's ephemeral ports too."""
 _JOIN_TIMEOUT_S = 30.0
 
 
@@ -142,7 +144,7 @@ def _text(value: Any) -> str:
 def _port_with_a_bus() -> int:
     """Return a free port whose Cluster bus port is free too."""
     while True:
-        port = free_port()
+        port = free_port(highest=_HIGHEST)
         with socket.socket() as bus:
             try:
                 bus.bind(("127.0.0.1", port + _BUS_OFFSET))
