@@ -7,7 +7,9 @@ The echo engine at latency 0, quality off. Every round has `--batch` jobs of `--
 their delivery to the completion of the last. The row has microseconds of the process' CPU per item:
 the smallest round and the 5th percentile, which other programs on the machine disturb least. The
 stand-in for Redis answers packed commands at once, so its client's sockets do not count.
-With --beside, another checkout of this repository takes turns with this one, in processes.
+With --beside, another checkout of this repository takes turns with this one, in processes and
+round by round, so that what else the machine does disturbs both alike. The ratio of a turn is the
+median over its pairs of rounds.
 With --tracing-cost three processes take turns: without the look for a trace, with tracing off, and
 with 1 % of the jobs recorded and exported to a collector in another process. Give --batch 1000 for
 it, so that every round has its share of recorded jobs; the median of the rounds leaves out most of
@@ -26,6 +28,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -168,9 +171,13 @@ async def measure(given: argparse.Namespace) -> list[float]:
         running = asyncio.create_task(core.worker.run())
         for number in range(given.rounds):
             values = list(_values(number * given.batch, given))
+            if given.in_step:
+                sys.stdin.readline()
             begun = time.process_time()
             await feed.work_off(values)
             rounds.append(time.process_time() - begun)
+            if given.in_step:
+                print(rounds[-1], flush=True)
         core.worker.stop()
         await running
     core.slices.close()
@@ -196,14 +203,45 @@ def _values(first: int, given: argparse.Namespace) -> Iterator[bytes]:
 
 def compare(given: argparse.Namespace) -> None:
     """Measure this checkout and another in turns, and print the ratio of each pair."""
+    checkouts = (given.beside, Path(__file__).parents[2])
     ratios: list[float] = []
     for _ in range(given.turns):
-        other, own = (
-            _run(checkout, given) for checkout in (given.beside, Path(__file__).parents[2])
-        )
-        ratios.append(own["p5_us"] / other["p5_us"])
-        print(json.dumps({"beside": other, "this": own, "ratio": round(ratios[-1], 3)}), flush=True)
+        other, own = _rounds_in_step(checkouts, given)
+        ratios.append(statistics.median(a / b for a, b in zip(own, other, strict=True)))
+        row = {"beside": _row(other, given), "this": _row(own, given)}
+        print(json.dumps({**row, "ratio": round(ratios[-1], 3)}), flush=True)
     print(f"median {statistics.median(ratios):.3f} ({min(ratios):.3f}-{max(ratios):.3f})")
+
+
+def _rounds_in_step(checkouts: Sequence[Path], given: argparse.Namespace) -> list[list[float]]:
+    """Return the CPU seconds of each checkout's rounds, which were run in turns."""
+    with ExitStack() as stack:
+        programs = [
+            stack.enter_context(
+                subprocess.Popen(
+                    _command(given, "--in-step"),
+                    env=_environment(checkout),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                )
+            )
+            for checkout in checkouts
+        ]
+        found: list[list[float]] = [[] for _ in programs]
+        for _ in range(given.rounds):
+            for program, rounds in zip(programs, found, strict=True):
+                rounds.append(_next_round(program))
+    return found
+
+
+def _next_round(program: subprocess.Popen[str]) -> float:
+    if program.stdin is None or program.stdout is None:
+        raise RuntimeError("the pipes of the program are missing")
+    program.stdin.write("\n")
+    program.stdin.flush()
+    return float(program.stdout.readline())
 
 
 def compare_tracing(given: argparse.Namespace) -> None:
@@ -231,16 +269,28 @@ def compare_tracing(given: argparse.Namespace) -> None:
 
 
 def _run(checkout: Path, given: argparse.Namespace, *more: str) -> dict[str, float]:
-    path = os.pathsep.join(str(checkout.resolve() / package) for package in PACKAGES)
-    options = [f"--{name}={getattr(given, name)}" for name in ("items", "batch", "rounds")]
     done = subprocess.run(
-        [sys.executable, __file__, *options, *more],
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        check=True,
+        _command(given, *more), env=_environment(checkout), stdout=subprocess.PIPE, check=True
     )
     row: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return row
+
+
+def _command(given: argparse.Namespace, *more: str) -> list[str]:
+    options = [f"--{name}={getattr(given, name)}" for name in ("items", "batch", "rounds")]
+    return [sys.executable, __file__, *options, *more]
+
+
+def _environment(checkout: Path) -> dict[str, str]:
+    path = os.pathsep.join(str(checkout.resolve() / package) for package in PACKAGES)
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def _row(rounds: Sequence[float], given: argparse.Namespace) -> dict[str, float]:
+    us = sorted(1e6 * cpu / given.batch / given.items for cpu in rounds)
+    row = {"least_us": us[0], "p5_us": us[len(us) // 20]}
+    row |= {"median_us": statistics.median(us), "mean_us": statistics.fmean(us)}
+    return {name: round(value, 2) for name, value in row.items()}
 
 
 def main() -> None:
@@ -253,6 +303,7 @@ def main() -> None:
     parser.add_argument("--tracing", choices=("absent", "off", "on"), default="off")
     parser.add_argument("--collector", default="http://127.0.0.1:4318")
     parser.add_argument("--tracing-cost", action="store_true")
+    parser.add_argument("--in-step", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.tracing_cost:
         compare_tracing(given)
@@ -260,10 +311,7 @@ def main() -> None:
     if given.beside is not None:
         compare(given)
         return
-    us = sorted(1e6 * cpu / given.batch / given.items for cpu in run_loop(measure(given)))
-    row = {"least_us": round(us[0], 2), "p5_us": round(us[len(us) // 20], 2)}
-    row |= {"median_us": round(statistics.median(us), 2), "mean_us": round(statistics.fmean(us), 2)}
-    print(json.dumps({"items": given.items, **row}))
+    print(json.dumps({"items": given.items, **_row(run_loop(measure(given)), given)}))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-from dragoman_schemas.results import ItemError, ItemResult, Usage
+from pydantic import TypeAdapter
+
+from dragoman_schemas.results import ItemResult
 from dragoman_worker.errors import JobError, QualityFailed
 from dragoman_worker.job.assessments import (
     UNCHECKED,
@@ -17,6 +19,9 @@ from dragoman_worker.job.assessments import (
     recalled,
 )
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
+
+_RESULTS: Final = TypeAdapter(list[ItemResult])
+"""Validates all items in one call, which takes two thirds of the time of a call per model."""
 
 
 class _Outcome(NamedTuple):
@@ -30,7 +35,7 @@ class _Outcome(NamedTuple):
 
 def item_results(plan: Plan, unfinished: JobError | None = None) -> list[ItemResult]:
     """Return each item's result, in order; unfinished items carry the error `unfinished`."""
-    return [_result(plan, item, unfinished) for item in plan.items]
+    return _RESULTS.validate_python([_members(plan, item, unfinished) for item in plan.items])
 
 
 def first_failure(plan: Plan) -> JobError | None:
@@ -39,30 +44,31 @@ def first_failure(plan: Plan) -> JobError | None:
     return next((error for error in errors if error is not None), None)
 
 
-def _result(plan: Plan, planned: PlannedItem, unfinished: JobError | None) -> ItemResult:
+def _members(plan: Plan, planned: PlannedItem, unfinished: JobError | None) -> dict[str, Any]:
+    """Return the members of an item's result."""
     item = planned.item
     outcome = _outcome(plan, planned, unfinished)
     error, assessment = outcome.error, outcome.assessment
     attempts, reason, prompt_tokens, completion_tokens = _summed(planned.units)
-    return ItemResult(
-        id=item.id,
-        text=outcome.text,
-        error=None if error is None else ItemError(code=error.code.value, message=error.message),
-        fallback=outcome.fallback,
-        detected_source_lang=planned.detected,
-        quality=assessment.quality,
-        checks=bounded(assessment.checks),
-        warnings=[*planned.warnings, *assessment.warnings],
-        attempts=attempts,
-        finish_reason=reason,
-        cached=assessment.cached,
-        usage=Usage(
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            source_chars=len(item.text),
-            target_chars=len(outcome.text or ""),
-        ),
-    )
+    return {
+        "id": item.id,
+        "text": outcome.text,
+        "error": None if error is None else {"code": error.code.value, "message": error.message},
+        "fallback": outcome.fallback,
+        "detected_source_lang": planned.detected,
+        "quality": assessment.quality,
+        "checks": bounded(assessment.checks),
+        "warnings": [*planned.warnings, *assessment.warnings],
+        "attempts": attempts,
+        "finish_reason": reason,
+        "cached": assessment.cached,
+        "usage": {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": completion_tokens,
+            "source_chars": len(item.text),
+            "target_chars": len(outcome.text or ""),
+        },
+    }
 
 
 def _outcome(plan: Plan, planned: PlannedItem, unfinished: JobError | None) -> _Outcome:
