@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -143,6 +144,24 @@ async def test_vllms_own_metrics_count_every_token(vllm_engine: VllmEngine) -> N
     tokens, latencies, seconds = (now - then for now, then in zip(counted(), before, strict=True))
     assert (tokens, latencies) == (40, 38)
     assert seconds > 0
+
+
+async def test_an_answer_crosses_to_the_front_end_in_two_messages(
+    vllm_engine: VllmEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert vllm_engine._built is not None
+    processor, received = vllm_engine._built.client.output_processor, list[int]()
+    process = processor.process_outputs
+
+    def counting(outputs: list[Any], *others: Any) -> Any:
+        received.extend(len(output.new_token_ids) for output in outputs)
+        return process(outputs, *others)
+
+    monkeypatch.setattr(processor, "process_outputs", counting)
+    decoding = Decoding(max_tokens=20, exact_length=True)
+    made = await vllm_engine.generate(a_request(vllm_engine, decoding=decoding))
+    assert made.completion_tokens == 20
+    assert received == [1, 19]
 
 
 async def test_a_control_token_in_a_text_stays_text(vllm_engine: VllmEngine) -> None:

@@ -9,6 +9,7 @@ If a later vLLM no longer has that function, `guarded` changes nothing and yield
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import multiprocessing
@@ -24,6 +25,8 @@ from dataclasses import asdict, dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final
+
+from dragoman_worker.engines.vllm import final_outputs
 
 REPORT_VARIABLE: Final = "DRAGOMAN_ENGINE_REPORT"
 _TARGET: Final = "run_engine_core"
@@ -115,7 +118,28 @@ def run(*args: Any, **kwargs: Any) -> None:
     from vllm.v1.engine.core import EngineCoreProc  # noqa: PLC0415 - only in the child
 
     logging.getLogger("vllm.v1.engine.core").addFilter(_report_what_is_logged)
+    _request_amx()
+    _send_answers_whole()
     _run_and_report(EngineCoreProc.run_engine_core, args, kwargs)
+
+
+def _request_amx() -> None:
+    """Ask Linux for the matrix registers of the CPU, if it has any.
+
+    vLLM's attention on CPUs uses them without asking. If no other library has asked before, as for
+    a tiny model, the first request kills the process with SIGILL (vLLM 0.32 on a Xeon with AMX).
+    """
+    with suppress(ImportError, AttributeError):
+        cpu: Any = importlib.import_module("torch.cpu")
+        cpu._init_amx()  # noqa: SLF001  PyTorch has no public name for it
+
+
+def _send_answers_whole() -> None:
+    """Leave out the messages per token, if this vLLM has the names that it takes."""
+    with suppress(ImportError, AttributeError):
+        config: Any = importlib.import_module("vllm.config")
+        sampling: Any = importlib.import_module("vllm.sampling_params")
+        final_outputs.install(config.SchedulerConfig, sampling.RequestOutputKind.FINAL_ONLY)
 
 
 def _run_and_report(

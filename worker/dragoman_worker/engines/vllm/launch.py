@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.vllm import arguments, core_process, standby
+from dragoman_worker.engines.vllm.final_outputs import share_times
 from dragoman_worker.engines.vllm.latencies import stat_loggers
 from dragoman_worker.engines.vllm.profiles import check_adapters
 from dragoman_worker.engines.vllm.request_failures import RequestFailures
@@ -116,6 +117,7 @@ class Launch:
         core_class = _import_vllm("vllm.v1.engine.core").EngineCoreProc
         if self._cancelled.is_set():
             raise Halt("the start of the engine was cancelled before it was built")
+        share_times(_import_vllm("vllm.v1.engine.async_llm"))
         starting = standby.used(_import_vllm("vllm.v1.engine.utils"))
         with core_process.guarded(core_class, report) as possible, starting:
             if not possible:

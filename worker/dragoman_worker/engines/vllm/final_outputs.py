@@ -1,0 +1,151 @@
+"""Transfer of whole answers from vLLM's engine process instead of one message per token.
+
+vLLM sends every new token of every sequence to its front end, which counts it and keeps it until
+the request is finished. With 1,024 sequences that takes half of the front end's core, which is the
+worker's event loop. A request that wants its final output alone, undecoded, needs only two of them
+here: the first, for the time to the first token, and the last, which carries all tokens between.
+
+In the engine process `install` makes vLLM derive its scheduler from the one that it chooses. In the
+front end `share_times` divides the time of several tokens among them, so that vLLM's metrics keep
+their numbers of tokens, their sums and means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+_CHOOSE: Final = "get_scheduler_cls"
+_STATS: Final = "IterationStats"
+_LATENCIES: Final = "inter_token_latencies_iter"
+_METHOD: Final = "update_from_output"
+
+
+def install(config_class: Any, final_only: object) -> None:
+    """Make schedulers chosen by `config_class` send answers whole; once per engine process.
+
+    `final_only` is vLLM's RequestOutputKind.FINAL_ONLY. A vLLM without the known function is left
+    as it is: it sends every token, which costs time alone.
+    """
+    choose = vars(config_class).get(_CHOOSE)
+    if choose is not None:
+        setattr(config_class, _CHOOSE, lambda config: sending_whole(choose(config), final_only))
+
+
+def sending_whole(scheduler: type, final_only: object) -> type:
+    """Return the scheduler class with outputs between the first and the last left out."""
+
+    class SendingWhole(scheduler):  # type: ignore[misc]  # vLLM's class is known at run time only
+        """vLLM's scheduler."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self._whole = WholeOutputs(self.requests, final_only)
+
+        def update_from_output(self, *args: Any, **kwargs: Any) -> Any:
+            """Update after one step; return the outputs to send, by client."""
+            by_client = super().update_from_output(*args, **kwargs)
+            for sent in by_client.values():
+                if sent.outputs:
+                    sent.outputs = self._whole.kept(sent.outputs)
+            return by_client
+
+    return SendingWhole
+
+
+class _Begun(NamedTuple):
+    """A request whose first output was sent."""
+
+    request: Any
+    sent: int
+    """Tokens in that output."""
+
+
+class WholeOutputs:
+    """Outputs of each step without those that the front end needs for nothing."""
+
+    def __init__(self, requests: Mapping[str, Any], final_only: object) -> None:
+        """Read the scheduler's `requests`, which loses finished and aborted ones by itself."""
+        self._requests = requests
+        self._final_only = final_only
+        self._begun: dict[str, _Begun] = {}
+
+    def kept(self, outputs: Iterable[Any]) -> list[Any]:
+        """Return the outputs to send; a last one has all tokens since the first."""
+        kept = []
+        for output in outputs:
+            begun = self._begun.get(output.request_id)
+            if begun is None:
+                if output.finish_reason is None:
+                    self._begin(output)
+            elif output.finish_reason is not None:
+                del self._begun[output.request_id]
+                output.new_token_ids = list(begun.request.output_token_ids[begun.sent :])
+            elif output.events:  # a preemption, which vLLM's metrics count
+                output.new_token_ids = []
+            else:
+                continue
+            kept.append(output)
+        if len(self._begun) > len(self._requests):
+            self._forget_aborted()
+        return kept
+
+    def _begin(self, output: Any) -> None:
+        request = self._requests.get(output.request_id)
+        if request is not None and _wanted_whole(request, self._final_only):
+            self._begun[output.request_id] = _Begun(request, len(output.new_token_ids))
+
+    def _forget_aborted(self) -> None:
+        for name in [name for name in self._begun if name not in self._requests]:
+            del self._begun[name]
+
+
+def _wanted_whole(request: Any, final_only: object) -> bool:
+    """Return whether the front end neither decodes the tokens nor passes them on one by one."""
+    params = request.sampling_params
+    return (
+        params is not None
+        and params.output_kind == final_only
+        and not params.detokenize
+        and params.logprobs is None
+        and params.prompt_logprobs is None
+        and not getattr(request, "resumable", False)
+    )
+
+
+def share_times(front_end: Any) -> None:
+    """Make the statistics of vLLM's front end divide the time of several tokens among them.
+
+    `front_end` is the module vllm.v1.engine.async_llm. A vLLM without the known class is left as it
+    is. Idempotent.
+    """
+    stats = getattr(front_end, _STATS, None)
+    if stats is not None and hasattr(stats, _METHOD) and not hasattr(stats, "shares_times"):
+        setattr(front_end, _STATS, sharing_times(stats))
+
+
+def sharing_times(stats: type) -> type:
+    """Return vLLM's IterationStats, whose times between tokens count each token of an output."""
+
+    class SharingTimes(stats):  # type: ignore[misc]  # vLLM's class is known at run time only
+        """vLLM's statistics of one step."""
+
+        shares_times = True
+
+        def update_from_output(
+            self, output: Any, at: float, is_prefilling: bool, request: Any, *others: Any
+        ) -> None:
+            """Count one output of a request."""
+            before, latencies = request.last_token_ts, getattr(self, _LATENCIES)
+            known = len(latencies)
+            super().update_from_output(output, at, is_prefilling, request, *others)
+            count = len(output.new_token_ids)
+            if count == 1 or len(latencies) == known:
+                return
+            elapsed = latencies.pop()
+            if count:
+                latencies.extend([elapsed / count] * count)
+            else:
+                request.last_token_ts = before
+
+    return SharingTimes
