@@ -45,9 +45,9 @@ class Harness:
         self.broker.create_topic(f"{topic}-dead")
         return topic
 
-    def publish(self, topic: str, count: int, first: int = 0) -> None:
+    def publish(self, topic: str, count: int, first: int = 0, items: int = 1) -> None:
         """Publish short jobs, no two alike, with quality off, until acknowledged."""
-        publish(self.broker.bootstrap, topic, jobs(count, first))
+        publish(self.broker.bootstrap, topic, jobs(count, first, items))
 
     def scripts(self) -> int:
         """Return the scripts that Redis has run since its statistics were reset."""
@@ -71,11 +71,16 @@ def _java() -> set[int]:
     return {child.pid for child in children if "java" in child.name()}
 
 
-def jobs(count: int, first: int = 0) -> Iterator[dict[str, Any]]:
+def jobs(count: int, first: int = 0, items: int = 1) -> Iterator[dict[str, Any]]:
+    """Yield jobs of one text, or of a list of `items` texts."""
     for number in range(first, first + count):
+        texts = [
+            f"This is sentence number {number * items + each} of many that wait."
+            for each in range(items)
+        ]
         yield {
             "job_id": f"e-{number}",
-            "text": f"This is sentence number {number} of many that wait.",
+            "text": texts if items > 1 else texts[0],
             "source_lang": "en",
             "target_lang": "de",
             "quality": {"level": "off"},

@@ -1,6 +1,7 @@
 """Jobs per second of one worker from Kafka to Redis, and their costs.
 
-usage: speed.py [--jobs 40000] [--skip 0] [--rounds 3] [--python VENV/bin/python] [--out rows.jsonl]
+usage: speed.py [--jobs 40000] [--items 1] [--skip 0] [--rounds 3] [--python VENV/bin/python]
+                [--out rows.jsonl]
 
 The echo engine at latency 0, quality off, all jobs published before the program starts. Beside it a
 bare aiokafka loop and a FastStream program (if VENV with requirements.txt is given) do the same two
@@ -9,8 +10,10 @@ that the goal was set beside. Programs take turns, and each round reverses their
 behind the writes (at least once). The time is from the first script that Redis runs, or the first
 after --skip jobs, to the last.
 CPU is the program's alone; reads are Redis' reads of its sockets. One row per run, then a table.
-With --systems "dragoman-worker,dragoman-worker traced" the cost of traces of 1 % of the jobs is
-measured, with a collector beside it.
+With --items 64 every job is a list of so many texts, which the worker alone runs; items_per_s and
+worker_cpu_us_per_item are those of the texts. With --systems
+"dragoman-worker,dragoman-worker traced" the cost of traces of 1 % of the jobs is measured, with a
+collector beside it.
 """
 
 from __future__ import annotations
@@ -36,7 +39,15 @@ OURS, BARE, FASTSTREAM = "dragoman-worker", "bare loop", "FastStream"
 TRACED = f"{OURS} traced"
 ONE_WRITE = "bare loop of one write"
 COLUMNS = (
-    *("jobs_per_s", "worker_cpu_ms", "redis_reads_per_job", "commits_per_s", "rss_mib"),
+    *(
+        "jobs_per_s",
+        "items_per_s",
+        "worker_cpu_ms",
+        "worker_cpu_us_per_item",
+        "redis_reads_per_job",
+        "commits_per_s",
+        "rss_mib",
+    ),
     *("redis_cpu_ms", "kafka_cpu_ms", "redis_memory_bytes", "script_us", "event_us"),
 )
 
@@ -70,7 +81,7 @@ def program(
 def measure(system: str, harness: Harness, given: argparse.Namespace) -> dict[str, Any]:
     """Measure one run of one program."""
     topic = harness.fresh_topic(given.partitions)
-    harness.publish(topic, given.jobs)
+    harness.publish(topic, given.jobs, items=given.items)
     harness.client.config_resetstat()
     with (
         TemporaryDirectory() as folder,
@@ -86,6 +97,8 @@ def measure(system: str, harness: Harness, given: argparse.Namespace) -> dict[st
         )
         row = {"system": system, "jobs": given.jobs, **charges(first, last, scripts)}
         row |= store(harness, given.jobs)
+        row["items_per_s"] = row["jobs_per_s"] * given.items
+        row["worker_cpu_us_per_item"] = 1000 * row["worker_cpu_ms"] / given.items
         if isinstance(process, WorkerProcess):
             row["commits_per_s"] = process.metric("dragoman_commits_total") / (last.at - first.at)
         process.terminate()
@@ -99,6 +112,7 @@ def measure(system: str, harness: Harness, given: argparse.Namespace) -> dict[st
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=40_000)
+    parser.add_argument("--items", type=int, default=1, help="texts per job")
     parser.add_argument("--skip", type=int, default=0, help="first jobs that are not counted")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--partitions", type=int, default=4)
@@ -110,6 +124,8 @@ def main() -> None:
     if given.skip >= given.jobs:
         parser.error("--skip leaves no job to count; give fewer than --jobs")
     systems = [OURS, BARE, ONE_WRITE, *([FASTSTREAM] if given.python else [])]
+    if given.items > 1:
+        systems = [OURS]
     if given.systems:
         systems = given.systems.split(",")
     rows: list[dict[str, Any]] = []
