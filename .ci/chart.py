@@ -102,6 +102,7 @@ def _rules() -> dict[str, Any]:
             "type": "array",
             "items": {"type": "object", "required": ["name"], "properties": {"name": not_ours}},
         },
+        "keda.kafkaVersion": {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+){2,3}$"},
         "keda.jobsPerSecond": {"type": "number", "minimum": 0},
         "keda.scaleDownAfterSeconds": {"type": "integer", "minimum": 0, "maximum": 3600},
         "model.path": path,

@@ -230,6 +230,7 @@ def test_a_secret_setting_comes_from_its_secret(rendered: dict[str, list[Object]
         ({"fullnameOverride": "My_Name"}, "fullnameOverride"),
         ({"gpu": {"count": "one"}}, "count"),
         ({"keda": {"maxReplica": 3}}, "maxReplica"),
+        ({"keda": {"kafkaVersion": "4"}}, "kafkaVersion"),
         ({"stopMarginSeconds": 5}, "stopMarginSeconds"),
         ({"shm": {"size": "8 GB"}}, "size"),
         ({"mounts": {"tls": {"secret": "a", "path": "etc"}}}, "path"),
@@ -469,6 +470,7 @@ def test_keda_scales_on_the_lag_of_each_topic_and_not_a_deployment(chart: helm.C
     for one in triggers:
         assert one["lagThreshold"] == "153"  # 152.5 jobs, rounded up
         assert one["consumerGroup"] == "g"
+        assert one["version"] == "2.8.0"  # KEDA's default, 1.0.0, is older than Kafka 4 supports
         assert one["offsetResetPolicy"] == "earliest"
         assert one["limitToPartitionsWithLag"] == "true"
     assert scaled["spec"]["minReplicaCount"] == 0
