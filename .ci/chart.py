@@ -114,6 +114,7 @@ def _rules() -> dict[str, Any]:
         },
         "topologySpread.maxSkew": _POSITIVE,
         "topologySpread.whenUnsatisfiable": {"enum": ["ScheduleAnyway", "DoNotSchedule"]},
+        "strimzi.apiVersion": {"enum": ["kafka.strimzi.io/v1", "kafka.strimzi.io/v1beta2"]},
         "strimzi.user.authentication": {"enum": ["scram-sha-512", "tls"]},
         "prometheusRule.disabled": {"type": "array", "items": {"enum": sorted(_alerts())}},
         "mounts": {

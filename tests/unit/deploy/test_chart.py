@@ -205,7 +205,7 @@ def test_a_secret_setting_comes_from_its_secret(rendered: dict[str, list[Object]
     [pod] = _pods(rendered["tls-sasl"])
     sources = {one["name"]: one.get("valueFrom") for one in pod["containers"][0]["env"]}
     assert sources["DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD"] == {
-        "secretKeyRef": {"name": "dragoman", "key": "password"}
+        "secretKeyRef": {"name": "rel-dragoman", "key": "password"}
     }
     assert "secretKeyRef" in sources["DRAGOMAN_REDIS__PASSWORD"]
 
@@ -245,6 +245,15 @@ def test_a_typing_error_is_refused_by_name(chart: helm.Chart, values: Object, na
         chart.validate_schema({**_ECHO, **values})
 
 
+def _by_strimzi(**kafka: str) -> Object:
+    """Return values with a KafkaUser, and settings of Kafka beside those that it needs."""
+    settings = {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512", **kafka}
+    return {
+        "settings": {"engine": {"kind": "echo"}, "kafka": settings},
+        "strimzi": {"enabled": True, "cluster": "c", "user": {"enabled": True}},
+    }
+
+
 _TWO_GROUPS = {
     "workers": {
         "a": {"settings": {"kafka": {"topics": ["one"]}}},
@@ -282,6 +291,12 @@ _TWO_GROUPS = {
             },
             "keda.authenticationRef",
         ),
+        (
+            {"strimzi": {"enabled": True, "cluster": "c"}, "hooks": {"topics": {"enabled": True}}},
+            "hooks.topics.enabled: strimzi makes the topics",
+        ),
+        (_by_strimzi(sasl_plain_username="dragoman"), "the KafkaUser is named rel-dragoman"),
+        (_by_strimzi(sasl_mechanism="PLAIN"), "settings.kafka.sasl_mechanism: give SCRAM-SHA-512"),
         ({"mounts": {"tls": {"path": "/tls"}}}, "mounts.tls: give one of secret and configMap"),
         ({"strimzi": {"enabled": True}}, "strimzi.cluster"),
         (_TWO_GROUPS, "workers.b: settings.kafka.group_id"),
@@ -501,6 +516,87 @@ def test_hook_jobs_create_topics_before_they_check_them(chart: helm.Chart) -> No
         kubernetes_validate.validate(one, "1.31", strict=True)
 
 
+_BOTH_HOOKS: Object = {"topics": {"enabled": True}, "check": {"enabled": True}}
+
+
+def test_hook_jobs_have_the_files_the_environment_and_the_identity_of_the_workers(
+    chart: helm.Chart,
+) -> None:
+    token = {"name": "token", "mountPath": "/var/run/secrets/tokens", "readOnly": True}
+    projected = {"sources": [{"serviceAccountToken": {"path": "kafka", "audience": "kafka"}}]}
+    region = {"name": "AWS_REGION", "value": "eu-central-1"}
+    role = {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/dragoman"}
+    values = {
+        **_ECHO,
+        "hooks": _BOTH_HOOKS,
+        "extraEnv": [region],
+        "extraVolumes": [{"name": "token", "projected": projected}],
+        "extraVolumeMounts": [token],
+        "serviceAccount": {"annotations": role},
+        "podLabels": {"azure.workload.identity/use": "true"},
+    }
+    objects = _rendered(chart, values)
+    accounts = {one["metadata"]["name"]: one for one in _of(objects, "ServiceAccount")}
+    for job in _of(objects, "Job"):
+        pod = job["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        assert token in container["volumeMounts"]
+        assert {"name": "token", "projected": projected} in pod["volumes"]
+        assert region in container["env"]
+        labels = job["spec"]["template"]["metadata"]["labels"]
+        assert labels["azure.workload.identity/use"] == "true"
+        account = accounts[pod["serviceAccountName"]]
+        # There before the job, and not the account of the pods, whose tokens end with it.
+        annotations = account["metadata"]["annotations"]
+        assert annotations["helm.sh/hook"] == job["metadata"]["annotations"]["helm.sh/hook"]
+        assert int(annotations["helm.sh/hook-weight"]) < 0
+        assert role.items() <= annotations.items()
+        kubernetes_validate.validate(job, "1.31", strict=True)
+    [deployment] = _of(objects, "Deployment")
+    own = accounts[deployment["spec"]["template"]["spec"]["serviceAccountName"]]
+    assert "helm.sh/hook" not in own["metadata"].get("annotations", {})
+
+
+def test_hook_jobs_run_as_an_account_that_is_given(chart: helm.Chart) -> None:
+    account = {"create": False, "name": "mine"}
+    objects = _rendered(chart, {**_ECHO, "hooks": _BOTH_HOOKS, "serviceAccount": account})
+    assert {pod["serviceAccountName"] for pod in _pods(objects)} == {"mine"}
+    assert _of(objects, "ServiceAccount") == []
+
+
+def test_a_network_policy_selects_the_pods_of_hooks_before_they_start(chart: helm.Chart) -> None:
+    egress = [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}]
+    values = {
+        **_ECHO,
+        "hooks": _BOTH_HOOKS,
+        "networkPolicy": {"enabled": True, "egress": egress},
+        "workers": {"a": {}, "b": {}},
+    }
+    objects = _rendered(chart, values)
+    policies = [one for one in _of(objects, "NetworkPolicy") if "hooks" in one["metadata"]["name"]]
+    assert len(policies) == 2
+    selected: list[str] = []
+    for policy in policies:
+        kubernetes_validate.validate(policy, "1.31", strict=True)
+        assert int(policy["metadata"]["annotations"]["helm.sh/hook-weight"]) < 0
+        assert policy["spec"]["egress"][1:] == egress
+        [expression] = policy["spec"]["podSelector"]["matchExpressions"]
+        assert expression["key"] == "app.kubernetes.io/component"
+        selected += expression["values"]
+    components = [
+        job["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"]
+        for job in _of(objects, "Job")
+    ]
+    assert sorted(selected) == sorted(components)
+    assert len(set(components)) == 4
+
+
+def test_a_check_comes_after_the_topics_and_the_user_that_strimzi_makes(chart: helm.Chart) -> None:
+    values = {**_by_strimzi(), "hooks": {"check": {"enabled": True}}}
+    [job] = _of(_rendered(chart, values), "Job")
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "post-install,post-upgrade"
+
+
 def test_a_network_policy_lets_a_worker_reach_only_names_and_what_is_given(
     rendered: dict[str, list[Object]],
 ) -> None:
@@ -531,6 +627,52 @@ def test_a_kafka_user_has_the_rights_of_the_documentation(
     }
     for one in topics:
         assert one["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+def test_strimzi_s_objects_are_in_the_version_that_is_served(chart: helm.Chart) -> None:
+    objects = _rendered(chart, _by_strimzi())
+    made = _of(objects, "KafkaTopic") + _of(objects, "KafkaUser")
+    assert {one["apiVersion"] for one in made} == {"kafka.strimzi.io/v1"}
+    older = _by_strimzi()
+    older["strimzi"]["apiVersion"] = "kafka.strimzi.io/v1beta2"
+    [user] = _of(_rendered(chart, older), "KafkaUser")
+    assert user["apiVersion"] == "kafka.strimzi.io/v1beta2"
+
+
+def test_topics_whose_names_kubernetes_does_not_allow_stay_apart(chart: helm.Chart) -> None:
+    topics = ["a_b", "a-b", "A-b", "a.b", "a..b", "_a", "__", "a" * 249, "a" * 248 + "_"]
+    settings = {"engine": {"kind": "echo"}, "kafka": {"topics": topics}}
+    objects = _rendered(
+        chart, {"settings": settings, "strimzi": {"enabled": True, "cluster": "kafka"}}
+    )
+    names = {
+        one["spec"]["topicName"]: one["metadata"]["name"] for one in _of(objects, "KafkaTopic")
+    }
+    assert set(topics) <= set(names)
+    assert len(set(names.values())) == len(names)
+    assert (names["a-b"], names["a.b"]) == ("a-b", "a.b")
+    allowed = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+    assert all(allowed.fullmatch(name) and len(name) <= 253 for name in names.values())
+
+
+def test_workers_log_in_as_the_user_that_strimzi_makes(chart: helm.Chart) -> None:
+    objects = _rendered(chart, {**_by_strimzi(), "keda": {"enabled": True, "jobsPerSecond": 1}})
+    [user] = _of(objects, "KafkaUser")
+    [pod] = _pods(objects)
+    environment = {one["name"]: one for one in pod["containers"][0]["env"]}
+    name = user["metadata"]["name"]
+    assert environment["DRAGOMAN_KAFKA__SASL_PLAIN_USERNAME"]["value"] == name
+    secret = environment["DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD"]["valueFrom"]["secretKeyRef"]
+    assert secret == {"name": name, "key": "password"}
+    assert _of(objects, "TriggerAuthentication") != []
+
+
+def test_the_example_reads_the_secrets_of_strimzi_where_they_are(
+    rendered: dict[str, list[Object]],
+) -> None:
+    # Secrets are read in the namespace of the release, and Strimzi makes them in that of the user.
+    [user] = _of(rendered["tls-sasl"], "KafkaUser")
+    assert user["metadata"]["namespace"] == "ns"
 
 
 # --- generated ------------------------------------------------------------------------------------

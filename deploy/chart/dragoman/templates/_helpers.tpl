@@ -41,6 +41,20 @@ app.kubernetes.io/component: {{ .class }}
 {{- end -}}
 {{- end -}}
 
+{{- /* What hook jobs run as: the release's own account does not exist before it is installed. */ -}}
+{{- define "dragoman.hookServiceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- include "dragoman.fullname" . }}-hooks
+{{- else -}}
+{{- include "dragoman.serviceAccount" . -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Strimzi makes topics and user with the release, so what needs them comes after it. */ -}}
+{{- define "dragoman.hookPhase" -}}
+{{- ternary "post-install,post-upgrade" "pre-install,pre-upgrade" .Values.strimzi.enabled -}}
+{{- end -}}
+
 {{- /* The value of a setting by group and name, or the given default. */ -}}
 {{- define "dragoman.setting" -}}
 {{- $group := default dict (get .v.settings .group) -}}
@@ -85,7 +99,31 @@ app.kubernetes.io/component: {{ .class }}
 {{- end }}
 {{- end -}}
 
+{{- /* "yes" where workers log in as the KafkaUser that this release makes. */ -}}
+{{- define "dragoman.logsInByStrimzi" -}}
+{{- $protocol := include "dragoman.setting" (dict "v" .v "group" "kafka" "name" "security_protocol" "default" "PLAINTEXT") -}}
+{{- $strimzi := .root.Values.strimzi -}}
+{{- if and $strimzi.enabled $strimzi.user.enabled (eq $strimzi.user.authentication "scram-sha-512") (hasPrefix "SASL_" $protocol) -}}yes{{- end -}}
+{{- end -}}
+
+{{- /* User and password from the Secret that Strimzi makes for the KafkaUser, unless they are given. */ -}}
+{{- define "dragoman.strimziLogin" -}}
+{{- if include "dragoman.logsInByStrimzi" . -}}
+{{- $kafka := default dict .v.settings.kafka -}}
+{{- if not (or $kafka.sasl_plain_username (hasKey .v.secretSettings "kafka.sasl_plain_username")) }}
+- name: DRAGOMAN_KAFKA__SASL_PLAIN_USERNAME
+  value: {{ include "dragoman.fullname" .root | quote }}
+{{- end }}
+{{- if not (or $kafka.sasl_plain_password_file (hasKey .v.secretSettings "kafka.sasl_plain_password")) }}
+- name: DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD
+  valueFrom:
+    secretKeyRef: {name: {{ include "dragoman.fullname" .root | quote }}, key: password}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
 {{- define "dragoman.secrets" -}}
+{{- include "dragoman.strimziLogin" . }}
 {{- range $setting, $from := .v.secretSettings }}
 - name: DRAGOMAN_{{ $setting | replace "." "__" | upper }}
   valueFrom:
@@ -125,6 +163,18 @@ app.kubernetes.io/component: {{ .class }}
 {{- end }}
 - name: HOME
   value: /home/dragoman
+{{- with .v.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- /* What a NetworkPolicy lets pods reach: names, and what is given. */ -}}
+{{- define "dragoman.egress" -}}
+egress:
+  - ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]
+  {{- with .v.networkPolicy.egress }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end -}}
 
 {{- define "dragoman.fileMounts" -}}
