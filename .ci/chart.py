@@ -116,7 +116,12 @@ def _rules() -> dict[str, Any]:
         "topologySpread.whenUnsatisfiable": {"enum": ["ScheduleAnyway", "DoNotSchedule"]},
         "strimzi.apiVersion": {"enum": ["kafka.strimzi.io/v1", "kafka.strimzi.io/v1beta2"]},
         "strimzi.user.authentication": {"enum": ["scram-sha-512", "tls"]},
-        "prometheusRule.disabled": {"type": "array", "items": {"enum": sorted(_alerts())}},
+        "prometheusRule.disabled": {
+            "type": "array",
+            "items": {"enum": _alerts("alerts.yaml", "keda-alerts.yaml")},
+        },
+        # KEDA's metrics name no job.
+        "disabledAlerts": {"type": "array", "items": {"enum": _alerts("alerts.yaml")}},
         "mounts": {
             "type": "object",
             "propertyNames": {"pattern": "^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$"},
@@ -133,9 +138,11 @@ def _rules() -> dict[str, Any]:
     }
 
 
-def _alerts() -> Iterator[str]:
-    rules = yaml.safe_load((_CHART / "files" / "alerts.yaml").read_text(encoding="utf-8"))
-    yield from (rule["alert"] for group in rules["groups"] for rule in group["rules"])
+def _alerts(*files: str) -> list[str]:
+    """Return the names of the alerts in files of the chart."""
+    texts = [(_CHART / "files" / file).read_text(encoding="utf-8") for file in files]
+    groups = [group for text in texts for group in yaml.safe_load(text)["groups"]]
+    return sorted(rule["alert"] for group in groups for rule in group["rules"] if "alert" in rule)
 
 
 # --- settings -------------------------------------------------------------------------------------

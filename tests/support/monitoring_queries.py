@@ -49,6 +49,7 @@ def alert_queries() -> dict[str, str]:
     return {
         f"{rule['alert']}: {operand}": _of_now(operand)
         for rule in group["rules"]
+        if "alert" in rule
         for operand in operands(rule["expr"])
     }
 
@@ -78,4 +79,4 @@ def _balanced(part: str) -> str:
 
 def _of_now(operand: str) -> str:
     """Return an operand that a Prometheus which started a minute ago has data for."""
-    return re.sub(r" offset \w+", "", operand).replace("[6h:1m]", "[6h:5s]")
+    return re.sub(r" offset \w+", "", operand)

@@ -19,7 +19,7 @@ global: {{scrape_interval: 1s, evaluation_interval: 1s}}
 rule_files: {rules}
 scrape_configs:
   - job_name: dragoman
-    static_configs: [{{targets: {targets}}}]
+    static_configs: [{{targets: {targets}, labels: {{dragoman: worker}}}}]
 """
 
 

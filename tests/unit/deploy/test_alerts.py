@@ -16,15 +16,17 @@ from support.metric_names import metric_names
 
 _ROOT = Path(__file__).parents[3]
 _CHART = Path(os.environ.get("DRAGOMAN_CHART", _ROOT / "deploy" / "chart"))  # a mutant's copy
-_RULES = _CHART / "dragoman" / "files" / "alerts.yaml"
+_FILES = _CHART / "dragoman" / "files"
+_RULES, _OF_KEDA = _FILES / "alerts.yaml", _FILES / "keda-alerts.yaml"
 _CASES = sorted(Path(__file__).parent.glob("alerts*_test.yaml"))
 _RUNBOOKS = _ROOT / "docs" / "runbooks"
 
 
 def _rules() -> list[dict[str, Any]]:
-    [group] = yaml.safe_load(_RULES.read_text(encoding="utf-8"))["groups"]
-    rules: list[dict[str, Any]] = group["rules"]
-    return rules
+    groups: list[dict[str, Any]] = []
+    for file in (_RULES, _OF_KEDA):
+        groups += yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]
+    return [rule for group in groups for rule in group["rules"] if "alert" in rule]
 
 
 _NAMES = [rule["alert"] for rule in _rules()]
@@ -48,7 +50,9 @@ def test_alerts_fire_and_are_silent_in_the_cases_of_promtool(cases: Path, tmp_pa
         pytest.skip("promtool is not installed: make services")
     text = cases.read_text(encoding="utf-8")
     copy = tmp_path / cases.name
-    copy.write_text(re.sub(r"^rule_files: .*", f"rule_files: [{_RULES}]", text, flags=re.MULTILINE))
+    copy.write_text(
+        re.sub(r"^rule_files: .*", f"rule_files: [{_RULES}, {_OF_KEDA}]", text, flags=re.MULTILINE)
+    )
     command = [promtool, "test", "rules", str(copy)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -237,6 +239,7 @@ def test_a_secret_setting_comes_from_its_secret(rendered: dict[str, list[Object]
         ({"workers": {"Urgent!": {}}}, "Urgent!"),
         ({"workers": {"urgent": {"strimzi": {}}}}, "strimzi"),
         ({"prometheusRule": {"disabled": ["DragomanStuk"]}}, "disabled"),
+        ({"disabledAlerts": ["DragomanBehnd"]}, "disabledAlerts"),
         ({"image": {"digest": "sha256:abc"}}, "digest"),
     ],
 )
@@ -295,6 +298,7 @@ _TWO_GROUPS = {
             {"strimzi": {"enabled": True, "cluster": "c"}, "hooks": {"topics": {"enabled": True}}},
             "hooks.topics.enabled: strimzi makes the topics",
         ),
+        ({"disabledAlerts": ["DragomanBehind"]}, "disabledAlerts: enable podMonitor"),
         (_by_strimzi(sasl_plain_username="dragoman"), "the KafkaUser is named rel-dragoman"),
         (_by_strimzi(sasl_mechanism="PLAIN"), "settings.kafka.sasl_mechanism: give SCRAM-SHA-512"),
         ({"mounts": {"tls": {"path": "/tls"}}}, "mounts.tls: give one of secret and configMap"),
@@ -446,14 +450,74 @@ def test_the_rules_are_the_alerts_without_those_left_out(
     source = yaml.safe_load((_CHART / "files" / "alerts.yaml").read_text(encoding="utf-8"))
     [rule] = _of(rendered["one-gpu"], "PrometheusRule")
     assert rule["spec"]["groups"] == source["groups"]
-    [fewer] = _of(rendered["eight-gpus"], "PrometheusRule")
-    names = {one["alert"] for one in fewer["spec"]["groups"][0]["rules"]}
-    assert names == {one["alert"] for one in source["groups"][0]["rules"]} - {"DragomanBehind"}
-    based = {"enabled": True, "runbookBase": "https://docs.example.org/dragoman/"}
+    without = {"enabled": True, "disabled": ["DragomanBehind"]}
+    [fewer] = _of(_rendered(chart, {**_ECHO, "prometheusRule": without}), "PrometheusRule")
+    left = [one for one in source["groups"][0]["rules"] if one.get("alert") != "DragomanBehind"]
+    assert fewer["spec"]["groups"][0]["rules"] == left
+
+
+@pytest.mark.parametrize(
+    ("base", "page"),
+    [
+        ("https://docs.example.org/dragoman/", "runbooks/DragomanNoWorker.html"),
+        ("https://github.com/o/r/blob/v1.2.3/docs", "runbooks/DragomanNoWorker.md"),
+    ],
+)
+def test_a_runbook_is_a_link_into_a_site_or_a_repository(
+    chart: helm.Chart, base: str, page: str
+) -> None:
+    based = {"enabled": True, "runbookBase": base}
     [linked] = _of(_rendered(chart, {**_ECHO, "prometheusRule": based}), "PrometheusRule")
-    assert linked["spec"]["groups"][0]["rules"][0]["annotations"]["runbook_url"] == (
-        "https://docs.example.org/dragoman/runbooks/DragomanNoWorker.html"
-    )
+    rules = {one.get("alert"): one for one in linked["spec"]["groups"][0]["rules"]}
+    link = rules["DragomanNoWorker"]["annotations"]["runbook_url"]
+    assert link == f"{base.rstrip('/')}/{page}"
+
+
+def test_the_alert_on_keda_s_metrics_names_the_scaled_objects(
+    rendered: dict[str, list[Object]],
+) -> None:
+    source = (_CHART / "files" / "keda-alerts.yaml").read_text(encoding="utf-8")
+    [rule] = _of(rendered["keda"], "PrometheusRule")
+    [scaled] = _of(rendered["keda"], "ScaledObject")
+    named = source.replace(".*dragoman.*", scaled["metadata"]["name"])
+    assert rule["spec"]["groups"][1:] == yaml.safe_load(named)["groups"]
+
+
+def test_an_alert_is_left_out_for_one_class_of_workers(
+    rendered: dict[str, list[Object]], tmp_path: Path
+) -> None:
+    [rule] = _of(rendered["eight-gpus"], "PrometheusRule")
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule["spec"]), encoding="utf-8")
+    monitors = [one["metadata"]["name"] for one in _of(rendered["eight-gpus"], "PodMonitor")]
+    series = []
+    for name in monitors:
+        labels = f'job="ns/{name}", instance="i", replica="0"'
+        series += [
+            {"series": f"dragoman_lag_jobs{{{labels}}}", "values": "36000x120"},
+            {"series": f"dragoman_jobs_in_flight{{{labels}}}", "values": "500x120"},
+            {"series": f"dragoman_jobs_total{{{labels}}}", "values": "0+600x120"},
+        ]
+    fires = [
+        {
+            "labels": 'ALERTS{alertname="DragomanBehind", alertstate="firing", '
+            'job="ns/rel-dragoman-urgent", severity="ticket"}',
+            "value": 1,
+        }
+    ]
+    firing = 'ALERTS{alertname="DragomanBehind", alertstate="firing"}'
+    case = {
+        "interval": "1m",
+        "input_series": series,
+        "promql_expr_test": [{"expr": firing, "eval_time": "60m", "exp_samples": fires}],
+    }
+    cases = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [case]}
+    file = tmp_path / "cases.yaml"
+    file.write_text(yaml.safe_dump(cases), encoding="utf-8")
+    promtool = shutil.which("promtool")
+    assert promtool is not None, "make services"
+    command = [promtool, "test", "rules", str(file)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_dashboards_arrive_as_they_are(rendered: dict[str, list[Object]]) -> None:
