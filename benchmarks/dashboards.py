@@ -111,7 +111,7 @@ def report(prometheus: Prometheus, span: Span) -> bool:
     rules = prometheus.rules()
     invalid = [rule["name"] for rule in rules if rule["health"] != "ok"]
     print(f"alerts: {len(rules) - len(invalid)} of {len(rules)} rules were evaluated without error")
-    print(f"firing: {', '.join(r['name'] for r in rules if r['state'] == 'firing') or 'none'}")
+    print(f"firing: {', '.join(r['name'] for r in rules if r.get('state') == 'firing') or 'none'}")
     return complete and not invalid
 
 
