@@ -82,13 +82,15 @@ fmt: install ## Format and fix what ruff and rumdl can fix; write the reference 
 	$(BIN)/rumdl check --fix $$(git ls-files '*.md')
 
 lock: install ## Resolve requirements/*.lock from pyproject.toml (ARGS=--upgrade: newest versions)
-	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --extra echo --extra demo --extra documents \
+	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --extra echo --extra demo --extra documents --extra otel --extra msk \
 		--group dev --group deploy --group cpu-engine $(ARGS) -o requirements/cpu.lock >/dev/null
 	@# What users install, in the versions that the tests ran with, and with hashes.
 	$(BIN)/uv pip compile $(LOCK_FOR) --generate-hashes pyproject.toml \
 		--constraint requirements/cpu.lock -o requirements/client.lock >/dev/null
-	$(BIN)/uv pip compile $(LOCK_FOR) --generate-hashes pyproject.toml --extra echo \
-		--constraint requirements/cpu.lock -o requirements/echo.lock >/dev/null
+	@for extra in echo documents otel msk; do \
+		$(BIN)/uv pip compile $(LOCK_FOR) --generate-hashes pyproject.toml --extra $$extra \
+			--constraint requirements/cpu.lock -o requirements/$$extra.lock >/dev/null; \
+	done
 
 release: install ## Build what a release publishes into dist/; uploads nothing
 	@.ci/release

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from pydantic import BaseModel
 
 from dragoman_connections.settings import DragomanSettings, load_settings
@@ -20,6 +21,7 @@ from dragoman_worker.settings import WorkerSettings
 _ROOT = Path(__file__).parents[3]
 _DEPLOY = _ROOT / "deploy"
 _EXAMPLE = _DEPLOY / "dragoman.toml"
+_PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 _ENGINE_OPTION = re.compile(r"engine\.options\.")
 
 
@@ -188,6 +190,18 @@ def test_every_service_is_pinned_or_built_from_here(compose: Any) -> None:
             assert re.search(r":v?\d+\.\d+", service["image"])
 
 
+def test_the_servers_are_of_versions_that_are_tested(compose: Any) -> None:
+    page = (_ROOT / "docs" / "upgrading.md").read_text(encoding="utf-8")
+    for name in ("kafka", "redis"):
+        table = re.search(rf"^\| {name.capitalize()} (\|.*)\n.*\n\| (\|.*)$", page, re.MULTILINE)
+        assert table is not None
+        versions, states = (
+            [cell.strip() for cell in row.split("|")[1:-1]] for row in table.groups()
+        )
+        version = compose["services"][name]["image"].partition(":")[2].removesuffix("-alpine")
+        assert dict(zip(versions, states, strict=True))[version].startswith("tests:")
+
+
 def test_mounted_files_exist(compose: Any) -> None:
     services = compose["services"]
     volumes = [*services["prometheus"]["volumes"], *services["grafana"]["volumes"]]
@@ -207,6 +221,15 @@ def test_prometheus_finds_the_workers_by_their_alias_and_port(compose: Any) -> N
 # --- Dockerfiles ----------------------------------------------------------------------------------
 
 
+def _text(name: str) -> str:
+    return (_DEPLOY / name).read_text(encoding="utf-8")
+
+
+def _copies(text: str) -> list[str]:
+    """Return what follows COPY in each line of a Dockerfile."""
+    return re.findall(r"^COPY (.+)$", text, re.MULTILINE)
+
+
 @pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
 def test_hadolint_finds_nothing_in_an_image(name: str) -> None:
     # Not pinned: Debian keeps one version of tini, and vLLM's image brings the packages of its own.
@@ -219,15 +242,52 @@ def test_hadolint_finds_nothing_in_an_image(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
 def test_images_run_without_root_in_exec_form(name: str) -> None:
-    text = (_DEPLOY / name).read_text(encoding="utf-8")
+    text = _text(name)
     for stage in re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]:
         assert re.search(r"^USER 10001$", stage, re.MULTILINE)
         assert re.search(r'^ENTRYPOINT \["', stage, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
+def test_images_hold_every_package_whose_command_they_install(name: str) -> None:
+    text = _text(name)
+    copied = {Path(source) for line in _copies(text) for source in line.split()[:-1]}
+    ignored = (_ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    for package in map(Path, _PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]):
+        above = {package, *package.parents}
+        assert above & copied
+        assert not above & set(map(Path, ignored))
+
+
+@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
+def test_images_have_the_extras_that_can_be_switched_on(name: str) -> None:
+    text = _text(name)
+    [extras] = re.findall(r"^ARG EXTRAS=(\S*)$", text, re.MULTILINE)
+    # Tracing and the tokens for Amazon MSK are settings of both sides.
+    assert {"otel", "msk"} <= set(extras.split(","))
+    assert ("documents" in extras) == (name == "Dockerfile.client")
+    for extra in extras.split(","):
+        assert extra in _PROJECT["project"]["optional-dependencies"]
+        assert (_ROOT / "requirements" / f"{extra}.lock").exists()
+    for stage in re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]:
+        # An argument is known in a stage that names it.
+        assert re.search(r"^ARG EXTRAS\b", stage, re.MULTILINE)
+        assert re.search(r"\$\{?EXTRAS\b", stage)
+
+
+def test_vllm_s_image_gets_nvml_and_keeps_its_vllm() -> None:
+    stage = _text("Dockerfile.worker").partition(" AS vllm\n")[2]
+    assert '".[worker${EXTRAS:+,$EXTRAS}]"' in stage
+    asked = _PROJECT["project"]["optional-dependencies"]["worker"]
+    assert [one for one in asked if one.startswith("nvidia-ml-py")]
+    [version] = re.findall(r"^ARG VLLM_VERSION=(\S+)$", _text("Dockerfile.worker"), re.MULTILINE)
+    [vllm] = [Requirement(one) for one in asked if one.startswith("vllm")]
+    assert vllm.specifier.contains(version)
+
+
+@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
 def test_images_copy_files_that_exist(name: str) -> None:
-    text = (_DEPLOY / name).read_text(encoding="utf-8")
-    for line in re.findall(r"^COPY (.+)$", text, re.MULTILINE):
+    text = _text(name)
+    for line in _copies(text):
         *sources, _target = line.split()
         assert all((_ROOT / source).exists() for source in sources)

@@ -14,6 +14,9 @@ _ROOT = Path(__file__).parents[3]
 _LOCKS = _ROOT / "requirements"
 
 
+_EXTRAS = ("echo", "documents", "otel", "msk")
+
+
 def _locked(name: str) -> dict[str, str]:
     text = (_LOCKS / name).read_text(encoding="utf-8")
     pins = re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", text, re.MULTILINE)
@@ -35,7 +38,8 @@ def _asked(*extras: str, groups: tuple[str, ...] = ()) -> list[Requirement]:
     ("lock", "asked"),
     [
         ("client.lock", _asked()),
-        ("cpu.lock", _asked("echo", "demo", groups=("dev", "deploy", "cpu-engine"))),
+        *((f"{extra}.lock", _asked(extra)) for extra in _EXTRAS),
+        ("cpu.lock", _asked(*_EXTRAS, "demo", groups=("dev", "deploy", "cpu-engine"))),
     ],
 )
 def test_a_lock_holds_what_is_asked_for(lock: str, asked: list[Requirement]) -> None:
@@ -48,10 +52,12 @@ def test_a_lock_holds_what_is_asked_for(lock: str, asked: list[Requirement]) -> 
     assert unmet == [], "make lock"
 
 
-def test_the_client_has_the_versions_that_the_tests_ran_with() -> None:
+@pytest.mark.parametrize("lock", ["client", *_EXTRAS])
+def test_users_have_the_versions_that_the_tests_ran_with(lock: str) -> None:
     tested = _locked("cpu.lock")
-    client = _locked("client.lock")
-    assert {name: tested.get(name) for name in client} == client
+    pins = _locked(f"{lock}.lock")
+    assert pins
+    assert {name: tested.get(name) for name in pins} == pins
 
 
 @pytest.mark.parametrize("lock", sorted(path.name for path in _LOCKS.glob("*.lock")))
