@@ -25,6 +25,7 @@ KV_BYTES = "engine.options.kv_cache_memory_bytes"
 SHAPES = {
     "0.6b": {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28},
     "1.7b": {"hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 28},
+    "4b": {"hidden_size": 2560, "intermediate_size": 9728, "num_hidden_layers": 36},
     "8b": {"hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36},
 }
 
@@ -37,7 +38,7 @@ H200 = gpus(1)
 
 
 def model(folder: Path, shape: str, **more: Any) -> str:
-    heads = 32 if shape == "8b" else 16
+    heads = 32 if shape in {"4b", "8b"} else 16
     config = {
         **SHAPES[shape],
         "num_attention_heads": heads,
@@ -57,7 +58,7 @@ def engine(place: str, replicas: object = "auto", **options: Any) -> EngineSetti
     )
 
 
-@pytest.mark.parametrize(("shape", "count"), [("0.6b", 4), ("1.7b", 3), ("8b", 1)])
+@pytest.mark.parametrize(("shape", "count"), [("0.6b", 4), ("1.7b", 3), ("4b", 2), ("8b", 1)])
 def test_auto_follows_the_measured_table(tmp_path: Path, shape: str, count: int) -> None:
     share = share_out(engine(model(tmp_path, shape)), lambda: H200)
     assert share.count == count
@@ -66,6 +67,11 @@ def test_auto_follows_the_measured_table(tmp_path: Path, shape: str, count: int)
     for place in share.places:
         assert place.settings.get(MEMORY) == (round(GPU_SHARE / count, 3) if count > 1 else None)
         assert not place.measures_memory
+
+
+def test_a_4b_model_with_its_real_vocabulary_has_two_engines(tmp_path: Path) -> None:
+    qwen3 = model(tmp_path, "4b", vocab_size=151_936, tie_word_embeddings=True)
+    assert share_out(engine(qwen3), lambda: H200).count == 2
 
 
 def test_auto_is_limited_by_the_gpu_memory(tmp_path: Path) -> None:
