@@ -1,11 +1,12 @@
 """The demonstration model's translation of HTML pages beside the pages that people translated.
 
-    human_pages.py SOURCE LANG=FOLDER... [--files 40] [--seed 1] [--out DIR]
+    human_pages.py SOURCE LANG=FOLDER... [--files 40] [--seed 1] [--out DIR] [--settings JSON]
 
 SOURCE holds English pages, each FOLDER the same pages in one of the model's languages. Counts the
 pages whose translation by people has as many segments as the source, in every language. Draws
-`--files` of these, translates them with `dragoman translate`, a worker with vLLM on the CPU and the
-demonstration model, and pairs the segments of both translations by their number. Prints, per
+`--files` of these (0: all), translates them with `dragoman translate`, a worker with vLLM and the
+demonstration model, and pairs the segments of both translations by their number. `--settings` are
+the worker's, beside those for two CPU cores. Prints, per
 language, chrF of the model, and of the untranslated source as the floor, over the segments that
 people have translated (pages of help hold many that nobody has), and what report.json counts.
 With the `--out` of an earlier run it scores what lies there.
@@ -67,15 +68,17 @@ def parallel(source: Path, humans: dict[str, Path]) -> tuple[dict[str, int], lis
     return counts, everywhere
 
 
-async def translate(folder: Path, out: Path, languages: list[str]) -> tuple[float, Row]:
+async def translate(
+    folder: Path, out: Path, languages: list[str], settings: Row
+) -> tuple[float, Row]:
     """Translate a folder of English pages; return the seconds and the report."""
     async with pipeline.services("embedded") as (kafka, redis, _pids):
         at = {"kafka.bootstrap_servers": kafka, "redis.url": redis}
-        dragoman = str(Path(sys.executable).with_name("dragoman"))
-        argv = [dragoman, "translate", str(folder), "--from", "en", "--to", ",".join(languages)]
-        argv += ["--out", str(out)]
+        argv = [sys.executable, "-m", "dragoman_producer", "translate", str(folder)]
+        argv += ["--from", "en", "--to", ",".join(languages), "--out", str(out)]
         addresses = {"DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS": kafka, "DRAGOMAN_REDIS__URL": redis}
-        with pipeline.started(SETTINGS | at | {"memory.enabled": True}, out / "worker.log"):
+        wanted = SETTINGS | at | {"memory.enabled": True} | settings
+        with pipeline.started(wanted, out / "worker.log"):
             start = time.monotonic()
             command = await asyncio.create_subprocess_exec(*argv, env=os.environ | addresses)
             status = await command.wait()
@@ -84,14 +87,14 @@ async def translate(folder: Path, out: Path, languages: list[str]) -> tuple[floa
     return time.monotonic() - start, json.loads((out / "report.json").read_text(encoding="utf-8"))
 
 
-def run(source: Path, names: list[Path], folder: Path, languages: list[str]) -> None:
+def run(source: Path, names: list[Path], folder: Path, languages: list[str], settings: Row) -> None:
     """Translate pages into `folder`; print the seconds and the counts of the report."""
     for name in names:
         place = folder / "in" / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes((source / name).read_bytes())
     (folder / "out").mkdir(exist_ok=True)
-    seconds, report = asyncio.run(translate(folder / "in", folder / "out", languages))
+    seconds, report = asyncio.run(translate(folder / "in", folder / "out", languages, settings))
     print(json.dumps({"seconds": round(seconds), "targets": report["targets"]}))
 
 
@@ -129,14 +132,16 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--settings", type=json.loads, default={})
     given = parser.parse_args()
     humans = {lang: Path(folder) for lang, _, folder in (e.partition("=") for e in given.human)}
     counts, everywhere = parallel(given.source, humans)
     print(json.dumps({"pages with equal segments": counts, "in all": len(everywhere)}), flush=True)
-    names = random.Random(given.seed).sample(everywhere, min(given.files, len(everywhere)))
+    wanted = min(given.files or len(everywhere), len(everywhere))
+    names = random.Random(given.seed).sample(everywhere, wanted)
     folder = given.out or Path(tempfile.mkdtemp())
     if not (folder / "out" / "report.json").exists():
-        run(given.source, names, folder, list(humans))
+        run(given.source, names, folder, list(humans), given.settings)
     for lang, human in humans.items():
         row = score(names, given.source, human, folder / "out" / lang)
         print(json.dumps({"to": lang, **row}))
