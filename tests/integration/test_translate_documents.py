@@ -146,6 +146,19 @@ def test_review_writes_the_page_of_a_translated_folder(
     assert "[de] Sentence 3 of file 7." in Path(page).read_text()
 
 
+def test_tmx_of_a_review_is_imported_into_the_memory(
+    translate: Translating, start: Callable[..., ForkedWorker], redis_server: RedisServer
+) -> None:
+    start()
+    translate("--from", "en")
+    file = translate.out / "work.tmx"
+    exported = command("dragoman", "review", str(translate.out), "--export", str(file))
+    subprocess.run(exported, check=True)
+    imported = command("dragoman", "memory", "import", str(file), "--redis", redis_server.url)
+    ended = subprocess.run(imported, capture_output=True, text=True, check=True)
+    assert ended.stdout.startswith(f"{FILES * LINES:,} new\t0 replaced")
+
+
 def test_after_kill_9_at_half_no_segment_is_paid_twice(
     translate: Translating, start: Callable[..., ForkedWorker], tmp_path: Path
 ) -> None:

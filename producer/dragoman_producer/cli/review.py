@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from dragoman_producer.cli import options, review_apply
+from dragoman_producer.cli import options, review_apply, review_export
 from dragoman_producer.cli.options import Connection
 from dragoman_producer.cli.review_apply import refused
 from dragoman_producer.cli.terminal import (
     FAILURE,
-    PARTIAL,
     SUCCESS,
     print_json,
     print_line,
@@ -45,7 +44,9 @@ def review(
     ] = False,
     export: Annotated[
         Path | None,
-        typer.Option("--export", metavar="FILE.xlf", help="Write XLIFF 1.2 instead of pages."),
+        typer.Option(
+            "--export", metavar="FILE", help="Write .xlf (XLIFF 1.2) or .tmx instead of pages."
+        ),
     ] = None,
     apply: Annotated[
         list[Path] | None,
@@ -68,6 +69,8 @@ def review(
         raise refused("--apply takes neither --to, --only, --last-run nor --export")
     if remember and not apply:
         raise refused("--remember is for --apply")
+    if export is not None:
+        review_export.check(export)
     with _opened(folder) as manifest:
         if not apply:
             given = (to, only, export)
@@ -121,7 +124,7 @@ def _show(
     if export is not None:
         if len(langs) != 1:
             raise refused("--export writes one language: name it with --to")
-        return _export(standing, langs[0], verdicts, (folder, export), as_json=as_json)
+        return review_export.write(standing, langs[0], verdicts, (folder, export), as_json=as_json)
     if not langs:
         print_note(f"dragoman review: {folder}: it has no translations to show")
     for lang in langs:
@@ -161,34 +164,3 @@ def _write_pages(
             print_json({**page, "segments": total})
         else:
             print_line(str(path))
-
-
-def _export(
-    standing: Standing,
-    lang: str,
-    verdicts: tuple[Verdict, ...],
-    paths: tuple[Path, Path],
-    *,
-    as_json: bool,
-) -> int:
-    """Write the XLIFF file; `paths` are the folder of the outputs and the file."""
-    from dragoman_producer.documents.outputs import Outputs
-    from dragoman_producer.documents.review import xliff
-    from dragoman_producer.documents.review.writing import review_of
-
-    folder, path = paths
-    with path.open("w", encoding="utf-8") as file:
-        rows = list(standing.rows(lang, verdicts))
-        left_out = len(xliff.left_out(rows))
-        file.writelines(xliff.written(review_of(standing, lang, folder), rows))
-    Outputs(standing.request, standing.manifest).remember(path)
-    if left_out:
-        print_note(
-            f"dragoman review: {left_out:,} segments have characters that XML cannot hold, and "
-            "are not in the file; see them in the pages"
-        )
-    if as_json:
-        print_json({"path": str(path), "segments": len(rows) - left_out, "left_out": left_out})
-    else:
-        print_line(str(path))
-    return PARTIAL if left_out else SUCCESS

@@ -88,8 +88,8 @@ def _answers(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]
 
     The parent sends all texts before it reads an answer.
     """
-    if request["do"] == "read":
-        yield from _or_refusal(_read(request))
+    if request["do"] in _READING:
+        yield from _or_refusal(_READING[request["do"]](request))
         return
     answers = list(_or_refusal(_write(request, texts)))
     for _ in texts:
@@ -190,6 +190,24 @@ def _is_encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _codes(request: dict[str, Any]) -> Iterator[object]:
+    """Yield the answers to `codes`: [number, codes] of the segments with inline codes."""
+    source, codec, options = _opened(request)
+    if source.sha256 != request["sha256"]:
+        raise Changed
+    first = 0
+    for part in _limited(source.parts(), request["seconds"]):
+        segments = part.own(codec.extract(part.data, options).segments)
+        rows = [[first + index, each.codes] for index, each in enumerate(segments) if each.codes]
+        for start in range(0, len(rows), ROWS_PER_FRAME):
+            yield {"rows": rows[start : start + ROWS_PER_FRAME]}
+        first += len(segments)
+    yield {}
+
+
+_READING: Final = {"read": _read, "codes": _codes}
 
 
 def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:

@@ -46,8 +46,18 @@ class Children:
 
         A row is [text, place, max_chars, state, context, headings]. Raises Refused.
         """
+        return await self._read(request, "read", rows)
+
+    async def codes(self, request: dict[str, Any], rows: Rows) -> None:
+        """Call `rows` with [number, codes] of the segments of a file that have inline codes.
+
+        `request["sha256"]` is the digest of the file. Raises Refused.
+        """
+        await self._read(request, "codes", rows)
+
+    async def _read(self, request: dict[str, Any], what: str, rows: Rows) -> dict[str, Any]:
         async with self._child() as child:
-            await self._ask(child, {**request, "do": "read", "seconds": self._seconds})
+            await self._ask(child, {**request, "do": what, "seconds": self._seconds})
             while "rows" in (answer := await self._answer(child)):
                 rows(answer["rows"])
             return answer

@@ -14,6 +14,8 @@ from itertools import islice
 from string import Template
 from typing import Any, Final, Literal
 
+from dragoman_producer.documents.codecs.codec import InlineCode
+
 MOST_ROWS: Final = 10_000
 """Segments per page: some 10 MB of HTML, which a browser opens in about a second."""
 
@@ -44,6 +46,8 @@ class Row:
     findings: tuple[Finding, ...] = ()
     origin: Origin = "new"
     max_chars: int | None = None
+    codes: tuple[InlineCode, ...] = ()
+    """What stands behind the tags of the source, where it is known; for editors alone."""
 
 
 @dataclass(frozen=True, slots=True)

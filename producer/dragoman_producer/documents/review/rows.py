@@ -32,8 +32,8 @@ One that failed is left out if an output of other settings stands in its place.
 """
 _ROWS: Final = (
     "SELECT f.path, o.file, o.number, o.place, s.id, s.text, s.context, s.max_chars, t.text,"  # noqa: S608
-    " t.quality, t.code, t.cached, t.run, p.target FROM"
-    f" (SELECT p.file, p.target FROM {_STANDING}{{}}) p JOIN file f ON f.id = p.file"
+    " t.quality, t.code, t.cached, t.run, p.target, p.run FROM"
+    f" (SELECT p.file, p.target, p.run FROM {_STANDING}{{}}) p JOIN file f ON f.id = p.file"
     " JOIN occurrence o ON o.file = p.file JOIN segment s ON s.id = o.segment"
     " LEFT JOIN translation t ON t.target = p.target AND t.segment = s.id"
     " ORDER BY p.file, p.target, o.number, o.part"
@@ -64,6 +64,10 @@ class Stored:
     """Of the table `segment`."""
     context: str | None
     row: Row
+    number: int = 0
+    """Of the segment in its document, which may be in several parts."""
+    run: str = ""
+    """That wrote the document last."""
 
 
 class Standing:
@@ -135,7 +139,8 @@ class Standing:
             file, target = found[1], found[13]
             if (file, target) != document_of:
                 document_of, index, issues = (file, target), 0, self._issues(file, target)
-            yield Stored(file, target, found[4], found[6], self._row(found[:13], index, issues))
+            row = self._row(found[:13], index, issues)
+            yield Stored(file, target, found[4], found[6], row, found[2], found[14])
             index += 1
 
     def holding(self, lang: str, segments: Collection[tuple[int, int]]) -> Iterator[Output]:

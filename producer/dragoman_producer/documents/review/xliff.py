@@ -1,7 +1,8 @@
 """A review as an XLIFF 1.2 file, for the editors of translators, and back.
 
-Inline tags become `<g id="1">` and `<x id="2"/>`, so that an editor shows them as tags. The id of a
-unit holds the segment's index and the digest of its source, by which its edit is found again.
+Inline tags become `<g id="1">` and `<x id="2"/>`, so that an editor shows them as tags, with what
+they stand for as `ctype` and `equiv-text`. The id of a unit holds the segment's index and the
+digest of its source, by which its edit is found again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Final
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
+from dragoman_producer.documents.codecs.codec import InlineCode
+from dragoman_producer.documents.review.code_types import described
 from dragoman_producer.documents.review.edits import BadEdits, Edit, Edits
 from dragoman_producer.documents.review.page import Review, Row, digest
 
@@ -61,11 +64,11 @@ def _unit(row: Row) -> str:
     target = ""
     if row.target is not None:
         state = state or "needs-review-translation"
-        target = f'<target state="{state}">{_inline(row.target)}</target>\n'
+        target = f'<target state="{state}">{_inline(row.target, row.codes)}</target>\n'
     return (
         f'<trans-unit id="{row.segment}-{digest(row.source)}" resname={quoteattr(row.place)}{limit}'
-        f' xml:space="preserve">\n<source>{_inline(row.source)}</source>\n{target}{notes}'
-        "</trans-unit>\n"
+        f' xml:space="preserve">\n<source>{_inline(row.source, row.codes)}</source>\n'
+        f"{target}{notes}</trans-unit>\n"
     )
 
 
@@ -73,14 +76,15 @@ def _note(gate: str, detail: str) -> str:
     return _NOT_XML.sub("", f"{gate}: {detail}" if detail else gate)
 
 
-def _inline(text: str) -> str:
+def _inline(text: str, codes: Sequence[InlineCode]) -> str:
     parts: list[str] = []
     end = 0
     for match in _TAG.finditer(text):
         parts.append(escape(text[end : match.start()]))
         close, letter, number, _ = match.groups()
-        opening = f'<g id="{number}">' if letter == "g" else f'<x id="{number}"/>'
-        parts.append("</g>" if close else opening)
+        shown = described(codes[int(number) - 1]) if int(number) <= len(codes) else ""
+        opening = f'<{letter} id="{number}"{shown}'
+        parts.append("</g>" if close else opening + (">" if letter == "g" else "/>"))
         end = match.end()
     return "".join(parts) + escape(text[end:])
 

@@ -16,7 +16,11 @@ from dragoman_producer.documents.events import Extracted
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.request import Request, Translation
 from dragoman_producer.documents.translating import run_documents
+from dragoman_producer.operations.glossary_files import Languages
+from dragoman_producer.operations.memory_files import Row as MemoryRow
+from dragoman_producer.operations.memory_files import read_memory
 from dragoman_producer.testing import InMemoryClient, ItemFailed
+from dragoman_schemas.approved import ApprovedTranslation
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.jobs import Item, TranslationJob
 
@@ -100,8 +104,10 @@ def test_one_language_and_some_verdicts_can_be_asked_for(out: Path, review: Revi
     assert [row["source"] for row in data_of(out / "review-de.html")["rows"]] == ["Fails."]
 
 
-async def translated_again(out: Path, *to: str, translation: Translation) -> None:
-    request = Request((out.parent / "in",), to, out, translation)
+async def translated_again(
+    out: Path, *to: str, translation: Translation, paths: tuple[Path, ...] = ()
+) -> None:
+    request = Request(paths or (out.parent / "in",), to, out, translation)
     async for _ in run_documents(InMemoryClient(answer), request):
         pass
 
@@ -259,9 +265,45 @@ def test_an_xliff_file_goes_out_and_comes_back(out: Path, review: Review) -> Non
     assert (out / "de/sub/b.lines").read_text() == "[de] Two.\nVier.\n"
 
 
+@pytest.mark.parametrize("changed", [False, True])
+async def test_xliff_shows_what_tags_are_while_the_document_is_as_it_was(
+    tmp_path: Path, changed: bool
+) -> None:
+    source = tmp_path / "a.md"
+    source.write_text("# One\n\nA *b* [c](d).\n")
+    out = tmp_path / "out"
+    await translated_again(out, "de", translation=Translation("en"), paths=(source,))
+    if changed:
+        source.write_text("other")
+    file = tmp_path / "work.xlf"
+    call = CliRunner().invoke
+    ended = await asyncio.to_thread(call, _commands(), ["review", str(out), "--export", str(file)])
+    assert ended.exit_code == 0, ended.output
+    shown = '<g id="2" ctype="link" equiv-text="[...](d)">'
+    assert (shown in file.read_text(), '<g id="2">' in file.read_text()) == (not changed, changed)
+
+
+def test_a_tmx_file_goes_to_the_memory(out: Path, review: Review) -> None:
+    file = out / "work.tmx"
+    ended = review("--export", str(file), "--to", "de", "--json")
+    assert (ended.exit_code, json.loads(ended.output)["segments"]) == (0, 3)
+    [first, *_] = read_memory(file, Languages())
+    assert isinstance(first, MemoryRow)
+    assert first.translation == ApprovedTranslation("One.", "[de] One.", "de", "en")
+
+
+async def test_tmx_of_a_run_without_a_source_language_is_refused(out: Path, review: Review) -> None:
+    await translated_again(out, "de", translation=Translation())
+    ended = await asyncio.to_thread(review, "--to", "de", "--export", str(out / "work.tmx"))
+    assert (ended.exit_code, "--from" in ended.output) == (2, True)
+    assert not (out / "work.tmx").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
+        (("--export", "work.json"), "give a file in .xlf, .xliff, .tmx"),
+        (("--export", "no/work.xlf", "--to", "de"), "No such file or directory; give"),
         (("--to", "ja"), "there are translations into de, fr"),
         (("--to", "x y"), "--to"),
         (("--only", "good"), "a verdict is one of"),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_producer.documents.codecs.codec import InlineCode
 from dragoman_producer.documents.review import xliff
 from dragoman_producer.documents.review.edits import BadEdits, Edit
 from dragoman_producer.documents.review.page import Finding, Review, Row, digest
@@ -39,6 +40,15 @@ def test_tags_are_elements_and_come_back() -> None:
     made = file_of(row("<g1>a<x2/></g1>", text))
     assert b'<g id="1">Save <x id="2"/></g> &amp; &lt;b&gt;' in made
     assert xliff.parse(made).edits[0].text == text
+
+
+def test_tags_say_what_they_stand_for() -> None:
+    text = "<g1>a<x2/></g1>"
+    codes = (InlineCode("**", "**"), InlineCode("`b`"))
+    made = file_of(row(text, text, codes=codes)).decode()
+    assert made.count('<g id="1" ctype="bold" equiv-text="**...**">a') == 2
+    assert made.count('<x id="2" ctype="x-code" equiv-text="`b`"/></g>') == 2
+    assert xliff.parse(made.encode()).edits[0].text == text
 
 
 def test_a_unit_tells_its_segment_state_limit_and_reasons() -> None:
