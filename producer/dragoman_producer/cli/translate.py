@@ -54,8 +54,13 @@ def translate(
         str, typer.Option("--others", help="Files of no known format: skip or copy.")
     ] = "skip",
     format_name: Annotated[
-        str | None,
-        typer.Option("--format", help="Format of all files.", rich_help_panel=_FORMATS),
+        list[str] | None,
+        typer.Option(
+            "--format",
+            metavar="[GLOB=]NAME",
+            help="Format of all files, or of those of a name or path.",
+            rich_help_panel=_FORMATS,
+        ),
     ] = None,
     column: Annotated[
         list[str] | None,
@@ -193,7 +198,7 @@ def _translate_stdin(given: dict[str, Any], connection: Connection) -> None:
         request = _request([path], out, given)
         try:
             with reported_interrupt():
-                translate_stdin.store(path, translate_stdin.stdin(), given["format"])
+                translate_stdin.store(path, translate_stdin.stdin(), request.reading.format or "")
         except OSError as error:
             print_note(f"dragoman translate: standard input: {error.strerror}")
             raise typer.Exit(FAILURE) from None

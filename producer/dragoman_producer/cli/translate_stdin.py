@@ -33,7 +33,9 @@ def refusal(
         return "--out DIR is missing: the folder of the outputs" if out is None else None
     rules = {
         "- is one document: give no other PATH with it": len(paths) > 1,
-        "- has no file name that shows its format: give --format": given["format"] is None,
+        "- has no file name that shows its format: give --format": not any(
+            "=" not in each for each in given["format"] or ()
+        ),
         "--to: - is written to stdout in one language": len(set(given["to"].split(","))) > 1,
         "--out: - is written to stdout; leave --out away": out is not None,
         "--json: stdout holds the translated document": as_json,

@@ -73,12 +73,12 @@ def _translation(given: Mapping[str, Any], source: str | None, to: str) -> Trans
 
 
 def _reading(given: Mapping[str, Any]) -> Reading:
-    if given["format"] is not None:
-        _one_of("--format", given["format"], sorted(registry.formats()))
+    general, formats = _formats(given["format"] or ())
     return Reading(
         include=tuple(given["include"] or ()),
         exclude=tuple(given["exclude"] or ()),
-        format=given["format"],
+        format=general,
+        formats=formats,
         columns=tuple(given["columns"] or ()),
         fields=tuple(given["fields"] or ()),
         keys=tuple(given["keys"] or ()),
@@ -87,6 +87,24 @@ def _reading(given: Mapping[str, Any]) -> Reading:
         refresh=given["refresh"],
         headings=_one_of("--context", given["context"], ("none", "headings")) == "headings",
     )
+
+
+def _formats(given: Iterable[str]) -> tuple[str | None, tuple[str, ...]]:
+    """Return the format of all files, and the formats by name or path."""
+    known = sorted(registry.formats())
+    general: list[str] = []
+    by_glob: list[str] = []
+    for each in given:
+        pattern, equals, name = each.rpartition("=")
+        if equals and not pattern:
+            raise Unusable(f"--format: {each!r} has no pattern before =; give GLOB=NAME")
+        _one_of("--format", name, known)
+        (by_glob if equals else general).append(each)
+    if len(general) > 1:
+        raise Unusable(
+            f"--format: all files cannot be {' and '.join(general)}; give GLOB=NAME for some"
+        )
+    return general[0] if general else None, tuple(by_glob)
 
 
 def _glossary(

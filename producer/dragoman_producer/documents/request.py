@@ -85,7 +85,9 @@ class Reading:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     format: str | None = None
-    """Name of the format of all files; default: by the suffixes of their names."""
+    """Name of the format of all files; default: by their names, places and first bytes."""
+    formats: tuple[str, ...] = ()
+    """`GLOB=NAME`: formats of files by name or path; the first that matches precedes `format`."""
     columns: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()

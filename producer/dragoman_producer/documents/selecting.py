@@ -19,6 +19,16 @@ from dragoman_producer.documents.request import Request
 STATE_FOLDER: Final = ".dragoman"
 REPORT: Final = "report.json"
 _MAGIC: Final = frozenset("*?[")
+_CONVERT: Final = {
+    ".pdf": "PDF is not read: convert it to DOCX or Markdown first",
+    ".doc": "Word 97-2003 is not read: save it as DOCX first",
+    ".xls": "Excel 97-2003 is not read: save it as XLSX first",
+    ".ppt": "PowerPoint 97-2003 is not read: save it as PPTX first",
+    ".rtf": "RTF is not read: save it as DOCX first",
+    ".rst": "reStructuredText is translated through PO files: see the how-to for documents",
+    ".adoc": "AsciiDoc is translated through PO files: see the how-to for documents",
+}
+"""What to do with files of formats that are not read, by suffix."""
 
 
 class NothingThere(Exception):
@@ -158,11 +168,20 @@ class Selection:
             path = str(found.source.absolute()) if other == found.path else found.path
             return Found(found.source, path, None, "collision", detail)
         self._outputs[folded] = found.path
-        name = self._request.reading.format or registry.format_of(found.path)
+        name = self._format(found)
         if name is None:
-            detail = "no format is known for its name; give --format, or convert it"
+            suffix = PurePosixPath(found.path).suffix.lower()
+            detail = _CONVERT.get(suffix, "no format is known for its name; give --format")
             return Found(found.source, found.path, None, "unsupported_format", detail)
         return Found(found.source, found.path, name)
+
+    def _format(self, found: Found) -> str | None:
+        reading = self._request.reading
+        for each in reading.formats:
+            pattern, _, name = each.rpartition("=")
+            if _matches(found.path, (pattern,)):
+                return name
+        return reading.format or registry.format_of(found.source)
 
 
 def output_of(request: Request, path: str, lang: str) -> Path:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import Codec, DocumentError
+from dragoman_producer.documents.codecs.places import format_by_place
 
 ENTRY_POINTS: Final = "dragoman.codecs"
 """Group of entry points by which other packages add formats; a name replaces one of ours."""
@@ -33,7 +35,7 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "tsv": ("tables", frozenset({".tsv", ".tab"})),
     "jsonl": ("json_lines", frozenset({".jsonl", ".ndjson"})),
     "po": ("po", frozenset({".po", ".pot"})),
-    "markdown": ("markdown", frozenset({".md", ".markdown"})),
+    "markdown": ("markdown", frozenset({".md", ".markdown", ".mkd", ".rmd"})),
     "mdx": ("markdown", frozenset({".mdx"})),
     "txt": ("plain", frozenset({".txt", ".text"})),
     "yaml": ("yaml_values", frozenset({".yaml", ".yml"})),
@@ -48,7 +50,8 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
 }
 """Per format the module in this package, whose `CODECS` has it, and the suffixes of file names.
 
-Formats without one are read by `--format` alone: `.ts` is TypeScript's as well as Qt's.
+Formats without one are known by place or content (`places.py`): `.ts` is TypeScript's as well as
+Qt's.
 """
 
 
@@ -79,9 +82,14 @@ def codec(name: str) -> Codec:
     return found
 
 
-def format_of(file_name: str) -> str | None:
-    """Return the format of a file by the longest suffix of its name that is known; else None."""
-    lowered = file_name.lower()
+def format_of(path: Path) -> str | None:
+    """Return the format of a file by its place and content, or by its name; else None.
+
+    Of its name the longest suffix that is known decides.
+    """
+    if (placed := format_by_place(path)) is not None:
+        return placed
+    lowered = path.name.lower()
     known = ((suffix, name) for name, suffixes in formats().items() for suffix in suffixes)
     found = [(len(suffix), name) for suffix, name in known if lowered.endswith(suffix)]
     return max(found)[1] if found else None

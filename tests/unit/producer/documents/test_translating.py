@@ -380,6 +380,24 @@ async def test_files_that_are_no_documents_are_skipped_with_a_reason(
     assert sorted(run.texts) == ["Four.", "One.", "Two."]
 
 
+async def test_a_pattern_gives_files_their_format(source: Path, tmp_path: Path) -> None:
+    (source / "sub/notes.asc").write_text("Note.")
+    (source / "more.asc").write_text("More.")
+    reading = Reading(formats=("sub/*.asc=lines", "*.asc=txt"))
+    run = await ran(source, tmp_path / "out", reading=reading)
+    formats = {each["path"]: each["format"] for each in run.report["documents"]}
+    assert (formats["sub/notes.asc"], formats["more.asc"]) == ("lines", "txt")
+    assert formats["a.lines"] == "lines"
+
+
+async def test_a_skipped_file_tells_what_to_do(source: Path, tmp_path: Path) -> None:
+    (source / "manual.PDF").write_bytes(b"%PDF-1.7")
+    run = await ran(source, tmp_path / "out")
+    assert run.of("manual.PDF")["detail"] == (
+        "PDF is not read: convert it to DOCX or Markdown first"
+    )
+
+
 async def test_files_of_no_known_format_are_copied_if_asked(source: Path, tmp_path: Path) -> None:
     (source / "sub/picture.png").write_bytes(b"\x89PNG")
     run = await ran(source, tmp_path / "out", to=("de", "fr"), copy_others=True)

@@ -18,7 +18,7 @@ NAMES = [path.relative_to(SAMPLES).as_posix() for path in FILES]
 
 def format_name(path: Path) -> str:
     """Return the format of a sample: of its folder, or of its name."""
-    return "chrome" if path.parent.name == "chrome" else format_of(path.name) or ""
+    return "chrome" if path.parent.name == "chrome" else format_of(path) or ""
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)

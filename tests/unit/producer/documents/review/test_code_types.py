@@ -1,4 +1,4 @@
-"""Tests of what XLIFF tells a translator of an inline code."""
+"""Tests of what XLIFF says of an inline code."""
 
 from __future__ import annotations
 
