@@ -30,8 +30,8 @@ from dragoman_producer.documents.codecs.markdown_units import Unit
 from dragoman_producer.documents.codecs.references import reference
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced
 from dragoman_producer.documents.codecs.values import is_text
-from dragoman_producer.documents.codecs.yaml_values import Scalar
-from dragoman_producer.documents.codecs.yaml_values import spelled as spelled_scalar
+from dragoman_producer.documents.codecs.yaml_scanning import Scalar
+from dragoman_producer.documents.codecs.yaml_scanning import spelled as spelled_scalar
 from dragoman_text.spans import has_letters
 
 _RUN: Final = re.compile(rb"\*+|_+|~+")

@@ -30,7 +30,7 @@ from dragoman_producer.documents.codecs.markdown_titles import Title, title_at, 
 from dragoman_producer.documents.codecs.markdown_units import Unit, units
 from dragoman_producer.documents.codecs.splicing import skeleton
 from dragoman_producer.documents.codecs.values import is_text
-from dragoman_producer.documents.codecs.yaml_values import Scalar, scalars
+from dragoman_producer.documents.codecs.yaml_scanning import Scalar, scalars
 
 _METADATA: Final = ("title", "description", "summary")
 """Keys of front matter that are translated."""

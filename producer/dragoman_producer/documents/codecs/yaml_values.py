@@ -4,103 +4,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
-
-import yaml
+from dataclasses import dataclass
+from typing import Final
 
 from dragoman_producer.documents.codecs.codec import (
     Codec,
     DocumentError,
     Extraction,
     Options,
+    Remark,
     Segment,
     layout_of,
 )
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.inline_codes import of_text, rendered
-from dragoman_producer.documents.codecs.key_patterns import is_selected
 from dragoman_producer.documents.codecs.splicing import Replacement, replaced, skeleton
-from dragoman_producer.documents.codecs.values import at_places, is_text, place_of
-
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_RESOLVER: Final = yaml.SafeLoader("")
-_STRING: Final = "tag:yaml.org,2002:str"
-_PROPERTIES: Final = re.compile(r"(?:[&!][^\s]*\s+)*")
-_HEADER: Final = re.compile(r"[|>][^\r\n]*(?:\r\n|\r|\n)")
-_LEADING: Final = re.compile(r"[ \t]*")
-_WHITE_SPACE: Final = " \t\r\n\x85\u2028\u2029"
-"""Blanks and line breaks of YAML; a no-break space, which `strip` takes too, is text."""
-_LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
-# Quoted unless surely plain: indicators, a comment, a mapping, a document's border, a blank at an
-# end, flow collections, anything that is not printable.
-_NOT_PLAIN: Final = re.compile(
-    r"[\s\-?:,\[\]{}#&*!|>'\"%@`=~<.]|.*(?::(?:\s|\Z)|\s#|\s\Z|[\[\]{},]|[^ -~\u00a0-\u2027\u202a-"
-    r"\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff])",
-    re.DOTALL,
+from dragoman_producer.documents.codecs.values import is_text, place_of
+from dragoman_producer.documents.codecs.yaml_plurals import (
+    PluralMap,
+    has_count,
+    is_mapping,
+    plural_map,
+    run_at,
+    runs,
 )
-_UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_ESCAPED: Final = re.compile(_UNPRINTABLE.pattern + r"|[\t\n\"\\]")
-_BRACKET: Final = re.compile(r"[\[\]{}]")
-_DEEPEST: Final = 128
-"""Levels: the path of a value takes time and memory in their number."""
-_MOST_BRACKETS: Final = 1_000
-"""Brackets that may be open, also in texts: libyaml takes time in the square of their number."""
-_NAMED: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+from dragoman_producer.documents.codecs.yaml_scanning import (
+    Scalar,
+    scalars_and_plurals,
+    spelled,
+)
 
-
-class Scalar(NamedTuple):
-    """A string value at `[start:end)` of a text, with its quotes or the head of its block."""
-
-    start: int
-    end: int
-    text: str
-    path: tuple[str, ...]
-    line: int
-    style: str = ""
-    """`'`, `"`, `|`, `>`; empty: plain."""
-    head: str = ""
-    """Of a block: what stands before its first letter."""
-    gap: str = "\n"
-    """Of a block: what separates its lines."""
-
-
-def scalars(text: str, keys: Sequence[str]) -> Iterator[Scalar]:
-    """Yield the string values that are text. Raises DocumentError (`corrupt`, `bomb`)."""
-    if _depth(text) > _MOST_BRACKETS:
-        raise DocumentError("bomb", f"more than {_MOST_BRACKETS:,} brackets are open at once")
-    reader = _Reader(text, keys)
-    try:
-        for event in yaml.parse(text, Loader=_LOADER):
-            if isinstance(event, yaml.ScalarEvent):
-                if (scalar := reader.scalar(event)) is not None:
-                    yield scalar
-            else:
-                reader.read(event)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" at line {mark.line + 1}" if mark is not None else ""
-        raise DocumentError("corrupt", f"it is not valid YAML{place}; correct it") from None
-
-
-def _depth(text: str) -> int:
-    """Return how many brackets are open at most, also those in texts."""
-    deepest = depth = 0
-    for bracket in _BRACKET.findall(text):
-        depth = max(depth + (1 if bracket in "[{" else -1), 0)
-        deepest = max(deepest, depth)
-    return deepest
-
-
-def spelled(scalar: Scalar, text: str) -> str:
-    """Return the YAML of a translation, in the style of its source where that can hold it."""
-    if scalar.head and not _UNPRINTABLE.search(text):
-        return scalar.head + _block(scalar, text)
-    if not scalar.style and not _NOT_PLAIN.match(text) and _is_string(text):
-        return text
-    if scalar.style == "'" and "\n" not in text and not _UNPRINTABLE.search(text):
-        return "'" + text.replace("'", "''") + "'"
-    return '"' + _ESCAPED.sub(_escape, text) + '"'
+_LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
+_NO_MESSAGE: Final = "its plural keys are translated as they are; check those the language needs"
+_Unit = Scalar | PluralMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +45,8 @@ class _Layout:
     count: int
     """Number of string values that are selected."""
     indices: Sequence[int]
-    """Of those that are text, among them."""
-    scalars: Sequence[Scalar]
+    """Of those that are text, among them; of plural messages the first."""
+    units: Sequence[_Unit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +55,45 @@ class Yaml:
 
     name: str = "yaml"
     suffixes: frozenset[str] = frozenset({".yaml", ".yml"})
-    by_language: bool = False
+    by_language: bool = True
     has_targets: bool = False
     can_double: bool = False
 
     def extract(self, data: bytes, options: Options) -> Extraction:
         """Return the values that are text. Raises DocumentError (`corrupt`, `encoding`)."""
         file = decoded(data)
-        count, indices, found = 0, list[int](), list[Scalar]()
-        for index, scalar in enumerate(scalars(file.text, options.keys)):
-            count = index + 1
-            if is_text(scalar.text):
-                indices.append(index)
-                found.append(scalar)
-        return _extraction(file, count, indices, found)
+        found, plurals = scalars_and_plurals(file.text, options.keys)
+        indices, units, remarks = list[int](), list[_Unit](), list[Remark]()
+        for index, members in runs(found, plurals):
+            plural = is_mapping(members, plurals)
+            message = plural_map(members, file.text, options) if plural else None
+            some: Sequence[_Unit] = members if message is None else [message]
+            kept = [(index + n, each) for n, each in enumerate(some) if _is_kept(each)]
+            indices += [place for place, _ in kept]
+            units += [unit for _, unit in kept]
+            if plural and message is None and has_count(members):
+                remarks.append(Remark(place_of(members[0].path[:-1]), _NO_MESSAGE))
+        return _extraction(file, len(found), indices, units, remarks)
 
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the values of an output that are in the places of its source's segments."""
         layout = layout_of(before, _Layout)
         file = decoded(data)
-        found = at_places(scalars(file.text, options.keys), layout.indices, layout.count)
-        return _extraction(file, layout.count, layout.indices, found)
+        found, plurals = scalars_and_plurals(file.text, options.keys)
+        units, moved = list[_Unit](), 0
+        for index, unit in zip(layout.indices, layout.units, strict=True):
+            place = index + moved
+            if place >= len(found):
+                break
+            if isinstance(unit, PluralMap):
+                members = run_at(found, place, plurals)
+                units.append(unit.read_again(members))
+                moved += len(members) - len(unit.members)
+            else:
+                units.append(found[place])
+        if len(found) != layout.count + moved:
+            raise DocumentError("corrupt", "the output has other strings than its source")
+        return _extraction(file, layout.count, layout.indices, units, ())
 
     def splice(
         self,
@@ -150,171 +104,54 @@ class Yaml:
     ) -> bytes:
         """Return the file with translations, quoted or escaped where YAML needs it."""
         layout = layout_of(extraction, _Layout)
-        found = replacements(layout.scalars, extraction.segments, texts)
+        found = _replacements(layout, extraction.segments, texts)
         return layout.file.encoded(replaced(layout.file.text, found))
 
 
+def _is_kept(unit: _Unit) -> bool:
+    return isinstance(unit, PluralMap) or is_text(unit.text)
+
+
 def _extraction(
-    file: Decoded, count: int, indices: Sequence[int], kept: Sequence[Scalar]
+    file: Decoded,
+    count: int,
+    indices: Sequence[int],
+    units: Sequence[_Unit],
+    remarks: Sequence[Remark],
 ) -> Extraction:
+    fixed = (each.fixed for each in units if isinstance(each, PluralMap))
     return Extraction(
-        segments=tuple(segment_of(scalar) for scalar in kept),
-        skeleton=skeleton(file.text, ((each.start, each.end) for each in kept)),
+        segments=tuple(segment for each in units for segment in _segments(each)),
+        skeleton=skeleton(file.text, ((each.start, each.end) for each in units), *fixed),
         encoding=file.encoding,
-        layout=_Layout(file, count, indices, kept),
+        remarks=tuple(remarks),
+        layout=_Layout(file, count, indices, units),
     )
 
 
-def segment_of(scalar: Scalar) -> Segment:
-    """Return the segment of a value."""
-    text, codes = of_text(scalar.text)
-    return Segment(text, place_of(scalar.path) or f"line {scalar.line}", "value", codes)
+def _segments(unit: _Unit) -> tuple[Segment, ...]:
+    if isinstance(unit, PluralMap):
+        return unit.segments
+    text, codes = of_text(unit.text)
+    return (Segment(text, place_of(unit.path) or f"line {unit.line}", "value", codes),)
 
 
-def replacements(
-    found: Sequence[Scalar], segments: Sequence[Segment], texts: Sequence[str | None]
+def _replacements(
+    layout: _Layout, segments: Sequence[Segment], texts: Sequence[str | None]
 ) -> Iterator[Replacement[str]]:
     """Yield what changes; an empty translation leaves the source."""
-    for scalar, segment, text in zip(found, segments, texts, strict=True):
+    given = iter(zip(segments, texts, strict=True))
+    for unit in layout.units:
+        if isinstance(unit, PluralMap):
+            some = [next(given)[1] for _ in unit.forms]
+            content = unit.content(layout.file.text, some)
+            if content is not None:
+                yield Replacement(unit.start, unit.end, content)
+            continue
+        segment, text = next(given)
         if text is not None and text.strip():
             value = _LINE_BREAK.sub("\n", rendered(text, segment.codes, str)).strip()
-            yield Replacement(scalar.start, scalar.end, spelled(scalar, value))
-
-
-@dataclass(slots=True)
-class _Level:
-    """A collection that is open: a sequence counts its items, a mapping keeps its last key."""
-
-    path: tuple[str, ...]
-    mapping: bool
-    key: str | None = None
-    count: int = 0
-
-    @property
-    def awaits_key(self) -> bool:
-        return self.mapping and self.key is None
-
-    def step(self, key: str) -> None:
-        """Note that a node has ended: a key, its value, or an item."""
-        if self.mapping:
-            self.key = key if self.key is None else None
-        else:
-            self.count += 1
-
-    def inside(self) -> tuple[str, ...]:
-        """Return the path of the node that comes next."""
-        return (*self.path, (self.key or "") if self.mapping else str(self.count))
-
-
-@dataclass(slots=True)
-class _Reader:
-    text: str
-    keys: Sequence[str]
-    _levels: list[_Level] = field(default_factory=list)
-
-    def read(self, event: Any) -> None:
-        """Read an event that is no scalar."""
-        if isinstance(event, yaml.CollectionEndEvent):
-            self._levels.pop()
-            self._step("")
-        elif isinstance(event, yaml.CollectionStartEvent):
-            self._open(event)
-        elif isinstance(event, yaml.AliasEvent):
-            self._step("")
-
-    def scalar(self, event: Any) -> Scalar | None:
-        """Return the value of an event if it is a string and selected."""
-        is_key = bool(self._levels) and self._levels[-1].awaits_key
-        scalar = None if is_key else self._scalar(event)
-        self._step(event.value)
-        return scalar
-
-    def _open(self, event: Any) -> None:
-        if len(self._levels) == _DEEPEST:
-            line = event.start_mark.line + 1
-            raise DocumentError("bomb", f"line {line} is nested more than {_DEEPEST} times")
-        self._levels.append(_Level(self._path(), isinstance(event, yaml.MappingStartEvent)))
-
-    def _step(self, key: str) -> None:
-        if self._levels:
-            self._levels[-1].step(key)
-
-    def _path(self) -> tuple[str, ...]:
-        return self._levels[-1].inside() if self._levels else ()
-
-    def _scalar(self, event: Any) -> Scalar | None:
-        plain = event.style in (None, "")
-        if event.tag not in (None, "!", _STRING) or not event.value.strip():
-            return None
-        if plain and not _is_string(event.value):
-            return None
-        path = self._path()
-        if not is_selected(path, self.keys):
-            return None
-        start, end = event.start_mark.index, event.end_mark.index
-        if self.text.startswith(("&", "!"), start):
-            found = _PROPERTIES.match(self.text, start, end)
-            start = found.end() if found else start
-        return _located(self.text, start, end, event, path)
-
-
-def _located(text: str, start: int, end: int, event: Any, path: tuple[str, ...]) -> Scalar | None:
-    """Return the scalar; None if it is not where the parser says."""
-    line, value = event.start_mark.line + 1, event.value.strip()
-    if event.style in ("|", ">"):
-        return _block_at(text, start, end, event, path)
-    raw = text[start:end]
-    if event.style in ("'", '"'):
-        if len(raw) < 2 or raw[0] != event.style or raw[-1] != event.style:
-            return None
-        return Scalar(start, end, value, path, line, event.style)
-    end -= len(raw) - len(raw.rstrip(_WHITE_SPACE))
-    if raw != event.value and text[start:end].split() != event.value.split():
-        return None
-    return Scalar(start, end, value, path, line)
-
-
-def _block_at(text: str, start: int, end: int, event: Any, path: tuple[str, ...]) -> Scalar | None:
-    """Return the content of a block between its first and its last visible character."""
-    header = _HEADER.match(text, start, end)
-    if header is None:
-        return None
-    raw = text[header.end() : end]
-    first = header.end() + len(raw) - len(raw.lstrip())
-    last = header.end() + len(raw.rstrip(_WHITE_SPACE))
-    begin = header.end() + max(raw.rfind(end, 0, first - header.end()) for end in "\r\n") + 1
-    lead = len(event.value) - len(event.value.lstrip("\n"))
-    own = _LEADING.match(event.value, lead)
-    columns = first - begin - (len(own[0]) if own else 0)
-    newline = "\r\n" if header[0].endswith("\r\n") else header[0][-1]
-    gap = newline + " " * columns
-    line = event.start_mark.line + 1
-    head = text[start:first]
-    return Scalar(start, last, event.value.strip(), path, line, event.style, head, gap)
-
-
-def _block(scalar: Scalar, text: str) -> str:
-    """Return the lines of a block; in `>` a newline is an empty line."""
-    if scalar.style == ">":
-        text = re.sub(r"\n+", lambda found: found[0] + "\n", text)
-    newline = scalar.gap.rstrip(" ")
-    return "".join(
-        (newline if not line else scalar.gap + line) if index else line
-        for index, line in enumerate(text.split("\n"))
-    )
-
-
-def _is_string(value: str) -> bool:
-    """Return whether a plain value is a string, not a number, a date, `yes` or `null`."""
-    if value[:1] not in _RESOLVER.yaml_implicit_resolvers or (
-        value[0].isalpha() and len(value) > 5
-    ):
-        return True  # of words only `false`, `null` and the like are no strings
-    return bool(_RESOLVER.resolve(yaml.ScalarNode, value, (True, False)) == _STRING)  # type: ignore[no-untyped-call]
-
-
-def _escape(found: re.Match[str]) -> str:
-    return _NAMED.get(found[0]) or f"\\u{ord(found[0]):04x}"
+            yield Replacement(unit.start, unit.end, spelled(unit, value))
 
 
 CODECS: Final[Mapping[str, Codec]] = {"yaml": Yaml()}
