@@ -44,7 +44,7 @@ $(VENV)/.installed: $(VENV)/.synced pyproject.toml
 	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --editable .
 	@touch $@
 
-services: ## Install redis-server, Java, Maven, kcat, gettext and promtool where they are missing (Debian, as root), or say how
+services: ## Install redis-server, Java, Maven, kcat, gettext, promtool and Go where they are missing (Debian, as root), or say how
 	@tests/support/system-packages.sh
 
 check: install ## Format, lint, language, types, import contracts: what a commit must pass
