@@ -8,18 +8,21 @@ the code. The last columns are written by hand and are kept by name;
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import runpy
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, get_args, get_type_hints
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
+from typer.models import OptionInfo
 
+from dragoman_producer.cli.translate import translate
 from dragoman_producer.documents.codecs.registry import codec, formats
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.jobs import TranslationJob
@@ -185,7 +188,37 @@ def document_formats() -> Rows:
     }
 
 
+def translate_options() -> Rows:
+    """Return value and default of every option of `dragoman translate`."""
+    hints = get_type_hints(translate, include_extras=True)
+    return {
+        _option_name(name, info): (_value(info, kind), _option_default(parameter.default))
+        for name, parameter in inspect.signature(translate).parameters.items()
+        for kind, info in [get_args(hints[name])]
+        if isinstance(info, OptionInfo)
+    }
+
+
+def _option_name(name: str, info: OptionInfo) -> str:
+    given = str(info.default)  # in an annotation typer holds the first name as default
+    return given if given.startswith("--") else f"--{name.replace('_', '-')}"
+
+
+def _value(info: OptionInfo, kind: Any) -> str:
+    """Return what stands behind an option, and whether the option may be repeated."""
+    if kind is bool:
+        return ""
+    plain = "NUMBER" if kind is int else "TEXT"
+    value = f"`{info.metavar or plain}`".replace("|", "\\|")
+    return f"{value}, repeatable" if "list[" in str(kind) else value
+
+
+def _option_default(default: Any) -> str:
+    return "" if default is inspect.Parameter.empty or default is False else _default(default)
+
+
 PAGES: Final = {
+    "translate.md": translate_options,
     "jobs.md": job_fields,
     "results.md": result_fields,
     "settings.md": settings,

@@ -1,4 +1,4 @@
-"""Formats that the place of a file and its first bytes tell, where its suffix does not."""
+"""Formats by the place and the first bytes of a file, where its suffix does not show them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PLACES: Final = (
 
 
 def format_by_place(path: Path) -> str | None:
-    """Return the format that place and content of a file tell; None if they tell none."""
+    """Return the format by place and content of a file; None if these show none."""
     spelled = path.absolute().as_posix()
     for each in _PLACES:
         if each.path.search(spelled) and _holds(path, each.content):
@@ -55,7 +55,7 @@ def _holds(path: Path, content: tuple[re.Pattern[bytes], ...]) -> bool:
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
-    except OSError:  # reading it will tell why
+    except OSError:  # reading it will name the reason
         return False
     head = head.replace(b"\0", b"")
     return all(each.search(head) for each in content)
