@@ -63,17 +63,10 @@ class Yaml:
         """Return the values that are text. Raises DocumentError (`corrupt`, `encoding`)."""
         file = decoded(data)
         found, plurals = scalars_and_plurals(file.text, options.keys)
-        indices, units, remarks = list[int](), list[_Unit](), list[Remark]()
-        for index, members in runs(found, plurals):
-            plural = is_mapping(members, plurals)
-            message = plural_map(members, file.text, options) if plural else None
-            some: Sequence[_Unit] = members if message is None else [message]
-            kept = [(index + n, each) for n, each in enumerate(some) if _is_kept(each)]
-            indices += [place for place, _ in kept]
-            units += [unit for _, unit in kept]
-            if plural and message is None and has_count(members):
-                remarks.append(Remark(place_of(members[0].path[:-1]), _NO_MESSAGE))
-        return _extraction(file, len(found), indices, units, remarks)
+        remarks = list[Remark]()
+        units = list(_units(found, plurals, file.text, options, remarks))
+        indices = [index for index, _ in units]
+        return _extraction(file, len(found), indices, [unit for _, unit in units], remarks)
 
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the values of an output that are in the places of its source's segments."""
@@ -108,8 +101,28 @@ class Yaml:
         return layout.file.encoded(replaced(layout.file.text, found))
 
 
-def _is_kept(unit: _Unit) -> bool:
-    return isinstance(unit, PluralMap) or is_text(unit.text)
+def _units(
+    found: Sequence[Scalar],
+    plurals: set[int],
+    text: str,
+    options: Options,
+    remarks: list[Remark],
+) -> Iterator[tuple[int, _Unit]]:
+    """Yield the values that are text and the plural messages, with their indices."""
+    if not plurals:
+        yield from ((index, each) for index, each in enumerate(found) if is_text(each.text))
+        return
+    for index, members in runs(found, plurals):
+        plural = is_mapping(members, plurals)
+        message = plural_map(members, text, options) if plural else None
+        if message is not None:
+            yield index, message
+            continue
+        for place, each in enumerate(members, index):
+            if is_text(each.text):
+                yield place, each
+        if plural and has_count(members):
+            remarks.append(Remark(place_of(members[0].path[:-1]), _NO_MESSAGE))
 
 
 def _extraction(
