@@ -146,6 +146,14 @@ def _opened(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
     return Source(Path(request["path"]), codec, options), codec, options
 
 
+def _unchanged(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
+    """Return the result of `_opened`. Raises Changed if the file is not the one that was read."""
+    source, codec, options = _opened(request)
+    if source.sha256 != request["sha256"]:
+        raise Changed
+    return source, codec, options
+
+
 def _limited(parts: Iterator[Part], seconds: int) -> Iterator[Part]:
     """Yield parts of a file, with the time limit for each."""
     for part in parts:
@@ -194,9 +202,7 @@ def _is_encodable(text: str) -> bool:
 
 def _codes(request: dict[str, Any]) -> Iterator[object]:
     """Yield the answers to `codes`: [number, codes] of the segments with inline codes."""
-    source, codec, options = _opened(request)
-    if source.sha256 != request["sha256"]:
-        raise Changed
+    source, codec, options = _unchanged(request)
     first = 0
     for part in _limited(source.parts(), request["seconds"]):
         segments = part.own(codec.extract(part.data, options).segments)
@@ -212,9 +218,7 @@ _READING: Final = {"read": _read, "codes": _codes}
 
 def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
     """Yield the answer to `write`: the output is in the temporary file by then."""
-    source, codec, options = _opened(request)
-    if source.sha256 != request["sha256"]:
-        raise Changed
+    source, codec, options = _unchanged(request)
     digest = hashlib.sha256()
     bad: dict[str, list[int]] = {name: [] for name in ("tags", "general", "lost", "changed")}
     first = 0
