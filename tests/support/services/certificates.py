@@ -1,4 +1,4 @@
-"""Certificates of a test authority, made by openssl."""
+"""Certificates of a test authority, made by openssl, as strict as Python 3.13 asks for."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Authority:
         _openssl(
             *("req", "-x509", *_KEY, "-days", "2", "-subj", "/CN=test authority"),
             *("-keyout", str(self._key), "-out", str(self.ca)),
+            *("-addext", "keyUsage=critical,keyCertSign,cRLSign"),
         )
 
     def issue(self, name: str, into: Path | None = None, *, days: int = 2) -> Certificate:
@@ -39,7 +40,10 @@ class Authority:
         folder.mkdir(parents=True, exist_ok=True)
         pair = Certificate(folder / f"{name}.pem", folder / f"{name}.key")
         request, extensions = self._folder / f"{name}.csr", self._folder / f"{name}.ext"
-        extensions.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        extensions.write_text(
+            "subjectAltName=DNS:localhost,IP:127.0.0.1\n"
+            "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid:always\n"
+        )
         _openssl(
             *("req", "-new", *_KEY, "-subj", f"/CN={name}"),
             *("-keyout", str(pair.key), "-out", str(request)),
