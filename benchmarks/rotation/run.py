@@ -1,13 +1,18 @@
-"""Short-lived OAUTHBEARER tokens under load, per role: what is lost, and what restarts.
+"""Short-lived identities under load, per role: what is lost, and what restarts.
 
-usage: token_renewal.py [--token-s 60] [--lifetimes 4] [--rate 25] [--out row.json]
+usage: run.py [--mode oauth|scram|mtls] [--period 60] [--periods 4] [--rate 25] [--out row.json]
 
-A real Kafka with access control lists ends every connection with its token. Client, worker and
-operator have a user and a token file each, renewed after two thirds of its life. The client submits
-`--rate` jobs per second by one TranslationClient; one in ten fails. The operator replays dead
-letters by one command that takes as long as the load, and audits every 20 s. At the end an audit
-must find every acknowledged job once. Connections are counted per role by their local ports: they
-show that tokens did expire. Prints one JSON object; exits with 1 if anything was lost or restarted.
+A real Kafka with access control lists. Client, worker and operator have a user each, whose secret
+lives for a period:
+  oauth  a token, with which Kafka ends every connection; renewed after two thirds of its life;
+  scram  a password, changed at the broker and a second later in the role's file; Kafka ends every
+         session after half a period;
+  mtls   certificates of a new authority, of Kafka, Redis over TLS and the roles, while old and new
+         authority are both trusted; then every connection is ended and the old one is dropped.
+The client submits `--rate` jobs per second by one TranslationClient; one in ten fails. The operator
+replays dead letters by one command that takes as long as the load, and audits every 20 s. At the
+end an audit must find every acknowledged job once. Connections are counted per role by their local
+ports. Prints one JSON object; exits with 1 if anything was lost or restarted.
 """
 
 from __future__ import annotations
@@ -31,7 +36,9 @@ from typing import Any
 import psutil
 import redis
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from identities import MODES, Identity
+
 from dragoman_connections.settings import DragomanSettings, load_settings
 from dragoman_producer import DragomanError, TranslationClient
 from dragoman_schemas.jobs import TranslationJob
@@ -40,8 +47,7 @@ from support.processes.waiting import wait_until
 from support.processes.worker_process import WorkerProcess
 from support.services.plain_clients import TERMINAL
 from support.services.redis_server import RedisServer
-from support.services.secure_broker import Right, SecureBroker
-from support.services.token_renewal import renewed
+from support.services.secure_broker import Right
 
 TOPIC = "tokens"
 DEAD, GROUP = f"{TOPIC}-dead", f"{TOPIC}-group"
@@ -97,33 +103,24 @@ class Watch:
 
 @dataclass
 class Place:
-    """The servers, and a settings file per role."""
+    """The servers of one mode, and a settings file per role."""
 
-    broker: SecureBroker
-    server: RedisServer
+    identity: Identity
     folder: Path
+
+    @property
+    def server(self) -> RedisServer:
+        """The Redis of all roles."""
+        return self.identity.server
 
     def config(self, role: str) -> Path:
         """Write the settings of a role and return their file."""
         file = self.folder / f"{role}.toml"
-        kafka = {**self.kafka(role), "dead_letter_topic": DEAD, "group_id": GROUP}
+        kafka = {**self.identity.kafka(role), "dead_letter_topic": DEAD, "group_id": GROUP}
         lines = [f"{name} = {json.dumps(value)}" for name, value in kafka.items()]
         text = "\n".join(["[kafka]", f'topics = "{TOPIC}"', *lines])
-        file.write_text(f"{text}\n[redis]\nurl = {json.dumps(self.server.url)}\n")
+        file.write_text(f"{text}\n[redis]\nurl = {json.dumps(self.identity.redis_url(role))}\n")
         return file
-
-    def kafka(self, role: str) -> dict[str, str]:
-        """Return how a role reaches Kafka."""
-        return {
-            "bootstrap_servers": self.broker.oauth_bootstrap,
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "OAUTHBEARER",
-            "sasl_oauth_token_file": str(self.token(role)),
-        }
-
-    def token(self, role: str) -> Path:
-        """Return the file of a role's token."""
-        return self.folder / f"{role}.token"
 
 
 async def submit(place: Place, first: int, count: int, rate: float, refused: list[str]) -> int:
@@ -205,18 +202,19 @@ def _moment(text: bytes) -> datetime:
 
 def measure(given: argparse.Namespace, place: Place) -> dict[str, Any]:
     """Run the load; return one row."""
-    seconds = given.token_s * given.lifetimes
+    seconds, identity = given.period * given.periods, place.identity
     count, letters = int(seconds * given.rate), 60
-    settings = {f"kafka.{name}": value for name, value in place.kafka("worker").items()}
+    kafka = identity.kafka("worker")
+    settings = {f"kafka.{name}": value for name, value in kafka.items()}
     with WorkerProcess(
         place.folder,
-        kafka=place.broker.oauth_bootstrap,
-        redis=place.server.url,
+        kafka=kafka["bootstrap_servers"],
+        redis=identity.redis_url("worker"),
         topic=TOPIC,
         settings={**settings, "engine.echo.latency_s": 0.5},
     ) as worker:
         worker.ready(60)
-        watch = Watch(worker, int(place.broker.oauth_bootstrap.split(":")[1]))
+        watch = Watch(worker, identity.port)
         refused: list[str] = []
         # Dead letters for the replay: the first tenth of these fails.
         acknowledged = asyncio.run(submit(place, 0, 10 * letters, 500.0, refused))
@@ -228,8 +226,9 @@ def measure(given: argparse.Namespace, place: Place) -> dict[str, Any]:
             target=lambda: operated.update(operate(place, watch, seconds, letters))
         )
         operator.start()
-        acknowledged += asyncio.run(submit(place, 10 * letters, count, given.rate, refused))
-        operator.join()
+        with identity.rotating():
+            acknowledged += asyncio.run(submit(place, 10 * letters, count, given.rate, refused))
+            operator.join()
         total = 10 * letters + count
         wait_until(lambda: all_ended(place.server, total), timeout_s=60, what="the last job")
         time.sleep(5)  # for the last commit, which the audit expects
@@ -238,8 +237,11 @@ def measure(given: argparse.Namespace, place: Place) -> dict[str, Any]:
         restarts = worker.metric("dragoman_replica_restarts_total")
         final = final_audit(place)
     return {
-        "token_s": given.token_s,
+        "mode": given.mode,
+        "period_s": given.period,
         "seconds": seconds,
+        "rotations": identity.rotations,
+        "problems": identity.problems,
         "submitted": total,
         "acknowledged": acknowledged,
         "refused": refused[:5],
@@ -255,29 +257,28 @@ def measure(given: argparse.Namespace, place: Place) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--token-s", type=float, default=60.0)
-    parser.add_argument("--lifetimes", type=float, default=4.0)
+    parser.add_argument("--mode", choices=MODES, default="oauth")
+    parser.add_argument("--period", type=float, default=60.0)
+    parser.add_argument("--periods", type=float, default=4.0)
     parser.add_argument("--rate", type=float, default=25.0)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        server = stack.enter_context(RedisServer(appendonly="yes"))
-        broker = stack.enter_context(SecureBroker(folder, {}, reauth_ms=3_600_000))
-        place = Place(broker, server, folder)
-        broker.create_topic(TOPIC, 4)
-        broker.create_topic(DEAD)
+        identity = MODES[given.mode](folder, list(RIGHTS), given.period)
+        identity.start(stack)
+        identity.broker.create_topic(TOPIC, 4)
+        identity.broker.create_topic(DEAD)
         for role, rights in RIGHTS.items():
-            broker.grant(role, rights)
-            life = lambda: given.token_s  # noqa: E731
-            stack.enter_context(renewed(role, place.token(role), life, given.token_s * 2 / 3))
-        row = measure(given, place)
+            identity.broker.grant(role, rights)
+        row = measure(given, Place(identity, folder))
     text = json.dumps(row, indent=1)
     print(text, flush=True)
     if given.out:
         given.out.write_text(text + "\n")
     lost = row["submitted"] - row["acknowledged"] or row["final_audit"]["exit_status"]
-    raise SystemExit(1 if lost or row["restarts"] or row["replica_processes"] != 1 else 0)
+    wrong = lost or row["problems"] or row["restarts"] or row["replica_processes"] != 1
+    raise SystemExit(1 if wrong else 0)
 
 
 if __name__ == "__main__":

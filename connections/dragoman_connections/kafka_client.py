@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman_connections.kafka_passwords import password_of
 from dragoman_connections.kafka_tokens import token_provider
 from dragoman_connections.settings import KafkaSettings
 from dragoman_connections.tls import kafka_context
@@ -30,8 +31,7 @@ def security_options(settings: KafkaSettings) -> dict[str, Any]:
 def _credentials(settings: KafkaSettings) -> dict[str, Any]:
     if settings.sasl_mechanism == "OAUTHBEARER":
         return {"sasl_oauth_token_provider": token_provider(settings)}
-    password = settings.sasl_plain_password
     return {
         "sasl_plain_username": settings.sasl_plain_username,
-        "sasl_plain_password": password.get_secret_value() if password else None,
+        "sasl_plain_password": password_of(settings),
     }

@@ -129,6 +129,27 @@ def test_sessions_that_the_broker_ends_under_load_cost_no_job(
         worker.ready(60)
 
 
+def test_a_password_changed_at_the_broker_and_later_in_its_file_costs_no_job(
+    broker: SecureBroker, redis_server: RedisServer, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    file = tmp_path / "password"
+    file.write_text("open-sesame")
+    kafka = broker.scram_settings(USER)
+    del kafka["sasl_plain_password"]
+    load = Load(broker, redis_server)
+    with new_worker({**kafka, "sasl_plain_password_file": str(file)}) as worker:
+        worker.ready(60)
+        load.publish(200)
+        wait_until(load.ended, timeout_s=60, what="a first result")
+        broker.change_password(USER, "another")
+        load.publish(50)
+        worker.wait_for(lambda: worker.get("/readyz")[0] == 503, timeout_s=60, what="cut off")
+        file.write_text("another")
+        worker.ready(60)
+        load.all_end(worker)
+        assert worker.running
+
+
 async def test_redis_connections_follow_the_certificates_of_a_new_authority(
     redis_installed: str, tmp_path: Path
 ) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import time
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any, Final
 from confluent_kafka import admin
 from confluent_kafka.admin import AdminClient
 
-from support.services.certificates import Authority
+from support.services.certificates import Authority, Certificate
 from support.services.kafka_broker import KafkaBroker
 from support.services.ports import free_ports
 
@@ -119,6 +121,40 @@ class SecureBroker(KafkaBroker):
         self._server = self.authority.issue("broker")
         self._write_keystore()
         self.restart()
+
+    def use(self, pair: Certificate, trusted: Path) -> None:
+        """Present another certificate and trust the authorities of a PEM file, without a restart.
+
+        Open connections stay. Kafka reads a file again if its path is another one.
+        """
+        keys = pair.key.with_suffix(f".{uuid.uuid4().hex[:8]}.keystore")
+        authorities = keys.with_suffix(".truststore")
+        keys.write_text(pair.key.read_text() + pair.certificate.read_text())
+        shutil.copy(trusted, authorities)
+        files = {"keystore": keys, "truststore": authorities}
+        entries = [
+            _ADMIN.ConfigEntry(
+                f"listener.name.mtls.ssl.{store}.location",
+                str(file),
+                incremental_operation=_ADMIN.AlterConfigOpType.SET,
+            )
+            for store, file in files.items()
+        ]
+        resource = _ADMIN.ConfigResource(
+            _ADMIN.ConfigResource.Type.BROKER, "0", incremental_configs=entries
+        )
+        client = self._client()
+        for future in client.incremental_alter_configs([resource]).values():
+            future.result(timeout=30)
+
+    def change_password(self, user: str, password: str) -> None:
+        """Give a SCRAM user another password; open connections stay until they expire."""
+        self._scram_users[user] = password
+        scram = _ADMIN.ScramCredentialInfo(_ADMIN.ScramMechanism.SCRAM_SHA_512, 4096)
+        change = _ADMIN.UserScramCredentialUpsertion(user, scram, password=password.encode())
+        client = self._client()
+        for future in client.alter_user_scram_credentials([change]).values():
+            future.result(timeout=30)
 
     # --- rights ---------------------------------------------------------------------------------
 
