@@ -26,6 +26,7 @@ _JOB_HEADERS: Final[Mapping[str, Any]] = {
     },
 }
 _DEAD_LETTER_HEADERS: Final[Mapping[str, Any]] = {
+    **_JOB_HEADERS,
     names.HEADER_ORIGINAL_TOPIC: _TEXT,
     names.HEADER_ORIGINAL_PARTITION: _NUMBER,
     names.HEADER_ORIGINAL_OFFSET: _NUMBER,

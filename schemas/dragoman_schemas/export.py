@@ -32,10 +32,12 @@ def json_schemas() -> dict[str, str]:
 
 
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **model.model_json_schema(by_alias=True, mode="validation"),
-    }
+    schema = model.model_json_schema(by_alias=True, mode="validation")
+    if model is TranslationResult:
+        # Readers of results ignore unknown members, also of what jobs and results share.
+        for shared in schema["$defs"].values():
+            shared.pop("additionalProperties", None)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def _text(value: Mapping[str, Any]) -> str:
