@@ -14,6 +14,9 @@ COMPOSE := docker compose --file deploy/compose.yaml
 # out, and pytest says so ("deselected").
 NETNS = ip netns add dragoman-$$$$ && ip netns del dragoman-$$$$
 NO_LINKS = $(shell ($(NETNS)) 2>/dev/null || echo "and not netns")
+# Likewise limits of memory, by a control group of version 1 or 2.
+MEMCG = PYTHONPATH=tests $(BIN)/python -m support.processes.memory_limit
+NO_LIMITS = $(shell $(MEMCG) 2>/dev/null || echo "and not memcg")
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +28,7 @@ demo: install ## Translate the samples on this machine: embedded Kafka and Redis
 	@$(BIN)/dragoman-demo --out build/demo $(ARGS)
 
 test: install services ## Run every test, on a real Kafka, Redis and vLLM; a skipped test is a failure
-	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest -n 3 --durations=15 -m "not gpu $(NO_LINKS)" $(ARGS)
+	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest -n 3 --durations=15 -m "not gpu $(NO_LINKS) $(NO_LIMITS)" $(ARGS)
 
 # --- development ----------------------------------------------------------------------------------
 

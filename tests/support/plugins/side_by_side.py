@@ -18,6 +18,7 @@ _GROUPS: Final = {
     "tests/integration/test_*vllm*.py": "vllm",
     "tests/contract/test_engine.py": "vllm",
     "tests/integration/test_demo.py": "vllm",
+    "tests/integration/test_read_only_root.py": "vllm",
     "tests/chaos/test_*_storms.py": "storms",
     "tests/integration/test_client_install.py": "client environment",
     "tests/integration/test_light_client.py": "client environment",
