@@ -1,7 +1,6 @@
 """CPU of the worker's core per job or item, with stand-ins for Kafka and Redis in memory.
 
 usage: core_cost.py [--items 1] [--batch 32] [--rounds 300] [--beside CHECKOUT] [--turns 4]
-                    [--tracing off] [--tracing-cost]
 
 The echo engine at latency 0, quality off. Every round has `--batch` jobs of `--items` items, from
 their delivery to the completion of the last. The row has microseconds of the process' CPU per item:
@@ -10,10 +9,6 @@ stand-in for Redis answers packed commands at once, so its client's sockets do n
 With --beside, another checkout of this repository takes turns with this one, in processes and
 round by round, so that what else the machine does disturbs both alike. The ratio of a turn is the
 median over its pairs of rounds.
-With --tracing-cost three processes take turns: without the look for a trace, with tracing off, and
-with 1 % of the jobs recorded and exported to a collector in another process. Give --batch 1000 for
-it, so that every round has its share of recorded jobs; the median of the rounds leaves out most of
-the export, the mean has all of it and the noise of the machine.
 """
 
 from __future__ import annotations
@@ -28,7 +23,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -52,8 +47,7 @@ from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores import redis
 from dragoman_worker.stores.redis import RedisStore
-from dragoman_worker.tracing import Trace, Tracer
-from dragoman_worker.tracing.opening import open_tracer
+from dragoman_worker.tracing import Tracer
 
 PACKAGES = ("connections", "demo", "producer", "schemas", "text", "worker")
 _TIME = b"2030-01-01T00:00:00.000Z"
@@ -88,15 +82,6 @@ class NoCancels(RedisStore):
         await asyncio.Event().wait()
         return
         yield
-
-
-class NoTracer(Tracer):
-    """A worker without the look for a trace."""
-
-    def begin(self, delivery: Delivery) -> Trace | None:
-        """Return no trace."""
-        del delivery
-        return None
 
 
 class Feed:
@@ -138,17 +123,12 @@ class Feed:
         return delivery.generation == self._offsets.generation
 
 
-async def measure(given: argparse.Namespace) -> list[float]:
-    """Return the CPU seconds of each round."""
-    traced = {"enabled": given.tracing == "on", "endpoint": given.collector, "sample_ratio": 0.01}
+@asynccontextmanager
+async def running_core(tracer: Tracer | None = None) -> AsyncIterator[tuple[Core, Feed]]:
+    """Run a worker's core with the echo engine and stand-ins, and yield it with its feed."""
     settings = WorkerSettings.model_validate(
-        {
-            "engine": {"kind": "echo", "echo": {"faults": False}},
-            "quality": {"level": "off"},
-            "tracing": traced,
-        }
+        {"engine": {"kind": "echo", "echo": {"faults": False}}, "quality": {"level": "off"}}
     )
-    tracer = NoTracer() if given.tracing == "absent" else open_tracer(settings)
     metrics, feed = Metrics(CollectorRegistry()), Feed()
     engine = open_engine(settings.engine, log_level="info")
     await engine.start()
@@ -166,11 +146,20 @@ async def measure(given: argparse.Namespace) -> list[float]:
     core = Core(
         settings, ports, choose_profile=choose, outages=Outages(), metrics=metrics, tracer=tracer
     )
-    rounds: list[float] = []
     with seldom_collected():
         running = asyncio.create_task(core.worker.run())
+        yield core, feed
+        core.worker.stop()
+        await running
+    core.slices.close()
+
+
+async def measure(given: argparse.Namespace) -> list[float]:
+    """Return the CPU seconds of each round."""
+    rounds: list[float] = []
+    async with running_core() as (_, feed):
         for number in range(given.rounds):
-            values = list(_values(number * given.batch, given))
+            values = list(values_from(number * given.batch, given.batch, given.items))
             if given.in_step:
                 sys.stdin.readline()
             begun = time.process_time()
@@ -178,19 +167,13 @@ async def measure(given: argparse.Namespace) -> list[float]:
             rounds.append(time.process_time() - begun)
             if given.in_step:
                 print(rounds[-1], flush=True)
-        core.worker.stop()
-        await running
-    core.slices.close()
-    await tracer.close()
     return rounds
 
 
-def _values(first: int, given: argparse.Namespace) -> Iterator[bytes]:
+def values_from(first: int, batch: int, items: int = 1) -> Iterator[bytes]:
     """Yield records like those of the other echo benchmarks, or of several such items."""
-    for number in range(first, first + given.batch):
-        texts = [
-            f"This is sentence number {number}-{n} of many that wait." for n in range(given.items)
-        ]
+    for number in range(first, first + batch):
+        texts = [f"This is sentence number {number}-{n} of many that wait." for n in range(items)]
         job = {
             "job_id": f"e-{number}",
             "text": texts if len(texts) > 1 else texts[0],
@@ -244,38 +227,6 @@ def _next_round(program: subprocess.Popen[str]) -> float:
     return float(program.stdout.readline())
 
 
-def compare_tracing(given: argparse.Namespace) -> None:
-    """Measure without tracing, with it off and with 1 % in turns, and print the ratios."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-    from support.services.span_receiver import SpanReceiver  # noqa: PLC0415  needs an extra
-
-    checkout = Path(__file__).parents[2]
-    names = [(kind, of) for kind in ("off", "on") for of in ("median_us", "mean_us")]
-    ratios: dict[tuple[str, str], list[float]] = {name: [] for name in names}
-    with SpanReceiver() as receiver:
-        for turn in range(given.turns):
-            kinds = ["absent", "off", "on"] if turn % 2 else ["on", "off", "absent"]
-            rows = {
-                kind: _run(checkout, given, f"--tracing={kind}", f"--collector={receiver.endpoint}")
-                for kind in kinds
-            }
-            for (kind, of), found in ratios.items():
-                found.append(rows[kind][of] / rows["absent"][of])
-            print(json.dumps({"load": os.getloadavg()[0], **rows}), flush=True)
-        print(f"spans received: {len(receiver.spans)}")
-    for (kind, of), found in ratios.items():
-        spread = f"{min(found):.3f}-{max(found):.3f}"
-        print(f"{kind} to absent, {of}: median {statistics.median(found):.3f} ({spread})")
-
-
-def _run(checkout: Path, given: argparse.Namespace, *more: str) -> dict[str, float]:
-    done = subprocess.run(
-        _command(given, *more), env=_environment(checkout), stdout=subprocess.PIPE, check=True
-    )
-    row: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return row
-
-
 def _command(given: argparse.Namespace, *more: str) -> list[str]:
     options = [f"--{name}={getattr(given, name)}" for name in ("items", "batch", "rounds")]
     return [sys.executable, __file__, *options, *more]
@@ -300,14 +251,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--beside", type=Path)
     parser.add_argument("--turns", type=int, default=4)
-    parser.add_argument("--tracing", choices=("absent", "off", "on"), default="off")
-    parser.add_argument("--collector", default="http://127.0.0.1:4318")
-    parser.add_argument("--tracing-cost", action="store_true")
     parser.add_argument("--in-step", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.tracing_cost:
-        compare_tracing(given)
-        return
     if given.beside is not None:
         compare(given)
         return
