@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka.conn import AIOKafkaConnection, SaslPlainAuthenticator, ScramAuthenticator
 
@@ -52,8 +52,8 @@ def password_of(settings: KafkaSettings) -> str | None:
     return FilePassword.of(password, settings.sasl_plain_password_file)
 
 
-def _present(password: str) -> str:
-    return password.now() if isinstance(password, FilePassword) else password
+def _present(password: Any) -> str:
+    return password.now() if isinstance(password, FilePassword) else str(password)
 
 
 def _plain(self: AIOKafkaConnection) -> SaslPlainAuthenticator:

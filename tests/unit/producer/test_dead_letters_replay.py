@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,12 +57,12 @@ def key(status: str = "failed", fingerprint: str | None = FINGERPRINT, replays: 
 
 
 def decided(found: DeadLetter, state: JobKey | None, *, named: bool = False) -> Replay | Skip:
-    planner = ReplayPlanner({"jobs"})
-    candidate = planner.examine(found, named=named)
-    if isinstance(candidate, Skip):
-        return candidate
-    assert isinstance(candidate, Candidate)
-    return planner.decide(candidate, state, NOW)
+    with closing(ReplayPlanner({"jobs"})) as planner:
+        candidate = planner.examine(found, named=named)
+        if isinstance(candidate, Skip):
+            return candidate
+        assert isinstance(candidate, Candidate)
+        return planner.decide(candidate, state, NOW)
 
 
 def test_a_replay_copies_bytes_key_and_headers_with_the_next_replay_number() -> None:
@@ -110,14 +111,14 @@ def test_a_job_whose_key_is_past_its_ttl_runs_as_replay_one() -> None:
 
 
 def test_a_job_is_replayed_once_although_it_has_several_dead_letters() -> None:
-    planner = ReplayPlanner({"jobs"})
-    first = planner.examine(dead_letter(), named=False)
-    assert planner.examine(dead_letter(), named=False) is Skip.DUPLICATE
-    second = planner.examine(dead_letter(origin="jobs/0/8"), named=False)
-    assert isinstance(first, Candidate)
-    assert isinstance(second, Candidate)
-    assert isinstance(planner.decide(first, key(), NOW), Replay)
-    assert planner.decide(second, key(), NOW) is Skip.SAME_JOB
+    with closing(ReplayPlanner({"jobs"})) as planner:
+        first = planner.examine(dead_letter(), named=False)
+        assert planner.examine(dead_letter(), named=False) is Skip.DUPLICATE
+        second = planner.examine(dead_letter(origin="jobs/0/8"), named=False)
+        assert isinstance(first, Candidate)
+        assert isinstance(second, Candidate)
+        assert isinstance(planner.decide(first, key(), NOW), Replay)
+        assert planner.decide(second, key(), NOW) is Skip.SAME_JOB
 
 
 @pytest.mark.parametrize("past", ["2030-01-31T11:59:59Z", "2030-01-31 12:59:59.5+01:00"])

@@ -76,7 +76,8 @@ class HttpServer:
 
 
 def _why_not(host: str, port: int, error: OSError) -> str:
-    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+    # From Python 3.13 on asyncio raises an error without a number if no address can be bound.
+    if isinstance(error, socket.gaierror) or error.errno in {None, errno.EADDRNOTAVAIL}:
         return f"http.host: {host!r} is no address of this machine; {_HOST}"
     return (
         f"http.port: cannot listen on {host}:{port} ({error.strerror}); "
