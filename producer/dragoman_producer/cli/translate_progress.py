@@ -183,7 +183,7 @@ class Display:
 
 def _summary(counts: dict[str, int]) -> str:
     written = f"{counts['written']:,} of {counts['documents']:,} documents"
-    names = ("new", "reused", "memory", "warned", "source")
+    names = ("new", "reused", "memory", "edited", "warned", "source")
     return ", ".join([written, *(f"{counts[name]:,} {name}" for name in names if counts[name])])
 
 

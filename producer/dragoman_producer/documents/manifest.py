@@ -65,6 +65,10 @@ CREATE TABLE issue (
 );
 CREATE INDEX issue_of ON issue (file, target);
 """
+_INDEX: Final = (
+    "CREATE INDEX IF NOT EXISTS translation_edited ON translation (target) WHERE code='edited'"
+)
+"""Manifests of 1.0 lack it."""
 
 
 class FolderBusy(Exception):
@@ -197,12 +201,14 @@ def _prepare(db: sqlite3.Connection) -> None:
         (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
             raise _Unreadable
+        db.execute(_INDEX)
         return
     if version or db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
         raise _Unreadable
     for statement in _TABLES.split(";\n"):
         if statement.strip():
             db.execute(statement)
+    db.execute(_INDEX)
     db.execute(f"PRAGMA user_version={VERSION}")
 
 

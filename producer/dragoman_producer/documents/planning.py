@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman_producer.documents.batching import Glossary, Item, batches, terms_of
+from dragoman_producer.documents.edits_kept import EDITED, KeptEdits
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.request import Request
 from dragoman_schemas.jobs import MAX_DOCUMENT_JOBS, DocumentRef, TranslationJob
@@ -53,14 +54,18 @@ class Planner:
         self._run = run
         self._waves: dict[str, int] = {}
         self._refreshes = request.translation.memory == "refresh"
+        self._edits = KeptEdits(manifest, overwrite=request.overwrite)
         digest = request.translation.digest()
         self.targets = [Target(manifest.target(lang, digest), lang) for lang in request.to]
 
     def need(self, target: Target) -> Need:
         """Return what a target needs; its failures of earlier runs are to be translated again."""
         self._collect_wanted(target)
+        self._edits.collect(target.lang)
+        overwrite = self._request.overwrite
         if not self._request.dry_run:
             self._forget(target)
+            self._edits.settle(target.number)
         count = self._manifest.number
         segments = count(
             "SELECT COUNT(*) FROM occurrence o JOIN file f ON f.id = o.file"
@@ -71,7 +76,7 @@ class Planner:
         missing, characters = self._manifest.one(
             "SELECT COUNT(*), SUM(LENGTH(s.text)) FROM wanted w JOIN segment s "  # noqa: S608  constants
             f" ON s.id = w.segment WHERE w.segment NOT IN ({_HELD})",
-            (target.number, self._refreshes, target.number),
+            (target.number, self._refreshes, target.number, overwrite, overwrite),
         )
         return Need(segments, unique, missing, characters or 0)
 
@@ -214,11 +219,11 @@ class Planner:
         return count
 
 
-_STALE = "run NOT IN (SELECT run FROM refresh WHERE target=?)"
-"""Condition for a translation from before the refresh that is under way."""
+_STALE = f"code IS NOT '{EDITED}' AND run NOT IN (SELECT run FROM refresh WHERE target=?)"  # noqa: S608  a constant
+"""Condition for a machine's translation from before the refresh that is under way."""
 _HELD = (
-    "SELECT segment FROM translation WHERE target=? AND text IS NOT NULL AND NOT"
-    " (? AND run NOT IN (SELECT run FROM refresh WHERE target=?))"
+    f"SELECT segment FROM translation WHERE target=? AND text IS NOT NULL AND NOT (? AND {_STALE})"  # noqa: S608  constants
+    f" AND NOT (? AND code IS '{EDITED}') UNION SELECT wanted FROM edited WHERE NOT ?"
 )
 """Segments that need nothing; a dry run has removed nothing."""
 _MISSING = (

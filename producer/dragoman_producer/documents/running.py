@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
 
+from dragoman_producer.documents.edits_kept import EDITED
 from dragoman_producer.documents.events import Event, Progressed, Waiting
 from dragoman_producer.documents.manifest import Manifest, NoSpace
 from dragoman_producer.documents.planning import PlannedJob, Planner
@@ -32,6 +33,13 @@ GRACE_S: Final = 5.0
 """How long a run that was stopped waits for jobs in flight."""
 _LOOK_S: Final = 30.0
 _PAUSE_S: Final = 1.0
+_STORE: Final = (
+    "INSERT INTO translation (target, segment, text, quality, notes, code, retry, cached, run)"  # noqa: S608
+    " VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET text=excluded.text,"
+    " quality=excluded.quality, notes=excluded.notes, code=excluded.code, retry=excluded.retry,"
+    f" cached=excluded.cached, run=excluded.run WHERE code IS NOT '{EDITED}'"
+)
+"""A person may have edited the segment of a job that an earlier run left in flight."""
 _ROWS_PER_COMMIT: Final = 2_000
 _COMMIT_S: Final = 0.5
 
@@ -268,9 +276,7 @@ class Runner:
         ended, self._ended = self._ended, []
         with self._manifest.writing() as db:
             db.executemany(
-                "INSERT OR REPLACE INTO translation"
-                " (target, segment, text, quality, notes, code, retry, cached, run)"
-                " VALUES (?,?,?,?,?,?,?,?,?)",
+                _STORE,
                 rows,
             )
             db.executemany("UPDATE job SET ended=1 WHERE id=?", ended)

@@ -7,10 +7,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from dragoman_producer.documents.edits_kept import EDITED
 from dragoman_producer.documents.frames import Text
 
 _MOST_CODES: Final = 3
-COUNTS: Final = ("segments", "new", "reused", "memory", "warned", "source", "failed")
+COUNTS: Final = ("segments", "new", "reused", "memory", "edited", "warned", "source", "failed")
 
 
 @dataclass(slots=True)
@@ -48,6 +49,9 @@ class Tally:
         return [text] if warned else text
 
     def _count_origin(self, rows: list[Any]) -> None:
+        if any(row[8] == EDITED for row in rows):
+            self.counts["edited"] += 1
+            return
         new = any(row[10] == self.run for row in rows)
         cached = new and all(row[9] for row in rows)
         self.counts["memory" if cached else "new" if new else "reused"] += 1

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_producer.documents.codecs.inline_codes import same_tags
+from dragoman_producer.documents.edits_kept import EDITED, agree
 from dragoman_producer.documents.events import DocumentEnded, Event
 from dragoman_producer.documents.extracting import Children
 from dragoman_producer.documents.manifest import Manifest
@@ -17,7 +18,7 @@ from dragoman_producer.documents.planning import Target
 from dragoman_producer.documents.report import Report
 from dragoman_producer.documents.review.edits import BadEdits, Edit, Edits
 from dragoman_producer.documents.review.page import digest
-from dragoman_producer.documents.review.rows import EDITED, Output, Standing, Stored
+from dragoman_producer.documents.review.rows import Output, Standing, Stored
 from dragoman_producer.documents.selecting import REPORT
 from dragoman_producer.documents.writing import Writer
 from dragoman_schemas.approved import ApprovedTranslation
@@ -96,6 +97,8 @@ class Applying:
         changed: set[tuple[int, int]] = set()
         for document, wanted in by_document.items():
             changed |= self._store(lang, document, wanted)
+        with self._manifest.writing() as db:
+            agree(db, lang, self._id)
         await self._write(lang, set(self._standing.holding(lang, changed)), children)
 
     def _store(self, lang: str, document: str, edits: Sequence[Edit]) -> set[tuple[int, int]]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from dragoman_producer.documents.edits_kept import EDITED
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.paths import shown
 from dragoman_producer.documents.planning import Target
@@ -16,8 +17,6 @@ from dragoman_producer.documents.request import Request, to_write_again
 from dragoman_producer.documents.review.page import Finding, Origin, Row, Verdict
 from dragoman_producer.documents.review.reasons import REASONS
 
-EDITED: Final = "edited"
-"""Value of `translation.code` for a person's text."""
 _ALTERED: Final = frozenset({"tags", "read_back", "plural", "plural_lost"})
 """Codes of segments whose document does not hold the translation as it came."""
 _STANDING: Final = (

@@ -64,4 +64,4 @@ def test_documents_that_need_a_look_are_one_line_each_on_stderr(
     ]
 
 
-ZERO = dict.fromkeys(("reused", "memory", "warned", "source"), 0)
+ZERO = dict.fromkeys(("reused", "memory", "edited", "warned", "source"), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dragoman_producer.cli.commands import _commands
-from dragoman_producer.documents.events import Extracted
+from dragoman_producer.documents.events import Extracted, Planned
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.request import Request, Translation
 from dragoman_producer.documents.translating import run_documents
@@ -339,3 +340,119 @@ def test_a_folder_that_is_being_translated_is_refused(out: Path, review: Review)
     finally:
         holding.close()
     assert (ended.exit_code, "another run" in ended.output) == (1, True)
+
+
+# --- later runs keep edits ------------------------------------------------------------------------
+
+STRICT = Translation("en", quality="strict")
+
+
+@pytest.fixture
+async def reviewed(out: Path, review: Review) -> Path:
+    """Provide the folder after a review that edited "One." and "Two."."""
+    await asyncio.to_thread(review)
+    ended = await asyncio.to_thread(review, "--apply", str(edited(out, {0: "Eins.", 1: "Zwei."})))
+    assert ended.exit_code == 0, ended.output
+    return out
+
+
+async def run_again(out: Path, client: InMemoryClient | None = None, **more: Any) -> list[str]:
+    """Run into German again; return the texts that were submitted."""
+    client = client or InMemoryClient(answer)
+    translation = more.pop("translation", Translation("en"))
+    request = Request((out.parent / "in",), ("de",), out, translation, **more)
+    async for _ in run_documents(client, request):
+        pass
+    return sorted({item.text for job in client.submitted for item in job.items})
+
+
+def counts_of(out: Path) -> dict[str, int]:
+    counts = json.loads((out / "report.json").read_text())["targets"]["de"]
+    return {name: counts[name] for name in ("new", "reused", "edited")}
+
+
+@pytest.mark.parametrize(
+    ("translation", "counts"),
+    [
+        (Translation("en"), {"new": 0, "reused": 1, "edited": 3}),
+        (STRICT, {"new": 1, "reused": 0, "edited": 3}),
+        (Translation("en", memory="refresh"), {"new": 1, "reused": 0, "edited": 3}),
+        (Translation("en", glossary={"one": "eins"}), {"new": 0, "reused": 1, "edited": 3}),
+    ],
+)
+async def test_a_later_run_keeps_edits_whatever_its_options(
+    reviewed: Path, translation: Translation, counts: dict[str, int]
+) -> None:
+    texts = await run_again(reviewed, translation=translation)
+    assert texts == ["Fails."] + ["Four."] * counts["new"]
+    assert (reviewed / "de/a.lines").read_text() == "Eins.\nZwei.\nFails.\n"
+    assert (reviewed / "de/sub/b.lines").read_text() == "Zwei.\n[de] Four.\n"
+    assert counts_of(reviewed) == counts
+
+
+async def test_an_edit_takes_the_place_of_a_translation_of_other_options(
+    out: Path, review: Review
+) -> None:
+    await translated_again(out, "de", translation=STRICT)
+    await translated_again(out, "de", "fr", translation=Translation("en"))
+    await asyncio.to_thread(review)
+    await asyncio.to_thread(review, "--apply", str(edited(out, {0: "Eins."})))
+    assert await run_again(out, translation=STRICT) == ["Fails."]
+    assert (out / "de/a.lines").read_text() == "Eins.\n[de] Two.\nFails.\n"
+
+
+async def test_the_latest_edit_of_a_text_counts_under_all_options(
+    reviewed: Path, review: Review
+) -> None:
+    await run_again(reviewed, translation=STRICT)
+    await asyncio.to_thread(review)
+    await asyncio.to_thread(review, "--apply", str(edited(reviewed, {0: "Die Eins."})))
+    for translation in (Translation("en"), STRICT):
+        await run_again(reviewed, translation=translation)
+        assert (reviewed / "de/a.lines").read_text() == "Die Eins.\nZwei.\nFails.\n"
+
+
+async def test_edits_stay_if_the_file_changes_elsewhere(reviewed: Path) -> None:
+    (reviewed.parent / "in" / "a.lines").write_text("New.\nTwo.\nOne.\n")
+    assert await run_again(reviewed) == ["New."]
+    assert (reviewed / "de/a.lines").read_text() == "[de] New.\nZwei.\nEins.\n"
+
+
+async def test_approved_translations_are_kept_as_edits_are(out: Path, review: Review) -> None:
+    await asyncio.to_thread(review)
+    path = edited(out, {0: "[de] One."}, approved=True)
+    await asyncio.to_thread(review, "--apply", str(path))
+    assert await run_again(out, InMemoryClient(lambda *_: "X"), translation=STRICT) == [
+        "Fails.", "Four.", "Two.",
+    ]  # fmt: skip
+    assert (out / "de/a.lines").read_text().startswith("[de] One.\nX\n")
+
+
+async def test_overwrite_drops_edits_under_all_options(reviewed: Path) -> None:
+    await run_again(reviewed, translation=STRICT)
+    assert await run_again(reviewed, overwrite=True) == ["Fails.", "One.", "Two."]
+    assert (reviewed / "de/a.lines").read_text() == "[de] One.\n[de] Two.\nFails.\n"
+    assert await run_again(reviewed, translation=STRICT) == ["Fails.", "One.", "Two."]
+    assert counts_of(reviewed) == {"new": 2, "reused": 2, "edited": 0}
+
+
+@pytest.mark.parametrize(("overwrite", "missing"), [(False, 2), (True, 4)])
+async def test_a_dry_run_counts_edits_as_done_and_drops_none(
+    reviewed: Path, overwrite: bool, missing: int
+) -> None:
+    request = Request(
+        (reviewed.parent / "in",), ("de",), reviewed, STRICT, overwrite=overwrite, dry_run=True
+    )
+    events = [event async for event in run_documents(InMemoryClient(), request)]
+    assert [event.missing for event in events if isinstance(event, Planned)] == [missing]
+    await run_again(reviewed)
+    assert counts_of(reviewed)["edited"] == 3
+
+
+async def test_the_result_of_a_job_in_flight_does_not_replace_an_edit(reviewed: Path) -> None:
+    manifest = Manifest.open(reviewed / ".dragoman" / "manifest.db")
+    with closing(manifest), manifest.writing() as db:
+        db.execute("DELETE FROM translation WHERE code IS NOT 'edited'")
+        db.execute("UPDATE job SET ended=0")
+    assert "One." in await run_again(reviewed)
+    assert (reviewed / "de/a.lines").read_text().startswith("Eins.\nZwei.\n")
