@@ -62,6 +62,13 @@ def translate(
             rich_help_panel=_FORMATS,
         ),
     ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            help="Encoding of files that declare none and are not UTF-8; default: recognised.",
+            rich_help_panel=_FORMATS,
+        ),
+    ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(help="CSV: columns to translate.", rich_help_panel=_FORMATS),
@@ -172,6 +179,7 @@ def translate(
         "include": include,
         "exclude": exclude,
         "format": format_name,
+        "encoding": encoding,
         "columns": column,
         "fields": field,
         "keys": key,

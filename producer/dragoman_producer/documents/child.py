@@ -27,6 +27,7 @@ from dragoman_producer.documents.codecs.codec import (
     Options,
     Segment,
 )
+from dragoman_producer.documents.codecs.encodings import Notes, noting
 from dragoman_producer.documents.frames import ROWS_PER_FRAME, Text, options_of, receive, send
 from dragoman_producer.documents.putting_back import Spliced, Unwritable, put_back
 from dragoman_producer.documents.source_parts import Changed, Part, Source
@@ -165,14 +166,19 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
     """Yield the answers to `read`: rows of segments, then what is known of the file."""
     source, codec, options = _opened(request)
     count, encoding, remarks = 0, "", list[list[str]]()
+    notes = Notes(options.encoding, options.source_lang)
     for part in _limited(source.parts(), request["seconds"]):
-        found = codec.extract(part.data, options)
-        part.check(codec, found, options)
+        with noting(notes):
+            found = codec.extract(part.data, options)
+            part.check(codec, found, options)
         rows = [_row(part, segment) for segment in part.own(found.segments)]
         for first in range(0, len(rows), ROWS_PER_FRAME):
             yield {"rows": rows[first : first + ROWS_PER_FRAME]}
         count, encoding = count + len(rows), encoding or found.encoding
         remarks += [[remark.place, remark.detail] for remark in found.remarks]
+    if notes.recognised is not None:
+        name = notes.recognised
+        remarks.append(["", f"read as {name}, which was recognised; give --encoding if it is not"])
     yield {
         "by_language": codec.by_language,
         "sha256": source.sha256,
@@ -222,9 +228,13 @@ def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
     digest = hashlib.sha256()
     bad: dict[str, list[int]] = {name: [] for name in ("tags", "general", "lost", "changed")}
     first = 0
+    notes = Notes(options.encoding, options.source_lang)
     with _new_file(Path(request["temporary"])) as file:
         for part in _limited(source.parts(), request["seconds"]):
-            spliced, count = _spliced(codec, part, options, texts)
+            with noting(notes):
+                spliced, count = _spliced(codec, part, options, texts)
+            if spliced.data == part.data:
+                notes.left = None  # of a translation that was left out
             output = part.stripped(spliced.data)
             digest.update(output)
             file.write(output)
@@ -234,7 +244,7 @@ def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
             first += count
         if next(texts, _NO_MORE) is not _NO_MORE:
             raise _Refused("changed", _OTHER_SEGMENTS)
-    yield {"sha256": digest.hexdigest(), **bad}
+    yield {"sha256": digest.hexdigest(), "left": notes.left, **bad}
 
 
 def _spliced(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -85,6 +86,7 @@ def _reading(given: Mapping[str, Any]) -> Reading:
         in_place=given["in_place"],
         bilingual=given["bilingual"],
         refresh=given["refresh"],
+        encoding=_encoding(given["encoding"]),
         headings=_one_of("--context", given["context"], ("none", "headings")) == "headings",
     )
 
@@ -121,6 +123,16 @@ def _glossary(
         raise Unusable(f"--glossary: {error}") from None
     entries = [each for terms in draft.entries().values() for each in terms]
     return {each.source: next(iter(each.targets)) for each in entries}, None
+
+
+def _encoding(name: str | None) -> str | None:
+    if name is None:
+        return None
+    try:
+        "".encode(name)
+        return codecs.lookup(name).name
+    except (LookupError, UnicodeError, ValueError):
+        raise Unusable(f"--encoding: there is no encoding {name!r}; give one as cp1252") from None
 
 
 def _lines(path: Path | None) -> Iterable[str]:

@@ -113,7 +113,9 @@ class Reader:
         return None if row[0] is None else Refused(row[0], row[2])
 
     def _reading(self, found: Found, lang: str) -> str:
-        return self.request.reading.digest(found.format, lang, self.glossary.digest())
+        source_lang = self.request.translation.source_lang  # by which an encoding is recognised
+        terms = self.glossary.digest()
+        return self.request.reading.digest(found.format, lang, source_lang, terms)
 
     def _refuse(self, found: Found, lang: str, refused: Refused) -> None:
         with self.manifest.writing(lazily=True) as db:
@@ -175,6 +177,7 @@ def question(request: Request, source: Path, format_name: str, target: str) -> d
         in_place=reading.in_place,
         bilingual=reading.bilingual,
         headings=reading.headings,
+        encoding=reading.encoding,
     )
     return {
         "path": str(source.absolute()), "format": format_name, "options": options_fields(options)

@@ -15,6 +15,7 @@ from dragoman_producer.documents.reading import UNSUPPORTED
 from dragoman_producer.documents.request import Request
 from dragoman_producer.documents.selecting import REPORT, STATE_FOLDER
 from dragoman_producer.documents.tally import COUNTS
+from dragoman_producer.documents.writing import ENCODING
 
 SCHEMA: Final = 1
 _SKIPPED: Final = f"format IS NULL AND reason='{UNSUPPORTED}'"
@@ -149,7 +150,9 @@ class Report:
                 (file, target),
             )
         ]
-        return {**found, "issues": issues}
+        codes = {issue["code"] for issue in issues}
+        written = "utf-8" if ENCODING in codes else encoding
+        return {**found, "output_encoding": written if found["output"] else None, "issues": issues}
 
     def _relative(self, output: str | bytes) -> str:
         path = shown(output)

@@ -16,7 +16,7 @@ Layout = Literal["folders", "suffix"]
 OnFail = Literal["source", "best_effort", "fail"]
 
 _WHAT_IS_FOUND: Final = (
-    "columns", "fields", "keys", "in_place", "bilingual", "headings", "refresh",
+    "columns", "fields", "keys", "in_place", "bilingual", "headings", "refresh", "encoding",
 )  # fmt: skip
 """Members of Reading that change which segments a file has."""
 IN_FLIGHT: Final = 20_000
@@ -96,6 +96,8 @@ class Reading:
     headings: bool = False
     refresh: bool = False
     """Also translate entries of PO and XLIFF that are translated already."""
+    encoding: str | None = None
+    """Of files that declare none and are not UTF-8; default: recognised."""
 
     def digest(self, *more: object) -> str:
         """Return the hex digest of all that changes which segments a file has; `more` is JSON."""

@@ -30,6 +30,9 @@ _ROWS: Final = (
     " LEFT JOIN translation t ON t.target=? AND t.segment = o.segment"
     " WHERE o.file=? ORDER BY o.number, o.part"
 )
+ENCODING: Final = "encoding"
+"""Code of the issue of a document that is UTF-8 in place of the encoding of its source."""
+_LACKS: Final = "lacks characters of the translation"
 CHANGED: Final = "changed"
 """Reason of a document whose file is not the one that was read."""
 
@@ -141,6 +144,8 @@ class Writer:
             answer = await self._children.write(asked, self._texts(document, tally))
             for name in _CODES:
                 self._unfit(document, tally, answer[name], name)
+            if (left := answer["left"]) is not None:
+                tally.issues.append((-1, "", ENCODING, f"written as UTF-8: {left} {_LACKS}"))
             if self._request.translation.on_fail == "fail" and tally.counts["source"]:
                 detail = f"{tally.counts['source']:,} segments have no translation"
                 self._end(document, output, "failed", Refused("quality", detail), tally=tally)

@@ -49,6 +49,8 @@ class Options:
     """Keep the source and put the translation after it, where blocks can be doubled."""
     headings: bool = False
     """Fill `Segment.headings`."""
+    encoding: str | None = None
+    """Of files that declare none and are not UTF-8; for `encodings.Notes`, not for codecs."""
     drafts: frozenset[int] = frozenset()
     """For `splice`, formats with a place for translations: the indices of the segments whose
     translation a person should look at (PO: `fuzzy`; XLIFF: `needs-review-translation`)."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import DocumentError
+from dragoman_producer.documents.codecs.recognising import latin
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -19,8 +20,24 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _EXPECTED: Final[ContextVar[str | None]] = ContextVar("expected encoding", default=None)
+_NOTES: Final[ContextVar[Notes]] = ContextVar("notes on encodings")
 _MOST_RECOGNISED: Final = 1024 * 1024
 """Bytes that are looked at to recognise an encoding."""
+_UNKNOWN: Final = "its encoding is unknown; give --encoding, or convert the file to UTF-8"
+
+
+@dataclass(slots=True)
+class Notes:
+    """What is known of the encoding of a document beforehand, and what is to be said of it."""
+
+    given: str | None = None
+    """By a person, for files that declare none."""
+    lang: str | None = None
+    """Of the text."""
+    recognised: str | None = None
+    """The encoding if it was neither declared nor given, and is not UTF-8."""
+    left: str | None = None
+    """The encoding of the source if the output is UTF-8 because that one lacks characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +54,13 @@ class Decoded:
         `fallback` spells a character that the encoding lacks (`&#8364;`, `\\u20ac`); without it the
         bytes are UTF-8: compare `encoding_of`.
         """
+        notes = _NOTES.get(Notes())
+        notes.left = None
         try:
             return self.mark + text.encode(self.encoding)
         except UnicodeEncodeError:
             if fallback is None:
+                notes.left = self.encoding
                 return text.encode("utf-8")
             lacking = {ord(each): fallback(each) for each in set(text) if not self._has(each)}
             return self.mark + text.translate(lacking).encode(self.encoding)
@@ -62,7 +82,7 @@ class Decoded:
 
 
 def decoded(data: bytes, declared: str | None = None, *, recognise: bool = True) -> Decoded:
-    """Return the text: by its byte order mark, as declared, as UTF-8, or as recognised.
+    """Return the text: by its byte order mark, as declared, as UTF-8, as given, or as recognised.
 
     A format whose files are UTF-8 or declare their encoding recognises none: one damaged character
     would make all others of the file be read as those of another encoding. Newlines stay as they
@@ -71,17 +91,20 @@ def decoded(data: bytes, declared: str | None = None, *, recognise: bool = True)
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _exact(data[len(mark) :], encoding, mark)
-    if declared is not None and (found := _tried(data, declared)) is not None:
-        return found
-    if (found := _tried(data, "utf-8")) is not None:
-        return found
-    expected = _EXPECTED.get()
-    if expected is not None and (found := _tried(data, expected)) is not None:
-        return found
+    notes = _NOTES.get(Notes())
+    given = notes.given if declared is None else None
+    ascii_too = given if data.isascii() else None
+    for name in (declared, ascii_too, "utf-8", _EXPECTED.get()):
+        if name is not None and (found := _tried(data, name)) is not None:
+            return found
+    if given is not None:
+        return _exact(data, given)
     if not recognise:
         detail = "the bytes are neither UTF-8 nor what it declares; convert it to UTF-8"
         raise DocumentError("encoding", detail)
-    return _exact(data, _recognised(data))
+    found = _exact(data, _recognised(data, notes.lang))
+    notes.recognised = found.encoding
+    return found
 
 
 def marked_encoding(start: bytes) -> tuple[bytes, str]:
@@ -109,6 +132,16 @@ def expecting(encoding: str) -> Iterator[None]:
         _EXPECTED.reset(token)
 
 
+@contextmanager
+def noting(notes: Notes) -> Iterator[None]:
+    """Have `decoded` and `Decoded.encoded` use these notes, and write into them."""
+    token = _NOTES.set(notes)
+    try:
+        yield
+    finally:
+        _NOTES.reset(token)
+
+
 def _tried(data: bytes, encoding: str) -> Decoded | None:
     try:
         text = data.decode(encoding)
@@ -128,14 +161,18 @@ def _exact(data: bytes, encoding: str, mark: bytes = b"") -> Decoded:
     return Decoded(found.text, found.encoding, mark)
 
 
-def _recognised(data: bytes) -> str:
+def _recognised(data: bytes, lang: str | None) -> str:
+    sample = _sample(data)
+    if b"\0" in sample:
+        raise DocumentError("encoding", _UNKNOWN)
+    if (found := latin(data, sample, lang)) is not None:
+        return found
     from charset_normalizer import from_bytes  # noqa: PLC0415  0.1 s, and rarely needed
 
-    sample = _sample(data)
-    best = None if b"\0" in sample else from_bytes(sample).best()
+    best = from_bytes(sample).best()
     if best is None:
-        raise DocumentError("encoding", "its encoding is unknown; convert the file to UTF-8")
-    return best.encoding
+        raise DocumentError("encoding", _UNKNOWN)
+    return latin(data, sample, lang, best.encoding) or best.encoding
 
 
 def _sample(data: bytes) -> bytes:

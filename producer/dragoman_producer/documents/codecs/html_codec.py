@@ -117,7 +117,8 @@ def decoded_page(data: bytes, *, xml: bool) -> Decoded:
     label = _ENCODINGS.get(label, label)
     found = decoded(data, label if _SAFE.fullmatch(label) else None, recognise=not xml)
     undeclared = match is None and not xml and not found.mark
-    if undeclared and data.isascii() and _WHOLE.search(found.text):
+    is_plain = found.encoding == "utf-8" and data.isascii()
+    if undeclared and is_plain and _WHOLE.search(found.text):
         return Decoded(found.text, "ascii")
     return found
 

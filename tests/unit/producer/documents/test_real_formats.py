@@ -139,3 +139,31 @@ async def test_plural_forms_without_their_number_are_counted_by_what_became_of_t
     found = document["counts"]
     assert (document["status"], found["source"], found["warned"]) == counts
     assert sorted(each["code"] for each in document["issues"]) == codes
+
+
+async def test_encodings_that_were_recognised_or_left_are_reported(folder: Path) -> None:
+    text = "Café crème brûlée … très bon, déjà vu.\n"
+    (folder / "in/a.txt").write_bytes(text.encode("cp1252"))
+    (folder / "in/b.txt").write_text(text)
+    client = InMemoryClient(lambda item, _: item.text.replace("Café", "Łódź"))
+    request = Request((folder / "in",), ("pl",), folder / "out")
+    async for _ in run_documents(client, request):
+        pass
+    assert (folder / "out/pl/a.txt").read_text() == text.replace("Café", "Łódź")
+    first, second = json.loads((folder / "out/report.json").read_text())["documents"]
+    assert (first["encoding"], first["output_encoding"]) == ("cp1252", "utf-8")
+    assert [(each["code"], each["segment"]) for each in first["issues"]] == [
+        ("remark", None), ("encoding", None),
+    ]  # fmt: skip
+    assert "recognised" in first["issues"][0]["detail"]
+    assert (second["encoding"], second["output_encoding"], second["issues"]) == (
+        "utf-8", "utf-8", [],
+    )  # fmt: skip
+
+
+async def test_the_encoding_that_is_given_is_read_and_written(folder: Path) -> None:
+    (folder / "in/a.txt").write_bytes("Да".encode("koi8-r"))
+    assert await translated(folder, to="be", reading=Reading(encoding="koi8-r")) == ["Да"]
+    assert (folder / "out/be/a.txt").read_text("koi8-r") == "[be] Да"
+    [document] = json.loads((folder / "out/report.json").read_text())["documents"]
+    assert (document["output_encoding"], document["issues"]) == ("koi8-r", [])

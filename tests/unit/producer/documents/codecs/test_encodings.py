@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.codec import DocumentError
-from dragoman_producer.documents.codecs.encodings import decoded, expecting
+from dragoman_producer.documents.codecs.encodings import Notes, decoded, expecting, noting
 
 GERMAN = "Die Straße führt über große Brücken zum schönen Schloß. " * 20
 
@@ -35,6 +35,62 @@ def test_a_declared_encoding_is_used() -> None:
 
 def test_an_undeclared_encoding_is_recognised() -> None:
     assert decoded(GERMAN.encode("cp1252")).text == GERMAN
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "Café crème brûlée … très bon, déjà vu à l'hôtel."),
+        ("cp1252", "¿Qué tal, señor? ¡Adiós mañana!"),
+        ("cp1252", "Não há opções, você é alemão."),
+        ("cp1252", "Åke äter ärtsoppa på ön."),
+        ("cp1252", "Rødgrød med fløde på æblet."),
+        ("cp1252", "Price: £5 for ½ cup, 20 °C, ± 5 µm."),
+        ("cp1252", "mañana"),
+        ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy."),
+        ("cp1250", "Zażółć gęślą jaźń, łódź płynie."),
+        ("cp1250", "Čovjek šeće kroz žuto polje."),
+        ("iso8859_2", "Příliš žluťoučký kůň úpěl ďábelské ódy."),
+        ("cp1254", "Şu ılık günde çocuğun ağacı güzel."),
+        ("cp1257", "Ąžuolas ėmė žydėti, šįkart gražiai."),
+        ("mac_roman", "Grüße aus München, schöne Straße."),
+        ("cp1251", "Привет, как дела сегодня?"),
+        ("shift_jis", "日本語の文章です。"),
+    ],
+)
+def test_the_letters_of_a_language_tell_its_encoding(encoding: str, text: str) -> None:
+    assert decoded(text.encode(encoding)).text == text
+
+
+def test_the_language_of_the_text_tells_apart_what_its_letters_do_not() -> None:
+    data = "reč".encode("cp1250")
+    assert decoded(data).text == "reè"
+    with noting(Notes(lang="cs")):
+        assert decoded(data).text == "reč"
+
+
+def test_an_encoding_that_is_given_is_that_of_files_that_declare_none() -> None:
+    with noting(Notes(given="cp1251")):
+        assert decoded("Да".encode("cp1251")).text == "Да"
+        assert decoded("Да".encode()).text == "Да"
+        assert decoded("Да".encode("koi8-r"), "koi8-r").text == "Да"
+        assert decoded(b"ASCII").encoded("Да") == "Да".encode("cp1251")
+    with noting(Notes(given="ascii")), pytest.raises(DocumentError, match="not ascii"):
+        decoded("Straße".encode("cp1252"))
+
+
+def test_notes_say_what_was_recognised_and_what_an_output_lacks() -> None:
+    with noting(notes := Notes()):
+        found = decoded(GERMAN.encode("cp1252"))
+        assert notes == Notes(recognised="cp1252")
+        found.encoded("Łódź")
+        assert notes.left == "cp1252"
+        found.encoded("Straße")
+        assert notes.left is None
+    with noting(notes := Notes()):
+        decoded(GERMAN.encode())
+        decoded(GERMAN.encode("cp1252"), "cp1252")
+        assert notes == Notes()
 
 
 def test_a_wrong_declaration_does_no_harm() -> None:
