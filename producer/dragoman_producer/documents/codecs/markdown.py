@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import (
@@ -18,6 +19,7 @@ from dragoman_producer.documents.codecs.codec import (
 )
 from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.inline_codes import rendered
+from dragoman_producer.documents.codecs.markdown_blocks import HtmlSlots, replacements
 from dragoman_producer.documents.codecs.markdown_doubling import Doubling
 from dragoman_producer.documents.codecs.markdown_extracting import Extracting, Slot
 from dragoman_producer.documents.codecs.markdown_spelling import (
@@ -42,6 +44,7 @@ class _Layout:
     file: Decoded
     source: bytes
     slots: Sequence[Slot]
+    html: Sequence[HtmlSlots]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ class Markdown:
             segments=tuple(found.segments),
             skeleton=found.skeleton(),
             encoding=file.encoding,
-            layout=_Layout(file, source, tuple(found.slots)),
+            remarks=tuple(found.remarks()),
+            layout=_Layout(file, source, tuple(found.slots), tuple(found.html)),
         )
 
     def splice(
@@ -82,7 +86,8 @@ class Markdown:
         layout = layout_of(extraction, _Layout)
         segments, double = extraction.segments, options.bilingual
         splicing = _Splicing(layout, segments, texts, bilingual=double, mdx=self.mdx)
-        result = replaced(layout.source, splicing.replacements())
+        blocks = (each for html in layout.html for each in replacements(html, texts, options))
+        result = replaced(layout.source, chain(splicing.replacements(), blocks))
         return layout.file.encoded(result.decode(), reference)
 
 
@@ -102,6 +107,8 @@ class _Splicing:
     def replacements(self) -> Iterator[Replacement[bytes]]:
         """Yield what changes; a title inside a unit that changes is written with it."""
         written: set[int] = set()
+        for html in self.layout.html:
+            written.update(range(html.first, html.first + len(html.page.segments)))
         for index, slot in enumerate(self.layout.slots):
             if slot.unit is not None and (content := self._unit(index, slot)) is not None:
                 if self.bilingual:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 import pyromark
 
 from dragoman_producer.documents.codecs.codec import Kind
+from dragoman_producer.documents.codecs.markdown_blocks import Html
 
 _OPTIONS: Final = (
     pyromark.Options.ENABLE_TABLES
@@ -76,7 +77,7 @@ class Metadata(NamedTuple):
     end: int
 
 
-def parsed(text: str, source: bytes) -> list[Block | Metadata]:
+def parsed(text: str, source: bytes) -> list[Block | Metadata | Html]:
     """Return the blocks with text, in order; `source` is the text in UTF-8."""
     reader = _Reader(source)
     read = {
@@ -110,7 +111,7 @@ class _Reader:
     """Collects the inline events between two borders of blocks."""
 
     source: bytes
-    found: list[Block | Metadata] = field(default_factory=list)
+    found: list[Block | Metadata | Html] = field(default_factory=list)
     _kinds: list[str] = field(default_factory=list)
     _tokens: list[Token] = field(default_factory=list)
     _opened: list[int] = field(default_factory=list)
@@ -159,6 +160,8 @@ class _Reader:
             self._block = Block("heading", [], level, paragraph=True, underlined=underlined)
         elif name in _OPAQUE:
             self._opaque = name
+            if name == "HtmlBlock":
+                self.found.append(Html(start, end, "BlockQuote" in self._kinds))
             if detail == "YamlStyle":
                 self.found.append(Metadata(start, end))
 

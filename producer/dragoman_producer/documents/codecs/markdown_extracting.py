@@ -9,7 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from dragoman_producer.documents.codecs.codec import DocumentError, InlineCode, Options, Segment
+from dragoman_producer.documents.codecs import markdown_blocks
+from dragoman_producer.documents.codecs.codec import (
+    DocumentError,
+    InlineCode,
+    Options,
+    Remark,
+    Segment,
+)
 from dragoman_producer.documents.codecs.inline_codes import (
     LOOKALIKE,
     Closing,
@@ -18,6 +25,7 @@ from dragoman_producer.documents.codecs.inline_codes import (
     Single,
     composed,
 )
+from dragoman_producer.documents.codecs.markdown_blocks import Html, HtmlSlots
 from dragoman_producer.documents.codecs.markdown_events import (
     Block,
     Metadata,
@@ -75,6 +83,9 @@ class Extracting:
     mdx: bool
     segments: list[Segment] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
+    html: list[HtmlSlots] = field(default_factory=list)
+    _left: list[str] = field(default_factory=list)
+    """The places of blocks of HTML with texts that are not translated."""
     _codes: list[str] = field(default_factory=list)
     _inner: set[int] = field(default_factory=set)
     _headings: list[tuple[int, str]] = field(default_factory=list)
@@ -102,11 +113,23 @@ class Extracting:
     def skeleton(self) -> str:
         """Return the digest of all that is not a segment, and of the codes of those that are."""
         outer = (slot for index, slot in enumerate(self.slots) if index not in self._inner)
-        return skeleton(self.source, sorted((slot.start, slot.end) for slot in outer), *self._codes)
+        ranges = [(slot.start, slot.end) for slot in outer]
+        ranges += [(block.start, block.end) for block in self.html]
+        blocks = map(markdown_blocks.skeleton, self.html)
+        return skeleton(self.source, sorted(ranges), *self._codes, *blocks)
 
-    def _add(self, block: Block | Metadata) -> None:
+    def remarks(self) -> Iterator[Remark]:
+        """Yield what of the document is left as it is, though it has text."""
+        if self._left:
+            detail = f"{len(self._left):,} blocks of HTML are left as they are, the first one here"
+            yield Remark(self._left[0], detail)
+
+    def _add(self, block: Block | Metadata | Html) -> None:
         if isinstance(block, Metadata):
             self._add_metadata(block)
+            return
+        if isinstance(block, Html):
+            self._add_html(block)
             return
         while block.level and self._headings and self._headings[-1][0] >= block.level:
             self._headings.pop()
@@ -134,6 +157,23 @@ class Extracting:
                 self.segments.append(
                     Segment(value, self._place(start), "metadata", codes, doubled=False)
                 )
+
+    def _add_html(self, block: Html) -> None:
+        page, is_translated = markdown_blocks.page_of(block, self.source)
+        if not page.segments:
+            return
+        if self.mdx or not is_translated:
+            self._left.append(self._place(block.start))
+            return
+        first = len(self.slots)
+        self.html.append(HtmlSlots(block.start, block.end, page, first))
+        self._inner.update(range(first, first + len(page.segments)))
+        done, start = 0, block.start
+        for place, segment in zip(page.places, page.segments, strict=True):
+            start += len(page.text[done : place.start].encode())
+            done = max(done, place.start)
+            self.slots.append(Slot(start, start))
+            self.segments.append(segment._replace(place=self._place(start), headings=self._above()))
 
     def _add_titles(self, found: Iterable[Title]) -> None:
         for title in found:

@@ -63,7 +63,7 @@ print("code")
 ```
 
 <div>
-An HTML block is left alone.
+A block of <b>HTML</b>
 
 </div>
 
@@ -107,6 +107,7 @@ def test_every_text_of_a_document_is_a_segment() -> None:
         "Head",
         "a | b",
         "c",
+        "A block of <g1>HTML</g1>",
         "Reference <g1>text</g1>, <g2>ref</g2>, <g3>collapsed</g3>, footnote<x4/> and math <x5/>.",
         "The note goes on.",
         "Title of a definition",
@@ -250,6 +251,73 @@ def test_addresses_are_codes_and_do_not_grow() -> None:
     assert spliced("Text", "https://new.example") == "https\\://new.example"
 
 
+README = """\
+<p align="center">
+  <img alt="The logo" src="logo.svg">
+  Fast <b>tools</b>
+  for people
+</p>
+
+<details><summary>More &amp; more</summary>
+
+- item
+
+  <table>
+    <tr><td>A cell</td><td><code>make</code></td></tr>
+  </table>
+
+</details>
+
+<div translate="no">Name</div>
+
+<pre>
+Listing
+</pre>
+"""
+
+
+def test_blocks_of_html_are_translated_as_html_is() -> None:
+    found = CODEC.extract(README.encode(), GERMAN)
+    assert [(each.text, each.place) for each in found.segments] == [
+        ("The logo", "line 2"),
+        ("<x1/> Fast <g2>tools</g2> for people", "line 2"),
+        ("More & more", "line 7"),
+        ("item", "line 9"),
+        ("A cell", "line 12"),
+    ]
+    assert found.remarks == ()
+    texts = ["Logo", "<x1/> <g2>Werkzeuge</g2> < 3\n\nEuro", "Mehr & mehr", "Punkt", "Zelle"]
+    output = CODEC.splice(README.encode(), found, texts, GERMAN).decode()
+    assert output.startswith(
+        '<p align="center">\n  <img alt="Logo" src="logo.svg"> <b>Werkzeuge</b> &lt; 3 Euro\n</p>\n'
+        "\n<details><summary>Mehr &amp; mehr</summary>\n\n- Punkt\n"
+    )
+    assert "<tr><td>Zelle</td><td><code>make</code></td></tr>" in output
+    assert output.endswith(README[README.index("</details>") :])
+    assert differing(CODEC, output.encode(), found, texts, GERMAN) == []
+    assert_identity(CODEC, README.encode())
+    assert_read_back(CODEC, README.encode(), tagged(found), replace(GERMAN, bilingual=True))
+
+
+@pytest.mark.parametrize(
+    ("codec", "block"),
+    [
+        (CODEC, "> <p>Text</p>"),
+        (CODEC, '<p title="{{ t }}">Text</p>'),
+        (CODEC, '<div markdown="1">\nText\n</div>'),
+        (CODEC, "<div class=a markdown>\nText\n</div>"),
+        (MDX, "<div>\nText\n</div>"),
+    ],
+)
+def test_blocks_of_html_that_stay_in_the_source_language_are_remarked_on(
+    codec: Codec, block: str
+) -> None:
+    found = codec.extract(f"One\n\n{block}\n\n<!-- no -->\n\n{block}\n".encode(), GERMAN)
+    assert [each.text for each in found.segments] == ["One"]
+    [remark] = found.remarks
+    assert (remark.place, remark.detail[:16]) == ("line 3", "2 blocks of HTML")
+
+
 def test_inline_html_is_paired_and_code_elements_are_one_code() -> None:
     assert texts("Press <kbd>Ctrl</kbd> and <b>hold <i>it</b> <br> now</x>") == [
         "Press <x1/> and <g2>hold <x3/>it</g2> <x4/> now<x5/>"
@@ -324,7 +392,16 @@ def test_repeated_markup_takes_linear_time_and_stays(unit: str) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ['[a](b "title") ', "*a* ", "|c|d", "<b>*a</b>* ", "word {{ a }} ", "- a\n", "[a]: b 'c'\n"],
+    [
+        '[a](b "title") ',
+        "*a* ",
+        "|c|d",
+        "<b>*a</b>* ",
+        "word {{ a }} ",
+        "- a\n",
+        "[a]: b 'c'\n",
+        "<p>a\n\n",
+    ],
 )
 def test_twice_the_document_takes_twice_the_steps(unit: str) -> None:
     def call(size: int) -> Callable[[], object]:
