@@ -174,8 +174,9 @@ def test_after_kill_9_at_half_no_segment_is_paid_twice(
     assert worker.metric("dragoman_items_total") == FILES * LINES
 
 
-def test_ctrl_c_keeps_what_is_there_and_the_next_run_goes_on(
-    translate: Translating, start: Callable[..., ForkedWorker], tmp_path: Path
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_keep_what_is_there_and_the_next_run_goes_on(
+    translate: Translating, start: Callable[..., ForkedWorker], tmp_path: Path, sent: signal.Signals
 ) -> None:
     worker = start(engine__echo__latency_s=0.2)
     with translate.child(tmp_path / "stopped", "--in-flight", "200") as child:
@@ -183,7 +184,7 @@ def test_ctrl_c_keeps_what_is_there_and_the_next_run_goes_on(
             lambda: worker.metric("dragoman_items_total") >= FILES * LINES / 4,
             timeout_s=60, what="a quarter of the segments",
         )  # fmt: skip
-        child.interrupt()
+        child.send(sent)
         assert child.wait(timeout_s=60) == 3
         assert "Traceback" not in child.errors
     found = {(each["status"], each["reason"]) for each in translate.report["documents"]}

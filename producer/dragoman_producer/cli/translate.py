@@ -147,7 +147,7 @@ def translate(
         int, typer.Option("--in-flight", min=1, help="Segments submitted at a time.")
     ] = 5_000,
     cancel: Annotated[
-        bool, typer.Option("--cancel", help="Cancel jobs in flight on Ctrl-C.")
+        bool, typer.Option("--cancel", help="Cancel jobs in flight on Ctrl-C or SIGTERM.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only count files and segments.")
@@ -240,13 +240,15 @@ async def _translated(
     from dragoman_producer.documents.manifest import FolderBusy, NoSpace
     from dragoman_producer.documents.request import UnknownGlossary
     from dragoman_producer.documents.selecting import NothingThere
-    from dragoman_producer.documents.translating import Stop, run_documents
+    from dragoman_producer.documents.stopping import Stop
+    from dragoman_producer.documents.translating import run_documents
 
     stop = Stop()
     display = Display(as_json=as_json, streamed=streamed)
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError):
-        loop.add_signal_handler(signal.SIGINT, _stopped(stop, display))
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(each, _stopped(stop, display))
     status = FAILURE
     async with TranslationClient(settings=connection.settings()) as client:
         try:
@@ -265,10 +267,11 @@ async def _translated(
 
 
 def _stopped(stop: Any, display: Any) -> Any:
-    """Return the handler of Ctrl-C: the second one ends the process at once."""
+    """Return the handler of Ctrl-C and SIGTERM: the second one ends the process at once."""
 
     def handle() -> None:
-        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+        for each in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().remove_signal_handler(each)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         display.note("stopping: results that arrive within 5 s are kept; Ctrl-C again ends at once")
         stop()

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 _LINE_EVERY_S: Final = 10.0
 """Between two lines of progress if stderr is not a terminal."""
 _RATE_OVER_S: Final = 2.0
+_LINES: Final = {
+    "stopped": "stopped: {}; run the same command again to go on",
+    "not_cancelled": "jobs in flight go on, because they could not be cancelled: {}",
+    "manifest_moved_to": "the manifest could not be read and was begun anew; it is kept as {}",
+}
+"""What is said of members of the report."""
 
 
 class Display:
@@ -138,10 +144,9 @@ class Display:
 
     def _finish(self, event: Finished) -> None:
         self.totals = dict(event.totals)
-        if (why := event.totals.get("stopped")) is not None:
-            self.note(f"stopped: {why}; run the same command again to go on")
-        if (moved := event.totals.get("manifest_moved_to")) is not None:
-            self.note(f"the manifest could not be read and was begun anew; it is kept as {moved}")
+        for name, line in _LINES.items():
+            if (why := event.totals.get(name)) is not None:
+                self.note(line.format(why))
         if interrupted := self._counts["interrupted"]:
             self.note(f"{interrupted:,} documents are not finished; run the same command again")
         if skipped := self._counts["skipped"]:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 from dragoman_producer.documents.events import Event
 from dragoman_producer.documents.request import IN_FLIGHT, Layout, Reading, Request, Translation
+from dragoman_producer.documents.stopping import Stop
 
 if TYPE_CHECKING:
     from dragoman_producer.documents.running import Client
     from dragoman_producer.documents.texts import stream, translate_texts
 
-__all__ = ["Event", "Reading", "Translation", "stream", "translate", "translate_texts"]
+__all__ = ["Event", "Reading", "Stop", "Translation", "stream", "translate", "translate_texts"]
 
 
 def __getattr__(name: str) -> object:
@@ -44,9 +45,14 @@ async def translate(
     copy_others: bool = False,
     overwrite: bool = False,
     in_flight: int = IN_FLIGHT,
+    stop: Stop | None = None,
+    cancel: bool = False,
+    dry_run: bool = False,
 ) -> AsyncIterator[Event]:
     """Translate files and folders into `out`, and yield what happens; the last is Finished.
 
+    Calling `stop` ends the run and its report is written; with `cancel` its jobs in flight are
+    cancelled then. With `dry_run` files and segments are only counted: `Planned` has the numbers.
     A run that was stopped goes on where it stopped, and one that was finished costs only what has
     changed. Raises ValueError for a language or a stored glossary that does not exist, and
     TypeError for one string in the place of a list.
@@ -70,6 +76,8 @@ async def translate(
         copy_others=copy_others,
         overwrite=overwrite,
         in_flight=in_flight,
+        cancel=cancel,
+        dry_run=dry_run,
     )
-    async for event in run_documents(client, request):
+    async for event in run_documents(client, request, stop=stop):
         yield event

@@ -22,22 +22,13 @@ from dragoman_producer.documents.report import Report
 from dragoman_producer.documents.request import Request, UnknownGlossary
 from dragoman_producer.documents.running import PATIENCE_S, Client, Runner
 from dragoman_producer.documents.selecting import STATE_FOLDER, Found, Selection
+from dragoman_producer.documents.stopping import Stop
 from dragoman_producer.documents.stored_terms import StoredTerms
 from dragoman_producer.documents.writing import Writer
 from dragoman_producer.documents.writing_along import WritesAlong
+from dragoman_producer.errors import DragomanError
 
 MANIFEST: Final = "manifest.db"
-
-
-class Stop:
-    """Ends a run: it submits nothing more, keeps what arrives within 5 s, and reports."""
-
-    def __init__(self) -> None:
-        self.asked = asyncio.Event()
-
-    def __call__(self) -> None:
-        """Stop the run."""
-        self.asked.set()
 
 
 async def run_documents(
@@ -126,6 +117,7 @@ class _Run:
         self._report = Report(request, manifest, self._id)
         self._at_once = children.count
         self._translated = False
+        self._not_cancelled: str | None = None
         self._runner = Runner(
             client, manifest, self._planner, self._id, self._emit,
             in_flight=request.in_flight, patience_s=patience_s,
@@ -240,14 +232,21 @@ class _Run:
         self._runner.stop()
 
     async def _cancel_if_asked(self) -> None:
-        """Cancel the jobs of this run that have no result."""
+        """Cancel the jobs for the targets of this run that have no result."""
         if not (self._request.cancel and self._stop.asked.is_set()):
             return
-        rows = list(self._manifest.rows("SELECT DISTINCT document FROM job WHERE ended=0"))
-        for (document,) in rows:
-            await self._client.cancel(document_id=document)
-        with self._manifest.writing() as db:
-            db.execute("UPDATE job SET ended=1 WHERE ended=0")
+        for target in self._planner.targets:
+            rows = self._manifest.rows(
+                "SELECT DISTINCT document FROM job WHERE target=? AND ended=0", (target.number,)
+            )
+            for (document,) in list(rows):
+                try:
+                    await self._client.cancel(document_id=document)
+                except DragomanError as error:
+                    self._not_cancelled = str(error)
+                    return
+                with self._manifest.writing() as db:
+                    db.execute("UPDATE job SET ended=1 WHERE document=?", (document,))
 
     def _copy_others(self) -> None:
         if not self._request.copy_others:
@@ -283,6 +282,8 @@ class _Run:
         failure = self._runner.failure
         if failure is not None:
             totals["stopped"] = str(failure)
+        if self._not_cancelled is not None:
+            totals["not_cancelled"] = self._not_cancelled
         if self._manifest.replaced is not None:
             totals["manifest_moved_to"] = self._manifest.replaced.name
         status = self._report.exit_status()

@@ -190,5 +190,14 @@ def _of_the_run(path: Path) -> dict[str, Any]:
         held = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    names = ("began", "seconds", "tokens", "options", "hidden", "stopped", "manifest_moved_to")
+    names = (
+        "began",
+        "seconds",
+        "tokens",
+        "options",
+        "hidden",
+        "stopped",
+        "manifest_moved_to",
+        "not_cancelled",
+    )
     return {name: held[name] for name in names if isinstance(held, dict) and name in held}

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from dragoman_producer import documents
+from dragoman_producer.documents import running
 from dragoman_producer.documents.codecs.codec import Options
 from dragoman_producer.documents.events import DocumentEnded, Extracted, Finished, Planned
 from dragoman_producer.documents.extracting import Children, Refused
@@ -22,8 +23,10 @@ from dragoman_producer.documents.frames import options_fields
 from dragoman_producer.documents.manifest import FolderBusy, Manifest, NoSpace
 from dragoman_producer.documents.request import Reading, Request, Translation, UnknownGlossary
 from dragoman_producer.documents.selecting import NothingThere
-from dragoman_producer.documents.translating import Stop, run_documents
-from dragoman_producer.errors import BrokerRefused
+from dragoman_producer.documents.stopping import Stop
+from dragoman_producer.documents.translating import run_documents
+from dragoman_producer.errors import BrokerRefused, StoreUnreachable
+from dragoman_producer.handle import JobHandle
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.glossaries import GlossaryEntry
@@ -753,6 +756,64 @@ async def test_a_run_that_is_stopped_before_it_submits_writes_a_report(
     events = [event async for event in run_documents(client, request, stop=stop)]
     run = Ran(tmp_path / "out", events, client)
     assert (run.texts, run.finished.exit_status) == ([], 3)
+
+
+class Cancelling(InMemoryClient):
+    """Answers nothing, and stops the run when the first job was submitted."""
+
+    def __init__(self, *, redis_is_away: bool = False) -> None:
+        super().__init__(held=True)
+        self.stop = Stop()
+        self.cancelled: list[str] = []
+        self._redis_is_away = redis_is_away
+
+    async def submit(self, job: TranslationJob, **more: Any) -> JobHandle:
+        self.stop()
+        return await super().submit(job, **more)
+
+    async def cancel(self, *, document_id: str) -> None:
+        if self._redis_is_away:
+            raise StoreUnreachable("Redis could not be reached")
+        self.cancelled.append(document_id)
+
+
+async def stopped(source: Path, out: Path, client: Cancelling, *to: str, **more: Any) -> Ran:
+    given = documents.translate(client, [source], to=to, out=out, stop=client.stop, **more)
+    return Ran(out, [event async for event in given], client)
+
+
+async def test_cancel_ends_the_jobs_in_flight_for_the_targets_of_the_run_alone(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "GRACE_S", 0.0)
+    out = tmp_path / "out"
+    await stopped(source, out, Cancelling(), "fr")
+    client = Cancelling()
+    run = await stopped(source, out, client, "de", cancel=True)
+    assert client.cancelled == [f"{run.report['run']}-de-1"]
+    with closing(Manifest.open(out / ".dragoman/manifest.db")) as manifest:
+        langs = manifest.rows("SELECT lang FROM job j JOIN target t ON t.id=target WHERE ended=0")
+        assert list(langs) == [("fr",)]
+    run = await ran(source, out)
+    assert (len(run.texts), run.finished.exit_status) == (3, 0)
+
+
+async def test_a_run_that_cannot_cancel_its_jobs_writes_its_report(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "GRACE_S", 0.0)
+    client = Cancelling(redis_is_away=True)
+    run = await stopped(source, tmp_path / "out", client, "de", cancel=True)
+    assert run.report["not_cancelled"] == "Redis could not be reached"
+    assert {each["reason"] for each in run.report["documents"]} == {"interrupted"}
+    assert run.finished.exit_status == 3
+
+
+async def test_a_dry_run_in_python_counts_and_submits_nothing(source: Path, tmp_path: Path) -> None:
+    client = InMemoryClient()
+    given = documents.translate(client, [source], to=["de"], out=tmp_path / "o", dry_run=True)
+    assert Planned(2, 4, 3, 3, 13) in [event async for event in given]
+    assert client.submitted == []
 
 
 async def test_a_run_over_files_that_are_known_can_be_stopped(source: Path, tmp_path: Path) -> None:
