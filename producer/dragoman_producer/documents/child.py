@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from dragoman_producer.documents import ignored
 from dragoman_producer.documents.codecs import registry
 from dragoman_producer.documents.codecs.codec import (
     Codec,
@@ -142,8 +143,8 @@ def _opened(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
         codec = registry.codec(request["format"])
     except registry.MissingExtra as error:
         raise _Refused("unsupported_format", str(error)) from None
-    options = options_of(request["options"])
-    options = replace(options, bilingual=options.bilingual and codec.can_double)
+    given = options_of(request["options"])
+    options = replace(given, bilingual=given.bilingual and codec.can_double)
     return Source(Path(request["path"]), codec, options), codec, options
 
 
@@ -165,7 +166,8 @@ def _limited(parts: Iterator[Part], seconds: int) -> Iterator[Part]:
 def _read(request: dict[str, Any]) -> Iterator[object]:
     """Yield the answers to `read`: rows of segments, then what is known of the file."""
     source, codec, options = _opened(request)
-    count, encoding, remarks = 0, "", list[list[str]]()
+    count, encoding = 0, ""
+    remarks = [["", each] for each in ignored.remarks(codec, options_of(request["options"]))]
     notes = Notes(options.encoding, options.source_lang)
     for part in _limited(source.parts(), request["seconds"]):
         with noting(notes):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from dragoman_producer.documents.codecs.archive import Archive
 from dragoman_producer.documents.codecs.codec import Codec, DocumentError, Kind, Options, Segment
 from dragoman_producer.documents.codecs.doubling import Doubled
+from dragoman_producer.documents.codecs.inline_codes import plain
 from dragoman_producer.documents.codecs.odf_places import Places
 from dragoman_producer.documents.codecs.packages import (
     Found,
@@ -120,6 +121,7 @@ class _Walk:
     rules: Rules
     places: Places
     formulas: Formulas | None = None
+    headings: list[tuple[int, str]] = field(default_factory=list)
 
     def note_formulas(self) -> None:
         """Note the texts with which formulas compare."""
@@ -154,12 +156,28 @@ class _Walk:
         if translatable(found.text):
             kind = _kind(element, parent, self.places)
             self._remark(found.text, place)
-            segment = Segment(found.text, place, kind, found.codes, doubled=False)
+            segment = Segment(
+                found.text, place, kind, found.codes, headings=self._above(element), doubled=False
+            )
+            self._enter(element, found.text)
             slot = Slot(segment, element.content, element.stop, found.writer, self.part.name)
             if self.options.bilingual and not inside:
                 slot = self._doubled(slot, element)
             yield (slot, *self._value(slot, parent))
         yield from inside
+
+    def _above(self, element: Element) -> tuple[str, ...]:
+        """Return the headings above a paragraph of a text; a heading ends those of its level."""
+        if not self.options.headings or self.places.kind != "text":
+            return ()
+        if element.name == "text:h":
+            level = _level(element)
+            self.headings = [each for each in self.headings if each[0] < level]
+        return tuple(text for _, text in self.headings)
+
+    def _enter(self, element: Element, text: str) -> None:
+        if element.name == "text:h" and self.part.name == "content.xml":
+            self.headings.append((_level(element), plain(text)))
 
     def _remark(self, text: str, place: str) -> None:
         if self.formulas is not None and text.casefold() in self.formulas.texts:
@@ -192,6 +210,11 @@ def _is_value(element: Element) -> bool:
         return False
     kind = element.attributes.get("office:value-type", "string")
     return kind != "string" or "table:formula" in element.attributes
+
+
+def _level(heading: Element) -> int:
+    digits = heading.attributes.get("text:outline-level", "1")
+    return int(digits) if digits.isdecimal() and len(digits) < 3 else 1
 
 
 def _kind(element: Element, parent: Element, places: Places) -> Kind:

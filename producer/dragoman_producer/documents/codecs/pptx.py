@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from dragoman_producer.documents.codecs.archive import Archive
 from dragoman_producer.documents.codecs.codec import Codec, Kind, Options
+from dragoman_producer.documents.codecs.inline_codes import plain
 from dragoman_producer.documents.codecs.ooxml import (
     DRAWING,
     PREFIXES,
@@ -32,13 +33,16 @@ _CONTENTS: Final = {"a:p", "a:tc", "p:sp", "p:cNvPr", "p:graphicFrame"}
 
 
 def _found(archive: Archive, options: Options) -> Found:
-    del options
     types = content_types(archive, "PowerPoint presentation", "presentationml", "ms-powerpoint")
-    found = Found()
+    found, title = Found(), ""
     for name, place in _ordered(archive, types):
         part = opened(archive, name, PREFIXES)
         notes = "notesSlide" in types[name]
-        found.add(part, [(slot,) for slot in _slots(part, place, notes=notes)])
+        slots = list(_slots(part, place, notes=notes))
+        if options.headings:
+            title = title if notes else _title(slots)
+            slots = [_below(title, slot) for slot in slots]
+        found.add(part, [(slot,) for slot in slots])
     add_charts(found, archive, types)
     add_diagrams(found, archive, types)
     add_title(found, archive)
@@ -88,6 +92,18 @@ def _slots(part: Part, place: str, *, notes: bool) -> Iterator[Slot]:
                 yield slot
         else:
             kind, title = usual, element.end if _is_title(element) else 0
+
+
+def _title(slots: Sequence[Slot]) -> str:
+    """Return the text of a slide's title; empty without one."""
+    titles = (each.segment.text for each in slots if each.segment.kind == "title")
+    return plain(next(titles, ""))
+
+
+def _below(title: str, slot: Slot) -> Slot:
+    if not title or slot.segment.kind == "title":
+        return slot
+    return slot._replace(segment=slot.segment._replace(headings=(title,)))
 
 
 def _is_title(shape: Element) -> bool:

@@ -64,6 +64,11 @@ def formats() -> dict[str, frozenset[str]]:
     return {**{name: suffixes for name, (_, suffixes) in _FORMATS.items()}, **_others_suffixes()}
 
 
+def ours() -> frozenset[str]:
+    """Return the names of the formats of this package."""
+    return frozenset(_FORMATS)
+
+
 @cache
 def codec(name: str) -> Codec:
     """Return a codec by its name. Raises MissingExtra and DocumentError (`unsupported_format`)."""

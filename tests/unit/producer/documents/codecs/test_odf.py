@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from io import BytesIO
 
 import pytest
@@ -177,3 +178,15 @@ def test_what_is_no_text_document_is_refused(data: bytes, reason: str) -> None:
 
 def test_paragraphs_in_paragraphs_are_written_however_deep() -> None:
     assert len(found(odf("<text:p>a b" * 190 + "</text:p>" * 190))) == 190
+
+
+def test_headings_above_a_paragraph_are_its_context_if_asked() -> None:
+    body = "".join(
+        f'<text:h text:outline-level="{level}">{text}</text:h><text:p>Below {text}.</text:p>'
+        for level, text in ((1, "A"), (2, "B"), (2, "C"), (1, "D"))
+    )
+    options = replace(GERMAN, headings=True)
+    segments = registry.codec("odt").extract(odf(body), options).segments
+    assert [each.headings for each in segments] == [
+        (), ("A",), ("A",), ("A", "B"), ("A",), ("A", "C"), (), ("D",),
+    ]  # fmt: skip

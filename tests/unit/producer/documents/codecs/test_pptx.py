@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dragoman_producer.documents.codecs import registry
@@ -118,3 +120,12 @@ def test_a_part_with_a_digit_that_is_no_number_is_read() -> None:
         }
     )
     assert [each.text for each in assert_identity(CODEC, data).segments] == ["Text"]
+
+
+def test_the_title_of_a_slide_is_the_context_of_its_texts_and_notes_if_asked() -> None:
+    shapes = (shape(("Text", "")), shape(("Top", ""), ph='<p:ph type="title"/>'))
+    data = pptx(*shapes, notesSlide1=f"<p:notes>{shape(('Say', ''))}</p:notes>")
+    segments = CODEC.extract(data, replace(GERMAN, headings=True)).segments
+    assert [(each.text, each.headings) for each in segments] == [
+        ("Text", ("Top",)), ("Top", ()), ("Say", ("Top",)),
+    ]  # fmt: skip
