@@ -20,6 +20,7 @@ from dragoman_producer.documents.codecs.encodings import Decoded, decoded
 from dragoman_producer.documents.codecs.html_bilingual import attribute, doubled
 from dragoman_producer.documents.codecs.html_blocks import Place
 from dragoman_producer.documents.codecs.html_language import (
+    direction,
     replaced_within,
     tag_in,
     without_language,
@@ -102,6 +103,9 @@ def changed_page(
     if page.html is not None and not options.bilingual:
         content = tag_in(page.text, page.html, options.target_lang, xml=page.xml)
         replacements.append(Replacement(*page.html[:2], content))
+        if page.direction is not None:
+            content = f'dir="{direction(options.target_lang)}"'
+            replacements.append(Replacement(*page.direction, content))
     return layout.decoded.encoded(replaced(page.text, replacements), reference)
 
 
@@ -135,6 +139,8 @@ def skeleton_of(page: Page, *others: tuple[int, int]) -> str:
     if page.html is not None:
         more.append(without_language(page.text, page.html))
         ranges.append(page.html[:2])
+    if page.direction is not None:
+        ranges.append(page.direction)
     return skeleton(page.text, sorted((*ranges, *others)), *more)
 
 

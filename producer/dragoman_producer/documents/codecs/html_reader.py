@@ -64,6 +64,8 @@ class Page:
     places: list[Place] = field(default_factory=list)
     html: Token | None = None
     """The start tag of the root, if it is the first element: `html`, and `ncx` of EPUB 2."""
+    direction: tuple[int, int] | None = None
+    """Range of the attribute `dir` of `body`, which counts more than that of the root."""
 
 
 def read_page(text: str, *, xml: bool, headings: bool = False) -> Page:
@@ -148,6 +150,9 @@ class _Reader:
             translated = outer and name not in NO_TEXT
         else:
             translated = self._wanted(name, found, outer=outer)
+        if name == "body" and self._page.html is not None:
+            places = ((each.start, each.end) for each in found if each.name == "dir")
+            self._page.direction = self._page.direction or next(places, None)
         if found and (translated or (outer and name == "textarea")) and name not in _NO_TITLE:
             self._attributes(name, found)
         preserved = name == "pre" or (around is not None and around.preserved)

@@ -95,6 +95,8 @@ class _Layout:
     indices: Sequence[int]
     """Of those that have segments, among them; of plural keys the first."""
     values: Sequence[_Unit]
+    locale: tuple[int, int] | None
+    """Range of the language of the texts."""
 
 
 def _any(_path: Path) -> bool:
@@ -127,6 +129,8 @@ class Json:
     can_double: bool = False
     plural_keys: bool = False
     """Whether keys such as `file_one` and `file_other` are forms of one message, as in i18next."""
+    locale: Path = ()
+    """Where the format has the language of its texts, if it has such a place."""
 
     def extract(self, data: bytes, options: Options) -> Extraction:
         """Return the values that are text. Raises DocumentError (`corrupt`, `encoding`)."""
@@ -138,7 +142,7 @@ class Json:
             if unit.segments:
                 indices.append(index)
                 values.append(unit)
-        return _extraction(file, len(found), indices, values, remarks)
+        return _extraction(file, len(found), indices, values, remarks, locale=self._locale(found))
 
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the values of an output that are in the places of its source's segments."""
@@ -156,7 +160,8 @@ class Json:
                 values.append(self._again(found[place], unit, options))
         if len(found) != layout.count + moved:
             raise DocumentError("corrupt", "the output has other strings than its source")
-        return _extraction(file, layout.count, layout.indices, values, ())
+        locale = self._locale(found)
+        return _extraction(file, layout.count, layout.indices, values, (), locale=locale)
 
     def splice(
         self,
@@ -174,6 +179,9 @@ class Json:
             content = value.content(layout.file.text, some, escaped=layout.escaped)
             if content is not None:
                 changes.append(Replacement(value.start, value.end, content))
+        if changes and layout.locale is not None:
+            language = options.target_lang.replace("-", "_")
+            changes.append(Replacement(*layout.locale, f'"{language}"'))
         return layout.file.encoded(replaced(layout.file.text, changes), reference)
 
     def _units(
@@ -194,6 +202,11 @@ class Json:
                 if selected and has_count(run):
                     remarks.append(Remark(_place(run[0]), _NO_MESSAGE))
             index += len(run) or 1
+
+    def _locale(self, found: Sequence[String]) -> tuple[int, int] | None:
+        """Return where the language of the texts is."""
+        places = ((each.start, each.end) for each in found if each.path == self.locale)
+        return next(places, None) if self.locale else None
 
     def _is_selected(self, string: String, options: Options) -> bool:
         if not self.is_wanted(string.path):
@@ -246,19 +259,24 @@ def _extraction(
     indices: Sequence[int],
     values: Sequence[_Unit],
     remarks: Sequence[Remark],
+    *,
+    locale: tuple[int, int] | None,
 ) -> Extraction:
+    ranges = [(each.start, each.end) for each in values]
+    if locale is not None:
+        ranges = sorted([*ranges, locale])
     fixed = (each.fixed for each in values if each.fixed is not None)
     return Extraction(
         segments=tuple(segment for each in values for segment in each.segments),
-        skeleton=skeleton(file.text, ((each.start, each.end) for each in values), *fixed),
+        skeleton=skeleton(file.text, ranges, *fixed),
         encoding=file.encoding,
         remarks=tuple(remarks),
-        layout=_Layout(file, is_escaped(file.text), count, indices, values),
+        layout=_Layout(file, is_escaped(file.text), count, indices, values, locale),
     )
 
 
 CODECS: Final[Mapping[str, Codec]] = {
     "json": Json(plural_keys=True),
-    "arb": Json("arb", frozenset({".arb"}), _is_resource),
+    "arb": Json("arb", frozenset({".arb"}), _is_resource, locale=("@@locale",)),
     "chrome": Json("chrome", frozenset(), _is_message, _CHROME, by_language=False),
 }

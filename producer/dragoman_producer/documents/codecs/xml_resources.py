@@ -9,10 +9,12 @@ from dragoman_producer.documents.codecs.codec import Codec, Segment
 from dragoman_producer.documents.codecs.xml_files import Read, XmlCodec
 from dragoman_producer.documents.codecs.xml_inline import Rules, mixed
 from dragoman_producer.documents.codecs.xml_slots import Slot, translatable
+from dragoman_producer.documents.codecs.xml_targets import set_tag
 from dragoman_producer.documents.codecs.xml_text import Element, text_of
 
 _XML: Final = {"": "", "http://www.w3.org/XML/1998/namespace": "xml"}
 _TTML: Final = "http://www.w3.org/ns/ttml"
+_LANG: Final = "xml:lang"
 _TTML_RULES: Final = Rules(frozenset({"span"}))
 
 
@@ -39,6 +41,11 @@ def _resx(read: Read) -> None:
 
 
 def _ttml(read: Read) -> None:
+    before = read.root.attributes.get(_LANG)
+    set_tag(read, read.root, _LANG)
+    for each in read.root.descendants("body", "div"):
+        if before and each.attributes.get(_LANG) == before:
+            set_tag(read, each, _LANG)
     for number, each in enumerate(_outermost(read.root, "p"), 1):
         begin = each.attributes.get("begin")
         place = f"cue at {begin}" if begin else f"cue {number}"

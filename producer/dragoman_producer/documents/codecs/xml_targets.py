@@ -115,6 +115,15 @@ def set_language(read: Read, holder: Element, name: str, language: str) -> None:
     read.once.append(Slot(Segment("", "file"), *place, Constant(content)))
 
 
+def set_tag(read: Read, holder: Element, name: str) -> None:
+    """Set the language of a file without a place for targets; that of a region of it stays."""
+    there, language = holder.attributes.get(name), read.options.target_lang
+    place = attribute_place(read.data, holder, name)
+    kept = there and _same(there, language)
+    content = read.data[slice(*place)] if kept else f' {name}="{language}"'.encode()
+    read.once.append(Slot(Segment("", "file"), *place, Constant(content)))
+
+
 def _same(there: str, language: str) -> bool:
     """Return whether a language is the one wanted, or that of a region: `de-AT` for `de`."""
     held, wanted = (each.lower().replace("_", "-") + "-" for each in (there, language))

@@ -324,3 +324,11 @@ def test_random_bytes_raise_nothing_but_errors_of_documents() -> None:
             broken[source.randrange(len(broken))] = source.choice(b"<>&\"'/=!- \nab\xff;")
         page = bytes(broken).decode("utf-8", "replace").encode()
         assert_read_back(HTML, page, tagged(assert_identity(HTML, page)))
+
+
+@pytest.mark.parametrize(("language", "written"), [("ar", "rtl"), ("de", "ltr")])
+def test_the_direction_of_the_body_is_that_of_the_target(language: str, written: str) -> None:
+    page = '<html dir=ltr><body title="One" dir="ltr"><p>Two <b dir=ltr>x</b></p></body></html>'
+    options = replace(GERMAN, target_lang=language)
+    output = assert_read_back(HTML, page.encode(), ["Eins", "Zwei <g1>y</g1>"], options).decode()
+    assert f'<body title="Eins" dir="{written}"><p>Zwei <b dir=ltr>y</b>' in output

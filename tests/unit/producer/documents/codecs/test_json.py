@@ -215,3 +215,16 @@ def test_only_messages_of_chrome_extensions_are_read_and_placeholders_are_tags()
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_like_markup_is_text_in_chrome_messages(text: str) -> None:
     assert_read_back(CODECS["chrome"], CHROME, [f"{text} <x1/> <x2/> {text} <x3/>", text])
+
+
+@pytest.mark.parametrize(("language", "written"), [("zh-Hant", "zh_Hant"), ("de", "de")])
+def test_the_language_of_an_arb_file_is_set_with_its_first_translation(
+    language: str, written: str
+) -> None:
+    codec, options = CODECS["arb"], replace(GERMAN, target_lang=language)
+    data = b'{"@@locale": "en", "a": "One cat", "@a": {"x": "No"}}'
+    assert_identity(codec, data, options)
+    output = assert_read_back(codec, data, ["Eine Katze"], options)
+    assert output == f'{{"@@locale": "{written}", "a": "Eine Katze", "@a": {{"x": "No"}}}}'.encode()
+    data = b'{"@@locale": "en", "@@locale": 3, "a": "One cat"}'
+    assert_read_back(codec, data, ["Eine Katze"], options)

@@ -166,3 +166,19 @@ def test_files_of_qt_name_their_language(there: str, wanted: str, remarks: int) 
     xml = QT.format(MESSAGE.format("", ' type="unfinished">')).replace("<TS>", f"<TS{there}>")
     assert len(extracted("qt", xml).remarks) == remarks
     assert f"<TS{wanted}>" in written("qt", xml, "B")
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted"),
+    [
+        ("", ' xml:lang="de"'),
+        (' xml:lang="en"', ' xml:lang="de"'),
+        (' xml:lang="de-AT"', ' xml:lang="de-AT"'),
+    ],
+)
+def test_the_language_of_ttml_is_set(there: str, wanted: str) -> None:
+    xml = '<tt xmlns="http://www.w3.org/ns/ttml"{0}><body{0}><div xml:lang="fr"><p>A</p></div>'
+    output = written("ttml", xml.format(there) + "</body></tt>", "B")
+    assert f'<tt{wanted} xmlns="http' in output or f'ttml"{wanted}><body' in output
+    assert f"<body{wanted if there else ''}>" in output
+    assert '<div xml:lang="fr"><p>B</p>' in output
