@@ -222,9 +222,12 @@ def _request(paths: list[Path], out: Path, given: dict[str, Any]) -> Request:
     from dragoman_producer.documents.options import Unusable, request_of  # keeps --help fast
 
     try:
-        return request_of(paths, out, given)
+        request = request_of(paths, out, given)
     except Unusable as error:
         raise _usage_error(str(error)) from None
+    for note in request.translation.notes:
+        print_note(f"dragoman translate: {note}")
+    return request
 
 
 def _usage_error(why: str) -> typer.Exit:

@@ -14,7 +14,7 @@ from dragoman_text.terms import Term, TermIndex
 JOB_SEGMENTS: Final = 64
 JOB_BYTES: Final = 16 * 1024
 MOST_TERMS: Final = 200
-"""Glossary terms of one job at most, by the contract."""
+"""Glossary terms, and texts to keep, of one job at most, by the contract."""
 _CONTEXT_BYTES: Final = 8 * 1024
 _ENCODE: Final = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -29,10 +29,18 @@ class Part(NamedTuple):
 
 
 class Glossary:
-    """The glossaries of a run, of a file and stored: which terms occur in a text."""
+    """The terms of a run that occur in a text: of glossaries, of a file and stored, and to keep."""
 
-    def __init__(self, terms: Mapping[str, str], stored: StoredTerms | None = None) -> None:
+    def __init__(
+        self,
+        terms: Mapping[str, str],
+        stored: StoredTerms | None = None,
+        keep: Sequence[str] = (),
+    ) -> None:
         self._terms = terms
+        self._keep = keep
+        self.may_keep_too_many = len(keep) > MOST_TERMS
+        """Whether more texts to keep may occur in a job than it can have."""
         self._stored = stored
         self._index = TermIndex([Term(source, (target,)) for source, target in terms.items()])
 
@@ -42,6 +50,10 @@ class Glossary:
             return {}
         sources = {each.term.source for each in self._index.occurrences(text)}
         return {source: self._terms[source] for source in sorted(sources)}
+
+    def kept(self, text: str) -> list[str]:
+        """Return the texts to keep that are in a text, in their order."""
+        return [each for each in self._keep if each in text]
 
     def found_stored(self, text: str) -> list[str]:
         """Return the digests of the stored terms that occur in a text."""
@@ -114,21 +126,23 @@ class Item(NamedTuple):
 
 
 def batches(items: Iterable[Item], glossary: Glossary) -> Iterator[list[Item]]:
-    """Yield the items of each job: up to 64, 16 KiB and 200 glossary terms, in their order."""
+    """Yield the items of each job: up to 64, 16 KiB and 200 terms of each kind, in their order."""
     some: list[Item] = []
     size = 0
-    terms: set[str] = set()
+    terms, kept = set[str](), set[str]()
     for item in items:
         new = glossary.found(item.text).keys()
-        found = terms | new if new else terms
+        more = glossary.kept(item.text) if glossary.may_keep_too_many else ()
         weight = _size(item.text)
-        full = len(some) == JOB_SEGMENTS or size + weight > JOB_BYTES or len(found) > MOST_TERMS
+        most = max(len(terms | new) if new else 0, len(kept.union(more)) if more else 0)
+        full = len(some) == JOB_SEGMENTS or size + weight > JOB_BYTES or most > MOST_TERMS
         if some and full:
             yield some
-            some, size, found = [], 0, set(new)
+            some, size, terms, kept = [], 0, set(), set()
         some.append(item)
         size += weight
-        terms = found
+        terms.update(new)
+        kept.update(more)
     if some:
         yield some
 
@@ -139,6 +153,11 @@ def terms_of(items: Sequence[Item], glossary: Glossary) -> dict[str, str]:
     for item in items:
         found |= glossary.found(item.text)
     return dict(sorted(found.items())[:MOST_TERMS])
+
+
+def kept_of(items: Sequence[Item], glossary: Glossary) -> list[str]:
+    """Return the texts to keep of a job: those that occur in it."""
+    return glossary.kept("\n".join(item.text for item in items))[:MOST_TERMS]
 
 
 def _size(text: str) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from dragoman_producer.documents.batching import MOST_TERMS
 from dragoman_producer.documents.codecs import registry
 from dragoman_producer.documents.request import Layout, OnFail, Reading, Request, Translation
 from dragoman_producer.operations.glossary_files import Languages, read_glossary
@@ -49,9 +51,10 @@ def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> Reques
 
 
 def _translation(given: Mapping[str, Any], source: str | None, to: str) -> Translation:
-    terms, name = _glossary(given["glossary"], source, to)
+    terms, name, notes = _glossary(given["glossary"], source, to)
     made = Translation(
         source_lang=source,
+        notes=notes,
         glossary=terms,
         glossary_id=name,
         keep=tuple(_lines(given["keep"])),
@@ -63,8 +66,10 @@ def _translation(given: Mapping[str, Any], source: str | None, to: str) -> Trans
         memory=given["memory"],
     )
     try:
-        fields = {"job_id": "check", "text": "x", "target_lang": to, **made.fields()}
-        TranslationJob.model_validate(fields)
+        for first in range(0, len(made.keep) or 1, MOST_TERMS):
+            some = replace(made, keep=made.keep[first : first + MOST_TERMS])
+            fields = {"job_id": "check", "text": "x", "target_lang": to, **some.fields()}
+            TranslationJob.model_validate(fields)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
         field = str(problem["loc"][0] if problem["loc"] else "")
@@ -111,10 +116,10 @@ def _formats(given: Iterable[str]) -> tuple[str | None, tuple[str, ...]]:
 
 def _glossary(
     given: str | None, source: str | None, to: str
-) -> tuple[Mapping[str, str], str | None]:
-    """Return the terms of a file, or the name of a stored glossary."""
+) -> tuple[Mapping[str, str], str | None, tuple[str, ...]]:
+    """Return the terms of a file, or the name of a stored glossary, and what is to be said."""
     if given is None or not Path(given).exists():
-        return {}, given
+        return {}, given, ()
     if not Path(given).is_file():
         raise Unusable(f"--glossary {given}: it is no file; give a TSV, CSV or TMX file, or a name")
     try:
@@ -122,7 +127,13 @@ def _glossary(
     except InvalidFile as error:
         raise Unusable(f"--glossary: {error}") from None
     entries = [each for terms in draft.entries().values() for each in terms]
-    return {each.source: next(iter(each.targets)) for each in entries}, None
+    several = sum(len(each.targets) > 1 for each in entries)
+    note = (
+        f"--glossary {given}: {several:,} terms have several targets, and the first one is used; "
+        "store the glossary (`dragoman glossary add`) to allow all of them"
+    )
+    terms = {each.source: next(iter(each.targets)) for each in entries}
+    return terms, None, (note,) if several else ()
 
 
 def _encoding(name: str | None) -> str | None:

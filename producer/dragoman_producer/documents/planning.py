@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman_producer.documents.batching import Glossary, Item, batches, terms_of
+from dragoman_producer.documents.batching import Glossary, Item, batches, kept_of, terms_of
 from dragoman_producer.documents.edits_kept import EDITED, KeptEdits
 from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.request import Request
@@ -127,6 +127,7 @@ class Planner:
         fields: dict[str, Any] = self._request.translation.fields()
         if terms := terms_of(items, self._glossary):
             fields["glossary"] = terms
+        fields["do_not_translate"] = kept_of(items, self._glossary) or None
         document = DocumentRef(
             document_id=planned.document, index=planned.number, total=planned.total
         )

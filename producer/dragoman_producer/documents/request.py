@@ -40,6 +40,8 @@ class Translation:
     """Source term to target term; a job gets those that occur in it."""
     glossary_id: str | None = None
     """Name of a stored glossary."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of these settings."""
     keep: tuple[str, ...] = ()
     """Texts that are copied through: `do_not_translate`."""
     formality: Formality | None = None

@@ -69,14 +69,14 @@ async def _glossary(client: Client, request: Request) -> Glossary:
     """Return the terms of the request, and of its stored glossary. Raises UnknownGlossary."""
     terms, name = request.translation.glossary, request.translation.glossary_id
     if name is None:
-        return Glossary(terms)
+        return Glossary(terms, keep=request.translation.keep)
     stored = await client.glossary_terms(name)
     if stored is None:
         raise UnknownGlossary(
             f"glossary {name}: there is no such file, and no glossary of this name is stored; "
             "`dragoman glossary list` shows the names, `dragoman glossary add` stores one"
         )
-    return Glossary(terms, StoredTerms(stored))
+    return Glossary(terms, StoredTerms(stored), request.translation.keep)
 
 
 def _raise_first(task: asyncio.Task[None]) -> None:

@@ -263,6 +263,20 @@ async def test_a_glossary_that_is_not_stored_ends_a_run_before_it_writes(
     assert not (tmp_path / "out").exists()
 
 
+async def test_a_job_has_the_texts_to_keep_that_occur_in_it_and_200_at_most(tmp_path: Path) -> None:
+    keep = tuple(f"Name{number}z" for number in range(1_000))
+    folder = tmp_path / "in"
+    folder.mkdir()
+    lines = [" ".join(keep[first : first + 50]) for first in range(0, 400, 50)]
+    (folder / "a.lines").write_text("\n".join([*lines, "None."]))
+    client = InMemoryClient()
+    await ran(folder, tmp_path / "out", client=client, translation=Translation(keep=keep))
+    assert [len(job.do_not_translate or ()) for job in client.submitted] == [200, 200]
+    for job in client.submitted:
+        texts = " ".join(item.text for item in job.items)
+        assert job.do_not_translate == [each for each in keep if each in texts]
+
+
 # --- odd files ------------------------------------------------------------------------------------
 
 
