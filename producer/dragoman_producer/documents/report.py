@@ -58,13 +58,7 @@ class Report:
             "began": round(self._began, 3),
             "seconds": round(time.time() - self._began, 3),
             "tokens": tokens,
-            "options": {
-                "to": list(request.to),
-                "layout": request.layout,
-                "settings": request.translation.digest(),
-                "on_fail": request.translation.on_fail,
-                "bilingual": request.reading.bilingual,
-            },
+            "options": request.reported_options(),
             "hidden": hidden,
             "targets": {target.lang: self._of_target(target) for target in targets},
         }

@@ -128,6 +128,30 @@ class Request:
     """Cancel the jobs in flight if the run is stopped."""
     dry_run: bool = False
 
+    def reported_options(self) -> dict[str, Any]:
+        """Return as JSON values the options that a person repeats a run with, without any text."""
+        translation, reading = self.translation, asdict(self.reading)
+        terms, keep = dict(translation.glossary), translation.keep
+        reading["context"] = "headings" if reading.pop("headings") else "none"
+        return {
+            "to": list(self.to),
+            "from": translation.source_lang,
+            "layout": self.layout,
+            "settings": translation.digest(),
+            "profile": translation.profile,
+            "quality": translation.quality,
+            "on_fail": translation.on_fail,
+            "memory": translation.memory,
+            "formality": translation.formality,
+            "instructions": len(translation.instructions),
+            "glossary": translation.glossary_id,
+            "glossary_file": {"terms": len(terms), "digest": _digest(terms)} if terms else None,
+            "keep": {"texts": len(keep), "digest": _digest(keep)} if keep else None,
+            "overwrite": self.overwrite,
+            "others": "copy" if self.copy_others else "skip",
+            **{name: list(v) if isinstance(v, tuple) else v for name, v in reading.items()},
+        }
+
     def writing_options(self) -> dict[str, Any]:
         """Return as JSON values what writing an output again needs; see `to_write_again`."""
         return {

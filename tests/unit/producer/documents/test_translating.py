@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import asdict
@@ -231,6 +232,32 @@ async def test_a_run_after_a_refresh_keeps_what_was_refreshed(source: Path, tmp_
     run = await ran(source, tmp_path / "out", client=versions(3))
     assert run.texts == []
     assert (tmp_path / "out/de/a.lines").read_text() == "2 One.\n2 Two.\n# three\n"
+
+
+# --- the report -----------------------------------------------------------------------------------
+
+
+async def test_the_report_has_the_options_of_the_run_without_texts(
+    source: Path, tmp_path: Path
+) -> None:
+    translation = Translation(
+        "en", {"cat": "Katze"}, keep=("Ducks",), instructions=("Be kind.",), profile="chat"
+    )
+    reading = Reading(("*.lines",), ("x",), columns=("a",), keys=("b",), encoding="cp1252")
+    run = await ran(source, tmp_path / "out", translation=translation, reading=reading)
+    options = run.report["options"]
+    terms, keep = options.pop("glossary_file"), options.pop("keep")
+    assert (terms["terms"], keep["texts"]) == (1, 1)
+    assert len(terms["digest"]) == len(keep["digest"]) == len(options.pop("settings")) == 32
+    assert options == {
+        "to": ["de"], "from": "en", "layout": "folders", "profile": "chat", "quality": None,
+        "on_fail": "source", "memory": None, "formality": None, "instructions": 1,
+        "glossary": None, "overwrite": False, "others": "skip", "include": ["*.lines"],
+        "exclude": ["x"], "format": None, "columns": ["a"], "fields": [], "keys": ["b"],
+        "in_place": False, "bilingual": False, "context": "none", "refresh": False,
+        "encoding": "cp1252",
+    }  # fmt: skip
+    assert not {"Katze", "Ducks", "kind"} & set(re.findall(r"\w+", json.dumps(run.report)))
 
 
 # --- stored glossaries ----------------------------------------------------------------------------
