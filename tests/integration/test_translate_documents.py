@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from dragoman_producer.documents.source_parts import PART_BYTES
 from support.documents import line_format
 from support.processes.child_process import ChildProcess, command
 from support.processes.waiting import patient, wait_until
@@ -172,6 +173,35 @@ def test_after_kill_9_at_half_no_segment_is_paid_twice(
     translate()
     translate.check()
     assert worker.metric("dragoman_items_total") == FILES * LINES
+
+
+def test_after_kill_9_inside_a_file_in_parts_the_output_is_that_of_a_run_without(
+    translate: Translating, start: Callable[..., ForkedWorker], tmp_path: Path
+) -> None:
+    worker = start(engine__echo__latency_s=0.5)
+    count, pad = 400, "x" * 43_000
+    rows = (f'{{"text": "Sentence {n}.", "pad": "{pad}"}}\n' for n in range(count))
+    source = tmp_path / "large.jsonl"
+    source.write_text("".join(rows))
+    assert source.stat().st_size > PART_BYTES
+    argv = [*command("dragoman", "translate", str(source), "--to", "de", "--field", "text")]
+
+    def translated(name: str) -> bytes:
+        translate.argv = [*argv, "--out", str(tmp_path / name)]
+        translate()
+        return (tmp_path / name / "de" / "large.jsonl").read_bytes()
+
+    translate.argv = [*argv, "--out", str(tmp_path / "killed")]
+    with translate.child(tmp_path / "log", "--in-flight", "64") as child:
+        wait_until(
+            lambda: worker.metric("dragoman_items_total") > 0,
+            timeout_s=60, what="a result",
+        )  # fmt: skip
+        os.kill(child.pid, signal.SIGKILL)
+    output = translated("killed")
+    assert worker.metric("dragoman_items_total") == count
+    assert output == source.read_bytes().replace(b'"Sentence', b'"[de] Sentence')
+    assert output == translated("whole")
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
