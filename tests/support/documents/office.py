@@ -22,6 +22,8 @@ _NAMESPACES: Final = " ".join((
     f'xmlns:xdr="{_OFFICE}/drawingml/2006/spreadsheetDrawing"',
     f'xmlns:mc="{_OFFICE}/markup-compatibility/2006"',
     f'xmlns:m="{_OFFICE}/officeDocument/2006/math"',
+    'xmlns:v="urn:schemas-microsoft-com:vml"',
+    'xmlns:cx="http://schemas.microsoft.com/office/drawing/2014/chartex"',
     'xmlns:dc="http://purl.org/dc/elements/1.1/"',
 ))  # fmt: skip
 _APPLICATION: Final = "application/vnd.openxmlformats-officedocument."
@@ -36,6 +38,7 @@ _CONTENT_TYPES: Final = {
     "ppt/slides/slide\u00b2.xml": "presentationml.slide+xml",
     "ppt/notesSlides/notesSlide1.xml": "presentationml.notesSlide+xml",
     "ppt/charts/chart1.xml": "drawingml.chart+xml",
+    "ppt/charts/chartEx1.xml": "ms-office.chartex+xml",
     "ppt/diagrams/data1.xml": "drawingml.diagramData+xml",
     "xl/workbook.xml": "spreadsheetml.sheet.main+xml",
     "xl/worksheets/sheet1.xml": "spreadsheetml.worksheet+xml",

@@ -26,6 +26,7 @@ from dragoman_producer.documents.codecs.packages import (
     Found,
     PackageCodec,
     Part,
+    attribute_slot,
     opened,
 )
 from dragoman_producer.documents.codecs.runs_reading import Dialect, Reader
@@ -105,23 +106,33 @@ class _Walk:
     def below(self, element: Element) -> Iterator[tuple[Slot, ...]]:
         """Yield the slots of the segments below an element."""
         for each in element.children:
+            for slot in self._attributes(each):
+                yield (slot,)
             if each.name in _LEFT_ALONE or _is_bound(each):
                 continue
             if each.name == "w:p":
                 yield from self._paragraph(each)
             elif each.name == "mc:AlternateContent":
                 yield from self._alternatives(each)
-            elif each.name == "wp:docPr":
-                yield from self._texts_of_picture(each)
             elif each.children:
                 self.cells += each.name == "w:tc"
                 yield from self.below(each)
                 self.cells -= each.name == "w:tc"
 
-    def _texts_of_picture(self, element: Element) -> Iterator[tuple[Slot, ...]]:
-        place = f"{self.place}paragraph {self.count}"
-        for slot in alternative_texts(self.part, element, place):
-            yield (slot,)
+    def _attributes(self, element: Element) -> Iterator[Slot]:
+        """Yield the slots of attributes of pictures, tables and shapes of old versions of Word."""
+        name, place = element.name, f"{self.place}paragraph {self.count}"
+        if name == "wp:docPr":
+            yield from alternative_texts(self.part, element, place)
+        elif name in {"w:tblCaption", "w:tblDescription"}:
+            yield from attribute_slot(self.part, element, "w:val", f"{place}, text of a table")
+        elif name == "w:tblPr":
+            for each in element.children:
+                yield from self._attributes(each)
+        elif name == "v:textpath":
+            yield from attribute_slot(self.part, element, "string", f"{place}, WordArt")
+        elif name.startswith("v:"):
+            yield from attribute_slot(self.part, element, "alt", f"{place}, alternative text")
 
     def _paragraph(self, element: Element) -> Iterator[tuple[Slot, ...]]:
         self.count += 1

@@ -55,6 +55,8 @@ PREFIXES: Final[dict[str, str]] = {
     f"{_OFFICE}/package/2006/relationships": "",
     "http://purl.org/dc/elements/1.1/": "dc",
     "http://schemas.microsoft.com/office/drawing/2008/diagram": "dsp",
+    "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
+    "urn:schemas-microsoft-com:vml": "v",
     "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
 """Per namespace, of the Transitional and of the Strict form, the prefix that the codecs use."""
@@ -213,15 +215,16 @@ def alternative_texts(part: Part, element: Element, place: str) -> Iterator[Slot
 
 def add_charts(found: Found, archive: Archive, types: dict[str, str]) -> None:
     """Add the titles of charts and of their axes."""
-    for name in of_type(types, "drawingml.chart+xml"):
+    for name in of_type(types, "drawingml.chart+xml", "ms-office.chartex+xml"):
         if b"title" not in archive.read(name):  # charts hold thousands of cached numbers
             continue
         part = opened(archive, name, PREFIXES)
         place = f"chart {number(name)}, title"
-        titles = part.root.descendants("c:title")
-        found.add(
-            part, [(slot,) for each in titles for slot in drawing_slots(part, each, place, "title")]
-        )
+        titles = list(part.root.descendants("c:title", "cx:title"))
+        slots = [slot for each in titles for slot in drawing_slots(part, each, place, "title")]
+        for value in (value for each in titles for value in each.descendants("cx:v")):
+            slots += text_slot(part, value, place, "title")
+        found.add(part, [(slot,) for slot in slots])
 
 
 def add_diagrams(found: Found, archive: Archive, types: dict[str, str]) -> None:

@@ -115,6 +115,21 @@ def test_headers_notes_and_the_title_are_read() -> None:
     assert texts(zipped({**files, "docProps/core.xml": core})) == ["Body", "Head", "Note", "T"]
 
 
+def test_alternative_texts_of_tables_and_of_old_shapes_are_read() -> None:
+    table = (
+        '<w:tbl><w:tblPr><w:tblCaption w:val="Sales"/><w:tblDescription w:val="By year"/>'
+        f"</w:tblPr><w:tr><w:tc>{paragraph('Cell')}</w:tc></w:tr></w:tbl>"
+    )
+    shape = (
+        '<w:r><w:pict><v:shape alt="A cat"><v:textpath string="Draft"/></v:shape></w:pict></w:r>'
+    )
+    data = docx(table + paragraph("Text ", shape, "goes on"))
+    wanted = ["Sales", "By year", "Cell", "Text <x1/>goes on", "A cat", "Draft"]
+    assert sorted(texts(data)) == sorted(wanted)
+    output = assert_read_back(CODEC, data, tagged(CODEC.extract(data, GERMAN)))
+    assert '<v:shape alt="[de] A cat"><v:textpath string="[de] Draft"/>' in document(output)
+
+
 def test_headings_are_known_by_their_styles() -> None:
     named = '<w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style>'
     styles = f"<w:styles>{named}</w:styles>"

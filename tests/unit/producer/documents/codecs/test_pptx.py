@@ -26,7 +26,12 @@ def shape(*texts: tuple[str, str], alt: str = "", ph: str = "") -> str:
 
 
 def pptx(*shapes: str, **parts: str) -> bytes:
-    folder = {"notesSlide1": "notesSlides", "chart1": "charts", "data1": "diagrams"}
+    folder = {
+        "notesSlide1": "notesSlides",
+        "chart1": "charts",
+        "chartEx1": "charts",
+        "data1": "diagrams",
+    }
     return package(
         {
             "ppt/presentation.xml": "<p:presentation/>",
@@ -129,3 +134,15 @@ def test_the_title_of_a_slide_is_the_context_of_its_texts_and_notes_if_asked() -
     assert [(each.text, each.headings) for each in segments] == [
         ("Text", ("Top",)), ("Top", ()), ("Say", ("Top",)),
     ]  # fmt: skip
+
+
+def test_titles_of_charts_of_new_kinds_are_read() -> None:
+    runs = RUN.format(text="Sales", attributes="")
+    data = pptx(
+        shape(("Text", "")),
+        chartEx1=f"<cx:chartSpace><cx:title><cx:tx><cx:txData><cx:v>Sales</cx:v></cx:txData>"
+        f"<cx:rich><a:p>{runs}</a:p></cx:rich></cx:tx></cx:title><cx:v>East</cx:v></cx:chartSpace>",
+    )
+    extraction = assert_identity(CODEC, data)
+    assert [each.text for each in extraction.segments] == ["Text", "Sales", "Sales"]
+    assert_read_back(CODEC, data, tagged(extraction))
