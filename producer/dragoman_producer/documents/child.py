@@ -168,7 +168,7 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
     source, codec, options = _opened(request)
     count, encoding = 0, ""
     remarks = [["", each] for each in ignored.remarks(codec, options_of(request["options"]))]
-    notes = Notes(options.encoding, options.source_lang)
+    notes = _notes(source, options)
     for part in _limited(source.parts(), request["seconds"]):
         with noting(notes):
             found = codec.extract(part.data, options)
@@ -188,6 +188,11 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
         "segments": count,
         "remarks": remarks,
     }
+
+
+def _notes(source: Source, options: Options) -> Notes:
+    """Return what is known of the encoding. All parts of a file have that of the file."""
+    return Notes(None if source.is_parted else options.encoding, options.source_lang)
 
 
 def _row(part: Part, segment: Segment) -> list[object]:
@@ -230,7 +235,7 @@ def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
     digest = hashlib.sha256()
     bad: dict[str, list[int]] = {name: [] for name in ("tags", "general", "lost", "changed")}
     first = 0
-    notes = Notes(options.encoding, options.source_lang)
+    notes = _notes(source, options)
     with _new_file(Path(request["temporary"])) as file:
         for part in _limited(source.parts(), request["seconds"]):
             with noting(notes):

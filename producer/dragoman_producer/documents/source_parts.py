@@ -94,15 +94,16 @@ class Source:
         self._options = options
         size = path.stat().st_size
         self._mark, self._encoding = _encoding_of(path)
-        self._is_parted = size > PART_BYTES and codec.name in PARTED and self._is_decodable()
-        if size > LARGEST_WHOLE and not self._is_parted:
+        self.is_parted = size > PART_BYTES and codec.name in PARTED and self._is_decodable()
+        """Whether it is UTF-8 or has a byte order mark, and so large that it has several parts."""
+        if size > LARGEST_WHOLE and not self.is_parted:
             raise DocumentError("too_large", _too_large(size, codec))
-        self._data = b"" if self._is_parted else path.read_bytes()
+        self._data = b"" if self.is_parted else path.read_bytes()
         self.sha256 = self._digest()
 
     def parts(self) -> Iterator[Part]:
         """Yield the documents of the file, in their order. Raises DocumentError and Changed."""
-        if not self._is_parted:
+        if not self.is_parted:
             yield Part(self._data)
             return
         lines, head = 0, None
@@ -116,7 +117,7 @@ class Source:
             raise Changed
 
     def _digest(self) -> str:
-        if not self._is_parted:
+        if not self.is_parted:
             return hashlib.sha256(self._data).hexdigest()
         with self._path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -48,13 +48,18 @@ class Done:
     """A file read, and written with a translation of each text."""
 
     def __init__(
-        self, folder: Path, format_name: str, data: bytes, translate: Callable[[str], str | None]
+        self,
+        folder: Path,
+        format_name: str,
+        data: bytes,
+        translate: Callable[[str], str | None],
+        options: Options = Options("de", "en"),  # noqa: B008  frozen
     ) -> None:
         path, output = folder / "source", folder / "output"
         path.write_bytes(data)
         request = {
             "path": str(path), "format": format_name, "seconds": 100,
-            "options": options_fields(Options("de", "en")),
+            "options": options_fields(options),
         }  # fmt: skip
         *frames, self.known = self._answers({**request, "do": "read"}, iter(()))
         self.rows = [row for frame in frames for row in frame["rows"]]
@@ -91,6 +96,20 @@ def test_a_file_in_parts_has_the_segments_and_the_output_of_the_whole_file(
     assert done.known == whole.known
     assert done.answer == whole.answer
     assert done.output == whole.output
+
+
+def test_all_parts_of_an_output_have_one_encoding(
+    part_bytes: Callable[[int], None], tmp_path: Path
+) -> None:
+    data, options = DOCUMENTS["txt"].encode(), Options("pl", "en", encoding="cp1252")
+
+    def polish(text: str) -> str:
+        return f"Ł {text}" if text.endswith(" 7") else f"ó {text}"
+
+    part_bytes(400)
+    done = Done(tmp_path, "txt", data, polish, options)
+    assert done.output is not None
+    assert done.output.decode().count("ó ") == 2 * ROWS - 1
 
 
 @pytest.mark.parametrize("format_name", ["txt", "srt", "vtt", "jsonl"])
