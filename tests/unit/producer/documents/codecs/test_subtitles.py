@@ -194,10 +194,10 @@ def test_an_output_is_read_in_the_recognised_encoding_of_its_source(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     data = srt(("01,000", "02,000", "Gr\u00fc\u00dfe.")).encode("cp1252")
-    monkeypatch.setattr(encodings, "_recognised", lambda _: "cp1252")
+    monkeypatch.setattr(encodings, "_recognised", lambda *_: "cp1252")
     extraction = SRT.extract(data, GERMAN)
     output = SRT.splice(data, extraction, ["L\u00f6wen."], GERMAN)
-    monkeypatch.setattr(encodings, "_recognised", lambda _: "cp437")
+    monkeypatch.setattr(encodings, "_recognised", lambda *_: "cp437")
     assert differing(SRT, output, extraction, ["L\u00f6wen."], GERMAN) == []
 
 
