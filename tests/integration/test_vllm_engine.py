@@ -153,9 +153,9 @@ async def test_an_answer_crosses_to_the_front_end_in_two_messages(
     processor, received = vllm_engine._built.client.output_processor, list[int]()
     process = processor.process_outputs
 
-    def counting(outputs: list[Any], *others: Any) -> Any:
+    def counting(outputs: list[Any], *others: Any, **named: Any) -> Any:
         received.extend(len(output.new_token_ids) for output in outputs)
-        return process(outputs, *others)
+        return process(outputs, *others, **named)
 
     monkeypatch.setattr(processor, "process_outputs", counting)
     decoding = Decoding(max_tokens=20, exact_length=True)

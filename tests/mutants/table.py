@@ -2677,8 +2677,8 @@ MUTANTS = (
     Mutant(
         "codes of a Markdown segment may change",
         f"{DOCUMENTS}/codecs/markdown_extracting.py",
-        "sorted((slot.start, slot.end) for slot in outer), *self._codes)",
-        "sorted((slot.start, slot.end) for slot in outer))",
+        "sorted(ranges), *self._codes, *blocks)",
+        "sorted(ranges), *blocks)",
         f"{DOCUMENT_TESTS}/codecs/test_markdown.py",
     ),
     Mutant(

@@ -253,8 +253,8 @@ async def test_the_report_has_the_options_of_the_run_without_texts(
         "to": ["de"], "from": "en", "layout": "folders", "profile": "chat", "quality": None,
         "on_fail": "source", "memory": None, "formality": None, "instructions": 1,
         "glossary": None, "overwrite": False, "others": "skip", "include": ["*.lines"],
-        "exclude": ["x"], "format": None, "columns": ["a"], "fields": [], "keys": ["b"],
-        "in_place": False, "bilingual": False, "context": "none", "refresh": False,
+        "exclude": ["x"], "format": None, "formats": [], "columns": ["a"], "fields": [],
+        "keys": ["b"], "in_place": False, "bilingual": False, "context": "none", "refresh": False,
         "encoding": "cp1252",
     }  # fmt: skip
     assert not {"Katze", "Ducks", "kind"} & set(re.findall(r"\w+", json.dumps(run.report)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -84,3 +86,51 @@ def test_a_missing_or_broken_report_is_no_report(tmp_path: Path, content: str | 
         place.write_text(content)
     assert read_report(place) is None
     assert exit_reason((), place) == "it does not answer"
+
+
+# --- matrix registers of the CPU ------------------------------------------------------------------
+
+
+class WorkerProc:
+    @staticmethod
+    def worker_main(*given: object) -> None:
+        ran.append(given)
+
+
+ran: list[tuple[object, ...]] = []
+
+
+@pytest.fixture
+def worker_class(monkeypatch: pytest.MonkeyPatch) -> type:
+    """Stand in for vLLM's modules; return the class whose function its worker processes run."""
+    made = type("WorkerProc", (), dict(vars(WorkerProc)))
+    executor, platforms = ModuleType("executor"), ModuleType("platforms")
+    executor.WorkerProc = made  # type: ignore[attr-defined]
+    platforms.current_platform = SimpleNamespace(is_cpu=lambda: True)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, core_process._EXECUTOR, executor)
+    monkeypatch.setitem(sys.modules, "vllm.platforms", platforms)
+    monkeypatch.setattr(core_process, "_request_amx", lambda: True)
+    return made
+
+
+def test_spawned_workers_on_a_cpu_ask_for_its_registers_and_run_as_vllm_does(
+    worker_class: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(core_process.WORKER_METHOD, "spawn")
+    core_process._request_amx_in_workers()
+    assert vars(worker_class)["worker_main"].__func__ is core_process.work
+    # The spawned process imports vLLM afresh, with its own function.
+    setattr(worker_class, "worker_main", staticmethod(WorkerProc.worker_main))  # noqa: B010
+    core_process.work("rank 0")
+    assert ran.pop() == ("rank 0",)
+
+
+@pytest.mark.parametrize(("method", "cpu"), [("fork", True), ("spawn", False)])
+def test_forked_workers_and_those_on_gpus_are_left_to_vllm(
+    worker_class: type, monkeypatch: pytest.MonkeyPatch, method: str, cpu: bool
+) -> None:
+    monkeypatch.setenv(core_process.WORKER_METHOD, method)
+    platform = SimpleNamespace(is_cpu=lambda: cpu)
+    monkeypatch.setattr(sys.modules["vllm.platforms"], "current_platform", platform)
+    core_process._request_amx_in_workers()
+    assert vars(worker_class)["worker_main"] is vars(WorkerProc)["worker_main"]

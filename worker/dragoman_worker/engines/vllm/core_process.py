@@ -31,7 +31,10 @@ from dragoman_worker.engines.vllm import final_outputs
 from dragoman_worker.process.gc_tuning import YOUNG
 
 REPORT_VARIABLE: Final = "DRAGOMAN_ENGINE_REPORT"
+WORKER_METHOD: Final = "VLLM_WORKER_MULTIPROC_METHOD"
+"""vLLM's variable: whether its worker processes are forked or spawned."""
 _TARGET: Final = "run_engine_core"
+_EXECUTOR: Final = "vllm.v1.executor.multiproc_executor"
 _REAP_S: Final = 2.0
 _LOOK_S: Final = 0.02
 _START_FAILED: Final = "EngineCore failed to start."
@@ -122,20 +125,41 @@ def run(*args: Any, **kwargs: Any) -> None:
     logging.getLogger("vllm.v1.engine.core").addFilter(_report_what_is_logged)
     # 2 % of the scheduler's time with 1,024 sequences. vLLM itself freezes what its start leaves.
     gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
-    _request_amx()
+    if _request_amx():
+        _request_amx_in_workers()
     _send_answers_whole()
     _run_and_report(EngineCoreProc.run_engine_core, args, kwargs)
 
 
-def _request_amx() -> None:
-    """Ask Linux for the matrix registers of the CPU, if it has any.
+def work(*args: Any, **kwargs: Any) -> None:
+    """Run in a worker process that vLLM has spawned on a CPU: as vLLM does, with its registers."""
+    _request_amx()
+    executor: Any = importlib.import_module(_EXECUTOR)
+    executor.WorkerProc.worker_main(*args, **kwargs)
+
+
+def _request_amx() -> bool:
+    """Ask Linux for the matrix registers of the CPU; return whether it has any.
 
     vLLM's attention on CPUs uses them without asking. If no other library has asked before, as for
     a tiny model, the first request kills the process with SIGILL (vLLM 0.32 on a Xeon with AMX).
+    Forked processes inherit the right, spawned ones have to ask for themselves.
     """
     with suppress(ImportError, AttributeError):
         cpu: Any = importlib.import_module("torch.cpu")
-        cpu._init_amx()  # noqa: SLF001  PyTorch has no public name for it
+        return bool(cpu._init_amx())  # noqa: SLF001  PyTorch has no public name for it
+    return False
+
+
+def _request_amx_in_workers() -> None:
+    """Make vLLM's worker processes on a CPU start with `work`, if it spawns them."""
+    if os.environ.get(WORKER_METHOD) != "spawn":
+        return
+    with suppress(ImportError, AttributeError):
+        platforms: Any = importlib.import_module("vllm.platforms")
+        executor: Any = importlib.import_module(_EXECUTOR)
+        if platforms.current_platform.is_cpu() and hasattr(executor.WorkerProc, "worker_main"):
+            executor.WorkerProc.worker_main = staticmethod(work)
 
 
 def _send_answers_whole() -> None:
