@@ -50,14 +50,20 @@ def skeleton(block: HtmlSlots) -> str:
 def replacements(
     block: HtmlSlots, texts: Sequence[str | None], options: Options
 ) -> Iterator[Replacement[bytes]]:
-    """Yield what translations put into a block: nothing with a blank line, which would end it."""
+    """Yield what translations put into a block: nothing with a blank line, which would end it.
+
+    A copy behind the last line of an open element goes in front of the line's end: it would join
+    what follows to the block otherwise.
+    """
     page = block.page
     own = texts[block.first : block.first + len(page.segments)]
     lines = [None if text is None else _BREAKS.sub(" ", text) for text in own]
-    done, place = 0, block.start
+    done, place, last = 0, block.start, len(page.text.rstrip(" \t\r\n"))
     found = replacements_of(page, lines, options)
     for each in sorted(found, key=lambda each: (each.start, each.end)):
-        start = place + len(page.text[done : each.start].encode())
-        end = start + len(page.text[each.start : each.end].encode())
-        done, place = each.end, end
+        is_copy = each.start == each.end
+        first, behind = (min(at, last) if is_copy else at for at in (each.start, each.end))
+        start = place + len(page.text[done:first].encode())
+        end = start + len(page.text[first:behind].encode())
+        done, place = behind, end
         yield Replacement(start, end, each.content.encode())

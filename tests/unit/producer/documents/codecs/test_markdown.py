@@ -299,6 +299,15 @@ def test_blocks_of_html_are_translated_as_html_is() -> None:
     assert_read_back(CODEC, README.encode(), tagged(found), replace(GERMAN, bilingual=True))
 
 
+@pytest.mark.parametrize("end", ["\n\n", "\r\n \r\n"])
+def test_a_copy_in_an_open_element_does_not_join_what_follows_to_its_block(end: str) -> None:
+    source = f"<p>Text{end}**Bold** text\n"
+    options = replace(GERMAN, bilingual=True)
+    found = CODEC.extract(source.encode(), options)
+    output = assert_read_back(CODEC, source.encode(), tagged(found), options).decode()
+    assert f"</p>{end}**Bold** text" in output
+
+
 @pytest.mark.parametrize(
     ("codec", "block"),
     [
