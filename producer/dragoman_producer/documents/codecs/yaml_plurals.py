@@ -196,9 +196,9 @@ def _gap(members: Sequence[Scalar], keys: Sequence[Member], text: str) -> str | 
     gaps = [text[before.end : key.start] for before, key in zip(members, keys[1:], strict=False)]
     if gaps:
         return gaps[0] if all(map(_GAP.fullmatch, gaps)) else None
+    if keys[0].flow:
+        return ", "
     line = text[max(text.rfind("\n", 0, keys[0].start), text.rfind("\r", 0, keys[0].start)) + 1 :]
     before = line[: len(line) - len(text) + keys[0].start]
-    if "{" in before:
-        return ", "
     newline = "\r\n" if "\r\n" in text else "\n"
     return newline + " " * len(before) if not before.strip(" -") else None

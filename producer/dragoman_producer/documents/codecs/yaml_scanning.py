@@ -45,6 +45,8 @@ class Member(NamedTuple):
     """Start of its mapping."""
     start: int
     end: int
+    flow: bool
+    """Whether its mapping is in braces."""
 
 
 class Scalar(NamedTuple):
@@ -127,6 +129,7 @@ class _Level:
     count: int = 0
     plural: bool = False
     """Whether all keys so far are plural categories."""
+    flow: bool = False
     members: int = 0
     """String values that are still missing for its plural keys."""
     member: Member | None = None
@@ -141,7 +144,8 @@ class _Level:
         if self.plural:
             self.plural = event.value in _CATEGORIES and event.anchor is None and not event.tag
             self.members += 1
-            self.member = Member(self.start, event.start_mark.index, event.end_mark.index)
+            place = (event.start_mark.index, event.end_mark.index)
+            self.member = Member(self.start, *place, self.flow)
 
     def step(self, key: str) -> None:
         """Note that a node has ended: a key, its value, or an item."""
@@ -195,7 +199,8 @@ class _Reader:
             raise DocumentError("bomb", f"line {line} is nested more than {_DEEPEST} times")
         mapping = isinstance(event, yaml.MappingStartEvent)
         start = event.start_mark.index
-        self._levels.append(_Level(self._path(), mapping, start, plural=mapping))
+        level = _Level(self._path(), mapping, start, plural=mapping, flow=event.flow_style)
+        self._levels.append(level)
 
     def _step(self, key: str) -> None:
         if self._levels:

@@ -83,6 +83,7 @@ def test_a_form_without_its_number_gets_the_general_one() -> None:
     [
         ("a: {one: 1 X, other: '%{count} Xs'}", ["one", "few", "many", "other"]),
         ("a: {other: '%{count} Xs'}", ["one", "few", "many", "other"]),
+        ("a: {\n  other: '%{count} Xs'\n}", ["one", "few", "many", "other"]),
         ("a:\n  other: \"%{count} Xs\"\nb: c", ["one", "few", "many", "other"]),
         ('a:\n  "one": User\n\n  "other": Users', ["one", "few", "many", "other"]),
         ("a:\n  zero: No Xs\n  one: One X\n  other: '%{count} Xs'",
