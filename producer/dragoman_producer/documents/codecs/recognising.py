@@ -15,8 +15,12 @@ _ENOUGH: Final = 0.9
 """Share of the letters beyond ASCII that are of one language."""
 _MOST: Final = 0.7
 """Share of letters beyond ASCII in a text in Latin letters, at most."""
-_MISPLACED: Final = re.compile(r"[^\W\d_][‚„†‡‰]|[^\W\d_\x00-\x7f](?=[0-9])")
-"""An opening quotation mark or the like behind a letter; a letter in front of a digit."""
+_CAPITALS: Final = "".join(each for each in map(chr, range(0x80, 0x250)) if each.isupper())
+_MISPLACED: Final = re.compile(
+    rf"[^\W\d_][‚„†‡‰]|[^\W\d_\x00-\x7f](?=[0-9])|(?<=[a-z])[{_CAPITALS}]"
+)
+"""An opening quotation mark or the like behind a letter; a letter in front of a digit; a capital
+behind a small letter."""
 _ALONE: Final = re.compile(r"(?<![^\W\d_])[^\x00-\x7f](?![^\W\d_])")
 """A character between others than letters: a symbol, such as in `£5`, is in its place there."""
 _NEUTRAL: Final = frozenset("‘’‚“”„‹›«»–—…•·§°©®€™µ \xad")
@@ -95,7 +99,9 @@ def _share(text: str, alphabets: Iterable[str]) -> float:
     foreign = sum(count for each, count in others.items() if each.isalpha())
     misplaced = len(_MISPLACED.findall(text))
     total = sum(others.values()) + misplaced
-    if not total or foreign > _MOST * (foreign + plain):
+    if not total:  # quotation marks, dashes and the like alone
+        return float(sum(counts[each] for each in _NEUTRAL) <= plain)
+    if foreign > _MOST * (foreign + plain):
         return 0.0
     symbols = sum(not each.isalpha() and each not in _NEUTRAL for each in _ALONE.findall(text))
     known = max(sum(others.get(each, 0) for each in set(letters)) for letters in alphabets)
