@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dragoman_producer.documents.codecs.inline_codes import same_tags
 from dragoman_producer.documents.edits_kept import EDITED, agree
@@ -22,6 +22,8 @@ from dragoman_producer.documents.review.rows import Output, Standing, Stored
 from dragoman_producer.documents.selecting import REPORT
 from dragoman_producer.documents.writing import Writer
 from dragoman_schemas.approved import ApprovedTranslation
+
+_BLANKS: Final = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,12 @@ class Applying:
             if each.row.segment in indices
         }
         changed: dict[tuple[int, int], tuple[Any, ...]] = {}
-        for edit in edits:
-            stored = held.get(edit.segment)
-            if stored is not None and self._is_applied(edit, stored, lang):
+        for given in edits:
+            stored = held.get(given.segment)
+            if stored is None:
+                continue
+            edit = _fitted(given, stored)
+            if self._is_applied(edit, stored, lang):
                 key = (stored.target, stored.segment)
                 changed[key] = (*key, edit.text, EDITED, self._id)
         with self._manifest.writing() as db:
@@ -172,6 +177,18 @@ def missing(edits: Sequence[Edit], applied: Applied) -> int:
     """Return how many edits name a document or segment that the folder does not have."""
     known = applied.changed + applied.approved + applied.unchanged + len(applied.refused)
     return len(edits) - known
+
+
+def _fitted(edit: Edit, stored: Stored) -> Edit:
+    """Return an edit with the blanks at its ends that its source has.
+
+    A blank that was typed behind a text is not seen, and some formats cannot hold it.
+    """
+    source = stored.row.source
+    if edit.text == stored.row.target or not (text := edit.text.strip(_BLANKS)):
+        return edit
+    before = source[: len(source) - len(source.lstrip(_BLANKS))]
+    return replace(edit, text=before + text + source[len(source.rstrip(_BLANKS)) :])
 
 
 def _problem(edit: Edit, stored: Stored) -> str | None:

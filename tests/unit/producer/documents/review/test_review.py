@@ -173,6 +173,20 @@ def test_an_edit_is_written_wherever_the_text_occurs(out: Path, review: Review) 
     assert report["options"]["to"] == ["de", "fr"]
 
 
+def test_blanks_at_the_ends_of_an_edit_are_those_of_its_source(out: Path, review: Review) -> None:
+    source = out.parent / "in" / "c.srt"
+    source.write_text("1\n00:00:01,000 --> 00:00:02,000\nA cue.\n")
+    asyncio.run(translated_again(out, "de", "fr", translation=Translation("en")))
+    review()
+    rows = {
+        row["source"]: index for index, row in enumerate(data_of(out / "review-de.html")["rows"])
+    }
+    ended = review("--apply", str(edited(out, {0: "Eins.\n", rows["A cue."]: " Ein Satz. "})))
+    assert ended.exit_code == 0, ended.output
+    assert (out / "de/a.lines").read_text() == "Eins.\n[de] Two.\nFails.\n"
+    assert (out / "de/c.srt").read_text().endswith("\nEin Satz.\n")
+
+
 def test_edits_of_another_folder_are_refused(out: Path, review: Review) -> None:
     review()
     path = edited(out, {0: "Eins."})
