@@ -22,7 +22,7 @@ class _Place:
 
 _QT: Final = re.compile(
     rb"\A[\xef\xbb\xbf\xff\xfe\s]*+(?:<\?[^>]*+>\s*+)?(?>(?:<!--(?>.*?-->)\s*+)*+)"
-    rb"<(?:!DOCTYPE\s+)?TS\b",
+    rb"<(?:!DOCTYPE\s+TS\b|TS(?:\s+\w+\s*=|\s*>\s*(?:<|\Z)))",  # `<TS>(a: TS) => a` is code
     re.DOTALL,
 )
 _PLACES: Final = (

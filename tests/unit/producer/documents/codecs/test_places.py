@@ -30,6 +30,8 @@ ANDROID = '<?xml version="1.0"?>\n<!-- licence --><resources>\n<{} name="a">A</{
         ("code.ts", "const x = '<!DOCTYPE TS>';", None),
         ("code.ts", "<!-- a -->" * 6_000, None),
         ("code.ts", "const a: Array<TS> = [];", None),
+        ("code.ts", "<TS>(a: TS) => a;", None),
+        ("code.ts", "<TS extends A>(a: TS) => a;", None),
         ("code.ts", "", None),
         ("a.mkd", "", "markdown"),
         ("A.Rmd", "", "markdown"),
