@@ -23,7 +23,7 @@ _MISPLACED: Final = re.compile(
 behind a small letter."""
 _ALONE: Final = re.compile(r"(?<![^\W\d_])[^\x00-\x7f](?![^\W\d_])")
 """A character between others than letters: a symbol, such as in `£5`, is in its place there."""
-_NEUTRAL: Final = frozenset("‘’‚“”„‹›«»–—…•·§°©®€™µ \xad")
+_NEUTRAL: Final = frozenset("‘’‚“”„‹›«»–—…•·§°©®€™µ\xa0\xad")
 _WESTERN: Final = {
     "en": "éèêëïîôöüñçàâä", "fr": "àâæçéèêëîïôœùûüÿ", "de": "äöüß", "es": "áéíóúüñ¿¡ªº",
     "pt": "áâãàçéêíóôõúüªº", "it": "àèéìíîòóùú", "nl": "éèêëïóöüáíúà", "sv": "åäöéü",

@@ -49,6 +49,7 @@ def test_an_undeclared_encoding_is_recognised() -> None:
         ("cp1252", "mañana"),
         ("cp1252", "It’s “quoted” – and more…"),
         ("cp1252", "It’s"),
+        ("cp1252", "«\xa0Oui\xa0» dit-il, 5\xa0kg"),
         ("mac_roman", "It’s “quoted” – and more…"),
         ("mac_roman", "café"),
         ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy."),
