@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_producer.documents.codecs.codec import DocumentError
-from dragoman_producer.documents.codecs.recognising import latin
+from dragoman_producer.documents.codecs.recognising import cyrillic, latin
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -172,7 +172,7 @@ def _recognised(data: bytes, lang: str | None) -> str:
     best = from_bytes(sample).best()
     if best is None:
         raise DocumentError("encoding", _UNKNOWN)
-    return latin(data, sample, lang, best.encoding) or best.encoding
+    return latin(data, sample, lang, best.encoding) or cyrillic(sample, best.encoding)
 
 
 def _sample(data: bytes) -> bytes:

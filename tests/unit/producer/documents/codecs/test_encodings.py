@@ -60,6 +60,7 @@ def test_an_undeclared_encoding_is_recognised() -> None:
         ("cp1257", "Ąžuolas ėmė žydėti, šįkart gražiai."),
         ("mac_roman", "Grüße aus München, schöne Straße."),
         ("cp1251", "Привет, как дела сегодня?"),
+        ("cp1251", "Привет, как дела? Это простой текст.\n" * 20),
         ("shift_jis", "日本語の文章です。"),
     ],
 )
