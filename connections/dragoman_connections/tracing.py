@@ -13,7 +13,7 @@ from dragoman_connections.settings import SettingsError
 from dragoman_schemas.traces import TraceParent
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.trace import Span
 
 EXPORT_S: Final = 3.0
@@ -35,9 +35,10 @@ def open_provider(
     *,
     sample_ratio: float,
     attributes: Mapping[str, str] | None = None,
-) -> TracerProvider:
+) -> tuple[TracerProvider, SpanProcessor]:
     """Return a provider that records this share of roots, and children like their parents.
 
+    With it comes its only processor, which exports the spans that it is given when they have ended.
     OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win over `service` and `attributes`. A collector
     that does not answer costs spans, never a job. Raises SettingsError if the extra is missing.
     """
@@ -60,8 +61,9 @@ def open_provider(
         shutdown_on_exit=False,
     )
     exporter = OTLPSpanExporter(endpoint=traces_url(settings), timeout=EXPORT_S)
-    provider.add_span_processor(BatchSpanProcessor(exporter))
-    return provider
+    processor = BatchSpanProcessor(exporter)
+    provider.add_span_processor(processor)
+    return provider, processor
 
 
 def traceparent(span: Span) -> str:

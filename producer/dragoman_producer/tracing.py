@@ -57,7 +57,8 @@ def open_tracer(settings: TracingSettings, topic: str) -> SubmissionTracer | Non
     own = None
     provider = _application_s()
     if provider is None:
-        provider = own = open_provider(settings, "dragoman", sample_ratio=settings.sample_ratio)
+        own, _ = open_provider(settings, "dragoman", sample_ratio=settings.sample_ratio)
+        provider = own
     return SubmissionTracer(provider.get_tracer("dragoman.client"), topic, own)
 
 

@@ -12,7 +12,7 @@ def open_tracer(settings: WorkerSettings) -> Tracer:
     tracing = settings.tracing
     if not tracing.enabled:
         return Tracer()
-    provider = open_provider(
+    provider, export = open_provider(
         tracing,
         "dragoman-worker",
         sample_ratio=1.0,  # the tracer has decided before it asks for a span
@@ -20,4 +20,6 @@ def open_tracer(settings: WorkerSettings) -> Tracer:
     )
     from dragoman_worker.tracing.spans import SpanTracer  # noqa: PLC0415  an extra
 
-    return SpanTracer(provider, sample_ratio=tracing.sample_ratio, group_id=settings.kafka.group_id)
+    return SpanTracer(
+        provider, export, sample_ratio=tracing.sample_ratio, group_id=settings.kafka.group_id
+    )

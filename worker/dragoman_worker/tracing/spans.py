@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from random import random
 from typing import Any, Final
 
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import (
     NoOpTracer,
@@ -40,8 +40,16 @@ _OK: Final = Status()
 class SpanTracer(Tracer):
     """Records the deliveries whose sender records them, and a share of those without a trace."""
 
-    def __init__(self, provider: TracerProvider, *, sample_ratio: float, group_id: str) -> None:
+    def __init__(
+        self,
+        provider: TracerProvider,
+        export: SpanProcessor,
+        *,
+        sample_ratio: float,
+        group_id: str,
+    ) -> None:
         self._provider = provider
+        self._export = export
         # OTEL_SDK_DISABLED makes the provider's tracers record nothing.
         self._disabled = isinstance(provider.get_tracer(_SCOPE.name), NoOpTracer)
         self._sample_ratio = sample_ratio
@@ -57,7 +65,7 @@ class SpanTracer(Tracer):
             return enter(Trace(parent.text))
         if self._disabled:
             return None
-        return enter(SpanTrace(self._provider, parent, delivery, self._group_id))
+        return enter(SpanTrace(self._provider, self._export, parent, delivery, self._group_id))
 
     async def close(self) -> None:
         """Export the last spans."""
@@ -68,9 +76,15 @@ class SpanTrace(Trace):
     """A delivery that is recorded."""
 
     def __init__(
-        self, provider: TracerProvider, sender: TraceParent | None, delivery: Delivery, group: str
+        self,
+        provider: TracerProvider,
+        export: SpanProcessor,
+        sender: TraceParent | None,
+        delivery: Delivery,
+        group: str,
     ) -> None:
         self._provider = provider
+        self._export = export
         self._parent = None if sender is None else _context_of(sender)
         self._trace_id = (
             provider.id_generator.generate_trace_id()
@@ -161,8 +175,8 @@ class SpanTrace(Trace):
             instrumentation_scope=_SCOPE,
             **more,
         )
-        # The SDK has no public way to hand it a span that has ended.
-        self._provider._active_span_processor.on_end(span)  # noqa: SLF001
+        # Its provider takes no span that has ended.
+        self._export.on_end(span)
 
     def _ns(self, moment: float) -> int:
         return self._epoch_ns + int(moment * 1e9)

@@ -32,8 +32,8 @@ class Recorded:
     def __init__(self, sample_ratio: float = 1.0) -> None:
         self._exporter = InMemorySpanExporter()
         provider = TracerProvider(shutdown_on_exit=False)
-        provider.add_span_processor(SimpleSpanProcessor(self._exporter))
-        tracer = SpanTracer(provider, sample_ratio=sample_ratio, group_id="g")
+        export = SimpleSpanProcessor(self._exporter)  # without the provider's private parts
+        tracer = SpanTracer(provider, export, sample_ratio=sample_ratio, group_id="g")
         self.core = Core(tracer=tracer)
 
     @property
