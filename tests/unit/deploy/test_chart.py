@@ -728,7 +728,32 @@ def test_workers_log_in_as_the_user_that_strimzi_makes(chart: helm.Chart) -> Non
     assert environment["DRAGOMAN_KAFKA__SASL_PLAIN_USERNAME"]["value"] == name
     secret = environment["DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD"]["valueFrom"]["secretKeyRef"]
     assert secret == {"name": name, "key": "password"}
-    assert _of(objects, "TriggerAuthentication") != []
+
+
+def test_keda_reads_the_password_that_strimzi_makes_also_where_workers_have_it_as_a_file(
+    chart: helm.Chart,
+) -> None:
+    values = {**_by_strimzi(), "keda": {"enabled": True, "jobsPerSecond": 1}}
+    values["settings"]["kafka"]["sasl_plain_password_file"] = "/etc/dragoman/user/password"  # noqa: S105
+    values["mounts"] = {"user": {"secret": "rel-dragoman", "path": "/etc/dragoman/user"}}
+    objects = _rendered(chart, values)
+    [pod] = _pods(objects)
+    [authentication] = _of(objects, "TriggerAuthentication")
+    assert {one["name"] for one in authentication["spec"]["env"]} <= set(_environment(pod))
+    password = {"parameter": "password", "name": "rel-dragoman", "key": "password"}
+    assert authentication["spec"]["secretTargetRef"] == [password]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a" * 31 + ".b", "dragoman." + "a" * 22 + ".b", "a" * 20 + "." + "b" * 10 + "." + "c" * 9],
+)
+def test_a_release_s_name_with_dots_is_cut_to_a_name_that_kubernetes_allows(
+    chart: helm.Chart, name: str
+) -> None:
+    allowed = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+    values = {**_ECHO, "workers": {"one": {}}}
+    assert all(allowed.fullmatch(one["metadata"]["name"]) for one in _rendered(chart, values, name))
 
 
 def test_the_example_reads_the_secrets_of_strimzi_where_they_are(

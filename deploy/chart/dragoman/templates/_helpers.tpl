@@ -4,11 +4,11 @@ a dict: root (the chart's context), v (the values of one worker), name, class. *
 {{- define "dragoman.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 32 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | trunc 32 | trimAll "-." -}}
 {{- else if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 32 | trimSuffix "-" -}}
+{{- .Release.Name | trunc 32 | trimAll "-." -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 32 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 32 | trimAll "-." -}}
 {{- end -}}
 {{- end -}}
 
