@@ -155,3 +155,12 @@ def test_actions_are_pinned_by_commit() -> None:
     ]
     assert used
     assert [one for one in used if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", one)] == []
+
+
+def test_every_artifact_of_the_workflow_is_one_that_can_be_downloaded() -> None:
+    steps = [step for job in _WORKFLOW["jobs"].values() for step in job["steps"]]
+    [fetch] = [step for step in steps if "download-artifact@" in step.get("uses", "")]
+    pushes = [step for step in steps if "build-push-action@" in step.get("uses", "")]
+    # All are fetched, and the record that a push keeps by default is no zip: the step would fail.
+    assert fetch["with"].keys() == {"path"}
+    assert [step["env"]["DOCKER_BUILD_RECORD_UPLOAD"] for step in pushes] == ["false"]
