@@ -121,6 +121,19 @@ def test_the_outputs_together_are_the_tokens_that_were_made(steps: list[list[int
     assert received == [token for tokens in steps for token in tokens]
 
 
+def test_a_scheduler_without_known_requests_sends_every_token() -> None:
+    class Foreign:
+        def update_from_output(self, *outputs: Any) -> dict[int, Any]:
+            return {0: SimpleNamespace(outputs=outputs)}
+
+    scheduler = sending_whole(Foreign, FINAL)()
+    for tokens in ([1], [2]):
+        output = SimpleNamespace(
+            request_id="a", new_token_ids=tokens, finish_reason=None, events=None
+        )
+        assert scheduler.update_from_output(output)[0].outputs == [output]
+
+
 class Config:
     """The part of vLLM's configuration that chooses a scheduler."""
 

@@ -7,7 +7,7 @@ here: the first, for the time to the first token, and the last, which carries al
 
 In the engine process `install` makes vLLM derive its scheduler from the one that it chooses. In the
 front end `share_times` divides the time of several tokens among them, so that vLLM's metrics keep
-their numbers of tokens, their sums and means.
+their numbers of tokens, their sums and means; see docs/adr/0026 for what they leave out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def sending_whole(scheduler: type, final_only: object) -> type:
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
-            self._whole = WholeOutputs(self.requests, final_only)
+            # A scheduler of the user's own (`scheduler_cls`) may have none: it sends every token.
+            self._whole = WholeOutputs(getattr(self, "requests", {}), final_only)
 
         def update_from_output(self, *args: Any, **kwargs: Any) -> Any:
             """Update after one step; return the outputs to send, by client."""
