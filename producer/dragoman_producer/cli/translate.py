@@ -145,7 +145,7 @@ def translate(
     ] = False,
     in_flight: Annotated[
         int, typer.Option("--in-flight", min=1, help="Segments submitted at a time.")
-    ] = 5_000,
+    ] = 20_000,
     cancel: Annotated[
         bool, typer.Option("--cancel", help="Cancel jobs in flight on Ctrl-C or SIGTERM.")
     ] = False,

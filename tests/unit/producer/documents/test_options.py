@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 
+from dragoman_producer.cli.translate import translate
 from dragoman_producer.cli.translate_stdin import refusal
 from dragoman_producer.documents.options import (
     Unusable,
@@ -14,6 +16,7 @@ from dragoman_producer.documents.options import (
     _glossary,
     request_of,
 )
+from dragoman_producer.documents.request import IN_FLIGHT
 
 
 def test_a_glossary_that_is_a_folder_is_not_taken_for_the_name_of_a_stored_one(
@@ -82,3 +85,7 @@ def test_formats_are_of_all_files_or_of_a_pattern(
 def test_formats_that_cannot_be_are_refused(given: list[str], why: str) -> None:
     with pytest.raises(Unusable, match=why):
         _formats(given)
+
+
+def test_the_command_has_as_many_segments_in_flight_as_the_functions() -> None:
+    assert inspect.signature(translate).parameters["in_flight"].default == IN_FLIGHT
