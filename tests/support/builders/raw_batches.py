@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from collections.abc import Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
 from aiokafka import codec as codecs
-from aiokafka.errors import for_code
+from aiokafka.errors import NotLeaderForPartitionError, for_code
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.util import calc_crc32c
 
@@ -85,13 +86,20 @@ def _field(content: bytes | None) -> bytes:
 
 
 async def publish_raw(bootstrap: str, topic: str, raw: bytes, partition: int = 0) -> int:
-    """Publish the bytes as they are and return the first offset; raises the broker's error."""
-    async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
+    """Publish the bytes as they are and return the first offset; raises the broker's error.
+
+    A topic that has just been made may be known before its broker leads it: then the broker is
+    asked again, as by a regular producer.
+    """
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer, asyncio.timeout(30):
         await producer.partitions_for(topic)
         node = next(iter(producer.client.cluster.brokers())).nodeId
         request = ProduceRequest(None, -1, 10_000, [(topic, [(partition, raw)])])
-        answer = await producer.client.send(node, request)
-    (_, ((_, code, offset, *_),)), *_ = answer.topics
+        code, offset = NotLeaderForPartitionError.errno, -1
+        while code == NotLeaderForPartitionError.errno:
+            answer = await producer.client.send(node, request)
+            (_, ((_, code, offset, *_),)), *_ = answer.topics
+            await producer.client.force_metadata_update()
     if code:
         raise for_code(code)
     return int(offset)
