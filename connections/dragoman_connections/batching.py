@@ -38,6 +38,7 @@ class Batcher(Generic[Request, Reply]):
         self._weigh = weigh
         self._waiting: deque[tuple[Request, asyncio.Future[Reply]]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._under_way: set[asyncio.Future[None]] = set()
         self._starting = False
         self._closing = False
 
@@ -53,6 +54,11 @@ class Batcher(Generic[Request, Reply]):
         if not self._starting:
             self._start_flushing()
         return await reply
+
+    async def caught_up(self) -> None:
+        """Return once the flushes under way have ended, those of cancelled callers among them."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
 
     async def close(self) -> None:
         """Cancel the flushes under way and every caller; a later request starts afresh."""
@@ -94,6 +100,8 @@ class Batcher(Generic[Request, Reply]):
 
     async def _answer(self, batch: list[tuple[Request, asyncio.Future[Reply]]]) -> None:
         replies: Sequence[Reply | Exception]
+        ended = asyncio.get_running_loop().create_future()
+        self._under_way.add(ended)
         try:
             replies = await self._flush([request for request, _ in batch])
         except asyncio.CancelledError:
@@ -102,6 +110,9 @@ class Batcher(Generic[Request, Reply]):
             raise
         except Exception as error:  # noqa: BLE001  the callers handle it
             replies = [error] * len(batch)
+        finally:
+            self._under_way.discard(ended)
+            ended.set_result(None)
         for (_, future), reply in zip(batch, replies, strict=True):
             if future.done():
                 continue

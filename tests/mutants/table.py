@@ -1421,6 +1421,13 @@ MUTANTS = (
         DURABILITY,
     ),
     Mutant(
+        "a release overtakes the claim under way",
+        f"{CORE}/stores/redis.py",
+        "        await self._pipeline.caught_up()\n",
+        "",
+        "unit/worker/stores/test_pipeline.py",
+    ),
+    Mutant(
         "an end that another wrote is not confirmed",
         f"{CORE}/stores/redis.py",
         "            await self._call(job_id, [command], confirmed=True)\n",

@@ -92,6 +92,10 @@ class Pipeline:
         """Whether a confirmation is configured."""
         return self._confirmation is not None
 
+    async def caught_up(self) -> None:
+        """Return once every call that was sent has its answer or error."""
+        await self._batcher.caught_up()
+
     async def close(self) -> None:
         """Cancel the calls under way and their callers."""
         await self._batcher.close()

@@ -144,6 +144,8 @@ class RedisStore:
 
     async def release(self, claim: Claim) -> None:
         """Remove the claim."""
+        # The claim of a cancelled job may be under way on another connection: never overtake it.
+        await self._pipeline.caught_up()
         arguments = scripts.release_args(nonce=claim.nonce)
         with suppress(Conflict):  # a key that is not a job holds no claim
             await self._call(claim.job_id, [self._script(scripts.RELEASE, claim.job_id, arguments)])

@@ -13,9 +13,13 @@ from redis._parsers.base import BaseParser
 from structlog.testing import capture_logs
 
 from dragoman_connections.redis_access.calls import Answer, Call, Command
+from dragoman_connections.settings import RedisSettings
+from dragoman_schemas.scripts import CLAIM, RELEASE
 from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.stores.durability import confirmation_for
 from dragoman_worker.stores.pipeline import MAX_COMMANDS, Pipeline
+from dragoman_worker.stores.redis import RedisStore
+from support.builders.store_calls import claim_of, request
 from support.processes.waiting import eventually
 
 
@@ -40,6 +44,9 @@ class FakeTransport:
             Answer([self.answer(command) for command in call.commands], self.confirm(call))
             for call in calls
         ]
+
+    async def close(self) -> None:
+        """Nothing to close."""
 
 
 @pytest.fixture
@@ -264,6 +271,28 @@ async def test_a_caller_cancelled_under_way_moves_nobody_s_reply(
     transport.gate.set()
     outcomes = await within(asyncio.gather(*calls, return_exceptions=True))
     assert outcomes[1::2] == [[("A", number)] for number in range(1, 10, 2)]
+
+
+async def test_a_release_waits_for_the_claim_that_a_cancelled_job_has_under_way(
+    transport: FakeTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_worker.stores.redis.open_servers", lambda *_: transport)
+    transport.answer = lambda _: [1, b"queued"]
+    settings = RedisSettings(url="redis://127.0.0.1:1/0")
+    store = RedisStore(settings, poison_after=4, want_results=False)
+    transport.gate.clear()
+    wanted = request()
+    claiming = asyncio.create_task(store.claim(wanted))
+    await eventually(lambda: transport.sent, timeout_s=30, what="the claim on its way")
+    claiming.cancel()
+    releasing = asyncio.create_task(store.release(claim_of(wanted)))
+    for _ in range(20):  # a release that does not wait is sent within two turns
+        await asyncio.sleep(0)
+    assert [[command[1] for command in sent] for sent in transport.sent] == [[CLAIM.sha1]]
+    transport.gate.set()
+    await within(releasing)
+    assert transport.sent[1][0][1] == RELEASE.sha1
+    await store.close()
 
 
 async def test_closing_cancels_whoever_still_waits(transport: FakeTransport) -> None:
