@@ -1421,6 +1421,27 @@ MUTANTS = (
         DURABILITY,
     ),
     Mutant(
+        "measured engines that measure memory start side by side",
+        f"{CORE}/tuning/measure/engine_pool.py",
+        "    if any(place.measures_memory for place in places):\n",
+        "    if not places:\n",
+        "unit/worker/tuning/measure/test_engine_pool.py",
+    ),
+    Mutant(
+        "a refused engine leaves the others of its point running",
+        f"{CORE}/tuning/measure/engine_pool.py",
+        "for engine in ended if isinstance",
+        "for engine in () if isinstance",
+        "unit/worker/tuning/measure/test_engine_pool.py",
+    ),
+    Mutant(
+        "a measured engine has no memory of its own",
+        f"{CORE}/tuning/measure/engine_process.py",
+        '    dumped["engine"]["options"] |= place.engine_options\n',
+        "",
+        "unit/worker/tuning/measure/test_engine_process.py",
+    ),
+    Mutant(
         "a release overtakes the claim under way",
         f"{CORE}/stores/redis.py",
         "        await self._pipeline.caught_up()\n",

@@ -11,7 +11,7 @@ from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.machine import this_machine
-from dragoman_worker.engines.sizing import first_place, share_out
+from dragoman_worker.engines.sizing import first_places, share_out
 from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.kafka.inspection import inspection
 from dragoman_worker.kafka.rights import TopicRights
@@ -118,7 +118,8 @@ def _group(settings: WorkerSettings, problem: str | None) -> Finding:
 
 async def _engine(settings: WorkerSettings) -> Finding:
     try:
-        os.environ.update(first_place(settings.engine).environment)  # before CUDA is initialised
+        (place,) = first_places(settings.engine, 1)
+        os.environ.update(place.environment)  # before CUDA is initialised
         engine = open_engine(settings.engine)
         try:
             await engine.start()

@@ -83,9 +83,13 @@ def share_out(engine: EngineSettings, machine: Callable[[], Machine]) -> Share:
     return Share(count, reason, tuple(places * count))
 
 
-def first_place(engine: EngineSettings) -> Place:
-    """Return the place of one engine alone, as commands use it. Raises SettingsError."""
-    return share_out(engine.model_copy(update={"replicas": 1}), this_machine).places[0]
+def first_places(engine: EngineSettings, count: int) -> tuple[Place, ...]:
+    """Return the places of `count` engines on the first GPU, or on the first group of GPUs.
+
+    Commands that measure use them. Raises SettingsError.
+    """
+    places = share_out(engine.model_copy(update={"replicas": count}), this_machine).places
+    return tuple(place for place in places if place.gpus == places[0].gpus)
 
 
 def _given(engine: EngineSettings) -> str:

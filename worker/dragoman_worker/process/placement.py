@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+_OPTIONS: Final = "engine.options."
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,15 @@ class Place:
     settings: Mapping[str, float] = field(default_factory=dict)
     measures_memory: bool = False
     """Whether the engine finds its KV cache by measuring GPU memory that other engines share."""
+
+    @property
+    def engine_options(self) -> Mapping[str, float]:
+        """Return the settings that are engine options, by their names in `engine.options`."""
+        return {
+            name.removeprefix(_OPTIONS): value
+            for name, value in self.settings.items()
+            if name.startswith(_OPTIONS)
+        }
 
     @property
     def environment(self) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.engines.sizing import GPU_SHARE, MEMORY, Share
+from dragoman_worker.engines.sizing import MEMORY, Share
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
 from dragoman_worker.tuning.measure.load_generator import Drive
@@ -68,7 +68,7 @@ class Bench:
         unfit |= _too_many(limits["max_num_seqs"])
         if wanted is not None:
             _check(names, unfit)
-        groups = self._groups(names - unfit.keys(), on_gpu=bool(limits.get("devices")))
+        groups = self._groups(names - unfit.keys())
         try:
             for group in groups:
                 for number in range(self._rounds):
@@ -91,7 +91,7 @@ class Bench:
             why["replicas"] = f"there is one engine ({self._share.reason}): raise engine.replicas"
         return why
 
-    def _groups(self, names: set[str], *, on_gpu: bool) -> list[list[Point]]:
+    def _groups(self, names: set[str]) -> list[list[Point]]:
         """Group the points by engine; first in each is the point whose rate sizes `all`."""
         bare: dict[str, Any] = {name: None for name in TUNED_OPTIONS if name in self._options}
         shared = [Point("given", Drive()), Point("all", Drive("all"))]
@@ -102,11 +102,8 @@ class Bench:
         if "default" in names:
             groups.append([Point("default", Drive(), bare)])
         if "replicas" in names:
-            options: dict[str, Any] = {}
-            if on_gpu and MEMORY not in self._options:
-                options[MEMORY] = round(GPU_SHARE / self._share.count, 3)
             count = self._share.count
-            groups.append([Point("replicas", Drive(), options, engines=count, of=count)])
+            groups.append([Point("replicas", Drive(), engines=count, of=count)])
         return groups
 
     async def _round(self, group: Sequence[Point], number: int) -> None:

@@ -153,9 +153,8 @@ async def _replicas(harness: Harness, base: Baseline) -> Decision:
     if most == 1:
         why = f"left out: {why} (--allow replicas tries it anyway)"
         return Decision("replicas", why)
-    options = dict(base.options)
-    if base.on_gpu and MEMORY not in base.engine.options:
-        options[MEMORY] = round(GPU_SHARE / most, 3)
+    # A memory share that was taken is that of one engine alone: the places divide the GPU.
+    options = {name: value for name, value in base.options.items() if name != MEMORY}
     points = []
     for count in range(2, most + 1):
         # 1.5 times the equal share: each engine gets a different mixture of lengths.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from dragoman_worker.engines.sizing import GPU_SHARE, MEMORY
+from dragoman_worker.engines.sizing import MEMORY
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning import knee
 from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
@@ -185,10 +185,7 @@ class Tuner:
         if not self._verifies:
             return
         engines = found.replicas
-        options = dict(found.options)
-        if engines > 1 and found.survey["limits"].get("devices"):
-            options.setdefault(MEMORY, self._settings.engine.options.get(MEMORY) or _share(engines))
-        point = Point("verify", Drive(), options, engines=engines, of=engines)
+        point = Point("verify", Drive(), found.options, engines=engines, of=engines)
         await self._add(found, "chosen", point)
         if found.comparison.keys() >= {"default", "chosen"}:
             reason = knee.why_keep(found.comparison["default"], found.comparison["chosen"])
@@ -274,11 +271,6 @@ def _concurrency(found: Findings, rates: Arrivals) -> str:
         f"the engine; {row['drive']['items']} sequences suffice, with a p99 of "
         f"{(row['latency_ms'] or {}).get('p99', 0.0):,.0f} ms. More sequences help with a backlog."
     )
-
-
-def _share(engines: int) -> float:
-    """Return the memory share that the supervisor gives each engine."""
-    return round(GPU_SHARE / engines, 3)
 
 
 def _last(found: Findings) -> int:

@@ -14,7 +14,7 @@ from dragoman_connections.settings import SettingsError, load_settings
 from dragoman_worker.engines.gpu import Gpu
 from dragoman_worker.engines.machine import Machine
 from dragoman_worker.engines.model_size import model_size
-from dragoman_worker.engines.sizing import GPU_SHARE, share_out
+from dragoman_worker.engines.sizing import GPU_SHARE, first_places, share_out
 from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import EngineSettings, WorkerSettings
 
@@ -294,3 +294,22 @@ def test_the_number_of_replicas_may_be_given_as_text(given: object, value: objec
         WorkerSettings, None, {"engine.kind": "echo", "engine.replicas": given}
     )
     assert settings.engine.replicas == value
+
+
+def test_engines_that_are_measured_share_the_first_gpu_as_replicas_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_worker.engines.sizing.this_machine", lambda: gpus(2))
+    settings = engine(model(tmp_path, "0.6b"), replicas=4)
+    replica, *_ = share_out(settings, lambda: gpus(2)).places
+    places = first_places(settings, 4)
+    assert places == (replica,) * 4
+    assert places[0].gpus == ("0",)
+    assert places[0].engine_options == {
+        "gpu_memory_utilization": replica.settings[MEMORY],
+        "kv_cache_memory_bytes": replica.settings[KV_BYTES],
+    }
+    (alone,) = first_places(settings, 1)
+    assert (alone.gpus, alone.engine_options) == (("0",), {})
+    pair = engine(model(tmp_path, "0.6b"), replicas=4, tensor_parallel_size=2)
+    assert [place.gpus for place in first_places(pair, 1)] == [("0", "1")]

@@ -112,7 +112,15 @@ async def test_replicas_share_the_memory_and_the_sequences_and_the_best_number_i
     decision = await decided("replicas", harness, given(allow=both, named=both))
     assert (decision.replicas, decision.options) == (3, {"max_num_seqs": 256})
     assert [(p.engines, p.of) for p in harness.asked] == [(2, 4), (3, 4), (4, 4)]
-    assert {p.options["gpu_memory_utilization"] for p in harness.asked} == {0.225}
+    assert {frozenset(p.options) for p in harness.asked} == {frozenset()}  # the places divide it
+
+
+async def test_a_memory_share_taken_for_one_engine_is_not_given_to_several() -> None:
+    harness = ScriptedHarness(lambda _: {"output_tokens_per_s": 900.0})
+    both = frozenset({"replicas"})
+    taken = {"gpu_memory_utilization": 0.95, "max_num_batched_tokens": 8192}
+    await decided("replicas", harness, given(allow=both, named=both, options=taken))
+    assert [dict(p.options) for p in harness.asked] == [{"max_num_batched_tokens": 8192}] * 3
 
 
 async def test_one_engine_is_a_decision_only_if_more_were_measured() -> None:

@@ -15,6 +15,8 @@ from dragoman_connections.settings import load_settings
 from dragoman_worker.cli.bench_session import benched
 from dragoman_worker.cli.choosing import tune_options
 from dragoman_worker.cli.tune_session import tuned
+from dragoman_worker.engines.gpu import Gpu
+from dragoman_worker.engines.machine import Machine
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.bench import Results, table
 from dragoman_worker.tuning.measure.engine_process import Refused
@@ -239,6 +241,21 @@ async def test_rates_of_several_engines_add_up_and_fitting_engines_are_kept(tmp_
         assert two["replicas"] == 2
     finally:
         await bench.abandon()
+
+
+async def test_engines_that_do_not_fit_the_gpu_together_are_refused_before_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine((Gpu("0", "GPU-0", 2**37),), cores=16)
+    monkeypatch.setattr("dragoman_worker.engines.sizing.this_machine", lambda: machine)
+    settings = echo(engine__kind="vllm", engine__model="some/model")
+    options = {"gpu_memory_utilization": 0.6}
+    row = await harness(tmp_path, settings).measure(
+        Point("here", Drive(), options, engines=2, of=2)
+    )
+    assert (row["setting"], row["passing"]) == ("engine.options.gpu_memory_utilization", False)
+    assert "0.6 is for each of engine.replicas = 2" in row["refused"]
+    assert nothing_left()
 
 
 async def test_batches_and_all_at_once_are_timed_until_their_last_job(

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_worker.deadline import Deadline
+from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.measure.engine_process import EngineProcess, Refused
+from dragoman_worker.tuning.measure.engine_process import EngineProcess
 
 _POLL_EVERY_S: Final = 0.05
 
@@ -25,28 +26,49 @@ class EnginePool:
         self._key = ""
         self.engines: list[EngineProcess] = []
         self.start_s = 0.0
-        """Seconds that the last start of one engine took, warm-up included."""
+        """Seconds that the last start took, warm-up included: of one engine, or side by side."""
 
     def holds(self, key: str) -> bool:
         """Return whether the engines of `key` run."""
         return self._key == key
 
-    async def replace(self, key: str, settings: WorkerSettings, count: int, options: str) -> None:
-        """Stop the present engines and start `count` others one after another.
+    async def replace(
+        self, key: str, settings: WorkerSettings, places: Sequence[Place], options: str
+    ) -> None:
+        """Stop the present engines and start others, one in each place.
 
-        `options` is shown as progress. Raises Refused; then no engine runs.
+        They start side by side, except for engines that measure the GPU's free memory: each of
+        those waits for the one before. `options` is shown as progress. Raises Refused; then no
+        engine runs.
         """
         await self.stop()
         began = time.monotonic()
+        turns = starts_in_turn(places)
         try:
-            for number in range(count):
-                which = f" {number + 1} of {count}" if count > 1 else ""
-                self._progress(f"starting the engine{which}: {options}")
-                self.engines.append(await EngineProcess.start(settings, self._jobs, self._log))
-        except Refused:
+            for number, turn in enumerate(turns, 1):
+                which = "the engine" if len(places) == 1 else f"{len(places)} engines"
+                if len(turns) > 1:
+                    which = f"the engine {number} of {len(turns)}"
+                self._progress(f"starting {which}: {options}")
+                await self._start(settings, turn)
+        except BaseException:
             await self.kill()
             raise
-        self._key, self.start_s = key, (time.monotonic() - began) / count
+        self._key, self.start_s = key, (time.monotonic() - began) / len(turns)
+
+    async def _start(self, settings: WorkerSettings, places: Sequence[Place]) -> None:
+        """Start engines side by side. If one is refused, the starts of the others are cancelled."""
+        start = EngineProcess.start
+        starts = [
+            asyncio.create_task(start(settings, place, self._jobs, self._log)) for place in places
+        ]
+        try:
+            await asyncio.gather(*starts)
+        finally:
+            for task in starts:
+                task.cancel()
+            ended = await asyncio.gather(*starts, return_exceptions=True)
+            self.engines += [engine for engine in ended if isinstance(engine, EngineProcess)]
 
     async def stop(self) -> None:
         """Let the engines exit by themselves, within a bound."""
@@ -59,6 +81,13 @@ class EnginePool:
     def _emptied(self) -> list[EngineProcess]:
         engines, self.engines, self._key = self.engines, [], ""
         return engines
+
+
+def starts_in_turn(places: Sequence[Place]) -> Sequence[Sequence[Place]]:
+    """Return the places in groups that may start side by side."""
+    if any(place.measures_memory for place in places):
+        return [[place] for place in places]
+    return [places]
 
 
 async def together(engines: Sequence[EngineProcess], do: Callable[[EngineProcess], Any]) -> Any:

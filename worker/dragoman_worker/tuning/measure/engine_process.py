@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from dragoman_connections.settings import ENV_PREFIX
-from dragoman_worker.engines.sizing import first_place
+from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.load_generator import Drive
 
@@ -68,15 +68,15 @@ class EngineProcess:
         self.ready = Ready(0.0, {}, {}, "")
 
     @classmethod
-    async def start(cls, settings: WorkerSettings, jobs: Path, log: Path) -> Self:
-        """Start and warm an engine; its log is appended to a file. Raises Refused."""
+    async def start(cls, settings: WorkerSettings, place: Place, jobs: Path, log: Path) -> Self:
+        """Start and warm an engine in its place; its log is appended to a file. Raises Refused."""
         own, child = socket.socketpair()
         with child, log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "dragoman_worker.tuning.measure.engine_child"),
                 str(child.fileno()),
                 pass_fds=[child.fileno()],
-                env={**_environment(), **first_place(settings.engine).environment},
+                env={**_environment(), **place.environment},
                 stdin=DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -84,7 +84,8 @@ class EngineProcess:
             )
         engine = cls(process, *await asyncio.open_connection(sock=own, limit=_MAX_LINE_BYTES))
         try:
-            engine._send({"settings": _engine_settings(settings), "jobs": str(jobs)})
+            own_settings = _engine_settings(settings, place)
+            engine._send({"settings": own_settings, "jobs": str(jobs)})
             answer = await engine._answer(START_S)
             engine.ready = Ready(
                 start_s=answer["start_s"],
@@ -156,10 +157,12 @@ class EngineProcess:
         return answer
 
 
-def _engine_settings(settings: WorkerSettings) -> dict[str, Any]:
-    """Return the settings that an engine needs; no address and no password."""
+def _engine_settings(settings: WorkerSettings, place: Place) -> dict[str, Any]:
+    """Return the settings that an engine needs in its place; no address and no password."""
     wanted = {"engine", "limits", "retry", "log"}
-    return settings.model_dump(mode="json", include=wanted)
+    dumped = settings.model_dump(mode="json", include=wanted)
+    dumped["engine"]["options"] |= place.engine_options
+    return dumped
 
 
 def _environment() -> dict[str, str]:

@@ -16,8 +16,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_connections.secrets import without_secrets
+from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.sizing import first_places
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.measure.engine_pool import EnginePool, least_done, together, until
+from dragoman_worker.tuning.measure.engine_pool import (
+    EnginePool,
+    least_done,
+    starts_in_turn,
+    together,
+    until,
+)
 from dragoman_worker.tuning.measure.engine_process import EngineProcess, Ready, Refused
 from dragoman_worker.tuning.measure.environment import environment
 from dragoman_worker.tuning.measure.load_generator import Drive
@@ -101,7 +109,7 @@ class Harness:
 
     @property
     def start_s(self) -> float:
-        """Seconds that the last start of an engine took, warm-up included."""
+        """Seconds that the last start of engines took, warm-up included."""
         return self._pool.start_s
 
     @property
@@ -175,10 +183,15 @@ class Harness:
         key = key_of({"settings": self._inputs(point), "of": point.of})
         if self._pool.holds(key):
             return self._pool.engines
-        needed_s = self._pool.start_s * point.of + self._pace.most_s + reserve_s
-        self._check_budget(needed_s, "starting the engine and measuring a point")
         settings = self._engine_settings(point)
-        await self._pool.replace(key, settings, point.of, _options_text(point.options))
+        try:
+            places = first_places(settings.engine, point.of)
+        except SettingsError as unfit:
+            raise Refused(str(unfit), lasting=True) from None
+        starts_s = self._pool.start_s * len(starts_in_turn(places))
+        needed_s = starts_s + self._pace.most_s + reserve_s
+        self._check_budget(needed_s, "starting the engine and measuring a point")
+        await self._pool.replace(key, settings, places, _options_text(point.options))
         return self._pool.engines
 
     def _engine_settings(self, point: Point) -> WorkerSettings:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dragoman_connections.settings import load_settings
+from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure import engine_process
 from dragoman_worker.tuning.measure.engine_process import EngineProcess, Refused
@@ -59,7 +60,7 @@ async def test_a_start_that_never_finishes_is_refused(
     settings = load_settings(WorkerSettings, None, {"engine.kind": "echo"})
     async with asyncio.timeout(30):
         with pytest.raises(Refused, match="gave no answer within 0 s"):
-            await EngineProcess.start(settings, tmp_path / "jobs.jsonl", tmp_path / "log")
+            await EngineProcess.start(settings, Place(), tmp_path / "jobs.jsonl", tmp_path / "log")
 
 
 async def test_ctrl_c_while_an_engine_closes_kills_it() -> None:
@@ -80,3 +81,12 @@ async def test_a_second_ctrl_c_kills_it_too() -> None:
         with pytest.raises(asyncio.CancelledError):
             await killing
         assert await process.wait() == KILLED
+
+
+def test_an_engine_gets_the_options_of_its_place() -> None:
+    settings = load_settings(
+        WorkerSettings, None, {"engine.model": "some/model", "engine.options.max_num_seqs": 8}
+    )
+    place = Place(("0",), {"engine.options.kv_cache_memory_bytes": 2**33})
+    given = engine_process._engine_settings(settings, place)["engine"]["options"]
+    assert given == {"max_num_seqs": 8, "kv_cache_memory_bytes": 2**33}
