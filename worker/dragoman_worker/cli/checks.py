@@ -11,7 +11,7 @@ from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.machine import this_machine
-from dragoman_worker.engines.sizing import first_places, share_out
+from dragoman_worker.engines.sizing import share_out
 from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.kafka.inspection import inspection
 from dragoman_worker.kafka.rights import TopicRights
@@ -118,9 +118,10 @@ def _group(settings: WorkerSettings, problem: str | None) -> Finding:
 
 async def _engine(settings: WorkerSettings) -> Finding:
     try:
-        (place,) = first_places(settings.engine, 1)
+        place = share_out(settings.engine, this_machine).places[0]
         os.environ.update(place.environment)  # before CUDA is initialised
-        engine = open_engine(settings.engine)
+        options = {**settings.engine.options, **place.engine_options}
+        engine = open_engine(settings.engine.model_copy(update={"options": options}))
         try:
             await engine.start()
             limits = engine.limits

@@ -29,6 +29,11 @@ class Gpu:
     uuid: str = ""
     memory_bytes: int | None = None
 
+    @property
+    def is_slice(self) -> bool:
+        """Whether it is a MIG slice."""
+        return self.name.startswith(_MIG)
+
 
 @dataclass(frozen=True, slots=True)
 class GpuStats:
@@ -69,6 +74,14 @@ class Gpus:
         except nvml.NVMLError:
             return False
         return bool(self._devices)
+
+    def count_all(self) -> int:
+        """Return the number of GPUs of the host, visible or not; 0 if they cannot be read."""
+        if self._nvml is None:
+            return 0
+        with suppress(self._nvml.NVMLError):
+            return int(self._nvml.nvmlDeviceGetCount())
+        return 0
 
     def read(self) -> list[GpuStats]:
         """Return the state of every GPU that can be read."""
@@ -126,10 +139,14 @@ class Gpus:
                 return None
         handles = self._handles()
         if entry.isdecimal():
-            index = int(entry)
-            return (str(index), handles[index]) if index in handles else None
-        fits = [i for i, handle in handles.items() if self._uuid(handle).startswith(entry)]
-        return (str(fits[0]), handles[fits[0]]) if len(fits) == 1 else None
+            fits = [int(entry)] if int(entry) in handles else []
+        else:
+            fits = [i for i, handle in handles.items() if self._uuid(handle).startswith(entry)]
+        if len(fits) != 1:
+            return None
+        whole = (str(fits[0]), handles[fits[0]])
+        # Of a divided GPU, CUDA shows the first slice.
+        return next(self._slices(whole[1]), None) if self._is_divided(whole[1]) else whole
 
     def _handles(self) -> dict[int, Any]:
         """Return the GPUs by index, without those that have failed ("fallen off the bus")."""

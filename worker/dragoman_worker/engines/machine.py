@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from importlib import metadata
@@ -9,11 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.cores import cpu_cores
 from dragoman_worker.engines.gpu import Gpu, Gpus
 from dragoman_worker.settings import EngineSettings
 
 _DEVICE_FILES: Final = ("/dev/nvidiactl", "/dev/kfd")
-_GPUS_PER_ENGINE: Final = (
+_GPUS_PER_COPY: Final = (
     "tensor_parallel_size",
     "pipeline_parallel_size",
     "prefill_context_parallel_size",
@@ -30,6 +32,8 @@ class Machine:
     cores: int
     unlisted: bool = False
     """Whether there are GPUs that NVML cannot read, as those of AMD."""
+    unmatched: str = ""
+    """CUDA_VISIBLE_DEVICES if it matches none of the GPUs that NVML lists."""
 
     @property
     def on_gpu(self) -> bool:
@@ -39,17 +43,22 @@ class Machine:
 
 def this_machine() -> Machine:
     """Return this machine's hardware, by NVML and device files."""
-    cores = len(os.sched_getaffinity(0))
+    cores = cpu_cores()
     if _cpu_build():
         return Machine((), cores)
     gpus = Gpus(None)
     try:
         found = tuple(gpus.listed()) if gpus.open() else ()
+        matches = found or gpus.count_all() == 0
     finally:
         gpus.close()
-    hidden = _hides_all(os.environ.get("CUDA_VISIBLE_DEVICES", "0"))
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
+    if _hides_all(visible):
+        return Machine((), cores)
+    if not matches:
+        return Machine((), cores, unmatched=visible)
     present = any(Path(device).exists() for device in _DEVICE_FILES)
-    return Machine(found, cores, unlisted=not found and present and not hidden)
+    return Machine(found, cores, unlisted=not found and present)
 
 
 def _hides_all(visible: str) -> bool:
@@ -79,9 +88,14 @@ def gpu_groups(engine: EngineSettings, machine: Machine) -> list[Group]:
     an engine needs more GPUs than there are.
     """
     gpus = selected(engine, machine)
-    if not gpus or _spans_hosts(engine):
+    if not gpus or spans_hosts(engine):
         return [()]
     size = gpus_per_engine(engine)
+    if (slices := sum(gpu.is_slice for gpu in gpus)) > 1:
+        raise SettingsError(
+            f"engine.gpus: {slices} MIG slices are visible, and a worker runs on one: start one "
+            "worker per slice, each with its own CUDA_VISIBLE_DEVICES or engine.gpus"
+        )
     if size > len(gpus):
         names = ", ".join(gpu.name for gpu in gpus)
         raise SettingsError(
@@ -91,17 +105,36 @@ def gpu_groups(engine: EngineSettings, machine: Machine) -> list[Group]:
     return [gpus[at : at + size] for at in range(0, len(gpus) - size + 1, size)]
 
 
+def spans_hosts(engine: EngineSettings) -> bool:
+    """Return whether vLLM places the engine's processes itself, on this and other hosts."""
+    options = engine.options
+    backends = ("distributed_executor_backend", "data_parallel_backend")
+    elsewhere = any(str(options.get(name)) in _ELSEWHERE for name in backends)
+    return elsewhere or any(name in options for name in _ON_OTHER_HOSTS)
+
+
 def gpus_per_engine(engine: EngineSettings) -> int:
     """Return the number of GPUs that the options spread one engine over."""
-    count = 1
-    for name in (*_GPUS_PER_ENGINE, "data_parallel_size"):
-        value = engine.options.get(name, 1)
-        count *= value if type(value) is int and value > 0 else 1  # else vLLM refuses it by name
-    return count
+    return gpus_per_copy(engine) * _size(engine, "data_parallel_size")
+
+
+def gpus_per_copy(engine: EngineSettings) -> int:
+    """Return the number of GPUs that share one copy of the weights."""
+    return math.prod(_size(engine, name) for name in _GPUS_PER_COPY)
+
+
+def _size(engine: EngineSettings, name: str) -> int:
+    value = engine.options.get(name, 1)
+    return value if type(value) is int and value > 0 else 1  # else vLLM refuses it by name
 
 
 def selected(engine: EngineSettings, machine: Machine) -> tuple[Gpu, ...]:
     """Return the GPUs of `engine.gpus`. Raises SettingsError for one that is not visible."""
+    if machine.unmatched:
+        raise SettingsError(
+            f"engine.gpus: CUDA_VISIBLE_DEVICES={machine.unmatched} is none of this host's GPUs "
+            "(nvidia-smi lists them); correct it or unset it"
+        )
     if engine.gpus == "all":
         return machine.gpus
     if machine.unlisted:
@@ -121,11 +154,3 @@ def _gpu(name: str, machine: Machine) -> Gpu:
         f"engine.gpus: there is no GPU {name}; visible are: {visible} (as nvidia-smi numbers "
         "them, within CUDA_VISIBLE_DEVICES)"
     )
-
-
-def _spans_hosts(engine: EngineSettings) -> bool:
-    """Whether vLLM places the engine's processes itself, on this and other hosts."""
-    options = engine.options
-    backends = ("distributed_executor_backend", "data_parallel_backend")
-    elsewhere = any(str(options.get(name)) in _ELSEWHERE for name in backends)
-    return elsewhere or any(name in options for name in _ON_OTHER_HOSTS)

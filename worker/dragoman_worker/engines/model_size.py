@@ -21,18 +21,40 @@ _COUNTS: Final = (
     "head_dim",
     "hidden_size",
     "intermediate_size",
+    "kv_lora_rank",
+    "max_position_embeddings",
     "moe_intermediate_size",
+    "n_routed_experts",
     "num_attention_heads",
     "num_experts",
     "num_experts_per_tok",
     "num_hidden_layers",
     "num_key_value_heads",
     "num_local_experts",
+    "qk_rope_head_dim",
+    "sliding_window",
     "vocab_size",
+)
+_ALWAYS: Final = frozenset(
+    {
+        "head_dim",
+        "hidden_size",
+        "intermediate_size",
+        "num_attention_heads",
+        "num_hidden_layers",
+        "num_key_value_heads",
+        "vocab_size",
+    }
 )
 _MOST: Final = 2**31
 _SAMPLER_BYTES: Final = 32
 """Per sequence and vocabulary entry: logits, sorted logits, indices and sums in float32."""
+USEFUL_KV_BYTES: Final = 4 * _GIB
+"""With a smaller KV cache an engine runs too few sequences to be worth its memory."""
+_UNKNOWN_KV_BYTES: Final = 16 * _GIB
+"""KV cache that holds one request of a model whose shape is unknown, rather too much."""
+_STEP_TOKENS: Final = 16_384
+"""Tokens that a layer with a sliding window holds besides the window: those of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +66,14 @@ class ModelSize:
     token_bytes: float = 0.0
     """Activations per token of a step."""
     vocabulary: int = 0
+    context: int = 0
+    """Tokens of the longest request that the model allows; 0: unknown."""
+    kv_token_bytes: float = 0.0
+    """KV cache per token of a request."""
+    kv_window_bytes: float = 0.0
+    """KV cache per request of the layers that hold a sliding window only."""
+    shaped: bool = True
+    """Whether the config gives the model's shape; without it only the weights are known."""
 
     def overhead_bytes(self, engine: EngineSettings, gpu_bytes: int) -> float:
         """Return the memory of one engine besides weights and KV cache, rather too much.
@@ -57,26 +87,59 @@ class ModelSize:
         sampler = _SAMPLER_BYTES * self.vocabulary * sequences
         return _FIXED_BYTES + self.token_bytes * tokens + sampler
 
+    def least_kv_bytes(self, engine: EngineSettings) -> float:
+        """Return the smallest KV cache that an engine is worth starting with.
+
+        vLLM refuses a cache that does not hold one request of `max_model_len` tokens.
+        """
+        if not self.shaped:
+            return _UNKNOWN_KV_BYTES
+        request = self.kv_token_bytes * _whole(engine, "max_model_len", self.context)
+        return max(USEFUL_KV_BYTES, request + self.kv_window_bytes)
+
 
 def model_size(engine: EngineSettings) -> ModelSize | None:
-    """Return the size of `engine.model`, None if it is no local folder with a usable config."""
+    """Return the size of `engine.model`, None if it is no local folder with a usable config.
+
+    Of a config that leaves out the shape, as transformers does where it is the default, only the
+    size of the weight files is known.
+    """
     folder = Path(engine.model or "").expanduser()
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         config = {**config, **config.get("text_config", {})}
-        _require_counts(config)
-        parameters = _parameters(config)
-        token_bytes = _token_bytes(config)
         on_disk = sum(file.stat().st_size for file in _weight_files(folder))
-    except (OSError, ArithmeticError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
     except RecursionError:  # the config is nested too deep
         return None
-    parameter_bytes = 4 if config.get("torch_dtype", config.get("dtype")) == "float32" else 2
-    in_memory = float(on_disk or parameters * parameter_bytes)
-    if str(engine.options.get("quantization", "")).startswith("fp8") and _is_plain(config):
-        in_memory /= 2
-    return ModelSize(parameters, in_memory, token_bytes, config["vocab_size"])
+    stored_bytes = 4 if _is_float32(config.get("torch_dtype", config.get("dtype"))) else 2
+    # vLLM loads weights in 32 bits only if `dtype` asks for it.
+    value_bytes = 4 if _is_float32(engine.options.get("dtype")) else 2
+    quantized = str(engine.options.get("quantization", "")).startswith("fp8")
+    loaded_bytes = 1 if quantized else value_bytes
+    in_memory = on_disk * (loaded_bytes / stored_bytes if _is_plain(config) else 1)
+    # Where the files are quantised: as many parameters as 4 bits each would be.
+    stored = on_disk / (stored_bytes if _is_plain(config) else 0.5)
+    try:
+        _require_counts(config)
+        parameters = _parameters(config)
+        kv_bytes = 1 if str(engine.options.get("kv_cache_dtype")).startswith("fp8") else value_bytes
+        return ModelSize(
+            max(parameters, stored) if _is_plain(config) else parameters,
+            in_memory or parameters * loaded_bytes,
+            _token_bytes(config),
+            config["vocab_size"],
+            config.get("max_position_embeddings") or 0,
+            _layers(config, full=True) * _kv_layer_bytes(config, kv_bytes),
+            _layers(config, full=False) * _kv_layer_bytes(config, kv_bytes) * _window(config),
+        )
+    except (ArithmeticError, ValueError, TypeError, KeyError):
+        return ModelSize(stored, in_memory, shaped=False) if on_disk else None
+
+
+def _is_float32(dtype: object) -> bool:
+    return dtype in ("float32", "float")
 
 
 def _whole(engine: EngineSettings, name: str, default: int) -> int:
@@ -98,7 +161,7 @@ def _require_counts(config: Mapping[str, Any]) -> None:
     """Raise ValueError unless the sizes in the config are numbers that a model may have."""
     for name in _COUNTS:
         value = config.get(name)
-        least = 0 if "expert" in name or "moe" in name else 1  # a model without experts may say so
+        least = 1 if name in _ALWAYS else 0  # a model without experts may give none
         if value is not None and not (type(value) is int and least <= value < _MOST):
             raise ValueError(f"{name} is not a size: {value!r:.80}")
 
@@ -127,4 +190,29 @@ def _token_bytes(config: Mapping[str, Any]) -> float:
 
 
 def _experts(config: Mapping[str, Any]) -> int:
-    return config.get("num_experts") or config.get("num_local_experts") or 1
+    names = ("num_experts", "num_local_experts", "n_routed_experts")
+    return next((count for name in names if (count := config.get(name))), 1)
+
+
+# --- the KV cache ---------------------------------------------------------------------------------
+
+
+def _layers(config: Mapping[str, Any], *, full: bool) -> int:
+    """Return the number of layers that keep the whole request, or else a sliding window of it."""
+    kinds = config.get("layer_types")
+    if not isinstance(kinds, list) or not config.get("sliding_window"):
+        return config["num_hidden_layers"] if full else 0
+    return sum((kind == "full_attention") == full for kind in kinds)
+
+
+def _window(config: Mapping[str, Any]) -> int:
+    return (config.get("sliding_window") or 0) + _STEP_TOKENS
+
+
+def _kv_layer_bytes(config: Mapping[str, Any], value_bytes: int) -> float:
+    """Return the bytes that one layer keeps of one token."""
+    if rank := config.get("kv_lora_rank"):  # one compressed vector, as DeepSeek's models have it
+        return float(value_bytes * (rank + (config.get("qk_rope_head_dim") or 0)))
+    heads = config["num_attention_heads"]
+    head = config.get("head_dim") or config["hidden_size"] // heads
+    return float(2 * value_bytes * head * (config.get("num_key_value_heads") or heads))

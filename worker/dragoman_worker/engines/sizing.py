@@ -6,8 +6,9 @@ Nothing here imports torch or vLLM: the supervisor decides before it starts its 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from dragoman_connections.settings import SettingsError
@@ -15,15 +16,17 @@ from dragoman_worker.engines.machine import (
     Group,
     Machine,
     gpu_groups,
+    gpus_per_copy,
     gpus_per_engine,
+    spans_hosts,
     this_machine,
 )
-from dragoman_worker.engines.model_size import ModelSize, model_size
+from dragoman_worker.engines.model_size import USEFUL_KV_BYTES, ModelSize, model_size
 from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import EngineSettings
 
 GPU_SHARE: Final = 0.9
-"""Share of the GPU's memory for all replicas together: vLLM's own default for one engine."""
+"""Share of the GPU's memory for several replicas together. vLLM gives one engine 0.9 to 0.92."""
 MEMORY: Final = "gpu_memory_utilization"
 KV_BYTES: Final = "kv_cache_memory_bytes"
 CORES_PER_ENGINE: Final = 1.25
@@ -36,8 +39,6 @@ GPU busy for 95 % of the time on a host on which one does for 72 %. Sizes betwee
 estimates.
 """
 _GIB: Final = 1024**3
-_MIN_KV_BYTES: Final = 4 * _GIB
-"""With a smaller KV cache a replica runs too few sequences to be worth its memory."""
 _UNSIZED_OPTIONS: Final = (
     "cpu_offload_gb",
     "enable_lora",
@@ -50,7 +51,10 @@ _UNSIZED_OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Number of replicas per GPU, or per group of GPUs, the reason, and the place of each."""
+    """Number of replicas per GPU, or per group of GPUs, the reason, and the place of each.
+
+    Where GPUs of unequal memory have different numbers, `count` is that of the first.
+    """
 
     count: int
     reason: str
@@ -69,18 +73,16 @@ def share_out(engine: EngineSettings, machine: Callable[[], Machine]) -> Share:
             return Share(1, "auto: 1, because the echo engine uses no GPU")
         return Share(engine.replicas, _given(engine), (Place(),) * engine.replicas)
     found = machine()
-    groups = gpu_groups(engine, found)
-    least = min(groups, key=lambda group: _memory_of(group) or 0)
     size = model_size(engine)
-    count, reason = engine.replicas, _given(engine)
-    if count == "auto":
-        cores = found.cores // len(groups)
-        count, reason = _auto_count(engine, replace(found, cores=cores), size, _memory_of(least))
-    _check_memory(engine, count, on_gpu=found.on_gpu, gpu_bytes=_memory_of(least))
-    if len(groups) > 1:
-        reason += f"; on each of {len(groups)} {_group_name(groups[0])}"
-    places = [_place(engine, count, size, group, found) for group in groups]
-    return Share(count, reason, tuple(places * count))
+    groups, left_out = _fitting(engine, gpu_groups(engine, found), size)
+    found = replace(found, cores=found.cores // len(groups))
+    decided = [_decided(engine, found, size, group) for group in groups]
+    places: list[Place] = []
+    for turn in range(max(count for count, _ in decided)):
+        for group, (count, _) in zip(groups, decided, strict=True):
+            if turn < count:
+                places.append(_place(engine, count, size, group, found))
+    return Share(decided[0][0], _reason(groups, decided) + left_out, tuple(places))
 
 
 def first_places(engine: EngineSettings, count: int) -> tuple[Place, ...]:
@@ -96,8 +98,38 @@ def _given(engine: EngineSettings) -> str:
     return f"engine.replicas = {engine.replicas}"
 
 
-def _group_name(group: Group) -> str:
-    return "GPUs" if len(group) == 1 else f"groups of {len(group)} GPUs"
+def _reason(groups: Sequence[Group], decided: Sequence[tuple[int, str]]) -> str:
+    """Return the reasons for the number on each GPU, one only where all have the same."""
+    reasons = [reason for _, reason in decided]
+    if len(set(reasons)) > 1:
+        named = zip(groups, reasons, strict=True)
+        return "; ".join(f"GPU {_names(group)}: {reason}" for group, reason in named)
+    if len(groups) == 1:
+        return reasons[0]
+    kind = "GPUs" if len(groups[0]) == 1 else f"groups of {len(groups[0])} GPUs"
+    return f"{reasons[0]}; on each of {len(groups)} {kind}"
+
+
+def _names(group: Group) -> str:
+    return ", ".join(gpu.name for gpu in group)
+
+
+def _fitting(
+    engine: EngineSettings, groups: list[Group], size: ModelSize | None
+) -> tuple[list[Group], str]:
+    """Return the groups whose memory holds the weights, and a text on those that are left out.
+
+    Where no group does, all are returned: vLLM says what is missing.
+    """
+    if size is None or _is_unsized(engine):
+        return groups, ""
+    weights = size.weight_bytes / gpus_per_copy(engine)
+    small = [group for group in groups if weights > GPU_SHARE * (_memory_of(group) or math.inf)]
+    if not small or len(small) == len(groups):
+        return groups, ""
+    names = "; ".join(_names(group) for group in small)
+    text = f"; left out, because the weights of {weights / _GIB:.1f} GiB do not fit: GPU {names}"
+    return [group for group in groups if group not in small], text
 
 
 def _memory_of(group: Group) -> int | None:
@@ -109,14 +141,26 @@ def _memory_of(group: Group) -> int | None:
 # --- how many -------------------------------------------------------------------------------------
 
 
+def _decided(
+    engine: EngineSettings, machine: Machine, size: ModelSize | None, group: Group
+) -> tuple[int, str]:
+    """Return the number of replicas on a group with `machine.cores`, and the reason."""
+    count, reason = engine.replicas, _given(engine)
+    if count == "auto":
+        count, reason = _auto_count(engine, machine, size, _memory_of(group))
+    _check_memory(engine, count, on_gpu=machine.on_gpu, gpu_bytes=_memory_of(group))
+    return count, reason
+
+
 def _auto_count(
     engine: EngineSettings, machine: Machine, size: ModelSize | None, gpu_bytes: int | None
 ) -> tuple[int, str]:
-    """Return the number of replicas for `auto` on a GPU with `machine.cores`, and the reason."""
     if (reason := _only_one(engine, machine)) is not None:
         return 1, f"auto: 1, because {reason}"
     if size is None:
-        return 1, "auto: 1, because the model's size is unknown: engine.model is not a local folder"
+        local = Path(engine.model or "").expanduser().is_dir()
+        why = "its config.json gives none" if local else "engine.model is not a local folder"
+        return 1, f"auto: 1, because the model's size is unknown: {why}"
     billions = f"{size.parameters / 1e9:.2g}B"
     by_size = next((count for below, count in _BY_SIZE if size.parameters < below), 1)
     bounds = [(by_size, f"more engines with a {billions} model gain no throughput")]
@@ -136,15 +180,20 @@ def _only_one(engine: EngineSettings, machine: Machine) -> str | None:
         return "there is no GPU; on CPUs several engines only compete for the cores"
     if gpus_per_engine(engine) > 1:
         return f"an engine is spread over {gpus_per_engine(engine)} GPUs"
+    if spans_hosts(engine):
+        return "vLLM places the engine itself"
     return None
 
 
 def _by_memory(engine: EngineSettings, size: ModelSize, gpu_bytes: int) -> int:
     if (share := _option(engine, MEMORY)) is not None:
         return max(1, int(1 / share))
-    kv_bytes = _option(engine, KV_BYTES) or _MIN_KV_BYTES
+    kv_bytes = _option(engine, KV_BYTES) or size.least_kv_bytes(engine)
     each = size.weight_bytes + kv_bytes + size.overhead_bytes(engine, gpu_bytes)
-    return max(1, int(GPU_SHARE * gpu_bytes / each))
+    count = int(GPU_SHARE * gpu_bytes / each)
+    while count > 1 and _rounded_down(GPU_SHARE / count) * gpu_bytes < each:
+        count -= 1
+    return max(1, count)
 
 
 # --- how much memory ------------------------------------------------------------------------------
@@ -154,11 +203,14 @@ def _place(
     engine: EngineSettings, count: int, size: ModelSize | None, group: Group, machine: Machine
 ) -> Place:
     """Return the place of each of `count` replicas on these GPUs."""
-    place = Place(tuple(gpu.name for gpu in group))
+    alone = len(machine.gpus) == 1 and machine.gpus[0].is_slice
+    # vLLM looks up the GPUs that it is given by number, which a slice does not have.
+    place = Place(() if alone else tuple(gpu.name for gpu in group))
     if count == 1 or not machine.on_gpu:
         return place
-    options = {} if MEMORY in engine.options else {MEMORY: _rounded_down(GPU_SHARE / count)}
-    if KV_BYTES not in engine.options:
+    given = engine.options.get(MEMORY) is not None
+    options = {} if given else {MEMORY: _rounded_down(GPU_SHARE / count)}
+    if engine.options.get(KV_BYTES) is None:
         kv_bytes = _kv_bytes(engine, count, size, _memory_of(group))
         if kv_bytes is None:
             place = replace(place, measures_memory=True)
@@ -175,13 +227,16 @@ def _kv_bytes(
     With a size in bytes vLLM does not measure free memory, in which it would count what engines
     that start beside it take. None too where the estimate leaves less than a useful cache.
     """
-    unsized = any(engine.options.get(name) for name in _UNSIZED_OPTIONS)
-    if size is None or gpu_bytes is None or unsized:
+    if size is None or not size.shaped or gpu_bytes is None or _is_unsized(engine):
         return None
     share = (_option(engine, MEMORY) or GPU_SHARE / count) * gpu_bytes
-    weights = size.weight_bytes / gpus_per_engine(engine)
+    weights = size.weight_bytes / gpus_per_copy(engine)
     left = int(share - weights - size.overhead_bytes(engine, gpu_bytes))
-    return left if left >= _MIN_KV_BYTES else None
+    return left if left >= USEFUL_KV_BYTES else None
+
+
+def _is_unsized(engine: EngineSettings) -> bool:
+    return any(engine.options.get(name) for name in _UNSIZED_OPTIONS)
 
 
 def _rounded_down(share: float) -> float:

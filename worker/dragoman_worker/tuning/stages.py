@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman_worker.engines.machine import this_machine
-from dragoman_worker.engines.sizing import GPU_SHARE, KV_BYTES, MEMORY, share_out
+from dragoman_worker.engines.sizing import KV_BYTES, MEMORY, share_out
 from dragoman_worker.settings import EngineSettings
 from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
 from dragoman_worker.tuning.measure.load_generator import Drive
@@ -121,12 +121,8 @@ def _memory_obstacle(base: Baseline) -> str | None:
             f"at most {used:.0%} of the KV cache was used and nothing was preempted, so more would "
             "not help"
         )
-    share = _share(base)
+    share = base.engine.options.get(MEMORY) or 0.0
     return f"{share:g} of the GPU is the safe maximum" if share >= _UTILISATION else None
-
-
-def _share(base: Baseline) -> float:
-    return float(base.engine.options.get(MEMORY, GPU_SHARE))
 
 
 async def _memory(harness: Harness, base: Baseline) -> Decision:
@@ -136,7 +132,9 @@ async def _memory(harness: Harness, base: Baseline) -> Decision:
     rows = await _measured(harness, base, [_point("memory", base, {**base.options, **more})])
     comparison = _compared(rows, base.row, MEMORY)
     if better(rows, base.row) is None:
-        return Decision("memory", f"{_share(base):g} stays: {comparison}", rows=rows)
+        given = base.engine.options.get(MEMORY)
+        now = "vLLM's default" if given is None else f"{given:g}"
+        return Decision("memory", f"{now} stays: {comparison}", rows=rows)
     return Decision("memory", f"{_UTILISATION}: {comparison}", more, rows=rows)
 
 

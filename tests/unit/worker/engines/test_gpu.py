@@ -142,6 +142,8 @@ def test_the_slices_of_a_divided_gpu_are_listed_in_its_place(
     names = [gpu.name for gpu in listed(monkeypatch, nvml, None)]
     assert names == ["0", "MIG-10", "MIG-11", "2", "3"]
     assert [gpu.name for gpu in listed(monkeypatch, nvml, "MIG-11,0")] == ["MIG-11", "0"]
+    first = listed(monkeypatch, nvml, "1,2")
+    assert [(gpu.name, gpu.is_slice) for gpu in first] == [("MIG-10", True), ("2", False)]
 
 
 def test_the_machine_has_the_gpus_that_cuda_shows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,6 +158,10 @@ def test_the_machine_has_the_gpus_that_cuda_shows(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(driver=False))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert machine.this_machine().unlisted, "there is a GPU that NVML cannot read"
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    stale = machine.this_machine()
+    assert (stale.unlisted, stale.unmatched, stale.on_gpu) == (False, "7", False)
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setattr(machine, "_cpu_build", lambda: True)

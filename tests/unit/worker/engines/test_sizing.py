@@ -14,7 +14,7 @@ from dragoman_connections.settings import SettingsError, load_settings
 from dragoman_worker.engines.gpu import Gpu
 from dragoman_worker.engines.machine import Machine
 from dragoman_worker.engines.model_size import model_size
-from dragoman_worker.engines.sizing import GPU_SHARE, first_places, share_out
+from dragoman_worker.engines.sizing import GPU_SHARE, Share, first_places, share_out
 from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import EngineSettings, WorkerSettings
 
@@ -313,3 +313,181 @@ def test_engines_that_are_measured_share_the_first_gpu_as_replicas_do(
     assert (alone.gpus, alone.engine_options) == (("0",), {})
     pair = engine(model(tmp_path, "0.6b"), replicas=4, tensor_parallel_size=2)
     assert [place.gpus for place in first_places(pair, 1)] == [("0", "1")]
+
+
+# --- one request must fit -------------------------------------------------------------------------
+
+QWEN3_4B_2507 = {"vocab_size": 151_936, "max_position_embeddings": 262_144}
+
+
+def kv_bytes(share: Share) -> float:
+    return share.places[0].settings[KV_BYTES]
+
+
+def test_auto_gives_every_engine_a_cache_that_holds_one_request(tmp_path: Path) -> None:
+    place = model(tmp_path, "4b", **QWEN3_4B_2507)
+    h100 = gpus(1, 80)
+    request = 2 * 2 * 36 * 8 * 128 * 262_144  # keys and values of 16 bits: 36 GiB
+    assert share_out(engine(place), lambda: h100).count == 1
+    shorter = share_out(engine(place, max_model_len=32_768), lambda: h100)
+    assert shorter.count == 2
+    assert kv_bytes(shorter) > request * 32_768 / 262_144
+    assert kv_bytes(share_out(engine(place), lambda: H200)) > 4 * GIB
+    eight_bits = share_out(engine(place, kv_cache_dtype="fp8"), lambda: H200)
+    assert eight_bits.count == 2
+    assert kv_bytes(eight_bits) > request / 2
+
+
+@given(
+    layers=st.integers(1, 80),
+    heads=st.sampled_from([1, 2, 4, 8]),
+    context=st.sampled_from([2_048, 40_960, 131_072, 262_144, 1_048_576]),
+    gib=st.sampled_from([24, 48, 80, 140, 180]),
+)
+def test_no_number_of_engines_leaves_less_than_one_request_where_one_engine_would_hold_it(
+    tmp_path_factory: pytest.TempPathFactory, layers: int, heads: int, context: int, gib: int
+) -> None:
+    shape = {"num_hidden_layers": layers, "num_key_value_heads": heads}
+    folder = tmp_path_factory.mktemp("model")
+    place = model(folder, "1.7b", **shape, max_position_embeddings=context)
+    share = share_out(engine(place), lambda: gpus(1, gib))
+    if share.count > 1:
+        assert kv_bytes(share) >= 2 * 2 * layers * heads * 128 * context
+
+
+def test_layers_with_a_sliding_window_need_the_window_alone(tmp_path: Path) -> None:
+    kinds = (["sliding_attention"] * 5 + ["full_attention"]) * 6
+    place = model(tmp_path, "4b", **QWEN3_4B_2507, layer_types=kinds, sliding_window=1_024)
+    assert share_out(engine(place), lambda: gpus(1, 80)).count == 2
+
+
+def test_a_compressed_cache_is_counted_as_one_vector_per_layer(tmp_path: Path) -> None:
+    place = model(tmp_path, "1.7b", kv_lora_rank=512, qk_rope_head_dim=64)
+    size = model_size(engine(place))
+    assert size is not None
+    assert size.kv_token_bytes == 28 * 2 * (512 + 64)
+
+
+# --- models that say little -----------------------------------------------------------------------
+
+
+def weights(folder: Path, gigabytes: float) -> None:
+    with (folder / "model.safetensors").open("wb") as file:
+        file.truncate(round(gigabytes * 1e9))  # a sparse file
+
+
+def test_a_config_that_leaves_out_the_shape_is_sized_by_its_files(tmp_path: Path) -> None:
+    sparse = {"text_config": {"hidden_size": 2560, "num_hidden_layers": 34}}
+    (tmp_path / "config.json").write_text(json.dumps(sparse))
+    without_files = share_out(engine(str(tmp_path)), lambda: H200)
+    assert "its config.json gives none" in without_files.reason
+    weights(tmp_path, 8.6)
+    share = share_out(engine(str(tmp_path)), lambda: H200)
+    assert share.count == 2
+    assert [place.measures_memory for place in share.places] == [True, True]
+    assert share_out(engine(str(tmp_path)), lambda: gpus(1, 48)).count == 1
+
+
+def test_quantised_files_of_unknown_shape_count_as_four_bits(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"quantization_config": {"bits": 4}}))
+    weights(tmp_path, 4)  # 8B parameters
+    assert share_out(engine(str(tmp_path)), lambda: H200).count == 1
+
+
+@pytest.mark.parametrize("experts", ["num_experts", "num_local_experts", "n_routed_experts"])
+def test_all_experts_are_counted(tmp_path: Path, experts: str) -> None:
+    place = model(tmp_path, "1.7b", **{experts: 64}, moe_intermediate_size=1_408)
+    assert share_out(engine(place), lambda: H200).count == 1
+
+
+def test_files_that_hold_more_than_the_config_says_are_believed(tmp_path: Path) -> None:
+    place = model(tmp_path, "0.6b")
+    weights(tmp_path, 31)
+    assert share_out(engine(place), lambda: H200).count == 1
+
+
+def test_weights_in_32_bits_are_loaded_so_only_if_asked(tmp_path: Path) -> None:
+    stored = model(tmp_path, "4b", torch_dtype="float32")
+    asked, default, eight = (
+        model_size(engine(stored, **options))
+        for options in ({"dtype": "float32"}, {}, {"quantization": "fp8"})
+    )
+    assert asked is not None
+    assert default is not None
+    assert eight is not None
+    assert asked.weight_bytes == 2 * default.weight_bytes == 4 * eight.weight_bytes
+    assert asked.kv_token_bytes == 2 * default.kv_token_bytes
+
+
+# --- odd machines ---------------------------------------------------------------------------------
+
+
+def unequal(*gib: int) -> Machine:
+    listed = (Gpu(str(n), f"GPU-{n}", size * GIB) for n, size in enumerate(gib))
+    return Machine(tuple(listed), cores=16 * len(gib))
+
+
+def test_each_gpu_gets_as_many_engines_as_its_own_memory_holds(tmp_path: Path) -> None:
+    share = share_out(engine(model(tmp_path, "0.6b")), lambda: unequal(140, 22))
+    assert [place.gpus for place in share.places] == [
+        ("0",),
+        ("1",),
+        ("0",),
+        ("1",),
+        ("0",),
+        ("0",),
+    ]
+    assert share.count == 4
+    assert "GPU 0: auto: 4, because" in share.reason
+    assert "GPU 1: auto: 2, because" in share.reason
+    large, small = share.places[:2]
+    assert large.settings[KV_BYTES] > small.settings[KV_BYTES]
+
+
+def test_a_gpu_that_the_weights_do_not_fit_is_left_out_and_named(tmp_path: Path) -> None:
+    place = model(tmp_path, "4b")
+    share = share_out(engine(place), lambda: unequal(4, 140))
+    assert {place.gpus for place in share.places} == {("1",)}
+    assert share.reason.endswith("do not fit: GPU 0")
+    every = share_out(engine(place), lambda: unequal(4, 4)).places
+    assert [place.gpus for place in every] == [("0",), ("1",)]
+
+
+def test_ray_places_one_engine_by_itself(tmp_path: Path) -> None:
+    settings = engine(model(tmp_path, "0.6b"), distributed_executor_backend="ray")
+    share = share_out(settings, lambda: gpus(4))
+    assert (share.count, share.places) == (1, (Place(),))
+    assert "vLLM places the engine itself" in share.reason
+
+
+def test_a_variable_that_matches_no_gpu_is_named(tmp_path: Path) -> None:
+    stale = Machine((), 16, unmatched="5")
+    for listed in ("all", ("0",)):
+        settings = engine(model(tmp_path, "0.6b")).model_copy(update={"gpus": listed})
+        with pytest.raises(SettingsError, match="CUDA_VISIBLE_DEVICES=5 is none of this host's"):
+            share_out(settings, lambda: stale)
+
+
+def test_a_worker_runs_on_one_slice_and_inherits_how_it_is_shown(tmp_path: Path) -> None:
+    slices = tuple(Gpu(f"MIG-{n}", f"MIG-{n}", 20 * GIB) for n in range(2))
+    settings = engine(model(tmp_path, "0.6b"), 1)
+    assert share_out(settings, lambda: Machine(slices[:1], 16)).places == (Place(),)
+    with pytest.raises(SettingsError, match="2 MIG slices are visible"):
+        share_out(settings, lambda: Machine(slices, 16))
+    chosen = settings.model_copy(update={"gpus": ("MIG-1",)})
+    assert share_out(chosen, lambda: Machine(slices, 16)).places == (Place(("MIG-1",)),)
+
+
+def test_every_rank_of_data_parallelism_holds_all_weights(tmp_path: Path) -> None:
+    place = model(tmp_path, "4b")
+    ranks = share_out(engine(place, 2, data_parallel_size=2), lambda: gpus(2))
+    one = share_out(engine(place, 2), lambda: H200)
+    assert kv_bytes(ranks) == kv_bytes(one)
+    halves = share_out(engine(place, 2, tensor_parallel_size=2), lambda: gpus(2))
+    assert kv_bytes(halves) > kv_bytes(one)
+
+
+def test_an_option_without_a_value_is_as_good_as_none(tmp_path: Path) -> None:
+    place = model(tmp_path, "0.6b")
+    nulls = engine(place, kv_cache_memory_bytes=None, gpu_memory_utilization=None)
+    assert share_out(nulls, lambda: H200).places == share_out(engine(place), lambda: H200).places

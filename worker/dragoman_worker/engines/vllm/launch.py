@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.vllm import arguments, core_process, standby
 from dragoman_worker.engines.vllm.final_outputs import share_times
 from dragoman_worker.engines.vllm.latencies import stat_loggers
@@ -165,6 +166,9 @@ def this_device() -> arguments.Device:
     memory, name = 0, ""
     with suppress(Exception):  # unknown on some platforms: then the smaller defaults apply
         memory = int(platform.get_device_total_memory())
+        for gpu in this_machine().gpus:
+            if gpu.is_slice and gpu.memory_bytes:  # vLLM reports the memory of the whole GPU
+                memory = min(memory, gpu.memory_bytes)
         name = str(platform.get_device_name())
     return arguments.Device(cpu=bool(platform.is_cpu()), memory_bytes=memory, name=name)
 

@@ -18,16 +18,22 @@ _FULL_BATCH_CPU: Final = 32
 
 
 def real_limits(config: Any, *, on_cpu: bool) -> EngineLimits:
-    """Return the limits in vLLM's final configuration; the KV cache is in tokens."""
+    """Return the limits in vLLM's final configuration; the KV cache is in tokens.
+
+    With data parallelism they are those of all ranks together: vLLM gives the sequences and the
+    cache in tokens per rank, the blocks of all ranks.
+    """
     parallel = config.parallel_config
     cache = config.cache_config
+    ranks = parallel.data_parallel_size
     blocks = (cache.num_gpu_blocks or 0) * cache.block_size
+    per_rank = getattr(cache, "kv_cache_size_tokens", None) or 0
     return EngineLimits(
-        max_num_seqs=config.scheduler_config.max_num_seqs,
+        max_num_seqs=config.scheduler_config.max_num_seqs * ranks,
         max_num_batched_tokens=config.scheduler_config.max_num_batched_tokens,
         max_model_len=config.model_config.max_model_len,
-        kv_cache_tokens=getattr(cache, "kv_cache_size_tokens", None) or blocks,
-        devices=0 if on_cpu else parallel.world_size * parallel.data_parallel_size,
+        kv_cache_tokens=per_rank * ranks or blocks,
+        devices=0 if on_cpu else parallel.world_size * ranks,
         full_batch=_FULL_BATCH_CPU if on_cpu else _FULL_BATCH_GPU,
     )
 

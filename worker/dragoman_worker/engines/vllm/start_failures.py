@@ -62,7 +62,8 @@ def _over_kv_cache(found: re.Match[str]) -> str:
     return (
         f"engine.options.max_model_len: {found['wanted']} tokens need {found['need']} GiB of KV "
         f"cache, {found['have']} GiB are available; {fits}, or give the cache more memory "
-        "(engine.options.gpu_memory_utilization, on CPUs VLLM_CPU_KVCACHE_SPACE)"
+        "(engine.options.gpu_memory_utilization, fewer engine.replicas per GPU, on CPUs "
+        "VLLM_CPU_KVCACHE_SPACE)"
     )
 
 
