@@ -14,6 +14,9 @@ from dragoman_producer.documents.codecs.splicing import Replacement
 _OTHER_SYNTAX: Final = re.compile(r"\{\{|\{%|<[^<>]*\smarkdown(?=[\s=>])")
 """Templates, and elements whose content is Markdown again for some programs."""
 _BREAKS: Final = re.compile(r"[ \t]*[\r\n]+[ \t]*")
+_ALONE: Final = re.compile(r"(<[^<>]*>)([ \t]*\r?\n[ \t]*)(?=[^\s])")
+"""A tag alone in its line, such as an image: at its start it makes a block one of HTML."""
+_TAG: Final = re.compile(r"(<[^<>]*>) ")
 
 
 class Html(NamedTuple):
@@ -53,7 +56,8 @@ def replacements(
     """Yield what translations put into a block: nothing with a blank line, which would end it.
 
     A copy behind the last line of an open element goes in front of the line's end: it would join
-    what follows to the block otherwise.
+    what follows to the block otherwise. A tag that opens the block stays alone in its line: the
+    block would become a paragraph otherwise.
     """
     page = block.page
     own = texts[block.first : block.first + len(page.segments)]
@@ -66,4 +70,15 @@ def replacements(
         start = place + len(page.text[done:first].encode())
         end = start + len(page.text[first:behind].encode())
         done, place = behind, end
-        yield Replacement(start, end, each.content.encode())
+        content = each.content
+        if not is_copy and not page.text[:first].strip():
+            content = _with_tag_alone(content, page.text, first)
+        yield Replacement(start, end, content.encode())
+
+
+def _with_tag_alone(content: str, text: str, first: int) -> str:
+    """Return what begins a block with the break of its source after its first tag."""
+    source, tag = _ALONE.match(text, first), _TAG.match(content)
+    if source is None or tag is None:
+        return content
+    return f"{tag[1]}{source[2]}{content[tag.end() :]}"

@@ -494,3 +494,31 @@ def test_front_matter_has_its_titles_translated_in_place(newline: str) -> None:
 
 def test_front_matter_that_is_no_yaml_is_left_alone() -> None:
     assert texts("---\ntitle: a: b: {{ x }}\n---\n\nText\n") == ["Text"]
+
+
+@pytest.mark.parametrize(
+    ("document", "translations", "expected"),
+    [
+        (
+            '<img src="a.png" alt="A dog">\nSome text\n',
+            ("Ein Hund", "<x1/> Ein Text"),
+            '<img src="a.png" alt="Ein Hund">\nEin Text\n',
+        ),
+        (
+            '<a href="x">\n<img src="y"></a>\nmore text\n',
+            ("<g1> <x2/></g1> mehr",),
+            '<a href="x">\n<img src="y"></a> mehr\n',
+        ),
+        ("- <img src='a'>\n  after\n", ("<x1/> danach",), "- <img src='a'>\n  danach\n"),
+        ("<b>\r\nbold</b> text\r\n", ("<g1> fett</g1> Text",), "<b>\r\nfett</b> Text\r\n"),
+    ],
+)
+def test_a_tag_alone_in_the_first_line_of_a_block_of_html_stays_alone(
+    document: str, translations: tuple[str, ...], expected: str
+) -> None:
+    found = CODEC.extract(document.encode(), GERMAN)
+    output = CODEC.splice(document.encode(), found, translations, GERMAN)
+    assert output.decode() == expected
+    assert differing(CODEC, output, found, translations, GERMAN) == []
+    assert_identity(CODEC, document.encode())
+    assert_read_back(CODEC, document.encode(), tagged(found), replace(GERMAN, bilingual=True))
