@@ -38,7 +38,7 @@ class Batcher(Generic[Request, Reply]):
         self._weigh = weigh
         self._waiting: deque[tuple[Request, asyncio.Future[Reply]]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._under_way: set[asyncio.Future[None]] = set()
+        self._under_way: dict[asyncio.Future[None], Sequence[Request]] = {}
         self._starting = False
         self._closing = False
 
@@ -55,10 +55,16 @@ class Batcher(Generic[Request, Reply]):
             self._start_flushing()
         return await reply
 
-    async def caught_up(self) -> None:
-        """Return once the flushes under way have ended, those of cancelled callers among them."""
-        if self._under_way:
-            await asyncio.wait(self._under_way)
+    async def caught_up(self, concerns: Callable[[Request], bool]) -> None:
+        """Return once the flushes under way with a request that `concerns` selects have ended.
+
+        A flush goes on when a caller is cancelled, so its request may take effect afterwards.
+        """
+        found = [
+            ended for ended, requests in self._under_way.items() if any(map(concerns, requests))
+        ]
+        if found:
+            await asyncio.wait(found)
 
     async def close(self) -> None:
         """Cancel the flushes under way and every caller; a later request starts afresh."""
@@ -100,10 +106,11 @@ class Batcher(Generic[Request, Reply]):
 
     async def _answer(self, batch: list[tuple[Request, asyncio.Future[Reply]]]) -> None:
         replies: Sequence[Reply | Exception]
+        requests = [request for request, _ in batch]
         ended = asyncio.get_running_loop().create_future()
-        self._under_way.add(ended)
+        self._under_way[ended] = requests
         try:
-            replies = await self._flush([request for request, _ in batch])
+            replies = await self._flush(requests)
         except asyncio.CancelledError:
             for _, future in batch:
                 future.cancel()
@@ -111,7 +118,7 @@ class Batcher(Generic[Request, Reply]):
         except Exception as error:  # noqa: BLE001  the callers handle it
             replies = [error] * len(batch)
         finally:
-            self._under_way.discard(ended)
+            del self._under_way[ended]
             ended.set_result(None)
         for (_, future), reply in zip(batch, replies, strict=True):
             if future.done():

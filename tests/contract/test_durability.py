@@ -72,7 +72,7 @@ async def test_an_end_that_no_replica_has_is_not_relied_on_whoever_wrote_it(
 ) -> None:
     primary, replica = pair
     claim = await taken(store)
-    await until_served(lambda: store.confirm("a1"))
+    assert not await until_served(lambda: store.confirm("a1"))  # `running` is no end
     os.kill(replica.pid, signal.SIGSTOP)
     try:
         await asyncio.to_thread(ended_by_another, primary)
@@ -82,12 +82,26 @@ async def test_an_end_that_no_replica_has_is_not_relied_on_whoever_wrote_it(
             await store.finish(claim, result(text="refused"))
     finally:
         os.kill(replica.pid, signal.SIGCONT)
-    await until_served(lambda: store.confirm("a1"))
+    assert await until_served(lambda: store.confirm("a1"))
     stands = await until_served(lambda: store.finish(claim, result(text="refused")))
     assert stands is not None
     assert stands.translations[0].text == "another's"
     with redis.Redis.from_url(replica.url) as client:
         assert client.hget(KEYS.job("a1"), "status") == b"completed"
+
+
+async def test_an_end_that_a_fail_over_lost_is_not_relied_on(
+    pair: tuple[RedisServer, RedisServer], store: RedisStore
+) -> None:
+    primary, _ = pair
+    await taken(store)
+    await asyncio.to_thread(ended_by_another, primary)
+    assert await until_served(lambda: store.confirm("a1"))
+    with redis.Redis.from_url(primary.url) as client:  # as the promoted server has it
+        client.hset(KEYS.job("a1"), "status", "running")
+        assert not await until_served(lambda: store.confirm("a1"))
+        client.delete(KEYS.job("a1"))
+        assert not await until_served(lambda: store.confirm("a1"))
 
 
 async def test_an_end_of_our_own_that_was_not_confirmed_is_not_relied_on_when_it_is_repeated(

@@ -419,11 +419,11 @@ async def test_a_result_with_a_lone_surrogate_is_refused_before_anything_is_writ
 
 
 async def test_confirming_changes_nothing(store: Store, client: Client) -> None:
-    await store.confirm("nobody")
+    assert await store.confirm("nobody")  # without durability nothing is looked up
     assert await client.fields("nobody") is None
     await ended(store, "failed")
     before = await client.fields("a1")
-    await store.confirm("a1")
+    assert await store.confirm("a1")
     assert await client.fields("a1") == before
 
 
@@ -501,8 +501,6 @@ async def test_a_replay_forgets_a_cancel_of_the_run_before(store: Store, client:
 async def test_cancellations_are_received_once_the_listener_runs(
     store: Store, client: Client
 ) -> None:
-    await taken(store, job_id="before")
-    await client.cancel("before")
     heard: list[CancelNotice] = []
 
     async def listen() -> None:
@@ -520,6 +518,24 @@ async def test_cancellations_are_received_once_the_listener_runs(
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert heard == [CancelNotice(job_id="a1"), CancelNotice(document_id="d1")]
+
+
+@pytest.mark.redis
+async def test_a_cancellation_between_the_start_and_the_listener_is_received(
+    redis_server: RedisServer,
+) -> None:
+    """A job can be claimed and cancelled while the listener's first read waits for Redis."""
+    async with (
+        redis_store(redis_server.url) as earlier,
+        redis.asyncio.Redis.from_url(redis_server.url) as admin,
+    ):
+        await taken(earlier, job_id="before")
+        await RedisClient(admin).cancel("before")
+        async with redis_store(redis_server.url) as store:
+            await taken(store)
+            await RedisClient(admin).cancel("a1")
+            async with asyncio.timeout(TIMEOUT_S):
+                assert await anext(aiter(store.cancels())) == CancelNotice(job_id="a1")
 
 
 # --- many at once ---------------------------------------------------------------------------------

@@ -1479,9 +1479,37 @@ MUTANTS = (
     Mutant(
         "a release overtakes the claim under way",
         f"{CORE}/stores/redis.py",
-        "        await self._pipeline.caught_up()\n",
+        "        await self._pipeline.caught_up(self._keys.job(claim.job_id))\n",
         "",
         "unit/worker/stores/test_pipeline.py",
+    ),
+    Mutant(
+        "an end that a fail-over lost completes the offset",
+        f"{CORE}/job/settling.py",
+        "                    raise EndLost\n",
+        "                    pass\n",
+        SETTLING,
+    ),
+    Mutant(
+        "a key that is not terminal is confirmed as an end",
+        f"{CORE}/stores/redis.py",
+        "        return scripts.parse_confirm(replies[0]).status in TERMINAL_STATUSES\n",
+        "        return scripts.parse_confirm(replies[0]) is not None\n",
+        DURABILITY,
+    ),
+    Mutant(
+        "a release waits for the calls of all jobs",
+        f"{CONNECTIONS}/batching.py",
+        "if any(map(concerns, requests))",
+        "if requests",
+        "unit/connections/test_batching.py",
+    ),
+    Mutant(
+        "cancellations before the listener are missed",
+        f"{CORE}/stores/redis.py",
+        "        await self._find_last_cancel()\n",
+        '        self._last_cancel = b"$"\n',
+        STORE,
     ),
     Mutant(
         "an end that another wrote is not confirmed",

@@ -60,10 +60,11 @@ class TracedStore(LocalJobs):
         self._diary.done("finish")
         return stands
 
-    async def confirm(self, job_id: str) -> None:
+    async def confirm(self, job_id: str) -> bool:
         self._diary.begin("confirm")
-        await super().confirm(job_id)
+        confirmed = await super().confirm(job_id)
         self._diary.done("confirm")
+        return confirmed
 
     async def announce(self, result: TranslationResult) -> None:
         self._diary.begin("announce")

@@ -71,3 +71,31 @@ async def test_no_more_flushes_run_at_once_than_allowed() -> None:
     assert await asyncio.gather(*map(batcher.ask, range(50))) == list(range(50))
     assert most == 2
     await batcher.close()
+
+
+async def test_only_flushes_with_a_request_of_concern_are_waited_for() -> None:
+    gates = {number: asyncio.Event() for number in range(4)}
+
+    async def flush(numbers: Sequence[int]) -> list[int | Exception]:
+        await gates[numbers[0]].wait()
+        if 1 in numbers:
+            raise ValueError("lost")
+        return list(numbers)
+
+    batcher = Batcher[int, int](flush, at_most=1, name="b", flushes=2)
+    calls = [asyncio.create_task(batcher.ask(number)) for number in (0, 1)]
+    for _ in range(5):
+        await asyncio.sleep(0)  # both flushes are under way
+    calls[1].cancel()
+    await asyncio.wait_for(batcher.caught_up(lambda number: number == 2), 5)
+    waiting = asyncio.create_task(batcher.caught_up(lambda number: number == 1))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    gates[1].set()
+    await asyncio.wait_for(waiting, 5)
+    assert not calls[0].done()
+    gates[0].set()
+    assert await calls[0] == 0
+    await asyncio.wait_for(batcher.caught_up(lambda _: True), 5)
+    await batcher.close()

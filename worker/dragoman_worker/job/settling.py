@@ -14,6 +14,10 @@ from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Claim, DeadLetter, DeadLetters, Delivery, Results, Store
 
 
+class EndLost(Exception):
+    """The terminal state that a claim found is gone: a fail-over went to a server without it."""
+
+
 class Settler:
     """Writes what an outcome needs, in the order of docs/explanation/internals.md.
 
@@ -42,7 +46,8 @@ class Settler:
         """Do all steps before the offset is completed, and return the result that stands.
 
         A crash between two steps repeats the rest. None if there is no result that an exact
-        duplicate may share: the duplicate has to be executed itself.
+        duplicate may share: the duplicate has to be executed itself. Raises EndLost: then this
+        delivery has to be executed again.
         """
         match outcome:
             case Completed(result, claim):
@@ -59,7 +64,8 @@ class Settler:
             if claim is not None:
                 stands = await self._finish(claim, result)
             else:
-                await self._until_available(STORE, self._store.confirm, result.job_id)
+                if not await self._until_available(STORE, self._store.confirm, result.job_id):
+                    raise EndLost
                 stands = result
         except Conflict as conflict:
             await self._dead_letter(delivery, Rejected(conflict, job_id=result.job_id))

@@ -16,7 +16,7 @@ from dragoman_worker.job.executor import Executor
 from dragoman_worker.job.in_flight import JobsInFlight, Step
 from dragoman_worker.job.outages import STORE, Outages
 from dragoman_worker.job.outcome import Outcome, Released
-from dragoman_worker.job.settling import Settler
+from dragoman_worker.job.settling import EndLost, Settler
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Claim, Consumer, DeadLetters, Delivery, Results, Store
@@ -186,19 +186,25 @@ class Worker:
             self._log.info("job_ended", place=delivery.place, **fields)
 
     async def _do(self, delivery: Delivery) -> Outcome:
-        outcome, held = await self._executor.execute(delivery)
-        if held is not None:
-            held.enter(Step.SETTLE)
-        stands = None
-        if isinstance(outcome, Released):
-            self._log.debug("released", place=delivery.place, reason=outcome.reason)
-        else:
-            stands = await self._settler.settle(delivery, outcome)
-            self._consumer.complete(delivery)
-        if held is not None:
-            self._metrics.settle_seconds.observe(held.enter(Step.SETTLE))
-            self._in_flight.leave(held, stands)
-        return outcome
+        while True:
+            outcome, held = await self._executor.execute(delivery)
+            if held is not None:
+                held.enter(Step.SETTLE)
+            stands, is_lost = None, False
+            if isinstance(outcome, Released):
+                self._log.debug("released", place=delivery.place, reason=outcome.reason)
+            else:
+                try:
+                    stands = await self._settler.settle(delivery, outcome)
+                    self._consumer.complete(delivery)
+                except EndLost:
+                    self._log.warning("end_lost", place=delivery.place)
+                    is_lost = True
+            if held is not None:
+                self._metrics.settle_seconds.observe(held.enter(Step.SETTLE))
+                self._in_flight.leave(held, stands)
+            if not is_lost:
+                return outcome
 
     # --- cancels and shutdown ---------------------------------------------------------------------
 

@@ -66,10 +66,11 @@ class Store(Protocol):
         """
         ...
 
-    async def confirm(self, job_id: str) -> None:
-        """Return once the stored state is as durable as configured, regardless of the writer.
+    async def confirm(self, job_id: str) -> bool:
+        """Return whether the stored state is terminal, once it is as durable as configured.
 
-        Raises Conflict if the key is not a job.
+        It may have been lost since a claim found it, by a fail-over to a server that did not have
+        it. Without durability nothing is looked up. Raises Conflict if the key is not a job.
         """
         ...
 
@@ -78,5 +79,8 @@ class Store(Protocol):
         ...
 
     def cancels(self) -> AsyncIterator[CancelNotice]:
-        """Yield cancellations from now on, through outages, until the iteration is cancelled."""
+        """Yield cancellations, through outages, until the iteration is cancelled.
+
+        None that follows a claim is left out; earlier ones may be among them.
+        """
         ...

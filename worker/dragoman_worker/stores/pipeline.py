@@ -92,9 +92,9 @@ class Pipeline:
         """Whether a confirmation is configured."""
         return self._confirmation is not None
 
-    async def caught_up(self) -> None:
-        """Return once every call that was sent has its answer or error."""
-        await self._batcher.caught_up()
+    async def caught_up(self, key: str) -> None:
+        """Return once every script that was sent for the key has its answer or error."""
+        await self._batcher.caught_up(lambda call: call.commands[0][3:4] == (key,))
 
     async def close(self) -> None:
         """Cancel the calls under way and their callers."""

@@ -14,7 +14,7 @@ from dragoman_connections.redis_access.calls import Call, Command, lasting
 from dragoman_connections.redis_access.redis_py import ERRORS, Misfit, UnusableFile
 from dragoman_connections.settings import RedisSettings, SettingsError
 from dragoman_schemas import names, scripts
-from dragoman_schemas.results import TranslationResult, as_terminal
+from dragoman_schemas.results import TERMINAL_STATUSES, TranslationResult, as_terminal
 from dragoman_schemas.scripts import ClaimAnswer
 from dragoman_schemas.wire import now_rfc3339, stored_result
 from dragoman_worker import errors
@@ -49,6 +49,7 @@ class RedisStore:
         self._want_results = want_results
         self._servers = open_servers(settings.address, RedisConnection, ERRORS)
         self._pipeline = Pipeline(self._servers, confirmation_for(settings.durability))
+        self._last_cancel: Any = b"0-0"
         self._hint_refused = False
         """Whether it was logged: one key of another type refuses the hints of every job."""
 
@@ -86,9 +87,16 @@ class RedisStore:
         await check_kind(self._servers, self._settings.address)
         await check_durability(self._servers, self._settings.durability, self.address)
         await self._warn_of_eviction()
+        await self._find_last_cancel()
         if missing := await missing_replicas(self._servers, self._settings.durability):
             durability = self._settings.durability
             logger().warning("redis_replicas_missing", durability=durability, missing=missing)
+
+    async def _find_last_cancel(self) -> None:
+        """Find where the cancellations of jobs that are claimed from now on begin."""
+        with suppress(ResponseError):  # a key of another type: nobody can write cancellations
+            newest = await self._read("XREVRANGE", self._keys.cancels, "+", "-", "COUNT", 1)
+            self._last_cancel = newest[0][0] if newest else b"0-0"
 
     def _misfit(self, error: Exception) -> str:
         if isinstance(error, UnusableFile):
@@ -145,7 +153,7 @@ class RedisStore:
     async def release(self, claim: Claim) -> None:
         """Remove the claim."""
         # The claim of a cancelled job may be under way on another connection: never overtake it.
-        await self._pipeline.caught_up()
+        await self._pipeline.caught_up(self._keys.job(claim.job_id))
         arguments = scripts.release_args(nonce=claim.nonce)
         with suppress(Conflict):  # a key that is not a job holds no claim
             await self._call(claim.job_id, [self._script(scripts.RELEASE, claim.job_id, arguments)])
@@ -172,11 +180,13 @@ class RedisStore:
             raise Conflict(errors.REUSED)
         return _stands(claim.job_id, answer.status, answer.result)
 
-    async def confirm(self, job_id: str) -> None:
-        """Return once the stored state is as durable as configured; free without durability."""
-        if self._pipeline.confirms:
-            command = self._script(scripts.CONFIRM, job_id, scripts.confirm_args())
-            await self._call(job_id, [command], confirmed=True)
+    async def confirm(self, job_id: str) -> bool:
+        """Return whether the stored state is terminal and durable; free without durability."""
+        if not self._pipeline.confirms:
+            return True
+        command = self._script(scripts.CONFIRM, job_id, scripts.confirm_args())
+        replies = await self._call(job_id, [command], confirmed=True)
+        return scripts.parse_confirm(replies[0]).status in TERMINAL_STATUSES
 
     async def announce(self, result: TranslationResult) -> None:
         """Write the hints after a finish. A key of another type costs its hint, never the job."""
@@ -190,13 +200,10 @@ class RedisStore:
                 logger().warning("hint_refused", job_id=result.job_id, error=str(error)[:200])
 
     async def cancels(self) -> AsyncIterator[CancelNotice]:
-        """Yield cancellations from now on."""
-        last: Any = None
+        """Yield the cancellations since the start."""
+        last = self._last_cancel
         while True:
             try:
-                if last is None:
-                    newest = await self._read("XREVRANGE", self._keys.cancels, "+", "-", "COUNT", 1)
-                    last = newest[0][0] if newest else b"0-0"
                 streams = await self._read(
                     *("XREAD", "COUNT", 1000, "BLOCK", CANCELS_BLOCK_MS, "STREAMS"),
                     *(self._keys.cancels, last),

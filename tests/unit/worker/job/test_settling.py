@@ -162,6 +162,33 @@ async def test_an_end_that_another_wrote_is_confirmed_before_the_offset_moves() 
     assert not diary.failures["confirm"]
 
 
+@pytest.mark.parametrize("leaves", ["nothing", "the claim"])
+async def test_an_end_that_a_fail_over_lost_is_made_again(
+    leaves: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core, diary = traced()
+    core.consumer.append(record())
+    await core.run_all()
+    core.restart()
+    confirm = core.store.confirm
+
+    async def failed_over(job_id: str) -> bool:
+        monkeypatch.setattr(core.store, "confirm", confirm)
+        if leaves == "nothing":
+            del core.store._jobs[job_id]
+        else:
+            core.state().status, core.state().result = JobStatus.RUNNING, None
+        return False
+
+    monkeypatch.setattr(core.store, "confirm", failed_over)
+    diary.steps.clear()
+    core.consumer.append(record())
+    await core.run_all()
+    assert diary.steps == ["claim", "claim", "finish", "announce", "result", "complete"]
+    assert core.state().status is JobStatus.COMPLETED
+    assert core.texts() == ["ONE TWO"]
+
+
 async def test_a_done_job_whose_key_became_something_else_is_a_conflict() -> None:
     core, diary = traced()
     core.consumer.append(record())
