@@ -119,7 +119,9 @@ def replica(
         settings = read_settings(config, set_)
         _work(settings, ReplicaSlot(number, socket, link))
     except SettingsError as error:
-        link.failed("settings", str(error))
+        from dragoman_worker.errors import TooLittleMemory
+
+        link.failed("device" if isinstance(error, TooLittleMemory) else "settings", str(error))
         raise SystemExit(2) from None
     except ModuleNotFoundError as error:
         link.failed("settings", not_installed(error))

@@ -27,7 +27,11 @@ Repeated SIGTERMs only drain, so a signal to the process group and one forwarded
 act alike.
 """
 
-FailureKind = Literal["settings", "unreachable", "failed"]
+FailureKind = Literal["settings", "device", "unreachable", "failed"]
+"""`device`: a setting does not fit the memory of this replica's GPUs, and may fit that of others.
+
+The exit status is 2 with `settings` and `device`, else 1.
+"""
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36

@@ -29,6 +29,11 @@ class Place:
         }
 
     @property
+    def name(self) -> str:
+        """Return the GPUs for a message, such as "GPU 2, 3"; empty if the place has none."""
+        return f"GPU {', '.join(self.gpus)}" if self.gpus else ""
+
+    @property
     def environment(self) -> Mapping[str, str]:
         """Return the variables that restrict the replica to its GPUs.
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import Final
 
 from dragoman_worker.log import logger
@@ -17,6 +15,7 @@ from dragoman_worker.process.exits import EXITS_AFTER_S, HALT_WITHIN_S, Exit
 from dragoman_worker.process.journal import Entry
 from dragoman_worker.process.placement import Place
 from dragoman_worker.process.probes import ASK_S, ask
+from dragoman_worker.process.shared import Shared
 
 PROBE_EVERY_S: Final = 5.0
 RECOVERED_S: Final = 60.0
@@ -33,26 +32,6 @@ ORPHANS_S: Final = 0.3
 
 class CannotStart(Exception):
     """No process can be started now; the message says why."""
-
-
-@dataclass(slots=True)
-class Shared:
-    """State that the restarters of all replicas share."""
-
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    any_was_ready: bool = False
-    aborted: bool = False
-    _measuring: dict[tuple[str, ...], asyncio.Lock] = field(default_factory=dict)
-
-    def start_turn(self, place: Place) -> AbstractAsyncContextManager[None]:
-        """Return the context of a start, from the process until it is ready or has exited.
-
-        Replicas start side by side. Only engines that measure the free memory of the same GPUs
-        take turns: each would count what another takes meanwhile as its own.
-        """
-        if not place.measures_memory:
-            return nullcontext()
-        return self._measuring.setdefault(place.gpus, asyncio.Lock())
 
 
 class ReplicaRestarter:
@@ -124,7 +103,7 @@ class ReplicaRestarter:
             if replica.exited.is_set():
                 await self._kill_orphans()
         if replica.ready.is_set():
-            self._shared.any_was_ready = True
+            self._shared.became_ready(self.number)
             self._ready_at = time.monotonic()
             self._backoff.became_ready()
             seconds = round(time.monotonic() - replica.started_at, 1)
@@ -236,6 +215,7 @@ class ReplicaRestarter:
         delay_s = self._backoff.delay_s()
         self._log.error(
             "replica_failed",
+            gpus=list(self._place.gpus),
             status=status,
             reason=reason,
             failed_starts=self._backoff.failures,
@@ -265,18 +245,27 @@ class ReplicaRestarter:
         kind, _ = replica.failure or (None, "")
         # Once a replica was ready, the settings are valid: GPU memory may be taken for a time.
         if replica.status == 2 and not self._shared.any_was_ready:
-            return Exit(2, replica.exit_reason)
+            return self._refused(replica.exit_reason, of_device=kind == "device")
         if kind == "unreachable" and not self._shared.any_was_ready:
             return Exit(1, replica.exit_reason)
         return None if replica.ready.is_set() else self._failed_start(replica.exit_reason)
+
+    def _refused(self, reason: str, *, of_device: bool) -> Exit | None:
+        """Return the exit of the whole run, unless other GPUs may not have this fault."""
+        if not of_device:
+            return Exit(2, reason)
+        self._backoff.failed()
+        where = f"{self._place.name}: " if self._place.gpus else ""
+        return self._shared.gave_up(self.number, Exit(2, f"{where}{reason}"))
 
     def _failed_start(self, reason: str) -> Exit | None:
         """Count a failed start; return the exit of the whole run after too many in a row."""
         self._backoff.failed()
         if not self._backoff.exhausted:
             return None
-        count = self._backoff.failures
-        return Exit(1, f"replica {self.number} failed {count} starts in a row; the last: {reason}")
+        where = f" ({self._place.name})" if self._place.gpus else ""
+        failed = f"replica {self.number}{where} failed {self._backoff.failures} starts in a row"
+        return self._shared.gave_up(self.number, Exit(1, f"{failed}; the last: {reason}"))
 
     def _drained(self, replica: Replica) -> Exit:
         clean = replica.status == 0 or self._shared.aborted or not replica.ready.is_set()

@@ -25,7 +25,8 @@ from dragoman_worker.process.exits import Exit
 from dragoman_worker.process.http import HttpServer, checks_response
 from dragoman_worker.process.placement import Place
 from dragoman_worker.process.probes import PROBE_S, Answer, ask_all, ask_for_one
-from dragoman_worker.process.restarts import ReplicaRestarter, Shared
+from dragoman_worker.process.restarts import ReplicaRestarter
+from dragoman_worker.process.shared import Shared
 from dragoman_worker.process.signals import stop_signals, stop_signals_unblocked
 from dragoman_worker.settings import WorkerSettings
 
@@ -71,7 +72,7 @@ class Supervisor:
         self._children = children
         self._backoff = backoff
         self._crashes = crashes
-        self._shared = Shared()
+        self._shared = Shared(places)
         self._log = logger()
         self._metrics = ReplicaMetrics(CollectorRegistry())
         self._places = places

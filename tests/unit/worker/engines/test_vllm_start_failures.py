@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError, field_validator
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.vllm.start_failures import one_line, start_failure
-from dragoman_worker.errors import Halt
+from dragoman_worker.errors import Halt, TooLittleMemory
 
 CORE_FAILED = RuntimeError(
     "Engine core initialization failed. See root cause above. Failed core proc(s): {}"
@@ -66,6 +66,23 @@ def test_a_failure_in_the_engine_process_names_the_setting(reason: str, words: l
     assert "\n" not in str(failure)
     for word in words:
         assert word in str(failure)
+
+
+@pytest.mark.parametrize(
+    ("reason", "of_device"),
+    [
+        (KV_0_32, True),
+        (TAKEN, True),
+        (OUT_OF_MEMORY.format(own="100.5 GiB"), True),
+        ("ValueError: No available memory for the cache blocks.", True),
+        (DERIVED, False),
+        (BATCH, False),
+    ],
+)
+def test_a_failure_that_another_gpu_may_not_have_is_one_of_its_memory(
+    reason: str, *, of_device: bool
+) -> None:
+    assert isinstance(start_failure(CORE_FAILED, reason, "m"), TooLittleMemory) is of_device
 
 
 def test_memory_that_the_engine_itself_took_is_not_said_to_be_held_by_others() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -19,7 +19,8 @@ from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exits import EXITS_AFTER_S, HALT_WITHIN_S, Exit
 from dragoman_worker.process.placement import Place
 from dragoman_worker.process.probes import Answer
-from dragoman_worker.process.restarts import ReplicaRestarter, Shared
+from dragoman_worker.process.restarts import ReplicaRestarter
+from dragoman_worker.process.shared import Shared
 
 
 async def test_a_clock_that_jumps_between_two_probes_counts_as_one_unanswered_probe(
@@ -174,6 +175,48 @@ async def test_a_process_that_the_system_does_not_allow_counts_as_a_failed_start
     result = await asyncio.wait_for(made.run(), 30)
     why = "cannot be started: Resource temporarily unavailable"
     assert result == Exit(1, f"replica 0 failed 3 starts in a row; the last: {why}")
+
+
+def shared_by(*gpus: str) -> Shared:
+    return Shared([Place(gpus=(name,)) for name in gpus])
+
+
+def test_one_gpu_ends_the_run_as_soon_as_one_of_its_replicas_gives_up() -> None:
+    assert shared_by("0", "0").gave_up(1, Exit(1, "x")) == Exit(1, "x")
+    assert Shared().gave_up(0, Exit(2, "x")) == Exit(2, "x")
+
+
+def test_of_several_gpus_the_last_replica_that_gives_up_ends_the_run() -> None:
+    shared = shared_by("0", "0", "1")
+    assert shared.gave_up(1, Exit(1, "x")) is None
+    assert shared.gave_up(1, Exit(1, "x")) is None
+    assert shared.gave_up(2, Exit(1, "y")) is None
+    assert shared.gave_up(0, Exit(1, "z")) is not None
+
+
+def test_a_replica_that_became_ready_has_not_given_up() -> None:
+    shared = shared_by("0", "1")
+    assert shared.gave_up(1, Exit(1, "x")) is None
+    shared.became_ready(1)
+    assert shared.gave_up(0, Exit(1, "x")) is None
+    assert shared.gave_up(1, Exit(1, "x")) is not None
+
+
+@pytest.mark.parametrize(("statuses", "status"), [((2, 2), 2), ((1, 2), 1), ((2, 1), 1)])
+def test_the_run_ends_with_2_only_if_a_setting_would_help_on_every_gpu(
+    statuses: tuple[Literal[1, 2], Literal[1, 2]], status: int
+) -> None:
+    """A service manager starts a worker again after 1, not after 2."""
+    shared = shared_by("0", "1")
+    shared.gave_up(0, Exit(statuses[0], "x"))
+    result = shared.gave_up(1, Exit(statuses[1], "y"))
+    assert result is not None
+    assert result.status == status
+
+
+@pytest.mark.parametrize(("gpus", "name"), [((), ""), (("1",), "GPU 1"), (("2", "3"), "GPU 2, 3")])
+def test_a_place_is_named_by_its_gpus(gpus: tuple[str, ...], name: str) -> None:
+    assert Place(gpus=gpus).name == name
 
 
 def restarter(folder: Path) -> ReplicaRestarter:

@@ -7,6 +7,7 @@ Processes, signals and sockets are real.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import time
@@ -205,6 +206,94 @@ def test_a_port_in_use_exits_at_once_and_leaves_no_replica(run: NewRun) -> None:
     assert made.process.returncode == 1
     assert "http.port" in made.process.errors
     assert made.process.session() == []
+
+
+# --- several GPUs ---------------------------------------------------------------------------------
+
+TWO_GPUS = [{"gpus": ("0",)}, {"gpus": ("1",)}]
+NO_MEMORY = {"say": ["device", "other processes hold 39 GiB"], "exit": 2}
+
+
+def failures(made: Run) -> list[dict[str, Any]]:
+    """Return the log events `replica_failed` so far."""
+    lines = made.process.errors.splitlines()
+    rows = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+    return [row for row in rows if row["event"] == "replica_failed"]
+
+
+def test_a_gpu_without_memory_is_tried_again_while_another_starts(run: NewRun) -> None:
+    """It fails within a second; the others load their weights meanwhile."""
+    made = run({"0": [{"ready": False}], "1": [*[NO_MEMORY] * 7, {}]}, places=TWO_GPUS)
+    made.seen("ready", number=1)
+    assert len(made.events("start")) == 1, "the other GPU was left alone"
+    rows = failures(made)
+    assert [row["failed_starts"] for row in rows] == [1, 2, 3, 4, 5, 6, 7]
+    assert {row["reason"] for row in rows} == {"other processes hold 39 GiB"}
+    assert all((row["replica"], row["gpus"], row["status"]) == (1, ["1"], 2) for row in rows)
+
+
+def test_a_gpu_without_memory_is_not_ready_while_another_works(run: NewRun) -> None:
+    made = run({"0": [{}], "1": [NO_MEMORY]}, places=TWO_GPUS)
+    made.seen("start", 7, number=1)
+    made.is_ready()
+    page = made.metrics({0: 1, 1: 0})
+    restarts = 'dragoman_replica_restarts_total{replica="1"} '
+    assert float(page.partition(restarts)[2].split()[0]) >= 6
+    made.process.terminate()
+    assert made.exits() == 0
+
+
+def test_a_gpu_that_fails_later_is_tried_again_while_another_works(run: NewRun) -> None:
+    broken = {"say": ["failed", "the driver is lost"], "exit": 1}
+    made = run({"0": [{}], "1": [{}, *[broken] * 6, {}]}, places=TWO_GPUS)
+    made.seen("ready", number=0)
+    os.kill(made.seen("ready", number=1)[0]["pid"], signal.SIGKILL)
+    made.seen("ready", 2, number=1)
+    assert made.get("/readyz")[0] == 200
+    assert len(made.events("start")) == 1
+
+
+def test_the_run_ends_with_2_once_no_gpu_has_memory(run: NewRun) -> None:
+    made = run({"0": [{"load_s": 60}, NO_MEMORY], "1": [NO_MEMORY]}, places=TWO_GPUS)
+    made.seen("start", 3, number=1)  # its further starts are none that others wait for
+    os.kill(made.seen("start")[0]["pid"], signal.SIGKILL)
+    assert made.exits() == 2
+    assert made.process.output == (
+        "2: GPU 1: other processes hold 39 GiB; the replicas on all other GPUs have failed too\n"
+    )
+
+
+def test_the_run_ends_with_1_once_every_gpu_has_failed_five_starts(run: NewRun) -> None:
+    broken = {"say": ["failed", "the driver is lost"], "exit": 1}
+    made = run({"0": [{}, broken], "1": [broken]}, places=TWO_GPUS)
+    os.kill(made.seen("ready")[0]["pid"], signal.SIGKILL)
+    assert made.exits() == 1
+    assert len(made.events("start")) == 6
+    assert "GPU 1" in made.process.output
+
+
+def test_a_replica_beside_the_failed_one_keeps_the_run_when_no_other_gpu_works(run: NewRun) -> None:
+    plan = {"0": [NO_MEMORY], "1": [NO_MEMORY], "2": [{"ready": False}, {}]}
+    made = run(plan, places=[*TWO_GPUS, TWO_GPUS[1]])
+    for number in (0, 1):
+        made.seen("start", 3, number=number)
+    os.kill(made.seen("start", number=2)[0]["pid"], signal.SIGKILL)
+    made.is_ready()
+
+
+def test_a_wrong_setting_ends_the_run_at_once_although_other_gpus_start(run: NewRun) -> None:
+    wrong = {"say": ["settings", "engine.model: none"], "exit": 2}
+    made = run({"0": [{"load_s": 60}], "1": [wrong]}, places=TWO_GPUS)
+    assert made.exits() == 2
+    assert made.process.output == "2: engine.model: none\n"
+    assert len(made.events("start", 1)) == 1
+
+
+def test_memory_that_the_only_gpu_lacks_ends_the_run_at_once(run: NewRun) -> None:
+    made = run({"0": [{"load_s": 60}], "1": [NO_MEMORY]}, places=[{"gpus": ("7",)}] * 2)
+    assert made.exits() == 2
+    assert made.process.output == "2: GPU 7: other processes hold 39 GiB\n"
+    assert len(made.events("start", 1)) == 1
 
 
 # --- exits ----------------------------------------------------------------------------------------

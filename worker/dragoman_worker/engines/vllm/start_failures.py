@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.errors import Halt
+from dragoman_worker.errors import Halt, TooLittleMemory
 from dragoman_worker.process.full_disk import NO_SPACE, full_disk, full_disk_message
 
 _MAX_LINE_CHARS: Final = 500
@@ -19,13 +19,15 @@ def start_failure(error: BaseException, reason: str | None, model: str) -> Setti
     """Return the exception to raise for `error`; `reason` is the engine process's report, if any.
 
     Known failures are recognised by vLLM's wording (0.26 to 0.33); anything else becomes Halt.
+    A setting that another GPU may have the memory for is TooLittleMemory.
     """
     if isinstance(error, ValidationError):
         return SettingsError(_validation(error))
     text = one_line(reason or f"{type(error).__name__}: {error}", max_chars=4_000)
     for pattern, explain in _KNOWN:
         if found := re.search(pattern, text):
-            return SettingsError(explain(found))
+            of_memory = pattern in _OF_MEMORY
+            return (TooLittleMemory if of_memory else SettingsError)(explain(found))
     if (full := full_disk(error)) or NO_SPACE in text:
         return Halt(full or full_disk_message())
     if reason is None and isinstance(error, OSError):
@@ -154,3 +156,5 @@ _KNOWN: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
     (_OUT_OF_MEMORY, _out_of_memory),
     (_BAD_BATCH, _bad_batch),
 )
+_OF_MEMORY: Final = frozenset((_OVER_KV_CACHE, _NO_MEMORY, _MEMORY_TAKEN, _OUT_OF_MEMORY))
+"""Failures that a GPU with more free memory would not have."""
