@@ -1,4 +1,4 @@
-"""A replica tells its supervisor whether a refused start is due to settings or to its GPU."""
+"""A replica reports to its supervisor whether settings or its GPU refuse its start."""
 
 from __future__ import annotations
 
