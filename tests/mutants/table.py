@@ -1540,6 +1540,20 @@ MUTANTS = (
         "unit/worker/tuning/measure/test_engine_pool.py",
     ),
     Mutant(
+        "a torn file refuses a point of several measured engines",
+        f"{CORE}/tuning/measure/engine_pool.py",
+        "                if refused.lasting or len(places) == 1:\n",
+        "                if places:\n",
+        "unit/worker/tuning/measure/test_engine_pool.py",
+    ),
+    Mutant(
+        "a measured engine that a setting refuses is started again",
+        f"{CORE}/tuning/measure/engine_pool.py",
+        "                if refused.lasting or len(places) == 1:\n",
+        "                if len(places) == 1:\n",
+        "unit/worker/tuning/measure/test_engine_pool.py",
+    ),
+    Mutant(
         "a measured engine has no memory of its own",
         f"{CORE}/tuning/measure/engine_process.py",
         '    dumped["engine"]["options"] |= place.engine_options\n',

@@ -11,7 +11,7 @@ from typing import Any, Final
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.measure.engine_process import EngineProcess
+from dragoman_worker.tuning.measure.engine_process import EngineProcess, Refused
 
 _POLL_EVERY_S: Final = 0.05
 
@@ -57,11 +57,32 @@ class EnginePool:
         self._key, self.start_s = key, (time.monotonic() - began) / len(turns)
 
     async def _start(self, settings: WorkerSettings, places: Sequence[Place]) -> None:
-        """Start engines side by side. If one is refused, the starts of the others are cancelled."""
-        start = EngineProcess.start
-        starts = [
-            asyncio.create_task(start(settings, place, self._jobs, self._log)) for place in places
-        ]
+        """Start engines side by side, and each that was refused then once more, alone.
+
+        An engine that starts beside others may read what they half wrote: the index of compiled
+        functions. `run` starts such an engine again too.
+        """
+        for place, refused in await self._start_beside(settings, places):
+            self._progress(f"starting an engine again, alone: {refused}")
+            self.engines.append(await EngineProcess.start(settings, place, self._jobs, self._log))
+
+    async def _start_beside(
+        self, settings: WorkerSettings, places: Sequence[Place]
+    ) -> list[tuple[Place, Refused]]:
+        """Start engines side by side; return the places refused for what may pass.
+
+        A refusal that lasts, or that of a single engine, cancels the starts of the others.
+        """
+
+        async def start(place: Place) -> EngineProcess | tuple[Place, Refused]:
+            try:
+                return await EngineProcess.start(settings, place, self._jobs, self._log)
+            except Refused as refused:
+                if refused.lasting or len(places) == 1:
+                    raise
+                return place, refused
+
+        starts = [asyncio.create_task(start(place)) for place in places]
         try:
             await asyncio.gather(*starts)
         finally:
@@ -69,6 +90,7 @@ class EnginePool:
                 task.cancel()
             ended = await asyncio.gather(*starts, return_exceptions=True)
             self.engines += [engine for engine in ended if isinstance(engine, EngineProcess)]
+        return [each for each in ended if isinstance(each, tuple)]
 
     async def stop(self) -> None:
         """Let the engines exit by themselves, within a bound."""

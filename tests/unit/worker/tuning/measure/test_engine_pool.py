@@ -22,7 +22,8 @@ class FakeEngine(EngineProcess):
     """An engine that starts when the test says so. `started` lists those that have begun to."""
 
     started: list[FakeEngine]
-    refused_at: int | None
+    refused_at: dict[int, bool]
+    """Whether the refusal is lasting, by the number of the start."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
@@ -40,8 +41,8 @@ class FakeEngine(EngineProcess):
         except asyncio.CancelledError:
             engine.killed = True
             raise
-        if number == cls.refused_at:
-            raise Refused("no memory")
+        if number in cls.refused_at:
+            raise Refused(f"refused {number}", lasting=cls.refused_at[number])
         engine.is_ready = True
         return engine
 
@@ -54,7 +55,7 @@ class FakeEngine(EngineProcess):
 
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> type[FakeEngine]:
-    FakeEngine.started, FakeEngine.refused_at = [], None
+    FakeEngine.started, FakeEngine.refused_at = [], {}
     monkeypatch.setattr(engine_pool, "EngineProcess", FakeEngine)
     return FakeEngine
 
@@ -105,19 +106,70 @@ async def test_an_engine_that_measures_memory_waits_for_the_one_before(
 async def test_one_refused_engine_ends_those_that_run_and_those_that_start(
     tmp_path: Path, fake: type[FakeEngine]
 ) -> None:
-    fake.refused_at = 1
+    fake.refused_at = {1: True}
     pool, start, _ = starting(tmp_path, [Place()] * 3)
     await turns()
     ready, refused, slow = fake.started
     ready.go.set()
     await turns()
     refused.go.set()
-    with pytest.raises(Refused, match="no memory"):
+    with pytest.raises(Refused, match="refused 1"):
         await start
     assert ready.is_ready
     assert (ready.killed, slow.killed) == (True, True)
     assert pool.engines == []
     assert not pool.holds("k")
+
+
+async def test_an_engine_refused_beside_others_starts_once_more_alone(
+    tmp_path: Path, fake: type[FakeEngine]
+) -> None:
+    """It may have read the index of compiled functions while another engine wrote it."""
+    fake.refused_at = {0: False, 1: False}
+    pool, start, texts = starting(tmp_path, [Place()] * 3)
+    await turns()
+    for engine in fake.started[:2]:
+        engine.go.set()
+    await turns()
+    assert len(fake.started) == 3, "not before the others have started"
+    for number in (2, 3, 4):
+        fake.started[number].go.set()
+        await turns()
+        assert len(fake.started) == min(number + 2, 5), "one after another"
+    await start
+    assert pool.engines == fake.started[2:]
+    assert pool.holds("k")
+    assert texts[1:] == [f"starting an engine again, alone: refused {each}" for each in (0, 1)]
+
+
+async def test_an_engine_refused_alone_after_the_others_refuses_the_point(
+    tmp_path: Path, fake: type[FakeEngine]
+) -> None:
+    fake.refused_at = {1: False, 2: False}
+    pool, start, _ = starting(tmp_path, [Place()] * 2)
+    await turns()
+    for engine in fake.started:
+        engine.go.set()
+    await turns()
+    fake.started[2].go.set()
+    with pytest.raises(Refused, match="refused 2"):
+        await start
+    assert fake.started[0].killed
+    assert len(fake.started) == 3
+    assert pool.engines == []
+
+
+@pytest.mark.parametrize("places", [[Place()], [MEASURES] * 2])
+async def test_an_engine_that_starts_beside_no_other_is_refused_at_once(
+    tmp_path: Path, fake: type[FakeEngine], places: list[Place]
+) -> None:
+    fake.refused_at = {0: False}
+    _, start, _ = starting(tmp_path, places)
+    await turns()
+    fake.started[0].go.set()
+    with pytest.raises(Refused, match="refused 0"):
+        await start
+    assert len(fake.started) == 1
 
 
 async def test_ctrl_c_while_engines_start_ends_all_of_them(
