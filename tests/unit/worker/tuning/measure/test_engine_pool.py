@@ -113,6 +113,8 @@ async def test_one_refused_engine_ends_those_that_run_and_those_that_start(
     ready.go.set()
     await turns()
     refused.go.set()
+    await turns()
+    assert start.done(), "the slow one is not waited for"
     with pytest.raises(Refused, match="refused 1"):
         await start
     assert ready.is_ready
