@@ -138,7 +138,7 @@ def test_a_dead_broker_holds_the_job_until_it_is_back(
     bench: MakeBench, own_kafka: KafkaBroker
 ) -> None:
     made = bench(own_kafka)
-    made.publish(a_job("bad", ["#!sleep 1.5\nx", "#!fatal\nx"]))
+    made.publish(a_job("bad", ["#!sleep 2.5\nx", "#!fatal\nx"]))
     with made.replica() as replica:
         wait_until(lambda: made.status("bad") == "running", timeout_s=20, what="claimed")
         own_kafka.kill()

@@ -133,7 +133,7 @@ def test_an_outage_in_the_middle_of_a_job_consumes_no_attempt(
 ) -> None:
     made = bench(server=own_redis)
     names = [f"o{number}" for number in range(20)]
-    made.publish(*(a_job(name, "#!sleep 1.5\nx") for name in names))
+    made.publish(*(a_job(name, "#!sleep 4\nx") for name in names))
     made.runs(names[-1])
     os.kill(own_redis.pid, signal.SIGSTOP)
     stopped_at = time.monotonic()
@@ -235,7 +235,7 @@ def test_a_deadline_expires_a_job_before_and_during_its_run_and_keeps_finished_i
     bench: MakeBench,
 ) -> None:
     made = bench(engine__options={"max_num_seqs": 2})
-    made.publish(a_job("during", ["done", "#!hang\nx"], deadline=soon(2)))
+    made.publish(a_job("during", ["done", "#!hang\nx"], deadline=soon(8)))
     made.runs("during")
     made.publish(a_job("past", "x", deadline=soon(-1)))
     for name in ("during", "past"):

@@ -92,8 +92,8 @@ COMMIT_ERRORS = [
 def test_a_failed_commit_is_repeated_by_the_same_worker(
     error: Error, line: JobLine, broker: MockBroker
 ) -> None:
-    ids = line.put(BETWEEN_FAULTS, "#!sleep 0.2\n")
     broker.fail(Api.OFFSET_COMMIT, error, error, broker=JOBS)
+    ids = line.put(BETWEEN_FAULTS, "#!sleep 0.2\n")
     all_met(broker, Api.OFFSET_COMMIT)
     line.check(ids + line.put(BETWEEN_FAULTS))
 

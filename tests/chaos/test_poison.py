@@ -122,14 +122,14 @@ def test_a_job_that_kills_its_process_is_poisoned_and_300_bystanders_are_not(
 
     def settled() -> bool:
         nonlocal most_in_flight
-        if most_in_flight < 20:
+        if most_in_flight < 10:
             claimed = sum(field.claims(name) > 0 for name in bystanders[::10])
             most_in_flight = max(most_in_flight, claimed)
         return job(field.redis, "killer").get("status") == "failed" and field.all_committed()
 
     with worker:  # its replica starts five times: 4 s each, or 20 on a busy machine
         worker.wait_for(settled, timeout_s=250, what="settled", longest_pause_s=0.02)
-    assert most_in_flight >= 20, "at least 20 of every tenth bystander were in flight at once"
+    assert most_in_flight >= 10, "at least 10 of every tenth bystander were in flight at once"
     killer = job(field.redis, "killer")
     assert (killer["status"], killer["result"]["error"]["code"]) == ("failed", "poisoned")
     assert killer["deliveries"] == "4"
@@ -171,7 +171,7 @@ def test_two_poisonous_jobs_at_once_are_both_found_by_themselves(field: Field) -
 
 
 def test_rolling_restarts_raise_no_suspicion(field: Field) -> None:
-    field.publish(a_job("slow", "#!sleep 1.5\nx"))
+    field.publish(a_job("slow", "#!sleep 5\nx"))
     for turn in range(TURNS):
         with field.replica(shutdown__grace_s=0) as replica:
             wait_until(lambda: field.running("slow"), timeout_s=20, what="it runs")

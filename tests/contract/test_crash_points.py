@@ -67,7 +67,7 @@ KINDS = {
     "unreadable": Kind(None, b'{"text": "no id"}'),
     "drained": Kind(
         "completed",
-        TEXT | {"text": "#!sleep 1.5\nHello."},
+        TEXT | {"text": "#!sleep 4\nHello."},
         settings={"shutdown.grace_s": 0},
     ),
 }

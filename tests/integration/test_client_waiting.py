@@ -155,7 +155,7 @@ async def test_an_unavailable_redis_fails_the_wait_within_the_bound(
 async def test_a_timeout_is_met_during_an_outage(own_redis: RedisServer) -> None:
     async with TranslationClient(settings=settings_for(own_redis, 30)) as client:
         waiting = asyncio.create_task(client.job("a").result(1))
-        await asyncio.to_thread(own_redis.stop)
+        await asyncio.to_thread(own_redis.kill)
         async with asyncio.timeout(5):
             with pytest.raises(ResultTimeout, match="Redis does not respond"):
                 await waiting

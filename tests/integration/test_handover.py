@@ -81,7 +81,7 @@ def kill_one_with_jobs_in_flight(
         [
             {
                 "job_id": name,
-                "text": f"#!sleep 1.5\n{name}",
+                "text": f"#!sleep 4\n{name}",
                 "source_lang": "en",
                 "target_lang": "de",
             }

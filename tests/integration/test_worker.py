@@ -393,7 +393,7 @@ def test_bitmaps_events_and_the_results_topic_follow_a_finish(
 
 
 def test_a_drain_finishes_running_jobs_and_a_second_signal_aborts_them(supervised: Bench) -> None:
-    supervised.publish(*(a_job(f"j{number}", "#!sleep 1\nx") for number in range(50)))
+    supervised.publish(*(a_job(f"j{number}", "#!sleep 3\nx") for number in range(50)))
     wait_until(
         lambda: supervised.worker.metric("dragoman_jobs_in_flight") >= 50,
         timeout_s=30,
@@ -425,7 +425,7 @@ def test_a_drain_finishes_running_jobs_and_a_second_signal_aborts_them(supervise
 def test_a_killed_worker_loses_nothing_and_changes_no_result(supervised: Bench) -> None:
     ids = [f"k{number}" for number in range(400)]
     supervised.publish(
-        *(a_job(name, f"#!sleep {1 if int(name[1:]) % 2 else 0.01}\n{name}") for name in ids)
+        *(a_job(name, f"#!sleep {3 if int(name[1:]) % 2 else 0.01}\n{name}") for name in ids)
     )
     wait_until(
         lambda: supervised.worker.metric("dragoman_items_in_flight") >= 200,

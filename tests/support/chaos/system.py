@@ -21,7 +21,7 @@ import redis
 from support.chaos.sent import Kind
 from support.chaos.texts import SETTINGS, write_table
 from support.processes.child_process import ChildProcess
-from support.processes.worker_process import ForkedWorker, WorkerProcess
+from support.processes.worker_process import ForkedWorker, WorkerProcess, sum_of
 
 TERMINAL: Final = frozenset({"completed", "failed", "cancelled", "expired"})
 _LOOK_S: Final = 1.0
@@ -191,8 +191,11 @@ class DragomanWorker(WorkerProcess, GroupProcess):
         self.kill()
 
     def in_flight(self) -> float | None:
-        """Return the jobs in flight by its metric, which is up to a second old."""
-        return self.metric("dragoman_jobs_in_flight") if self.running else 0.0
+        """Return the jobs in flight by its metric, a second old at most; None without an answer."""
+        if not self.running:
+            return 0.0
+        status, page = self.get("/metrics")
+        return sum_of("dragoman_jobs_in_flight", page) if status == 200 else None
 
     def get(self, path: str) -> tuple[int, str]:
         """Return a page like its parent, but without a long wait for a stopped worker."""

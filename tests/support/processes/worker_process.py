@@ -85,9 +85,14 @@ class WorkerProcess(ChildProcess):
 
     def metric(self, name: str) -> float:
         """Return the sum of all samples of one metric, 0 without any."""
-        lines = self.get("/metrics")[1].splitlines()
-        rows = (line.rsplit(" ", 1) for line in lines if line.startswith((name + "{", name + " ")))
-        return sum(float(value) for _, value in rows)
+        return sum_of(name, self.get("/metrics")[1])
+
+
+def sum_of(name: str, page: str) -> float:
+    """Return the sum of all samples of one metric on a page, 0 without any."""
+    lines = page.splitlines()
+    rows = (line.rsplit(" ", 1) for line in lines if line.startswith((name + "{", name + " ")))
+    return sum(float(value) for _, value in rows)
 
 
 class ForkedWorker(WorkerProcess):
