@@ -12,6 +12,7 @@ from dragoman_producer.handle import JobHandle, check_document_id, check_job_id
 from dragoman_producer.operations.glossaries import GlossaryStore
 from dragoman_producer.publisher import Publisher, RecordTooLarge
 from dragoman_producer.refusal import Refusal, record_refusal
+from dragoman_producer.reopening import Reopening
 from dragoman_producer.state import Expected, JobState
 from dragoman_producer.store import JobStore
 from dragoman_producer.submission import resubmitted, submit_each
@@ -83,52 +84,55 @@ class TranslationClient:
     # --- submitting -----------------------------------------------------------------------------
 
     async def submit(
-        self, job: TranslationJob, *, resubmit: bool = False, traceparent: str | None = None
+        self,
+        job: TranslationJob,
+        *,
+        resubmit: bool = False,
+        traceparent: str | None = None,
+        reopened: set[str] | None = None,
     ) -> JobHandle:
         """Publish one job and return once Kafka has acknowledged it.
 
         Submitting the same job twice is harmless: there is one result. ``resubmit`` runs a failed,
         cancelled or expired job again. ``traceparent`` (W3C) becomes a header of the record;
         without it and with ``tracing.enabled`` the submission is a span. An earlier cancellation
-        of the job's document is removed.
+        of the job's document is removed, unless ``reopened`` has the document; it is added there.
 
         Raises SubmitFailed if this job cannot be submitted (JobTooLarge, IdTaken, BrokenKey,
         Unreadable, AlreadyCompleted, ReplaysUsedUp), Unreachable, BrokerRefused and StoreRefused.
         After Unreachable the job may have arrived nevertheless; submit it again.
         """
-        return await self._submit(job, set(), resubmit=resubmit, traceparent=traceparent)
+        reopening = self._reopening(reopened)
+        return await self._submit(job, reopening, resubmit=resubmit, traceparent=traceparent)
 
     async def _submit(
         self,
         job: TranslationJob,
-        reopened: set[str],
+        reopening: Reopening,
         *,
         resubmit: bool,
         traceparent: str | None = None,
     ) -> JobHandle:
         if self._tracer is None or traceparent is not None:
-            return await self._send(job, reopened, resubmit=resubmit, traceparent=traceparent)
+            return await self._send(job, reopening, resubmit=resubmit, traceparent=traceparent)
         with self._tracer.submission(job) as own:
-            return await self._send(job, reopened, resubmit=resubmit, traceparent=own)
+            return await self._send(job, reopening, resubmit=resubmit, traceparent=own)
 
     async def _send(
         self,
         job: TranslationJob,
-        reopened: set[str],
+        reopening: Reopening,
         *,
         resubmit: bool,
         traceparent: str | None,
     ) -> JobHandle:
-        """Publish one job; add its document to ``reopened``, so that it is reopened once only."""
+        """Publish one job, whose document is reopened before."""
         self._check_open()
         value = encode_job(job)
         expected = Expected(job.job_id, open_record(value).fingerprint)
-        document_id = job.document.document_id if job.document else None
-        if document_id in reopened:
-            document_id = None
-        elif document_id is not None:
-            reopened.add(document_id)
-        created = await self._store.stub(job.job_id, document_id)
+        if job.document is not None:
+            await reopening.once(job.document.document_id)
+        created = await self._store.stub(job.job_id)
         if not created:
             state = await self._store.state(job.job_id)
             expected = resubmitted(expected, state, resubmit=resubmit)
@@ -147,6 +151,7 @@ class TranslationClient:
         *,
         resubmit: bool = False,
         in_flight: int = IN_FLIGHT,
+        reopened: set[str] | None = None,
     ) -> AsyncIterator[JobHandle]:
         """Publish many jobs, at most ``in_flight`` unacknowledged; yield handles in their order.
 
@@ -155,12 +160,13 @@ class TranslationClient:
         job with every refusal. Errors that concern all jobs (Unreachable, ...) are raised at once.
 
         An earlier cancellation of a document is removed; a cancellation that arrives while the
-        jobs are being submitted stays.
+        jobs are being submitted stays. If you submit jobs of a document in several calls, give each
+        call the same set ``reopened``, so that a cancellation between them stays too.
         """
-        reopened: set[str] = set()
+        reopening = self._reopening(reopened)
 
         def submit(job: TranslationJob, *, resubmit: bool) -> Awaitable[JobHandle]:
-            return self._submit(job, reopened, resubmit=resubmit)
+            return self._submit(job, reopening, resubmit=resubmit)
 
         async for handle in submit_each(submit, jobs, resubmit=resubmit, in_flight=in_flight):
             yield handle
@@ -217,6 +223,9 @@ class TranslationClient:
     def _check_open(self) -> None:
         if self._closed:
             raise ClientClosed("the client is closed")
+
+    def _reopening(self, reopened: set[str] | None) -> Reopening:
+        return Reopening(self._store.reopen, set() if reopened is None else reopened)
 
     async def _too_large(
         self, job: TranslationJob, value: bytes, limit: int | None, *, created: bool

@@ -88,15 +88,15 @@ class RedisLink:
 
         Transient errors among the replies are retried. Raises StoreUnreachable.
         """
+        return await self.run(lambda: self.send_once(*calls))
 
-        async def once() -> list[list[Any]]:
-            answers = await self._servers.send([Call(commands) for commands in calls])
-            for reply in (reply for answer in answers for reply in answer.replies):
-                if isinstance(reply, _TRANSIENT):
-                    raise reply
-            return [answer.replies for answer in answers]
-
-        return await self.run(once)
+    async def send_once(self, *calls: Sequence[Command]) -> list[list[Any]]:
+        """Send calls as ``send`` does, within an operation of ``run``, which retries."""
+        answers = await self._servers.send([Call(commands) for commands in calls])
+        for reply in (reply for answer in answers for reply in answer.replies):
+            if isinstance(reply, _TRANSIENT):
+                raise reply
+        return [answer.replies for answer in answers]
 
     async def ask(self, *command: Any) -> Any:
         """Send one command and return its reply. Raises StoreUnreachable and StoreRefused."""

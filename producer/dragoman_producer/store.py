@@ -10,6 +10,7 @@ from dragoman_connections.redis_access.calls import Command
 from dragoman_connections.settings import RedisSettings
 from dragoman_producer.errors import BrokenKey, DragomanError, Unreadable
 from dragoman_producer.redis_link import RedisLink, is_wrong_type
+from dragoman_producer.reopening import remove_cancellations
 from dragoman_producer.state import JobState
 from dragoman_schemas import names, scripts
 from dragoman_schemas.jobs import DocumentRef
@@ -29,21 +30,23 @@ _BEFORE_ALL_EVENTS: Final = "0-0"
 
 Arguments = Sequence[str | bytes]
 Answer = TypeVar("Answer")
-_Stub = tuple[str, str | None]
 
 
 class JobStore:
     """Client side of a job's key; every method may raise StoreUnreachable and StoreRefused.
 
-    Concurrent calls of ``stub`` and ``state`` share pipelines. Every method is idempotent.
+    Concurrent calls of ``stub``, ``state`` and ``reopen`` share pipelines. Every method is idempotent.
     """
 
     def __init__(self, settings: RedisSettings, *, connect_timeout_s: float) -> None:
         self._keys = names.Keys(settings.key_prefix)
         self._live_ttl_ms = settings.live_ttl_s * 1000
         self._link = RedisLink(settings, connect_timeout_s=connect_timeout_s)
-        self._stubs = Batcher[_Stub, bool](
+        self._stubs = Batcher[str, bool](
             self._write_stubs, at_most=_CALLS_PER_PIPELINE, name="dragoman-stubs"
+        )
+        self._reopened = Batcher[str, None](
+            self._remove_cancellations, at_most=_CALLS_PER_PIPELINE, name="dragoman-reopened"
         )
         self._states = Batcher[str, JobState | None](
             self.read, at_most=_CALLS_PER_PIPELINE, name="dragoman-states"
@@ -51,19 +54,19 @@ class JobStore:
 
     async def close(self) -> None:
         """Cancel calls in progress and close every connection."""
+        await self._reopened.close()
         await self._stubs.close()
         await self._states.close()
         await self._link.close()
 
     # --- one job --------------------------------------------------------------------------------
 
-    async def stub(self, job_id: str, reopens: str | None = None) -> bool:
+    async def stub(self, job_id: str) -> bool:
         """Write a job's stub as queued; return False if the id already has a key, left unchanged.
 
-        ``reopens`` is the document of a new submission: its cancellation is removed. Raises
-        BrokenKey.
+        Raises BrokenKey.
         """
-        return await self._stubs.ask((job_id, reopens))
+        return await self._stubs.ask(job_id)
 
     async def state(self, job_id: str) -> JobState | None:
         """Return the current state of the job's key; None without a key. Raises BrokenKey."""
@@ -111,9 +114,15 @@ class JobStore:
 
     async def cancel_document(self, document_id: str) -> None:
         """Cancel the jobs of a document, running ones and later ones."""
+        # The removal of a submission that was cancelled would overtake it on another connection.
+        await self._reopened.caught_up()
         key = self._keys.document_cancel(document_id)
         await self._link.ask("SET", key, now_rfc3339(), "PX", self._live_ttl_ms)
         await self._notify_workers({"document_id": document_id})
+
+    async def reopen(self, document_id: str) -> None:
+        """Remove a document's cancellation, but none that arrives during the call."""
+        await self._reopened.ask(document_id)
 
     # --- many jobs ------------------------------------------------------------------------------
 
@@ -146,18 +155,18 @@ class JobStore:
 
     # --- helpers --------------------------------------------------------------------------------
 
-    async def _write_stubs(self, stubs: Sequence[_Stub]) -> list[bool | DragomanError]:
+    async def _write_stubs(self, job_ids: Sequence[str]) -> list[bool | DragomanError]:
         arguments = scripts.stub_args(queued_at=now_rfc3339(), live_ttl_ms=self._live_ttl_ms)
-        reopened = {document_id for _, document_id in stubs if document_id is not None}
-        cancels = [[("DEL", self._keys.document_cancel(name))] for name in sorted(reopened)]
-        written = [self._evalsha(scripts.STUB, job_id, arguments) for job_id, _ in stubs]
-        replies = await self._link.send(*cancels, *written)
-        for (reply,) in replies[: len(cancels)]:
-            self._link.checked(reply)
+        calls = [self._evalsha(scripts.STUB, job_id, arguments) for job_id in job_ids]
+        replies = await self._link.send(*calls)
         return [
             self._parsed(job_id, reply, lambda reply: scripts.parse_stub(reply).written)
-            for (job_id, _), (reply,) in zip(stubs, replies[len(cancels) :], strict=True)
+            for job_id, (reply,) in zip(job_ids, replies, strict=True)
         ]
+
+    async def _remove_cancellations(self, document_ids: Sequence[str]) -> list[None]:
+        await remove_cancellations(self._link, map(self._keys.document_cancel, document_ids))
+        return [None] * len(document_ids)
 
     async def _call_one(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -101,7 +102,12 @@ class InMemoryClient:
     # --- the surface of TranslationClient -------------------------------------------------------
 
     async def submit(
-        self, job: TranslationJob, *, resubmit: bool = False, traceparent: str | None = None
+        self,
+        job: TranslationJob,
+        *,
+        resubmit: bool = False,
+        traceparent: str | None = None,
+        reopened: set[str] | None = None,
     ) -> JobHandle:
         """Publish one job; see TranslationClient.submit. ``traceparent`` is ignored."""
         del traceparent
@@ -112,8 +118,10 @@ class InMemoryClient:
             expected = resubmitted(expected, self._keys[job.job_id].state, resubmit=resubmit)
         if len(value) > names.MAX_RECORD_BYTES:
             raise self._too_large(job, len(value))
-        if job.document is not None:
+        reopened = set() if reopened is None else reopened
+        if job.document is not None and job.document.document_id not in reopened:
             self._cancelled_documents.discard(job.document.document_id)
+            reopened.add(job.document.document_id)
         self.submitted.append(job)
         kept = self._keys.setdefault(job.job_id, _StoredJob(JobState(JobStatus.QUEUED)))
         if kept.state.status not in TERMINAL_STATUSES or expected.replay > kept.state.replays:
@@ -128,9 +136,11 @@ class InMemoryClient:
         *,
         resubmit: bool = False,
         in_flight: int = IN_FLIGHT,
+        reopened: set[str] | None = None,
     ) -> AsyncIterator[JobHandle]:
         """Publish many jobs; see TranslationClient.submit_many."""
-        async for handle in submit_each(self.submit, jobs, resubmit=resubmit, in_flight=in_flight):
+        submit = partial(self.submit, reopened=set() if reopened is None else reopened)
+        async for handle in submit_each(submit, jobs, resubmit=resubmit, in_flight=in_flight):
             yield handle
 
     def job(self, job_id: str) -> JobHandle:

@@ -46,7 +46,9 @@ async def submit_and_read(settings: DragomanSettings) -> None:
     store, glossaries = JobStore(settings.redis, connect_timeout_s=5), GlossaryStore(settings)
     try:
         last = await store.newest_event()
-        assert await store.stub("c1", "d1")
+        await store.cancel_document("d1")
+        await store.reopen("d1")
+        assert await store.stub("c1")
         assert await store.stub("c2")
         assert await store.state("c1") is not None
         document = DocumentRef(document_id="d1", index=0, total=1)
@@ -55,7 +57,6 @@ async def submit_and_read(settings: DragomanSettings) -> None:
         assert await store.cancel("c2") == "cancelled"
         assert await store.cancel("c3") == "running"
         assert (await store.events_after(last))[1]
-        await store.cancel_document("d1")
         await glossaries.read(GLOSSARY)
     finally:
         await store.close()

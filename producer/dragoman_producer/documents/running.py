@@ -47,9 +47,9 @@ _COMMIT_S: Final = 0.5
 class Client(Protocol):
     """What a run needs of a TranslationClient."""
 
-    async def submit(self, job: TranslationJob) -> JobHandle: ...
+    async def submit(self, job: TranslationJob, *, reopened: set[str]) -> JobHandle: ...
     def submit_many(
-        self, jobs: AsyncIterator[TranslationJob], *, in_flight: int
+        self, jobs: AsyncIterator[TranslationJob], *, in_flight: int, reopened: set[str]
     ) -> AsyncIterator[JobHandle]: ...
     async def cancel(self, *, document_id: str) -> None: ...
     async def glossary_terms(self, name: str) -> Mapping[str, Sequence[GlossaryEntry]] | None: ...
@@ -79,6 +79,8 @@ class Runner:
         self._held = 0
         self._free = asyncio.Condition()
         self._unacknowledged: dict[str, PlannedJob] = {}
+        self._reopened: set[str] = set()
+        """Kept over outages, so that a cancellation that arrives during the run stays."""
         self._collecting: set[asyncio.Task[None]] = set()
         self._rows: list[tuple[Any, ...]] = []
         self._ended: list[tuple[str]] = []
@@ -115,7 +117,9 @@ class Runner:
         again = list(self._unacknowledged.values())
         try:
             async for handle in self._client.submit_many(
-                self._source(again, waiting), in_flight=max(1, self._most // 8)
+                self._source(again, waiting),
+                in_flight=max(1, self._most // 8),
+                reopened=self._reopened,
             ):
                 self._down_since, self._reached = None, True
                 planned = self._unacknowledged.pop(handle.job_id)
@@ -195,7 +199,8 @@ class Runner:
         while True:
             try:
                 if lost:
-                    handle = await self._client.submit(self._planner.job(planned))
+                    job = self._planner.job(planned)
+                    handle = await self._client.submit(job, reopened=self._reopened)
                 result = await handle.result(_LOOK_S)
             except ResultTimeout as late:
                 lost = late.status is None

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.redis_link import RedisLink, is_wrong_type
+from dragoman_producer.reopening import remove_cancellations
 from dragoman_schemas import names
 
 _FIELDS: Final = [
@@ -61,7 +62,7 @@ class JobKeys:
 
     async def reopen(self, document_id: str) -> None:
         """Remove the cancellation of a document. Raises StoreUnreachable and StoreRefused."""
-        await self._link.ask("DEL", self._keys.document_cancel(document_id))
+        await remove_cancellations(self._link, [self._keys.document_cancel(document_id)])
 
     def _job_key(self, reply: Any) -> JobKey | None:
         if is_wrong_type(reply):

@@ -27,6 +27,7 @@ from dragoman_producer.operations.replay_planner import (
     Skip,
 )
 from dragoman_producer.publisher import Publisher, RecordTooLarge
+from dragoman_producer.reopening import Reopening
 
 _KEYS_PER_READ: Final = 500
 
@@ -106,7 +107,7 @@ class _Replaying:
         self._keys = JobKeys(settings)
         self._publisher = Publisher(settings.kafka, connect_timeout_s=settings.connect_timeout_s)
         self._pace = _Pace(options.rate)
-        self._reopened: set[str] = set()
+        self._reopening = Reopening(self._keys.reopen, set())
         self.totals = ReplayTotals()
 
     async def close(self) -> None:
@@ -166,7 +167,8 @@ class _Replaying:
             return decision
         if not self._options.dry_run:
             await self._pace.turn()
-            await self._reopen(decision.document_id)
+            if decision.document_id is not None:
+                await self._reopening.once(decision.document_id)
             try:
                 # A record without a key is copied without one, which aiokafka accepts.
                 key = cast("bytes", decision.key)
@@ -176,12 +178,6 @@ class _Replaying:
             except RecordTooLarge:
                 return Skip.TOO_LARGE
         return decision.number
-
-    async def _reopen(self, document_id: str | None) -> None:
-        """Remove a document's cancellation, once only: a later cancellation stays."""
-        if document_id is not None and document_id not in self._reopened:
-            self._reopened.add(document_id)
-            await self._keys.reopen(document_id)
 
 
 class _Pace:

@@ -839,6 +839,43 @@ async def test_cancel_ends_the_jobs_in_flight_for_the_targets_of_the_run_alone(
     assert (len(run.texts), run.finished.exit_status) == (3, 0)
 
 
+class CancelledInAnOutage(InMemoryClient):
+    """Is away for the second job once, while another program cancels the document."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls = 0
+
+    async def submit(self, job: TranslationJob, **more: Any) -> JobHandle:
+        self._calls += 1
+        if self._calls == 2:
+            assert job.document is not None
+            await self.cancel(document_id=job.document.document_id)
+            raise StoreUnreachable("Redis could not be reached")
+        return await super().submit(job, **more)
+
+
+async def test_a_cancellation_during_an_outage_stays_when_the_run_goes_on(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_PAUSE_S", 0.0)
+    (source / "a.lines").write_text("".join(f"Line {number}.\n" for number in range(200)))
+    client = CancelledInAnOutage()
+    given = documents.translate(client, [source], to=["de"], out=tmp_path / "out", in_flight=1)
+    async for _ in given:
+        pass
+    document = client.submitted[0].document
+    jobs = [
+        job
+        for job in client.submitted
+        if job.document and document and job.document.document_id == document.document_id
+    ]
+    first, *later = [await client.job(job.job_id).status() for job in jobs]
+    assert first == "completed"
+    assert later
+    assert set(later) == {"cancelled"}
+
+
 async def test_a_run_that_cannot_cancel_its_jobs_writes_its_report(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
