@@ -23,6 +23,7 @@ _FIELDS: Final = [
     names.FIELD_REPLAYS,
     names.FIELD_FINGERPRINT,
 ]
+_STUB_FIELDS: Final = [names.FIELD_STATUS, "queued_at"]
 _CALLS_PER_PIPELINE: Final = 500
 _EVENTS_PER_READ: Final = 1000
 _WAIT_FOR_EVENTS_MS: Final = 1000
@@ -93,10 +94,11 @@ class JobStore:
 
         Return False if the key is terminal or has another owner by then.
         """
+        encoded = encode_result(result)
         arguments = scripts.finish_args(
             status=result.status,
             replays=0,
-            result=encode_result(result),
+            result=encoded,
             finished_at=result.timing.finished_at or now_rfc3339(),
             ttl_ms=ttl_ms,
             fingerprint=result.fingerprint or "",
@@ -105,7 +107,7 @@ class JobStore:
         answer = await self._call_one(
             scripts.FINISH, result.job_id, arguments, scripts.parse_finish
         )
-        written = answer.written
+        written = answer.written or answer.result == encoded  # the repeat of a lost reply
         if written:
             await self._announce(result)
         return written
@@ -156,13 +158,28 @@ class JobStore:
     # --- helpers --------------------------------------------------------------------------------
 
     async def _write_stubs(self, job_ids: Sequence[str]) -> list[bool | DragomanError]:
-        arguments = scripts.stub_args(queued_at=now_rfc3339(), live_ttl_ms=self._live_ttl_ms)
+        queued_at = now_rfc3339()
+        arguments = scripts.stub_args(queued_at=queued_at, live_ttl_ms=self._live_ttl_ms)
         calls = [self._evalsha(scripts.STUB, job_id, arguments) for job_id in job_ids]
-        replies = await self._link.send(*calls)
-        return [
+        attempts = 0
+
+        async def write() -> list[list[Any]]:
+            nonlocal attempts
+            attempts += 1
+            return await self._link.send_once(*calls)
+
+        replies = await self._link.run(write)
+        written = [
             self._parsed(job_id, reply, lambda reply: scripts.parse_stub(reply).written)
             for job_id, (reply,) in zip(job_ids, replies, strict=True)
         ]
+        if attempts == 1:
+            return written
+        # An attempt whose reply was lost may have written the stub that the last one found.
+        reads = [[("HMGET", self._keys.job(job_id), *_STUB_FIELDS)] for job_id in job_ids]
+        own = [b"queued", queued_at.encode()]
+        found = await self._link.send(*reads)
+        return [reply == own or one for one, (reply,) in zip(written, found, strict=True)]
 
     async def _remove_cancellations(self, document_ids: Sequence[str]) -> list[None]:
         await remove_cancellations(self._link, map(self._keys.document_cancel, document_ids))

@@ -980,6 +980,27 @@ MUTANTS = (
         f"{DOCUMENT_TESTS}/test_translating.py",
     ),
     Mutant(
+        "a lost reply to a stub hides that it was written",
+        f"{CLIENT}/store.py",
+        "        if attempts == 1:\n            return written",
+        "        if attempts > 0:\n            return written",
+        "integration/test_refusal_replies.py",
+    ),
+    Mutant(
+        "a repeated stub takes the queued job of another client for its own",
+        f"{CLIENT}/store.py",
+        "[reply == own or one for",
+        "[reply[0] == own[0] or one for",
+        "integration/test_refusal_replies.py",
+    ),
+    Mutant(
+        "a lost reply to a refusal's finish suppresses what follows it",
+        f"{CLIENT}/store.py",
+        "answer.written or answer.result == encoded",
+        "answer.written",
+        "integration/test_refusal_replies.py",
+    ),
+    Mutant(
         "the audit calls a lost record aged out",
         f"{CLIENT}/operations/accounting.py",
         "        elif self._is_aged(record):",
