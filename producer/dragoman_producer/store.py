@@ -36,7 +36,8 @@ Answer = TypeVar("Answer")
 class JobStore:
     """Client side of a job's key; every method may raise StoreUnreachable and StoreRefused.
 
-    Concurrent calls of ``stub``, ``state`` and ``reopen`` share pipelines. Every method is idempotent.
+    Concurrent calls of ``stub``, ``state`` and ``reopen`` share pipelines. Every method is
+    idempotent.
     """
 
     def __init__(self, settings: RedisSettings, *, connect_timeout_s: float) -> None:

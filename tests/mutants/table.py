@@ -954,8 +954,8 @@ MUTANTS = (
     Mutant(
         "a failed removal of a cancellation counts as done",
         f"{CLIENT}/reopening.py",
-        "            try:\n                await self._reopen(document_id)\n                self._done.add(document_id)",
-        "            try:\n                self._done.add(document_id)\n                await self._reopen(document_id)",
+        "await self._reopen(document_id)\n                self._done.add(document_id)",
+        "self._done.add(document_id)\n                await self._reopen(document_id)",
         "integration/test_reopened_documents.py",
     ),
     Mutant(

@@ -840,7 +840,7 @@ async def test_cancel_ends_the_jobs_in_flight_for_the_targets_of_the_run_alone(
 
 
 class CancelledInAnOutage(InMemoryClient):
-    """Is away for the second job once, while another program cancels the document."""
+    """Is unavailable once, for the second job, while another program cancels the document."""
 
     def __init__(self) -> None:
         super().__init__()
