@@ -33,6 +33,11 @@ def is_wrong_type(reply: Any) -> bool:
     return isinstance(reply, ResponseError) and "WRONGTYPE" in str(reply)
 
 
+def is_not_permitted(reply: Any) -> bool:
+    """Return whether a reply says that the user may not run its command."""
+    return isinstance(reply, NoPermissionError)
+
+
 class RedisConnection:
     """Connections to one server, opened on first use.
 

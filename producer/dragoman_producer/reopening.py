@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
-from dragoman_connections.redis_access.calls import Command
-from dragoman_producer.redis_link import RedisLink, is_wrong_type
+from dragoman_producer.redis_link import RedisLink, is_not_permitted, is_wrong_type
 
 
 class Reopening:
@@ -42,24 +41,30 @@ async def remove_cancellations(link: RedisLink, keys: Iterable[str]) -> None:
     """Remove the cancellations under these keys.
 
     A removal is repeated only while the key holds the value that was read first. So a lost reply
-    does not remove a cancellation that another program wrote meanwhile.
+    does not remove a cancellation that another program wrote meanwhile. A user without the right
+    to read it, which clients did not need before, removes whatever is there.
     """
     distinct = sorted(set(keys))
     first: dict[str, Any] = {}
 
     async def remove() -> None:
-        values = await _replies(link, [("GET", key) for key in distinct])
+        values = await _values(link, distinct)
         present = [
             ("DEL", key)
             for key, value in zip(distinct, values, strict=True)
             if first.setdefault(key, value) == value and value is not None
         ]
-        await _replies(link, present)
+        if present:
+            for (reply,) in await link.send_once(*([command] for command in present)):
+                link.checked(reply)
 
     await link.run(remove)
 
 
-async def _replies(link: RedisLink, commands: Sequence[Command]) -> list[Any]:
-    """Send the commands once. A value of another type is b"", so that it is removed too."""
-    replies = await link.send_once(*([command] for command in commands)) if commands else []
-    return [b"" if is_wrong_type(reply) else link.checked(reply) for (reply,) in replies]
+async def _values(link: RedisLink, keys: Sequence[str]) -> list[Any]:
+    """Return what the keys hold; b"" for what cannot be read, so that it is removed too."""
+    replies = await link.send_once(*([("GET", key)] for key in keys))
+    return [
+        b"" if is_wrong_type(reply) or is_not_permitted(reply) else link.checked(reply)
+        for (reply,) in replies
+    ]

@@ -118,7 +118,7 @@ class JobStore:
     async def cancel_document(self, document_id: str) -> None:
         """Cancel the jobs of a document, running ones and later ones."""
         # The removal of a submission that was cancelled would overtake it on another connection.
-        await self._reopened.caught_up()
+        await self._reopened.caught_up(lambda each: each == document_id)
         key = self._keys.document_cancel(document_id)
         await self._link.ask("SET", key, now_rfc3339(), "PX", self._live_ttl_ms)
         await self._notify_workers({"document_id": document_id})

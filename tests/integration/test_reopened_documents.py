@@ -194,3 +194,20 @@ async def test_a_key_of_another_type_is_removed_like_a_cancellation(
     async with TranslationClient(settings=settings_for(redis_server.url)) as client:
         await client.submit(a_page(0))
     assert published == [False]
+
+
+async def test_a_user_without_the_right_to_read_a_cancellation_removes_it(
+    redis_server: RedisServer, admin: redis.Redis, published: list[bool]
+) -> None:
+    """The rights that clients of earlier versions have."""
+    cancelled(admin)
+    admin.acl_setuser(
+        "earlier", enabled=True, passwords=["+secret"], keys=["*"], commands=["+@all", "-get"]
+    )
+    try:
+        url = redis_server.url.replace("redis://", "redis://earlier:secret@")
+        async with TranslationClient(settings=settings_for(url)) as client:
+            await client.submit(a_page(0))
+    finally:
+        admin.acl_deluser("earlier")
+    assert published == [False]
