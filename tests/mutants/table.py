@@ -968,7 +968,7 @@ MUTANTS = (
     Mutant(
         "a document's cancellation is overtaken by a removal",
         f"{CLIENT}/store.py",
-        "        await self._reopened.caught_up()\n",
+        "        await self._reopened.caught_up(lambda each: each == document_id)\n",
         "",
         "integration/test_reopened_documents.py",
     ),
