@@ -492,10 +492,10 @@ MUTANTS = (
     Mutant(
         "complete before write (test 2)",
         f"{CORE}/job/worker.py",
-        "            stands = await self._settler.settle(delivery, outcome)\n"
-        "            self._consumer.complete(delivery)\n",
-        "            self._consumer.complete(delivery)\n"
-        "            stands = await self._settler.settle(delivery, outcome)\n",
+        "                    stands = await self._settler.settle(delivery, outcome)\n"
+        "                    self._consumer.complete(delivery)\n",
+        "                    self._consumer.complete(delivery)\n"
+        "                    stands = await self._settler.settle(delivery, outcome)\n",
         WORKER,
     ),
     Mutant(
@@ -518,8 +518,8 @@ MUTANTS = (
     Mutant(
         "released is completed",
         f"{CORE}/job/worker.py",
-        "        if isinstance(outcome, Released):\n",
-        "        if isinstance(outcome, Released):\n            self._source.complete(delivery)\n",
+        "            if isinstance(outcome, Released):\n",
+        "            if False:\n",
         WORKER,
     ),
     Mutant(
@@ -1208,8 +1208,8 @@ MUTANTS = (
     Mutant(
         "failed starts are not counted",
         f"{CORE}/process/restarts.py",
-        "        self._backoff.failed()\n",
-        "        pass\n",
+        "        self._backoff.failed()\n        if not self._backoff.exhausted",
+        "        if not self._backoff.exhausted",
         SUPERVISOR,
     ),
     Mutant(
@@ -1654,15 +1654,15 @@ MUTANTS = (
     Mutant(
         "an end that another wrote is not confirmed",
         f"{CORE}/stores/redis.py",
-        "            await self._call(job_id, [command], confirmed=True)\n",
-        "            await self._call(job_id, [command])\n",
+        "        replies = await self._call(job_id, [command], confirmed=True)\n        return",
+        "        replies = await self._call(job_id, [command])\n        return",
         DURABILITY,
     ),
     Mutant(
         "done moves the offset unconfirmed",
         f"{CORE}/job/settling.py",
-        "                await self._until_available(STORE, self._store.confirm, result.job_id)\n",
-        "",
+        "if not await self._until_available(STORE, self._store.confirm, result.job_id):",
+        "if False:",
         SETTLING,
     ),
     Mutant(

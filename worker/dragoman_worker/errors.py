@@ -26,8 +26,6 @@ A new code also needs its name in `dragoman_schemas.failures`; CONTRIBUTING.md h
     └── Halt                     halt     the process exits non-zero, settles nothing more
         ├── EngineDead           halt
         └── Unreachable          halt     broker or Redis, at startup
-
-`TooLittleMemory` is a SettingsError: it refuses a start, and no job ends with it.
 """
 
 from __future__ import annotations
@@ -35,7 +33,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from dragoman_connections.settings import SettingsError
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 
 
@@ -209,7 +206,3 @@ class EngineDead(Halt):
 
 class Unreachable(Halt):
     """Kafka or Redis did not answer within connect_timeout_s; the message names the address."""
-
-
-class TooLittleMemory(SettingsError):
-    """A setting needs more memory than this engine's GPUs have free; others may have it."""

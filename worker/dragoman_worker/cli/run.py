@@ -119,7 +119,7 @@ def replica(
         settings = read_settings(config, set_)
         _work(settings, ReplicaSlot(number, socket, link))
     except SettingsError as error:
-        from dragoman_worker.errors import TooLittleMemory
+        from dragoman_worker.engines.vllm.start_failures import TooLittleMemory
 
         link.failed("device" if isinstance(error, TooLittleMemory) else "settings", str(error))
         raise SystemExit(2) from None

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.cli import run
-from dragoman_worker.errors import TooLittleMemory
+from dragoman_worker.engines.vllm.start_failures import TooLittleMemory
 from dragoman_worker.process.parent_link import ParentLink
 
 

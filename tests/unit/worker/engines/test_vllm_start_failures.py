@@ -6,8 +6,12 @@ import pytest
 from pydantic import BaseModel, ValidationError, field_validator
 
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.engines.vllm.start_failures import one_line, start_failure
-from dragoman_worker.errors import Halt, TooLittleMemory
+from dragoman_worker.engines.vllm.start_failures import (
+    TooLittleMemory,
+    one_line,
+    start_failure,
+)
+from dragoman_worker.errors import Halt
 
 CORE_FAILED = RuntimeError(
     "Engine core initialization failed. See root cause above. Failed core proc(s): {}"

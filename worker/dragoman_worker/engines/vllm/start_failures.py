@@ -9,10 +9,14 @@ from typing import Final
 from pydantic import ValidationError
 
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.errors import Halt, TooLittleMemory
+from dragoman_worker.errors import Halt
 from dragoman_worker.process.full_disk import NO_SPACE, full_disk, full_disk_message
 
 _MAX_LINE_CHARS: Final = 500
+
+
+class TooLittleMemory(SettingsError):
+    """A setting needs more memory than this engine's GPUs have free; others may have it."""
 
 
 def start_failure(error: BaseException, reason: str | None, model: str) -> SettingsError | Halt:
