@@ -23,7 +23,7 @@ _FIELDS: Final = [
     names.FIELD_REPLAYS,
     names.FIELD_FINGERPRINT,
 ]
-_STUB_FIELDS: Final = [names.FIELD_STATUS, "queued_at"]
+_STUB_FIELDS: Final = [names.FIELD_STATUS, names.FIELD_QUEUED_AT]
 _CALLS_PER_PIPELINE: Final = 500
 _EVENTS_PER_READ: Final = 1000
 _WAIT_FOR_EVENTS_MS: Final = 1000

@@ -33,6 +33,7 @@ FIELD_STATUS: Final = "status"
 FIELD_RESULT: Final = "result"
 FIELD_FINGERPRINT: Final = "fingerprint"
 FIELD_REPLAYS: Final = "replays"
+FIELD_QUEUED_AT: Final = "queued_at"
 FIELD_FINISHED_AT: Final = "finished_at"
 
 FIELD_META: Final = "meta"

@@ -26,7 +26,7 @@ from mutants.table import MUTANTS, Mutant
 ROOT = Path(__file__).parents[2]
 SOURCES = ("schemas", "text", "connections", "producer", "worker", "demo", "tests")
 TIMEOUT_S = 900
-RED = re.compile(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", re.MULTILINE)
+RED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -492,18 +492,18 @@ MUTANTS = (
     Mutant(
         "complete before write (test 2)",
         f"{CORE}/job/worker.py",
-        "                    stands = await self._settler.settle(delivery, outcome)\n"
-        "                    self._consumer.complete(delivery)\n",
-        "                    self._consumer.complete(delivery)\n"
-        "                    stands = await self._settler.settle(delivery, outcome)\n",
+        "        stands = await self._settler.settle(delivery, outcome)\n"
+        "        self._consumer.complete(delivery)\n",
+        "        self._consumer.complete(delivery)\n"
+        "        stands = await self._settler.settle(delivery, outcome)\n",
         WORKER,
     ),
     Mutant(
         "finish before dead letter",
         f"{CORE}/job/settling.py",
         "        await self._dead_letter(delivery, outcome)\n        if outcome.result is None",
-        "        if outcome.result is not None and outcome.take is not None:\n"
-        "            await self._finish(outcome.take, outcome.result)\n"
+        "        if outcome.result is not None and outcome.claim is not None:\n"
+        "            await self._finish(outcome.claim, outcome.result)\n"
         "        await self._dead_letter(delivery, outcome)\n"
         "        if outcome.result is None",
         WORKER,
@@ -512,14 +512,15 @@ MUTANTS = (
         "result announced before it is written",
         f"{CORE}/job/settling.py",
         "        try:\n            if claim is not None:\n",
-        "        await self._tell(result)\n        try:\n            if claim is not None:\n",
+        "        await self._publish(result)\n        try:\n            if claim is not None:\n",
         WORKER,
     ),
     Mutant(
         "released is completed",
         f"{CORE}/job/worker.py",
-        "            if isinstance(outcome, Released):\n",
-        "            if False:\n",
+        "        if isinstance(outcome, Released):\n",
+        "        if isinstance(outcome, Released):\n"
+        "            self._consumer.complete(delivery)\n",
         WORKER,
     ),
     Mutant(
@@ -1682,8 +1683,8 @@ MUTANTS = (
     Mutant(
         "duplicates get the refused result",
         f"{CORE}/job/worker.py",
-        "            self._in_flight.leave(held, stands)",
-        '            self._in_flight.leave(held, getattr(outcome, "result", None))',
+        "                self._leave(held, stands)\n",
+        '                self._leave(held, getattr(outcome, "result", None))\n',
         SETTLING,
     ),
     Mutant(

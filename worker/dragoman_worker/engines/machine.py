@@ -49,13 +49,13 @@ def this_machine() -> Machine:
     gpus = Gpus(None)
     try:
         found = tuple(gpus.listed()) if gpus.open() else ()
-        matches = found or gpus.count_all() == 0
+        is_unmatched = not found and gpus.count_all() > 0
     finally:
         gpus.close()
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
     if _hides_all(visible):
         return Machine((), cores)
-    if not matches:
+    if is_unmatched:
         return Machine((), cores, unmatched=visible)
     present = any(Path(device).exists() for device in _DEVICE_FILES)
     return Machine(found, cores, unlisted=not found and present)

@@ -17,35 +17,36 @@ _GIB: Final = 1024**3
 _LARGE_GPU_BYTES: Final = 70 * _GIB
 _FIXED_BYTES: Final = 1.5 * _GIB
 """CUDA context, CUDA graphs and NCCL buffers of one engine."""
-_COUNTS: Final = (
-    "head_dim",
-    "hidden_size",
-    "intermediate_size",
-    "kv_lora_rank",
-    "max_position_embeddings",
-    "moe_intermediate_size",
-    "n_routed_experts",
-    "num_attention_heads",
-    "num_experts",
-    "num_experts_per_tok",
-    "num_hidden_layers",
-    "num_key_value_heads",
-    "num_local_experts",
-    "qk_rope_head_dim",
-    "sliding_window",
-    "vocab_size",
-)
-_ALWAYS: Final = frozenset(
-    {
-        "head_dim",
-        "hidden_size",
-        "intermediate_size",
-        "num_attention_heads",
-        "num_hidden_layers",
-        "num_key_value_heads",
-        "vocab_size",
-    }
-)
+_LEAST: Final = {
+    **dict.fromkeys(
+        (
+            "head_dim",
+            "hidden_size",
+            "intermediate_size",
+            "num_attention_heads",
+            "num_hidden_layers",
+            "num_key_value_heads",
+            "vocab_size",
+        ),
+        1,
+    ),
+    # 0 says, as null does, that the model has none.
+    **dict.fromkeys(
+        (
+            "kv_lora_rank",
+            "max_position_embeddings",
+            "moe_intermediate_size",
+            "n_routed_experts",
+            "num_experts",
+            "num_experts_per_tok",
+            "num_local_experts",
+            "qk_rope_head_dim",
+            "sliding_window",
+        ),
+        0,
+    ),
+}
+"""The sizes that are read from a config, each with the least that it may be."""
 _MOST: Final = 2**31
 _SAMPLER_BYTES: Final = 32
 """Per sequence and vocabulary entry: logits, sorted logits, indices and sums in float32."""
@@ -159,9 +160,8 @@ def _is_plain(config: Mapping[str, Any]) -> bool:
 
 def _require_counts(config: Mapping[str, Any]) -> None:
     """Raise ValueError unless the sizes in the config are numbers that a model may have."""
-    for name in _COUNTS:
+    for name, least in _LEAST.items():
         value = config.get(name)
-        least = 1 if name in _ALWAYS else 0  # a model without experts may give none
         if value is not None and not (type(value) is int and least <= value < _MOST):
             raise ValueError(f"{name} is not a size: {value!r:.80}")
 

@@ -7,13 +7,14 @@ import time
 from enum import StrEnum
 from typing import Any, Final
 
+from dragoman_schemas.results import TranslationResult
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import EngineDead, WorkerError
 from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.ended import fields_of
 from dragoman_worker.job.executor import Executor
-from dragoman_worker.job.in_flight import JobsInFlight, Step
+from dragoman_worker.job.in_flight import JobInFlight, JobsInFlight, Step
 from dragoman_worker.job.outages import STORE, Outages
 from dragoman_worker.job.outcome import Outcome, Released
 from dragoman_worker.job.settling import EndLost, Settler
@@ -190,21 +191,28 @@ class Worker:
             outcome, held = await self._executor.execute(delivery)
             if held is not None:
                 held.enter(Step.SETTLE)
-            stands, is_lost = None, False
-            if isinstance(outcome, Released):
-                self._log.debug("released", place=delivery.place, reason=outcome.reason)
+            try:
+                stands = await self._settle(delivery, outcome)
+            except EndLost:
+                self._log.warning("end_lost", place=delivery.place)
+                self._leave(held, None)
             else:
-                try:
-                    stands = await self._settler.settle(delivery, outcome)
-                    self._consumer.complete(delivery)
-                except EndLost:
-                    self._log.warning("end_lost", place=delivery.place)
-                    is_lost = True
-            if held is not None:
-                self._metrics.settle_seconds.observe(held.enter(Step.SETTLE))
-                self._in_flight.leave(held, stands)
-            if not is_lost:
+                self._leave(held, stands)
                 return outcome
+
+    async def _settle(self, delivery: Delivery, outcome: Outcome) -> TranslationResult | None:
+        """Settle the outcome, complete the offset and return the result that duplicates share."""
+        if isinstance(outcome, Released):
+            self._log.debug("released", place=delivery.place, reason=outcome.reason)
+            return None
+        stands = await self._settler.settle(delivery, outcome)
+        self._consumer.complete(delivery)
+        return stands
+
+    def _leave(self, held: JobInFlight | None, stands: TranslationResult | None) -> None:
+        if held is not None:
+            self._metrics.settle_seconds.observe(held.enter(Step.SETTLE))
+            self._in_flight.leave(held, stands)
 
     # --- cancels and shutdown ---------------------------------------------------------------------
 

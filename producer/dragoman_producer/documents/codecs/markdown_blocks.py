@@ -14,7 +14,7 @@ from dragoman_producer.documents.codecs.splicing import Replacement
 _OTHER_SYNTAX: Final = re.compile(r"\{\{|\{%|<[^<>]*\smarkdown(?=[\s=>])")
 """Templates, and elements whose content is Markdown again for some programs."""
 _BREAKS: Final = re.compile(r"[ \t]*[\r\n]+[ \t]*")
-_ALONE: Final = re.compile(r"(<[^<>]*>)([ \t]*\r?\n[ \t]*)(?=[^\s])")
+_ALONE: Final = re.compile(r"<[^<>]*>([ \t]*\r?\n[ \t]*)(?=\S)")
 """A tag alone in its line, such as an image: at its start it makes a block one of HTML."""
 _TAG: Final = re.compile(r"(<[^<>]*>) ")
 
@@ -81,4 +81,4 @@ def _with_tag_alone(content: str, text: str, first: int) -> str:
     source, tag = _ALONE.match(text, first), _TAG.match(content)
     if source is None or tag is None:
         return content
-    return f"{tag[1]}{source[2]}{content[tag.end() :]}"
+    return f"{tag[1]}{source[1]}{content[tag.end() :]}"
