@@ -83,7 +83,8 @@ def decode_approved(value: bytes) -> ApprovedTranslation | None:
     if not isinstance(members, dict) or not all(_is_text(members.get(name)) for name in _TEXTS):
         return None
     source_lang, context = members.get("source_lang"), members.get("context")
-    if not all(one is None or _is_text(one) for one in (source_lang, context)):
+    is_known = source_lang is None or _is_text(source_lang)
+    if not is_known or not (context is None or _is_context(context)):
         return None
     source, target, target_lang = (members[name] for name in _TEXTS)
     if len(target.encode()) > MOST_TARGET_BYTES:
@@ -102,6 +103,11 @@ def is_utf8(text: str) -> bool:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and value.strip() != "" and is_utf8(value)
+
+
+def _is_context(value: object) -> bool:
+    """Whether it is looked up as it is: a blank one, which gettext allows, but not an empty one."""
+    return isinstance(value, str) and value != "" and is_utf8(value)
 
 
 def _lookup_tags(target_lang: str, source_lang: str | None) -> Iterator[tuple[str, str | None]]:
