@@ -2,8 +2,8 @@
 
 usage: main_thread.py NAME=STACKS.raw ... --out PICTURE.svg
 
-A plan of strategies/run.py whose run has `"profile": true` writes `profile-NAME.raw` beside its
-rows, by `py-spy record --format raw --threads` on the replica for the time of the run
+A plan of strategies/run.py whose run has `"profile": "loop"` writes `profile-loop-NAME.raw` beside
+its rows, by `py-spy record --format raw --threads` on the replica for the time of the run
 (py-spy is a package of its own, and needs the right to trace a process). A sample counts for the
 innermost frame that belongs to somebody: vLLM, planning, Redis, Kafka, the rest of Dragoman, or the
 event loop. Shares are of the samples in which the thread ran; prints them, and draws one bar per

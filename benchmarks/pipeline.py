@@ -38,7 +38,7 @@ PARTITIONS = 8
 
 
 class GpuBusy:
-    """NVML's utilisation over time; empty without an NVIDIA GPU."""
+    """NVML's utilisation over time, the mean of the GPUs that CUDA shows; empty without one."""
 
     def __init__(self) -> None:
         self.samples: list[tuple[float, float]] = []
@@ -60,12 +60,15 @@ class GpuBusy:
             import pynvml  # noqa: PLC0415
 
             pynvml.nvmlInit()
-            device = pynvml.nvmlDeviceGetHandleByIndex(0)
+            shown = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(
+                map(str, range(pynvml.nvmlDeviceGetCount()))
+            )
+            devices = [pynvml.nvmlDeviceGetHandleByIndex(int(name)) for name in shown.split(",")]
         except Exception:  # noqa: BLE001  no GPU here: nothing to sample
             return
         while not self._end.wait(0.1):
-            rates = pynvml.nvmlDeviceGetUtilizationRates(device)
-            self.samples.append((time.time(), float(rates.gpu)))
+            busy = [pynvml.nvmlDeviceGetUtilizationRates(device).gpu for device in devices]
+            self.samples.append((time.time(), sum(busy) / len(busy)))
 
 
 def baseline(given: argparse.Namespace, gpu: GpuBusy) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import documents
 import drivers
 import measure
-from residents import KINDS, Dragoman, Resident, Serve, Setting
+from residents import KINDS, Dragoman, Resident, Serve, Setting, engine_of, replica_pid
 from summary import BASE
 from work import Batch, Work
 
@@ -140,14 +140,19 @@ class Runner:
 
     @contextmanager
     def _profiled(self, spec: Spec, residents: list[Resident], number: int) -> Iterator[None]:
-        """Sample the threads of a worker's replica by py-spy, if the run asks for it."""
-        first = residents[0] if residents else None
-        if not spec.get("profile") or not isinstance(first, Dragoman):
+        """Sample the threads of a process by py-spy, if the run asks for it.
+
+        `profile` is "loop" for a worker's first replica, "engine" for vLLM's first engine process.
+        """
+        place = spec.get("profile")
+        if place is None:
             yield
             return
-        file = self._given.out / f"profile-{first.name}-{number}.raw"
+        first = residents[0]
+        pid = engine_of(first).pid if place == "engine" else replica_pid(first)
+        file = self._given.out / f"profile-{place}-{first.name}-{number}.raw"
         argv = ["py-spy", "record", "--format", "raw", "--threads", "--nolineno"]
-        argv += ["--rate", "100", "--pid", str(first.replica_pid), "--output", str(file)]
+        argv += ["--rate", "100", "--pid", str(pid), "--output", str(file)]
         process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             yield

@@ -239,25 +239,27 @@ class Dragoman(Resident):
 
     def kill_engine(self) -> None:
         """Send SIGKILL to one engine process."""
-        self._engine().kill()
-
-    @property
-    def replica_pid(self) -> int:
-        """Process of the replica that has the first engine."""
-        parent = self._engine().parent()
-        if parent is None:
-            raise StartFailed(f"{self.name}: the engine process has no parent")
-        return parent.pid
-
-    def _engine(self) -> psutil.Process:
-        found = [process for pid in self.pids for process in engine_processes(pid)]
-        if not found:
-            raise StartFailed(f"{self.name}: no engine process found")
-        return found[0]
+        engine_of(self).kill()
 
     @property
     def pids(self) -> list[int]:
         return [process.pid for process in self.processes]
+
+
+def engine_of(resident: Resident) -> psutil.Process:
+    """Return the first engine process of a resident. Raises StartFailed if there is none."""
+    found = [process for pid in resident.pids for process in engine_processes(pid)]
+    if not found:
+        raise StartFailed(f"{resident.name}: no engine process found")
+    return found[0]
+
+
+def replica_pid(resident: Resident) -> int:
+    """Return the process that has the first engine: of a worker, its replica."""
+    parent = engine_of(resident).parent()
+    if parent is None:
+        raise StartFailed(f"{resident.name}: the engine process has no parent")
+    return parent.pid
 
 
 def _environment(tree: Path | None) -> dict[str, str]:

@@ -26,8 +26,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))  # pipeline.py and its neighbours
 
 from one_run import Runner, Spec, rounds_of
+from pinning import pin
 from pipeline import services
-from residents import KINDS, SPAWN, Dragoman, Resident, Setting, StartFailed, topics_of
+from residents import KINDS, SPAWN, Dragoman, Resident, Setting, StartFailed, engine_of, topics_of
 from summary import summary
 
 LEAST_S = 15  # no use of an engine that is ready later
@@ -107,7 +108,8 @@ class Bench:
 
         A phase's `load` names what later phases need too. What fails to start fails its own runs.
         """
-        wanted = {*names, *phase.get("load", [])} - {*self._residents, *self._failed}
+        wanted = {*names, *phase.get("load", [])} & self._used()
+        wanted -= {*self._residents, *self._failed}
         missing = [name for name in self._plan["residents"] if name in wanted]
         if not missing:
             return
@@ -122,6 +124,23 @@ class Bench:
         for name in missing:
             if name in self._residents:
                 await self._warmed(name)
+                self._pin(name)
+
+    def _pin(self, name: str) -> None:
+        """Give a resident's engine a core of its own, if the plan says so."""
+        if self._plan["residents"][name].get("pinned") and name in self._residents:
+            _say(f"{name} has the CPUs {sorted(pin(engine_of(self._residents[name])))}")
+
+    def _used(self) -> set[str]:
+        """Return the residents of the runs that `--phases` and `--only` leave."""
+        return {
+            name
+            for phase in self._plan["phases"]
+            if not self._given.phases or phase["name"] in self._given.phases
+            for spec in phase["runs"]
+            if self._wanted(spec)
+            for name in spec.get("on", [])
+        }
 
     def _resident(self, name: str) -> Resident:
         spec = self._plan["residents"][name]
