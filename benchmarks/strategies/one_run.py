@@ -113,7 +113,7 @@ class Runner:
             "driver": [],
         }
         before, own = measure.cpu_now(pids), time.process_time()
-        with self._profiled(spec, residents, number):
+        with self._profiled(spec, residents, number), _killed_later(spec, residents):
             report = await self._report(spec, residents, batch, f"{self._given.run_id}-{number}")
         after, own = measure.cpu_now(pids), time.process_time() - own
         start, end = report.pop("start"), report.pop("end")
@@ -195,6 +195,20 @@ class Runner:
         if how == "queue":
             return await asyncio.to_thread(drivers.behind_a_queue, workers, batch, spec)
         return await asyncio.to_thread(drivers.timed_by_child, workers[0], how, batch, spec)
+
+
+@contextmanager
+def _killed_later(spec: Spec, residents: list[Resident]) -> Iterator[None]:
+    """Kill the first engine of a worker `kill_after_s` seconds into the run, if it asks for it."""
+    first = residents[0] if residents else None
+    if "kill_after_s" not in spec or not isinstance(first, Dragoman):
+        yield
+        return
+    later = asyncio.get_running_loop().call_later(spec["kill_after_s"], first.kill_engine)
+    try:
+        yield
+    finally:
+        later.cancel()
 
 
 def rounds_of(phase: Spec, spec: Spec) -> range:
