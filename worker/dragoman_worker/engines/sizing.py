@@ -31,12 +31,13 @@ MEMORY: Final = "gpu_memory_utilization"
 KV_BYTES: Final = "kv_cache_memory_bytes"
 CORES_PER_ENGINE: Final = 1.25
 """Measured: four engines of a 0.6B model used 4.9 cores (docs/explanation/benchmarks.md)."""
-_BY_SIZE: Final = ((1.0e9, 4), (2.5e9, 3), (4.5e9, 2))
+_BY_SIZE: Final = ((1.0e9, 4), (2.5e9, 3), (3.5e9, 2))
 """Replicas by number of parameters: (less than, count).
 
-Measured on one H200: 0.6B gains up to 4 replicas, 1.7B up to 3, 8B nothing. With 4B two keep the
-GPU busy for 95 % of the time on a host on which one does for 72 %. Sizes between these are
-estimates.
+Measured on H200s of several hosts: 0.6B gains up to 4 replicas, 1.7B up to 3, 8B nothing. With 4B
+one does 215 jobs/s and two 218 where a core is slow; where it is fast, two do 225 and
+`LLM.generate`, which is one engine, 246: two divide the GPU's time and halve each other's batches.
+Sizes between these are estimates (docs/explanation/benchmarks.md).
 """
 _GIB: Final = 1024**3
 _UNSIZED_OPTIONS: Final = (
