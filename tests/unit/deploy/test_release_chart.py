@@ -157,6 +157,19 @@ def test_actions_are_pinned_by_commit() -> None:
     assert [one for one in used if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", one)] == []
 
 
+def test_nothing_is_published_before_the_chart_is_packaged() -> None:
+    steps = _steps("publish")
+    packaged = next(n for n, step in enumerate(steps) if "helm package" in step.get("run", ""))
+    publishing = ("gh-action-pypi-publish", "helm push", "gh release create")
+    published = [
+        number
+        for number, step in enumerate(steps)
+        if any(word in step.get("uses", "") + step.get("run", "") for word in publishing)
+    ]
+    assert len(published) == len(publishing)
+    assert packaged < min(published)
+
+
 def test_every_artifact_of_the_workflow_is_one_that_can_be_downloaded() -> None:
     steps = [step for job in _WORKFLOW["jobs"].values() for step in job["steps"]]
     [fetch] = [step for step in steps if "download-artifact@" in step.get("uses", "")]
