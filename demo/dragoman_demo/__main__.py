@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from dragoman_connections.usage import UsageError, usage_message
 from dragoman_demo.child import ChildFailed, last_lines
 from dragoman_demo.folder import FolderReport, translate_folder
 from dragoman_demo.requirements import NotInstalled, check_installed
@@ -67,7 +68,11 @@ def serve(engine: Engine = EngineKind.VLLM, as_json: Json = False) -> None:
 
 def main() -> None:
     """Run the console script."""
-    app()
+    try:
+        raise SystemExit(app(standalone_mode=False))
+    except UsageError as error:
+        typer.echo(usage_message(error, "dragoman-demo"), err=True)
+        raise SystemExit(USAGE_ERROR) from None
 
 
 Act = Callable[[Services, Screen], Coroutine[None, None, int]]

@@ -11,6 +11,7 @@ if _interrupt is signal.default_int_handler:  # not ignored, as under nohup
 
 import typer
 
+from dragoman_connections.usage import UsageError, usage_message
 from dragoman_worker.cli.bench import bench
 from dragoman_worker.cli.check import check
 from dragoman_worker.cli.options import fail, not_installed
@@ -38,7 +39,10 @@ def main() -> None:
     """Run the command that `sys.argv` names."""
     signal.signal(signal.SIGINT, _interrupt)
     try:
-        app()
+        raise SystemExit(app(standalone_mode=False))
+    except UsageError as error:
+        typer.echo(usage_message(error, "dragoman-worker"), err=True)
+        raise SystemExit(2) from None
     except ModuleNotFoundError as error:  # the client's installation lacks the worker's extras
         fail(2, not_installed(error))
     except KeyboardInterrupt:

@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from dragoman_connections.usage import UsageError, usage_message
 from dragoman_producer.cli import (
     audit,
     dead_letters,
@@ -35,8 +36,6 @@ from dragoman_producer.cli.terminal import (
     print_note,
 )
 
-_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
-
 
 def dragoman() -> int:
     """Run the `dragoman` command and return its exit status."""
@@ -48,8 +47,9 @@ def dragoman() -> int:
         status = INTERRUPTED
     except typer.Abort:
         status = FAILURE
-    except _USAGE_ERROR as error:
-        status = _usage_error(error)
+    except UsageError as error:
+        typer.echo(usage_message(error, "dragoman"), err=True)
+        status = USAGE_ERROR
     except OSError as error:
         print_note(f"dragoman: {error.filename or 'standard output'}: {error.strerror or error}")
         status = FAILURE
@@ -137,15 +137,3 @@ def _options(
     ] = False,
 ) -> None:
     """Submit texts for translation and read the results."""
-
-
-def _usage_error(error: Exception) -> int:
-    """Print one line that names the option and the help command."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context else "dragoman"
-    message = getattr(error, "format_message", error.__str__)()
-    if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(message, err=True)
-    else:
-        print_note(f"{command}: {message.rstrip('.')}. See `{command} --help`.")
-    return USAGE_ERROR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dragoman_demo import requirements
-from dragoman_demo.__main__ import app
+from dragoman_demo.__main__ import app, main
 
 _FIND_SPEC = importlib.util.find_spec
 
@@ -55,3 +56,16 @@ def test_without_the_model_the_echo_engine_is_proposed(
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert str(tmp_path) in done.stderr
     assert "--engine echo" in done.stderr
+
+
+def test_a_usage_error_is_one_line_that_names_the_help_page(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["dragoman-demo", "--foo"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("dragoman-demo: No such option: --foo")
+    assert err.endswith("See `dragoman-demo --help`.\n")

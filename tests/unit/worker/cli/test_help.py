@@ -9,7 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from dragoman_worker.__main__ import app
+from dragoman_worker.__main__ import app, main
 
 COMMANDS = ["run", "check", "profiles", "tune", "bench", "why"]
 SLOW = ["vllm", "torch", "aiokafka", "redis", "prometheus_client", "structlog"]
@@ -46,3 +46,26 @@ def test_the_command_line_is_parsed_before_anything_slow_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert json.loads(done.stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["foo"], "dragoman-worker: No such command 'foo'. See `dragoman-worker --help`.\n"),
+        (
+            ["run", "--foo"],
+            "dragoman-worker run: No such option: --foo. See `dragoman-worker run --help`.\n",
+        ),
+    ],
+)
+def test_a_usage_error_is_one_line_that_names_the_help_page(
+    arguments: list[str],
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["dragoman-worker", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr() == ("", line)
