@@ -29,6 +29,8 @@ MAX_ITEMS: Final = 512
 MAX_TEXT_BYTES: Final = 128 * 1024
 MAX_CONTEXT_BYTES: Final = 8 * 1024
 MAX_METADATA_BYTES: Final = 8 * 1024
+MAX_METADATA_ENTRIES: Final = 64
+MAX_ITEM_ID: Final = 128
 MAX_DOCUMENT_JOBS: Final = 1_000_000
 """Two bitmaps of 125 KB in Redis: the largest cost of one record with a new document."""
 
@@ -118,6 +120,7 @@ DOCUMENT_ID_PATTERN: Final = r"\A[A-Za-z0-9._:\-]{1,110}\Z"
 JobId = Annotated[str, _id(JOB_ID_PATTERN, 128), _schema_pattern(128)]
 DocumentId = Annotated[str, _id(DOCUMENT_ID_PATTERN, 110), _schema_pattern(110)]
 Language = Annotated[str, AfterValidator(_language)]
+Ttl = Annotated[int, Field(ge=60, le=2_592_000)]
 Term = Annotated[str, Field(min_length=1, max_length=200)]
 Rfc3339 = Annotated[
     AwareDatetime,
@@ -136,7 +139,7 @@ class Item(WireModel):
     """One text of a job; items are independent of each other."""
 
     text: str
-    id: Annotated[str, Field(max_length=128)] | None = None
+    id: Annotated[str, Field(max_length=MAX_ITEM_ID)] | None = None
     context: Annotated[str, _at_most_bytes(MAX_CONTEXT_BYTES)] | None = None
     max_chars: Annotated[int, Field(ge=1)] | None = None
     protect: (
@@ -226,10 +229,10 @@ class TranslationJob(WireModel):
     sampling: Sampling | None = None
     quality: Quality | None = None
     deadline: Rfc3339 | None = None
-    ttl_s: Annotated[int, Field(ge=60, le=2_592_000)] | None = None
+    ttl_s: Ttl | None = None
     document: DocumentRef | None = None
     memory: MemoryUse | None = None
-    metadata: Annotated[dict[str, str], Field(max_length=64)] | None = None
+    metadata: Annotated[dict[str, str], Field(max_length=MAX_METADATA_ENTRIES)] | None = None
 
     @cached_property
     def items(self) -> tuple[Item, ...]:

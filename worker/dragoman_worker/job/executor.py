@@ -12,6 +12,7 @@ from os import urandom
 from typing import Final, assert_never
 
 from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.readable import readable_ttl_s
 from dragoman_schemas.scripts import ClaimAnswer, Quarantine, Verdict
 from dragoman_schemas.wire import rfc3339
 from dragoman_worker import errors, tracing
@@ -145,7 +146,7 @@ class Executor:
             fingerprint=envelope.fingerprint,
             nonce=next(self._nonces),
             replay=job.replay,
-            ttl_s=_ttl_s(job.decoded),
+            ttl_s=_ttl_s(job),
         )
         request = ClaimRequest(
             claim,
@@ -277,5 +278,7 @@ def _loop_time_of_deadline(job: TranslationJob) -> float | None:
     return asyncio.get_running_loop().time() + left
 
 
-def _ttl_s(job: TranslationJob | None) -> int:
-    return DEFAULT_TTL_S if job is None or job.ttl_s is None else job.ttl_s
+def _ttl_s(job: JobInFlight) -> int:
+    decoded = job.decoded
+    ttl_s = readable_ttl_s(job.envelope.fields) if decoded is None else decoded.ttl_s
+    return DEFAULT_TTL_S if ttl_s is None else ttl_s

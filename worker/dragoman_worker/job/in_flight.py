@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from pydantic import ValidationError
-
 from dragoman_schemas.jobs import DocumentRef, TranslationJob
+from dragoman_schemas.readable import readable_document
 from dragoman_schemas.results import TranslationResult
 from dragoman_schemas.scripts import ClaimAnswer
 from dragoman_schemas.wire import Envelope
@@ -93,10 +92,7 @@ class JobInFlight:
         """
         if self.decoded is not None:
             return self.decoded.document
-        try:
-            return DocumentRef.model_validate(self.envelope.fields.get("document"))
-        except ValidationError:
-            return None
+        return readable_document(self.envelope.fields)
 
     def settled(self) -> asyncio.Future[TranslationResult | None]:
         """Return a future of the result that exact duplicates may share; None if there is none.

@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from dragoman_schemas.jobs import DocumentRef
+from dragoman_schemas.readable import readable_items, readable_metadata
 from dragoman_schemas.results import (
     EngineInfo,
     ErrorInfo,
@@ -118,7 +119,7 @@ class Reporter:
             attempts=max((item.attempts for item in items), default=0),
             deliveries=job.answer.deliveries if job.answer else 0,
             timing=_timing(job),
-            metadata=decoded.metadata if decoded else None,
+            metadata=decoded.metadata if decoded else readable_metadata(job.envelope.fields),
             document=job.document,
             traceparent=_traceparent(job),
         )
@@ -132,10 +133,15 @@ def _items(job: JobInFlight, unfinished: JobError) -> list[ItemResult]:
     if job.plan is not None:
         return item_results(job.plan, unfinished)
     error = ItemError(code=unfinished.code.value, message=unfinished.message)
-    items = job.decoded.items if job.decoded else ()
+    # Of an invalid job too: the list is as long as the input.
+    items = (
+        [(item.id, item.text) for item in job.decoded.items]
+        if job.decoded
+        else readable_items(job.envelope.fields)
+    )
     return [
-        ItemResult(id=item.id, error=error, usage=Usage(source_chars=len(item.text)))
-        for item in items
+        ItemResult(id=item_id, error=error, usage=Usage(source_chars=len(text)))
+        for item_id, text in items
     ]
 
 

@@ -356,6 +356,46 @@ async def test_an_invalid_record_with_a_readable_id_is_taken_and_fails(
     assert core.engine.requests == []
 
 
+KEPT = {"metadata": {"to": "inbox"}, "ttl_s": 600, "text": ["a", {"text": "bc", "id": "q"}]}
+
+
+@pytest.mark.parametrize("wrong", [{"txt": "x"}, {"target_lang": "xx-nonsense"}, {"schema": 2}])
+async def test_an_invalid_job_keeps_its_metadata_its_ttl_and_the_places_of_its_items(
+    wrong: dict[str, object],
+) -> None:
+    core = Core()
+    outcome = await execute(core, record(**KEPT, **wrong))
+    assert isinstance(outcome, Rejected)
+    await settled(core, outcome)
+    result = core.state().result
+    assert result is not None
+    assert result.metadata == {"to": "inbox"}
+    assert outcome.claim is not None
+    assert outcome.claim.ttl_s == 600
+    assert result.error is not None
+    assert [
+        (item.id, item.text, item.error and item.error.code, item.usage.source_chars)
+        for item in result.translations
+    ] == [(None, None, result.error.code, 1), ("q", None, result.error.code, 2)]
+
+
+UNREADABLE_PARTS: dict[str, object] = {
+    "ttl_s": 59,
+    "metadata": {"k": 1},
+    "text": ["x"] * 513,
+    "document": 7,
+}
+
+
+async def test_what_an_invalid_job_states_wrongly_is_left_out_of_its_result() -> None:
+    core = Core()
+    outcome = rejected(await execute(core, record(**UNREADABLE_PARTS)), "invalid_job")
+    assert outcome.result is not None
+    assert (outcome.result.metadata, outcome.result.translations) == (None, [])
+    assert outcome.claim is not None
+    assert outcome.claim.ttl_s == 86_400
+
+
 async def test_an_invalid_record_cannot_spoil_a_job_that_owns_its_id() -> None:
     core = Core()
     await execute(core, record())
