@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from typing import Final
+from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import (
@@ -38,6 +38,8 @@ MAX_REQUEST_BYTES: Final = 1_040_000
 batch that it refuses leaves a gap in an idempotent producer's sequence, so all later ones fail."""
 _BROKEN: Final = (OutOfOrderSequenceNumber, InvalidProducerEpoch, UnknownProducerId, SenderDied)
 MAX_MESSAGE_BYTES: Final = 1024
+_NULL: Final[Any] = object()
+"""A null value beside a null key, which aiokafka refuses as an argument."""
 
 
 class Unsendable(Exception):
@@ -68,6 +70,7 @@ class KafkaPublisher:
             enable_idempotence=True,
             # aiokafka takes any callable; its annotation names its default's class.
             partitioner=partition_for,  # pyright: ignore[reportArgumentType]
+            value_serializer=lambda value: None if value is _NULL else value,
             max_request_size=MAX_REQUEST_BYTES + MAX_MESSAGE_BYTES,
             request_timeout_ms=30_000,
         )
@@ -79,7 +82,7 @@ class KafkaPublisher:
         if _size(key, value, headers) > MAX_REQUEST_BYTES:
             raise TooLarge
         if key is None and value is None:
-            value = b""  # aiokafka sends no record without both
+            value = _NULL
         producer = await self._producer.started()
         try:
             await producer.send_and_wait(topic, key=key, value=value, headers=list(headers))
