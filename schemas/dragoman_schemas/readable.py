@@ -24,7 +24,7 @@ _TTL: Final = TypeAdapter[int](Ttl, config=ConfigDict(strict=True))
 
 
 def readable_items(fields: Fields) -> Iterator[tuple[str | None, str]]:
-    """Yield the id and the text of each item, '' for an unreadable text; nothing above the limit."""
+    """Yield each item's id and text, '' for an unreadable text; nothing above the limit."""
     text = fields.get("text")
     forms = [text] if isinstance(text, str | dict) else text
     if not isinstance(forms, list) or len(forms) > MAX_ITEMS:

@@ -356,12 +356,16 @@ async def test_an_invalid_record_with_a_readable_id_is_taken_and_fails(
     assert core.engine.requests == []
 
 
-KEPT = {"metadata": {"to": "inbox"}, "ttl_s": 600, "text": ["a", {"text": "bc", "id": "q"}]}
+KEPT: dict[str, Any] = {
+    "metadata": {"to": "inbox"},
+    "ttl_s": 600,
+    "text": ["a", {"text": "bc", "id": "q"}],
+}
 
 
 @pytest.mark.parametrize("wrong", [{"txt": "x"}, {"target_lang": "xx-nonsense"}, {"schema": 2}])
 async def test_an_invalid_job_keeps_its_metadata_its_ttl_and_the_places_of_its_items(
-    wrong: dict[str, object],
+    wrong: dict[str, Any],
 ) -> None:
     core = Core()
     outcome = await execute(core, record(**KEPT, **wrong))
@@ -379,7 +383,7 @@ async def test_an_invalid_job_keeps_its_metadata_its_ttl_and_the_places_of_its_i
     ] == [(None, None, result.error.code, 1), ("q", None, result.error.code, 2)]
 
 
-UNREADABLE_PARTS: dict[str, object] = {
+UNREADABLE_PARTS: dict[str, Any] = {
     "ttl_s": 59,
     "metadata": {"k": 1},
     "text": ["x"] * 513,
