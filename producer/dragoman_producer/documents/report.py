@@ -115,8 +115,10 @@ class Report:
         for path, format_name, reason, detail, skipped in refused:
             status = "skipped" if skipped else "failed"
             yield {
-                "path": shown(path), "format": format_name, "status": status,
-                "reason": reason, "detail": detail,
+                "path": shown(path), "target_lang": None, "format": format_name, "encoding": None,
+                "status": status, "reason": reason, "detail": detail, "output": None,
+                "sha256": None, "counts": dict.fromkeys(COUNTS, 0), "output_encoding": None,
+                "issues": [],
             }  # fmt: skip
         rows = self._manifest.rows(
             "SELECT o.file, o.target, f.path, t.lang, f.format, f.encoding, o.status, o.reason,"

@@ -424,6 +424,15 @@ async def test_files_that_are_no_documents_are_skipped_with_a_reason(
     assert sorted(run.texts) == ["Four.", "One.", "Two."]
 
 
+async def test_every_entry_of_the_report_has_the_same_members(source: Path, tmp_path: Path) -> None:
+    (source / "picture.png").write_bytes(b"\x89PNG")
+    (source / "gone.lines").symlink_to("nowhere.lines")
+    run = await ran(source, tmp_path / "out")
+    members = {frozenset(run.of(name)) for name in ("a.lines", "picture.png", "gone.lines")}
+    assert len(members) == 1
+    assert run.of("picture.png")["issues"] == []
+
+
 async def test_a_pattern_gives_files_their_format(source: Path, tmp_path: Path) -> None:
     (source / "sub/notes.asc").write_text("Note.")
     (source / "more.asc").write_text("More.")
