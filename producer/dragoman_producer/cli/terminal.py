@@ -67,24 +67,31 @@ def place(file: object, line: int, earlier: tuple[object, int] | None = None) ->
 
 def run(work: Coroutine[Any, Any, int], interrupted: Callable[[], str] = lambda: "") -> None:
     """Run a command's work and exit with its status; known errors are printed in one line."""
-    from dragoman_connections.settings import SettingsError
-    from dragoman_producer.errors import DragomanError, WrongStore  # keeps --help fast
-
     try:
-        status = asyncio.run(work)
-    except (SettingsError, WrongStore) as error:
-        print_note(f"dragoman: {error}")
-        status = USAGE_ERROR
-    except DragomanError as error:
-        print_note(f"dragoman: {error}")
-        status = FAILURE
+        status = _status_of(work)
     except KeyboardInterrupt:
         print_note(f"dragoman: interrupted{interrupted()}")
         status = INTERRUPTED
     except BrokenPipeError:
         flushed()
         status = FAILURE
+    finally:
+        work.close()  # Ctrl-C may come before it begins, and Python reports what never began
     raise typer.Exit(status)
+
+
+def _status_of(work: Coroutine[Any, Any, int]) -> int:
+    from dragoman_connections.settings import SettingsError
+    from dragoman_producer.errors import DragomanError, WrongStore  # keeps --help fast
+
+    try:
+        return asyncio.run(work)
+    except (SettingsError, WrongStore) as error:
+        print_note(f"dragoman: {error}")
+        return USAGE_ERROR
+    except DragomanError as error:
+        print_note(f"dragoman: {error}")
+        return FAILURE
 
 
 @contextmanager
