@@ -25,6 +25,7 @@ from dragoman_demo.serving import addresses, commands_to_try
 from dragoman_demo.translating import translate
 from dragoman_demo.worker_child import EngineKind
 from dragoman_producer import DragomanError
+from dragoman_producer.documents.manifest import FolderBusy, NoFolder, NoSpace
 
 FAILURE = 1
 USAGE_ERROR = 2
@@ -56,6 +57,7 @@ def demo(
 ) -> None:
     """Translate the samples and a folder, and stop. `serve` runs until Ctrl-C."""
     if context.invoked_subcommand is None:
+        _make(out)  # before the work whose result it keeps
         raise typer.Exit(_run(engine, _show_samples(out, as_json=as_json), interrupted=INTERRUPTED))
 
 
@@ -73,6 +75,19 @@ def main() -> None:
     except UsageError as error:
         typer.echo(usage_message(error, "dragoman-demo"), err=True)
         raise SystemExit(USAGE_ERROR) from None
+
+
+def _make(out: Path | None) -> None:
+    """Make the folder of the outputs. Exits with 2 if it cannot be made or written."""
+    try:
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=out).close()
+    except OSError as error:
+        Screen(out=Console(), err=Console(stderr=True)).error(
+            f"--out {out}: {error.strerror}; give a folder that this user can make and write"
+        )
+        raise typer.Exit(USAGE_ERROR) from None
 
 
 Act = Callable[[Services, Screen], Coroutine[None, None, int]]
@@ -148,7 +163,7 @@ def _run(engine: EngineKind, act: Act, *, interrupted: int) -> int:
         status = asyncio.run(_until_signal(engine, folder, screen, act))
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = interrupted
-    except (ChildFailed, DragomanError) as error:
+    except (ChildFailed, DragomanError, FolderBusy, NoFolder, NoSpace) as error:
         screen.error(str(error))
     finally:
         _clean_up(folder, screen, failed=status in {FAILURE, PARTIAL})

@@ -31,7 +31,7 @@ class Wanted:
         """Return the fields with missing ones filled in; a missing id is generated."""
         given = {name: value for name, value in fields.items() if value is not None}
         added = {
-            "job_id": self.job_id or uuid.uuid4().hex,
+            "job_id": uuid.uuid4().hex if self.job_id is None else self.job_id,
             "target_lang": self.to,
             "source_lang": self.source,
         }
@@ -52,7 +52,7 @@ def jobs_of_lines(
     are ``<id>.<index>``. Raises InvalidInput.
     """
     batches = list(_batches(lines, refuse))
-    document_id = wanted.job_id or uuid.uuid4().hex
+    document_id = uuid.uuid4().hex if wanted.job_id is None else wanted.job_id
     if len(batches) == 1:
         return [_by_options(wanted.fill({"job_id": document_id, "text": batches[0]}))]
     return [

@@ -15,6 +15,7 @@ from dragoman_producer.cli.options import Connection
 from dragoman_producer.cli.terminal import (
     FAILURE,
     USAGE_ERROR,
+    plain,
     print_json,
     print_note,
     reported_interrupt,
@@ -35,7 +36,7 @@ def translate(
     *,
     to: Annotated[str, typer.Option("--to", metavar="LANG,...", help="Target languages.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder of the outputs.")
+        str | None, typer.Option("--out", metavar="DIR", help="Folder of the outputs.")
     ] = None,
     source: Annotated[
         str | None,
@@ -197,7 +198,7 @@ def translate(
     if out is None:
         _translate_stdin(given, connection)
     else:
-        request = _request([Path(path) for path in paths], out, given)
+        request = _request([Path(path) for path in paths], Path(out), given)
         run(_translated(request, connection, as_json=as_json))
 
 
@@ -240,7 +241,7 @@ async def _translated(
 ) -> int:
     from dragoman_producer.cli.translate_progress import Display
     from dragoman_producer.client import TranslationClient  # keeps --help fast
-    from dragoman_producer.documents.manifest import FolderBusy, NoSpace
+    from dragoman_producer.documents.manifest import FolderBusy, NoFolder, NoSpace
     from dragoman_producer.documents.request import UnknownGlossary
     from dragoman_producer.documents.selecting import NothingThere
     from dragoman_producer.documents.stopping import Stop
@@ -260,6 +261,12 @@ async def _translated(
                     status = display.show(event, status)
         except (NothingThere, UnknownGlossary) as error:
             print_note(f"dragoman translate: {error}")
+            return USAGE_ERROR
+        except NoFolder as error:
+            print_note(
+                f"dragoman translate: --out {plain(request.out)}: {error}; "
+                "give a folder that this user can make and write"
+            )
             return USAGE_ERROR
         except (FolderBusy, NoSpace) as error:
             print_note(f"dragoman translate: {request.out}: {error}")

@@ -24,11 +24,13 @@ _CHUNK: Final = 1024 * 1024
 
 
 def refusal(
-    paths: list[str], out: Path | None, given: Mapping[str, Any], *, as_json: bool
+    paths: list[str], out: str | None, given: Mapping[str, Any], *, as_json: bool
 ) -> str | None:
     """Return why these options cannot be used together; None if they can."""
     if "" in paths:
         return "a PATH is empty; name a file or folder, such as . for this one"
+    if out == "":
+        return "--out is empty; name a folder, such as . for this one"
     if "-" not in paths:
         return "--out DIR is missing: the folder of the outputs" if out is None else None
     rules = {

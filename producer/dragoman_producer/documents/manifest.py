@@ -75,6 +75,10 @@ class FolderBusy(Exception):
     """Another run writes to the same folder."""
 
 
+class NoFolder(Exception):
+    """The folder of the outputs cannot be made or written; the message says why."""
+
+
 class NoSpace(Exception):
     """The disk of the manifest is full."""
 
@@ -90,11 +94,14 @@ class Manifest:
 
     @classmethod
     def open(cls, path: Path) -> Manifest:
-        """Open or create the manifest. Raises FolderBusy, NoSpace and OSError.
+        """Open or create the manifest. Raises FolderBusy, NoFolder, NoSpace and OSError.
 
         A file that is no manifest of this version is moved aside.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise NoFolder(error.strerror or str(error)) from error
         try:
             return cls(_opened(path))
         except _Unreadable:

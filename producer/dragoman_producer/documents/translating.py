@@ -42,7 +42,7 @@ async def run_documents(
     """Translate documents, and yield what happens; the last event is Finished.
 
     Closing the iterator cancels the run; what is stored stays. Raises UnknownGlossary, FolderBusy,
-    NothingThere, NoSpace and OSError before anything was translated.
+    NoFolder, NothingThere, NoSpace and OSError before anything was translated.
     """
     glossary = await _glossary(client, request)
     events: asyncio.Queue[Event | None] = asyncio.Queue()

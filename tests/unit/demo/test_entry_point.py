@@ -69,3 +69,14 @@ def test_a_usage_error_is_one_line_that_names_the_help_page(
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith("dragoman-demo: No such option: --foo")
     assert err.endswith("See `dragoman-demo --help`.\n")
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_an_output_that_is_no_folder_is_refused_before_anything_starts(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "file").write_text("x")
+    done = CliRunner().invoke(app, ["--out", str(tmp_path / name)])
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("dragoman-demo: --out ")
+    assert "give a folder" in done.stderr

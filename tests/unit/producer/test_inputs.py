@@ -80,3 +80,9 @@ def test_lines_are_counted_with_or_without_a_last_newline(tmp_path: Path) -> Non
     assert count_lines(path) == 2
     path.write_text("a\nb")
     assert count_lines(path) == 2
+
+
+def test_an_empty_id_is_refused_and_no_other_is_made() -> None:
+    for jobs in (lambda w: [job_of_text("x", w)], lambda w: jobs_of_lines(["x"], w, no_refusal)):
+        with pytest.raises(InvalidInput, match=r"--id: must be 1-128"):
+            jobs(Wanted("de", None, ""))

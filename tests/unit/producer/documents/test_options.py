@@ -47,9 +47,15 @@ def test_a_file_is_no_folder_of_outputs(tmp_path: Path) -> None:
 
 
 def test_an_empty_path_is_not_taken_for_the_current_folder(tmp_path: Path) -> None:
-    why = refusal(["a", ""], tmp_path, {}, as_json=False)
+    why = refusal(["a", ""], str(tmp_path), {}, as_json=False)
     assert why is not None
     assert "a PATH is empty" in why
+
+
+def test_an_empty_folder_of_outputs_is_not_taken_for_the_current_folder() -> None:
+    why = refusal(["a"], "", {}, as_json=False)
+    assert why is not None
+    assert "--out is empty" in why
 
 
 def test_terms_of_a_file_with_several_targets_are_named(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from dragoman_producer.documents.codecs.codec import Options
 from dragoman_producer.documents.events import DocumentEnded, Extracted, Finished, Planned
 from dragoman_producer.documents.extracting import Children, Refused
 from dragoman_producer.documents.frames import options_fields
-from dragoman_producer.documents.manifest import FolderBusy, Manifest, NoSpace
+from dragoman_producer.documents.manifest import FolderBusy, Manifest, NoFolder, NoSpace
 from dragoman_producer.documents.request import Reading, Request, Translation, UnknownGlossary
 from dragoman_producer.documents.selecting import NothingThere
 from dragoman_producer.documents.stopping import Stop
@@ -598,6 +598,14 @@ async def test_two_runs_into_one_folder_are_refused(source: Path, tmp_path: Path
         await ran(source, tmp_path / "out")
     manifest.close()
     assert (await ran(source, tmp_path / "out")).finished.exit_status == 0
+
+
+async def test_a_folder_of_outputs_that_cannot_be_made_ends_the_run_before_it_begins(
+    source: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(NoFolder, match="Not a directory"):
+        await ran(source, tmp_path / "file/out")
 
 
 def test_a_manifest_that_is_a_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
