@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
@@ -26,6 +26,7 @@ from pydantic_settings import (
 from pydantic_settings.exceptions import SettingsError as UnreadableSource
 
 from dragoman_connections.groups import GroupWithSecrets, TracingSettings
+from dragoman_connections.invalid_settings import in_one_line, of_environment
 from dragoman_connections.redis_access.address import RedisAddress, hosts_of, parse_redis_url
 from dragoman_schemas import names
 
@@ -100,7 +101,10 @@ class KafkaSettings(GroupWithSecrets):
         if not isinstance(value, str):
             return value
         if value.startswith("["):
-            return tuple(json.loads(value))
+            try:
+                return tuple(json.loads(value))
+            except ValueError:
+                raise ValueError("give names with commas, or a list in JSON") from None
         return tuple(name.strip() for name in value.split(",") if name.strip())
 
     @field_validator("topics")
@@ -245,9 +249,9 @@ def load_settings(
     try:
         settings: SomeSettings = build(_file=file, **_nested(options or {}))
     except ValidationError as error:
-        raise SettingsError(_in_one_line(error)) from None
+        raise SettingsError(in_one_line(error)) from None
     except UnreadableSource as error:
-        raise SettingsError(f"environment {ENV_PREFIX}*: {error}") from None
+        raise SettingsError(of_environment(error, ENV_PREFIX)) from None
     return settings
 
 
@@ -260,7 +264,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise SettingsError(f"--config {path}: there is no such file") from None
-    except (OSError, ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError
+    except OSError as error:
+        raise SettingsError(f"--config {path}: {error.strerror}; give a readable file") from None
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError
         raise SettingsError(f"--config {path}: {error}") from None
 
 
@@ -279,17 +285,3 @@ def _nested(options: Mapping[str, Any]) -> dict[str, Any]:
                 )
         branch[leaf] = value
     return tree
-
-
-def _in_one_line(error: ValidationError) -> str:
-    return "; ".join(_problems(error))
-
-
-def _problems(error: ValidationError) -> Iterable[str]:
-    for problem in error.errors(include_url=False, include_input=False):
-        name = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            yield f"{name}: there is no such setting; docs/reference/settings.md lists all"
-        else:
-            message = problem["msg"].removeprefix("Value error, ")
-            yield f"{name}: {message}" if name else message

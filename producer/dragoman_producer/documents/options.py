@@ -151,8 +151,10 @@ def _lines(path: Path | None) -> Iterable[str]:
         return []
     try:
         return [line.strip() for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise Unusable(f"--keep {path}: {error}") from None
+    except OSError as error:
+        raise Unusable(f"--keep {path}: {error.strerror}; give a readable file") from None
+    except UnicodeDecodeError as error:
+        raise Unusable(f"--keep {path}: it is not UTF-8 (byte {error.start})") from None
 
 
 def _language(option: str, tag: str) -> str:

@@ -169,6 +169,14 @@ def test_a_file_that_cannot_be_read_is_named(content: bytes, tmp_path: Path) -> 
     assert "\n" not in str(caught.value)
 
 
+def test_a_folder_as_a_settings_file_is_refused_without_a_number_of_the_system(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(DragomanSettings, tmp_path)
+    assert str(caught.value) == f"--config {tmp_path}: Is a directory; give a readable file"
+
+
 def test_the_byte_order_mark_of_an_editor_is_not_part_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "marked.toml"
     file.write_text('[kafka]\ngroup_id = "g"\n', encoding="utf-8-sig")
@@ -179,8 +187,22 @@ def test_an_environment_variable_that_is_not_json_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DRAGOMAN_KAFKA", "{")
-    with pytest.raises(SettingsError, match="DRAGOMAN_"):
+    with pytest.raises(
+        SettingsError, match=r"DRAGOMAN_KAFKA .*must be JSON.* DRAGOMAN_KAFKA__NAME"
+    ):
         load_settings(DragomanSettings)
+
+
+def test_a_single_value_for_a_group_is_refused_without_names_of_the_program() -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(DragomanSettings, options={"kafka": "localhost"})
+    assert str(caught.value) == "kafka: it is a group of settings, not one value; set kafka.NAME"
+
+
+def test_a_list_of_topics_that_is_no_json_is_refused_with_what_to_give() -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(DragomanSettings, options={"kafka.topics": '["a"'})
+    assert str(caught.value) == "kafka.topics: give names with commas, or a list in JSON"
 
 
 def test_a_group_that_is_also_given_as_a_single_value_is_refused_by_name() -> None:

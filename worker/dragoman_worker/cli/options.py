@@ -52,7 +52,7 @@ def parse_pairs(pairs: list[str] | None) -> dict[str, Any]:
 
 def _pair(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
-    if not equals:
+    if not equals or not all(name.split(".")):
         raise SettingsError(f"--set {text}: give NAME=VALUE")
     try:
         return name, json.loads(value)

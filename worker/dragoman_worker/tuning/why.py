@@ -68,7 +68,8 @@ def ask(url: str) -> Report:
     except HTTPException as error:  # its text may be a line of another protocol
         raise NoAnswer(_not_a_worker(address, type(error).__name__)) from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
+        cause = getattr(error, "reason", error)
+        reason = getattr(cause, "strerror", None) or cause  # without the system's number
         raise NoAnswer(
             f"no worker answers at {address} ({reason}); give --url, or the worker's settings"
         ) from None

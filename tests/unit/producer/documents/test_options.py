@@ -14,6 +14,7 @@ from dragoman_producer.documents.options import (
     _encoding,
     _formats,
     _glossary,
+    _lines,
     request_of,
 )
 from dragoman_producer.documents.request import IN_FLIGHT
@@ -56,6 +57,17 @@ def test_an_empty_folder_of_outputs_is_not_taken_for_the_current_folder() -> Non
     why = refusal(["a"], "", {}, as_json=False)
     assert why is not None
     assert "--out is empty" in why
+
+
+def test_texts_to_keep_that_cannot_be_read_are_named_without_a_number_of_the_system(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(Unusable) as caught:
+        list(_lines(tmp_path))
+    assert str(caught.value) == f"--keep {tmp_path}: Is a directory; give a readable file"
+    (tmp_path / "keep").write_bytes(b"a\xff")
+    with pytest.raises(Unusable, match=r"it is not UTF-8 \(byte 1\)"):
+        list(_lines(tmp_path / "keep"))
 
 
 def test_terms_of_a_file_with_several_targets_are_named(tmp_path: Path) -> None:

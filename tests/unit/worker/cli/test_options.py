@@ -7,6 +7,7 @@ import os
 import pytest
 from typer.testing import CliRunner
 
+from dragoman_connections.settings import SettingsError
 from dragoman_worker.__main__ import app
 from dragoman_worker.cli.options import parse_pairs
 
@@ -18,6 +19,12 @@ def test_a_value_that_is_no_json_is_text(value: str) -> None:
 
 def test_a_value_may_be_json_and_hold_an_equals_sign() -> None:
     assert parse_pairs(['engine.options={"a": "b=c"}']) == {"engine.options": {"a": "b=c"}}
+
+
+@pytest.mark.parametrize("text", ["kafka.group_id", "=x", "=", ".=x", "kafka.=x", "kafka..a=x"])
+def test_a_setting_without_a_whole_name_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match="give NAME=VALUE"):
+        parse_pairs([text])
 
 
 def test_settings_from_a_pipe_are_refused_by_run_which_reads_them_in_every_replica() -> None:

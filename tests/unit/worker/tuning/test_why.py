@@ -212,7 +212,7 @@ def test_a_missing_worker_is_reported_in_one_line() -> None:
     (port,) = free_ports(1)
     status, out, err = run("--set", f"http.port={port}")
     assert (status, out) == (1, "")
-    assert f"no worker answers at http://127.0.0.1:{port}/metrics" in err
+    assert f"no worker answers at http://127.0.0.1:{port}/metrics (Connection refused)" in err
     assert err.count("\n") == 1
 
 
