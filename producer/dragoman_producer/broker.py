@@ -11,10 +11,12 @@ from aiokafka import TopicPartition
 from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     GroupAuthorizationFailedError,
+    KafkaConnectionError,
     TopicAuthorizationFailedError,
 )
 
 from dragoman_connections.kafka_client import client_options
+from dragoman_connections.kafka_security import security_problem
 from dragoman_connections.kafka_tokens import token_problem
 from dragoman_connections.settings import KafkaSettings
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable
@@ -31,7 +33,7 @@ def connection_options(settings: KafkaSettings) -> dict[str, Any]:
 async def unreachable(settings: KafkaSettings, within_s: float, why: object) -> BrokerUnreachable:
     """Return the error for a broker that did not answer in time, with address and likely cause."""
     servers = settings.bootstrap_servers
-    hint = await token_problem(settings)
+    hint = await token_problem(settings) or await security_problem(settings)
     if hint is None and await _some_port_open(servers):
         hint = (
             f"the port is open, but nothing there speaks Kafka over {settings.security_protocol} "
@@ -42,8 +44,7 @@ async def unreachable(settings: KafkaSettings, within_s: float, why: object) -> 
     elif hint is None:
         hint = "is it running? check kafka.bootstrap_servers"
     return BrokerUnreachable(
-        f"Kafka at {servers} could not be reached within {within_s:g} s "
-        f"({_first_line(why)}): {hint}"
+        f"Kafka at {servers} could not be reached within {within_s:g} s{_first_line(why)}: {hint}"
     )
 
 
@@ -110,8 +111,11 @@ async def _some_port_open(servers: str) -> bool:
 
 
 def _first_line(why: object) -> str:
+    """Return the reason in parentheses; none for that of every unreachable broker."""
+    if isinstance(why, KafkaConnectionError):
+        return ""  # aiokafka's text only repeats the servers, as Python objects
     text = str(why).strip() or type(why).__name__
-    return text.splitlines()[0][:200]
+    return f" ({text.splitlines()[0][:200]})"
 
 
 async def end_within(seconds: float, *steps: Callable[[], Awaitable[None]]) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 
 from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings, SettingsError
+from dragoman_producer.broker import unreachable
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka.publisher import KafkaPublisher
 from support.services.kafka_broker import KafkaBroker
@@ -64,6 +66,24 @@ async def test_invalid_credentials_are_an_invalid_setting_and_not_shown(
     with pytest.raises(SettingsError, match=reported) as caught:
         await started(**right | wrong)
     assert "a-secret" not in str(caught.value)
+
+
+@pytest.mark.kafka
+async def test_a_client_with_an_invalid_password_names_the_setting_and_no_object_of_python(
+    guarded: KafkaBroker,
+) -> None:
+    settings = KafkaSettings.model_validate(
+        {
+            "bootstrap_servers": guarded.sasl_bootstrap,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_plain_username": "ann",
+            "sasl_plain_password": "a-secret",
+        }
+    )
+    why = str(await unreachable(settings, 1, KafkaConnectionError("from [('127.0.0.1', 1)]")))
+    assert "reached within 1 s: kafka.sasl_plain_username, kafka.sasl_plain_password: " in why
+    assert "rejects them" in why
+    assert "a-secret" not in why
 
 
 @pytest.fixture

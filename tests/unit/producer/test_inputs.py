@@ -83,6 +83,8 @@ def test_lines_are_counted_with_or_without_a_last_newline(tmp_path: Path) -> Non
 
 
 def test_an_empty_id_is_refused_and_no_other_is_made() -> None:
-    for jobs in (lambda w: [job_of_text("x", w)], lambda w: jobs_of_lines(["x"], w, no_refusal)):
-        with pytest.raises(InvalidInput, match=r"--id: must be 1-128"):
-            jobs(Wanted("de", None, ""))
+    wanted = Wanted("de", None, "")
+    with pytest.raises(InvalidInput, match=r"--id: must be 1-128"):
+        job_of_text("x", wanted)
+    with pytest.raises(InvalidInput, match=r"--id: must be 1-128"):
+        jobs_of_lines(["x"], wanted, no_refusal)

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
-from aiokafka.conn import collect_hosts, create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
     AuthenticationMethodNotSupported,
     ClusterAuthorizationFailedError,
     GroupAuthorizationFailedError,
-    IllegalSaslStateError,
     InvalidSessionTimeoutError,
     KafkaError,
     KafkaTimeoutError,
     KafkaUnavailableError,
     SaslAuthenticationFailed,
     TopicAuthorizationFailedError,
-    UnsupportedSaslMechanismError,
 )
 
-from dragoman_connections.kafka_client import security_options
-from dragoman_connections.kafka_tokens import UnusableToken
+from dragoman_connections.kafka_security import security_problem
 from dragoman_connections.settings import KafkaSettings, SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unreachable
@@ -32,13 +27,6 @@ from dragoman_worker.log import logger, where
 
 T = TypeVar("T")
 _BETWEEN_TRIES_S: Final = 1.0
-_CHECK_S: Final = 3.0
-_BAD_CREDENTIALS: Final = (AuthenticationFailedError, SaslAuthenticationFailed)
-_SASL_MISMATCH: Final = (
-    AuthenticationMethodNotSupported,
-    IllegalSaslStateError,
-    UnsupportedSaslMechanismError,
-)
 _FORBIDDEN: Final = (
     AuthenticationFailedError,
     AuthenticationMethodNotSupported,
@@ -70,7 +58,8 @@ async def connected(build: Callable[[], Any], settings: KafkaSettings, within: D
                 raise not_allowed(error) from None
             if isinstance(error, InvalidSessionTimeoutError):
                 raise _invalid_session_timeout(settings) from None
-            await _check_security(settings)
+            if (why := await security_problem(settings)) is not None:
+                raise SettingsError(why) from None
             if within.at_most(_BETWEEN_TRIES_S) < _BETWEEN_TRIES_S:
                 raise Unreachable(
                     f"Kafka at {servers} could not be reached in time ({type(error).__name__}); "
@@ -85,45 +74,6 @@ async def connected(build: Callable[[], Any], settings: KafkaSettings, within: D
             await asyncio.sleep(_BETWEEN_TRIES_S)
         else:
             return client
-
-
-async def _check_security(settings: KafkaSettings) -> None:
-    """Raise SettingsError if a broker answers and its security does not match the settings.
-
-    aiokafka's clients only log a refusal, and raise the error of an unreachable broker.
-    """
-    if settings.security_protocol == "PLAINTEXT":
-        return
-    for host, port, _ in collect_hosts(settings.bootstrap_servers):
-        try:
-            async with asyncio.timeout(_CHECK_S):
-                connection = await create_conn(host, port, **security_options(settings))
-        except ssl.SSLCertVerificationError as error:
-            raise SettingsError(
-                f"kafka.ssl_cafile, kafka.ssl_check_hostname: the certificate of {host}:{port} is "
-                f"not trusted ({error.verify_message})"
-            ) from None
-        except UnusableToken as error:
-            raise SettingsError(str(error.args[0])) from None
-        except _BAD_CREDENTIALS:
-            raise SettingsError(
-                f"{_credential_settings(settings)}: Kafka at {host}:{port} rejects them"
-            ) from None
-        except _SASL_MISMATCH as error:
-            raise SettingsError(
-                f"kafka.security_protocol, kafka.sasl_mechanism: Kafka at {host}:{port} does not "
-                f"support them ({type(error).__name__})"
-            ) from None
-        except (KafkaError, OSError, TimeoutError):
-            continue
-        connection.close()
-        return
-
-
-def _credential_settings(settings: KafkaSettings) -> str:
-    if settings.sasl_mechanism == "OAUTHBEARER":
-        return "kafka.sasl_oauth_token_file, kafka.sasl_oauth_msk_region"
-    return "kafka.sasl_plain_username, kafka.sasl_plain_password"
 
 
 def _invalid_session_timeout(settings: KafkaSettings) -> SettingsError:
