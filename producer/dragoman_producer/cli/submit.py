@@ -228,7 +228,10 @@ async def _await_results(submission: _Submission) -> int:
     """Print results in the order of the jobs; with JSON, in the order of completion."""
     from dragoman_producer.cli.results import show, show_error  # keeps --help fast
     from dragoman_producer.errors import SubmitFailed
+    from dragoman_producer.quiet import NO_RESULT, QUIET_S
 
+    loop = asyncio.get_running_loop()
+    note = loop.call_later(QUIET_S, print_note, f"dragoman submit: {NO_RESULT}")
     waits = [asyncio.ensure_future(handle.result()) for handle in submission.handles]
     ordered = asyncio.as_completed(waits) if submission.as_json else waits
     status = SUCCESS
@@ -239,9 +242,11 @@ async def _await_results(submission: _Submission) -> int:
                     shown = show(await waiting, as_json=submission.as_json)
                 except SubmitFailed as error:
                     shown = show_error(error.job_id, error, as_json=submission.as_json)
+                note.cancel()
                 status = max(status, shown)
                 advance()
     finally:
+        note.cancel()
         for unfinished in waits:
             unfinished.cancel()
         await asyncio.gather(*waits, return_exceptions=True)

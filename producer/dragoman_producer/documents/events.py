@@ -53,7 +53,10 @@ class Progressed:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Kafka or Redis is unavailable; the run tries again until its patience ends."""
+    """Kafka or Redis is unavailable, or no result has come for a while; `why` says which.
+
+    During an outage the run tries again until its patience ends.
+    """
 
     why: str
 

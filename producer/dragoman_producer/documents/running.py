@@ -22,10 +22,11 @@ from dragoman_producer.errors import (
     Unreachable,
 )
 from dragoman_producer.handle import JobHandle
+from dragoman_producer.quiet import Quiet
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.glossaries import GlossaryEntry
 from dragoman_schemas.jobs import TranslationJob
-from dragoman_schemas.results import ItemResult, TranslationResult
+from dragoman_schemas.results import ItemResult, JobStatus, TranslationResult
 
 PATIENCE_S: Final = 300.0
 """How long Kafka or Redis may be unavailable before the run stops; the next run goes on."""
@@ -88,6 +89,7 @@ class Runner:
         self._down_since: float | None = None
         self._reached = False
         """Whether a job was acknowledged: until then, waiting would hide a wrong address."""
+        self._quiet = Quiet(lambda line: emit(Waiting(line)))
         self.stopping = asyncio.Event()
         self.failure: Exception | None = None
         self.stored = asyncio.Event()
@@ -177,6 +179,8 @@ class Runner:
             self._free.notify_all()
 
     def _collect(self, planned: PlannedJob, handle: JobHandle) -> None:
+        if not self._collecting:
+            self._quiet.heard()
         task = asyncio.create_task(self._collected(planned, handle), name="dragoman-collect")
         self._collecting.add(task)
         task.add_done_callback(self._collecting.discard)
@@ -204,11 +208,14 @@ class Runner:
                 result = await handle.result(_LOOK_S)
             except ResultTimeout as late:
                 lost = late.status is None
+                if late.status is JobStatus.QUEUED:
+                    self._quiet.queued()
             except Unreachable as error:
                 if not await self._outlasted(error):
                     return None
             else:
                 self._down_since = None
+                self._quiet.heard()
                 return result
 
     async def _outlasted(self, error: Unreachable) -> bool:

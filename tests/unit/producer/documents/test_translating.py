@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,13 @@ import pytest
 from dragoman_producer import documents
 from dragoman_producer.documents import running
 from dragoman_producer.documents.codecs.codec import Options
-from dragoman_producer.documents.events import DocumentEnded, Extracted, Finished, Planned
+from dragoman_producer.documents.events import (
+    DocumentEnded,
+    Extracted,
+    Finished,
+    Planned,
+    Waiting,
+)
 from dragoman_producer.documents.extracting import Children, Refused
 from dragoman_producer.documents.frames import options_fields
 from dragoman_producer.documents.manifest import FolderBusy, Manifest, NoFolder, NoSpace
@@ -28,6 +35,7 @@ from dragoman_producer.documents.stopping import Stop
 from dragoman_producer.documents.translating import run_documents
 from dragoman_producer.errors import BrokerRefused, StoreUnreachable
 from dragoman_producer.handle import JobHandle
+from dragoman_producer.quiet import NO_RESULT, Quiet
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.glossaries import GlossaryEntry
@@ -814,6 +822,22 @@ async def test_a_run_that_is_stopped_before_it_submits_writes_a_report(
     events = [event async for event in run_documents(client, request, stop=stop)]
     run = Ran(tmp_path / "out", events, client)
     assert (run.texts, run.finished.exit_status) == ([], 3)
+
+
+async def test_a_run_whose_jobs_no_worker_takes_says_so(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_LOOK_S", 0.01)
+    monkeypatch.setattr(running, "Quiet", partial(Quiet, quiet_s=0))
+    stop = Stop()
+    client = InMemoryClient(held=True)
+    told = []
+    given = documents.translate(client, [source], to=["de"], out=tmp_path / "out", stop=stop)
+    async for event in given:
+        if isinstance(event, Waiting):
+            told.append(event.why)
+            stop()
+    assert told == [NO_RESULT]
 
 
 class Cancelling(InMemoryClient):
