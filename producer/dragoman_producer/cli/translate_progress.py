@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from dragoman_producer.cli.terminal import plain, print_json, print_line, print_note
+from dragoman_producer.cli.terminal import PARTIAL, plain, print_json, print_line, print_note
 from dragoman_producer.documents.events import (
     DocumentEnded,
     Event,
@@ -149,13 +149,23 @@ class Display:
                 self.note(line.format(why))
         if interrupted := self._counts["interrupted"]:
             self.note(f"{interrupted:,} documents are not finished; run the same command again")
-        if skipped := self._counts["skipped"]:
-            self.note(f"{skipped:,} files of no known format skipped")
+        self._note_files(event)
         for lang, counts in event.totals["targets"].items():
             if event.report is not None:
                 self.note(f"{lang}: " + _summary(counts))
         if event.report is not None and not self._streamed:
             self.note(f"report: {event.report}")
+
+    def _note_files(self, event: Finished) -> None:
+        if not self._counts["files"] and event.exit_status != PARTIAL:  # nor was it stopped
+            hidden = int(event.totals.get("hidden", 0))
+            more = f"; {hidden:,} hidden files or folders were not read" if hidden else ""
+            self.note(
+                "no file was found: the folders are empty, or --include and --exclude leave none"
+                + more
+            )
+        if skipped := self._counts["skipped"]:
+            self.note(f"{skipped:,} files of no known format skipped")
 
     def _refresh(self) -> None:
         now = time.monotonic()

@@ -209,6 +209,8 @@ def _unreadable(path: Path) -> tuple[str, str] | None:
     try:
         mode = path.stat().st_mode
     except OSError as error:
+        if path.is_symlink():
+            return "corrupt", "it is a link that leads to no file"
         return "corrupt", error.strerror or "it cannot be read"
     if not stat.S_ISREG(mode):
         return "wrong_type", "it is not a regular file"

@@ -35,6 +35,15 @@ def test_the_line_begins_with_what_matters_most_for_a_narrow_terminal() -> None:
     assert line == "100/300 segments, 0:20 left, 10/s, 0/10 documents, 2,500 tokens"
 
 
+def test_a_run_that_finds_no_file_says_why_it_may_be(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for hidden, more in ((0, ""), (3, "; 3 hidden files or folders were not read")):
+        Display(as_json=False).show(Finished(1, None, {"hidden": hidden, "targets": {}}), 1)
+        line = "no file was found: the folders are empty, or --include and --exclude leave none"
+        assert capsys.readouterr().err == f"{line}{more}\n"
+
+
 def test_documents_that_need_a_look_are_one_line_each_on_stderr(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

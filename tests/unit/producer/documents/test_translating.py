@@ -494,6 +494,16 @@ async def test_links_that_leave_the_folder_are_not_followed(source: Path, tmp_pa
     assert "Secret." not in run.texts
 
 
+async def test_a_link_that_leads_to_no_file_is_reported_as_such(
+    source: Path, tmp_path: Path
+) -> None:
+    (source / "gone.lines").symlink_to("nowhere.lines")
+    (source / "round.lines").symlink_to("round.lines")
+    run = await ran(source, tmp_path / "out")
+    for name in ("gone.lines", "round.lines"):
+        assert run.of(name)["detail"] == "it is a link that leads to no file"
+
+
 async def test_nothing_is_written_through_a_link_in_the_folder_of_outputs(
     source: Path, tmp_path: Path
 ) -> None:
