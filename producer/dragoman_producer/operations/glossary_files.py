@@ -85,9 +85,18 @@ def _read_table(path: Path, suffix: str, languages: Languages, draft: Draft) -> 
                 continue
             columns = _without_header(path, line, cells, languages)
         if len(cells) != columns.count:
-            why = f"{len(cells)} columns instead of {columns.count}"
-            raise InvalidFile(path, line, f"{why}; a cell holds no separator unless it is quoted")
+            raise InvalidFile(path, line, _other_columns(len(cells), columns.count, suffix))
         _add_row(path, line, cells, columns, draft)
+
+
+def _other_columns(found: int, wanted: int, suffix: str) -> str:
+    if found < wanted:
+        do = "give every line a cell for each column, also an empty one"
+    elif suffix == ".tsv":
+        do = "a cell holds no tab"
+    else:
+        do = "a cell holds no separator unless it is quoted"
+    return f"{found} columns instead of {wanted}; {do}"
 
 
 def table_rows(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:

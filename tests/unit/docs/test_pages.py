@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from dragoman_producer.operations.glossary_files import Languages, read_glossary
+
 _ROOT = Path(__file__).parents[3]
 _DOCS = _ROOT / "docs"
 _PAGES = [
@@ -126,3 +128,12 @@ def test_the_dark_figure_is_the_light_one_in_other_colours() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((_ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 180
+
+
+def test_the_glossary_of_the_how_to_is_one_that_can_be_stored(tmp_path: Path) -> None:
+    page = (_DOCS / "how-to" / "glossaries.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"\$ cat ui\.tsv\n(.*?)\$ ", page, re.DOTALL)
+    file = tmp_path / "ui.tsv"
+    file.write_text(table, encoding="utf-8")
+    terms = read_glossary([file], Languages(None, None)).entries()
+    assert {len(each) for each in terms.values()} == {2}

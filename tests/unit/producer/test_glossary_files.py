@@ -155,7 +155,11 @@ INVALID = {
     "one column": ("gate\n", "line 1: 1 columns instead of 2"),
     "three columns": ("gate\tTor\tx\n", "line 1: 3 columns instead of 2"),
     "a later line": ("gate\tTor\ncloud\n", "line 2: 1 columns instead of 2"),
-    "a short line under a header": ("en\tde\tfr\na\tb\n", "line 2: 2 columns instead of 3"),
+    "a short line under a header": (
+        "en\tde\tfr\na\tb\n",
+        "line 2: 2 columns instead of 3; give every",
+    ),
+    "a long line under a header": ("en\tde\na\tb\tc\n", "instead of 2; a cell holds no tab"),
     "a long term": ("gate\t" + "x" * 10_000, "line 1: a term of 10,000 characters"),
     "control characters": ("gate\tT\x07or\n", "line 1: a term with the control character U+0007"),
     "an override": ("gate\t\u202eroT\n", "line 1: a term with the control character U+202E"),

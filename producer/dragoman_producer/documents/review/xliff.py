@@ -118,7 +118,8 @@ def parse(content: bytes) -> Edits:
         reader.read(content)
     except expat.ExpatError as error:
         why = expat.errors.messages[error.code]
-        raise BadEdits(f"line {error.lineno}: it is not XML: {why}") from None
+        give = "give the edits of a review page, or a file of `--export`"
+        raise BadEdits(f"line {error.lineno}: it is not XML: {why}; {give}") from None
     except (LookupError, ValueError):
         raise BadEdits("line 1: its encoding is not supported; save it as UTF-8") from None
     if reader.target_lang is None:
