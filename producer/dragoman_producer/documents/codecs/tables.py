@@ -191,9 +191,8 @@ def _source(column: str, names: Sequence[str], width: int) -> int:
         return names.index(column)
     if column.isdecimal() and 0 < int(column) <= width:
         return int(column) - 1
-    raise DocumentError(
-        "wrong_type", f"it has no column {column!r}: neither a name in its first row nor a number"
-    )
+    known = f"give a name of its first row, or a number from 1 to {width}"
+    raise DocumentError("wrong_type", f"it has no column {column!r}: {known}")
 
 
 def _is_translation(index: int, names: Sequence[str], known: Collection[str]) -> bool:

@@ -63,6 +63,12 @@ def test_columns_are_chosen_by_name_or_number() -> None:
     assert caught.value.reason == "wrong_type"
 
 
+@pytest.mark.parametrize("number", ["0", "9"])
+def test_a_number_that_no_column_has_is_refused_with_those_that_columns_have(number: str) -> None:
+    with pytest.raises(DocumentError, match=rf"no column '{number}': give a name .* from 1 to \d"):
+        CSV.extract(SHOP.encode(), Options("de", columns=(number,)))
+
+
 def test_a_column_of_the_language_is_filled() -> None:
     text = "title,title.de,title.fr\nA hat,,Un chapeau\nA shoe,Schuh,\n"
     assert texts_of(text) == ["A hat", "A shoe"]
