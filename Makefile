@@ -108,6 +108,7 @@ clean: ## Remove caches and build outputs; .venv stays
 # --- containers -----------------------------------------------------------------------------------
 
 up: ## Start Kafka, Redis, Prometheus, Grafana and a worker without GPU in containers (deploy/compose.yaml)
+	@$(COMPOSE) version >/dev/null 2>&1 || { echo "make up needs Docker with its plugin compose" >&2; exit 1; }
 	$(COMPOSE) --profile echo up --build --detach
 
 down: ## Stop the containers of `make up`; their volumes stay
