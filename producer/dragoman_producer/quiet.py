@@ -14,21 +14,21 @@ NO_RESULT: Final = (
 
 
 class Quiet:
-    """Tells once per silence that no result has come for QUIET_S."""
+    """Reports once per silence that no result has come for QUIET_S."""
 
-    def __init__(self, tell: Callable[[str], None], quiet_s: float = QUIET_S) -> None:
-        """Begin now; `tell` gets the line."""
-        self._tell = tell
+    def __init__(self, report: Callable[[str], None], quiet_s: float = QUIET_S) -> None:
+        """Begin now; `report` gets the line."""
+        self._report = report
         self._quiet_s = quiet_s
         self.heard()
 
     def heard(self) -> None:
         """Note that a result came, or that waiting begins."""
         self._since = time.monotonic()
-        self._told = False
+        self._reported = False
 
     def queued(self) -> None:
         """Note that a job is still queued."""
-        if not self._told and time.monotonic() - self._since >= self._quiet_s:
-            self._told = True
-            self._tell(NO_RESULT)
+        if not self._reported and time.monotonic() - self._since >= self._quiet_s:
+            self._reported = True
+            self._report(NO_RESULT)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dragoman_producer.quiet import NO_RESULT, Quiet
 
 
-def test_a_silence_is_told_once_and_again_after_a_result() -> None:
-    told: list[str] = []
-    quiet = Quiet(told.append, quiet_s=0)
+def test_a_silence_is_reported_once_and_again_after_a_result() -> None:
+    reported: list[str] = []
+    quiet = Quiet(reported.append, quiet_s=0)
     quiet.queued()
     quiet.queued()
-    assert told == [NO_RESULT]
+    assert reported == [NO_RESULT]
     quiet.heard()
     quiet.queued()
-    assert told == [NO_RESULT, NO_RESULT]
+    assert reported == [NO_RESULT, NO_RESULT]
 
 
 def test_a_queued_job_is_no_silence_before_its_time() -> None:
-    told: list[str] = []
-    Quiet(told.append, quiet_s=3_600).queued()
-    assert told == []
+    reported: list[str] = []
+    Quiet(reported.append, quiet_s=3_600).queued()
+    assert reported == []

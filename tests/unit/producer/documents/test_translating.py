@@ -841,13 +841,13 @@ async def test_a_run_whose_jobs_no_worker_takes_says_so(
     monkeypatch.setattr(running, "Quiet", partial(Quiet, quiet_s=0))
     stop = Stop()
     client = InMemoryClient(held=True)
-    told = []
+    reported = []
     given = documents.translate(client, [source], to=["de"], out=tmp_path / "out", stop=stop)
     async for event in given:
         if isinstance(event, Waiting):
-            told.append(event.why)
+            reported.append(event.why)
             stop()
-    assert told == [NO_RESULT]
+    assert reported == [NO_RESULT]
 
 
 class Cancelling(InMemoryClient):
