@@ -43,6 +43,8 @@ def main() -> None:
     files = [
         path for path in found(arguments.paths, codec.suffixes) if path.stat().st_size < LARGEST
     ]
+    if not files:
+        sys.exit(f"no file of {arguments.format} below {LARGEST:,} bytes is there")
     counts: Counter[str] = Counter()
     end = time.process_time() + arguments.seconds
     while time.process_time() < end:

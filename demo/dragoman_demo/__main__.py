@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+
+_interrupt = signal.getsignal(signal.SIGINT)
+if _interrupt is signal.default_int_handler:  # not ignored, as under nohup
+    # A KeyboardInterrupt during the imports below would print a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import asyncio
 import os
 import shutil
-import signal
 import tempfile
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -70,11 +76,14 @@ def serve(engine: Engine = EngineKind.VLLM, as_json: Json = False) -> None:
 
 def main() -> None:
     """Run the console script."""
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         raise SystemExit(app(standalone_mode=False))
     except UsageError as error:
         typer.echo(usage_message(error, "dragoman-demo"), err=True)
         raise SystemExit(USAGE_ERROR) from None
+    except (KeyboardInterrupt, typer.Abort):
+        raise SystemExit(INTERRUPTED) from None
 
 
 def _make(out: Path | None) -> None:

@@ -15,8 +15,7 @@ from dragoman_producer.documents.manifest import Manifest
 from dragoman_producer.documents.review.page import Verdict
 from dragoman_producer.documents.review.rows import Standing
 from dragoman_producer.documents.review.writing import write_pages
-from dragoman_producer.documents.selecting import STATE_FOLDER
-from dragoman_producer.documents.translating import MANIFEST
+from dragoman_producer.documents.selecting import MANIFEST, STATE_FOLDER
 
 HOLIDAY: Final = Path(__file__).with_name("holiday")
 

@@ -13,7 +13,7 @@ import pytest
 
 from support.processes.child_process import command
 
-COMMANDS = ["dragoman", "dragoman-worker"]
+COMMANDS = ["dragoman", "dragoman-worker", "dragoman-demo"]
 AS_FROM_A_TERMINAL = (
     # A shell starts background jobs with SIGINT ignored, and their children inherit that.
     "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
@@ -23,7 +23,7 @@ AS_FROM_A_TERMINAL = (
 
 @pytest.fixture(autouse=True)
 def signal_in_the_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install a fake typer, the first third-party import of both commands, that sends a signal."""
+    """Install a fake typer, the first third-party import of all commands, that sends a signal."""
     lines = "import os; os.kill(os.getpid(), int(os.environ['NUMBER'])); os._exit(77)"
     (tmp_path / "typer.py").write_text(lines)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")

@@ -2944,8 +2944,15 @@ MUTANTS = (
     Mutant(
         "links that leave the folder are read",
         f"{DOCUMENTS}/selecting.py",
-        "entry.is_symlink() and not _real(path).is_relative_to(_real(root))",
-        "entry.is_symlink() and not path.is_relative_to(root)",
+        "    if not _real(link).is_relative_to(_real(root)):",
+        "    if not link.is_relative_to(root):",
+        f"{DOCUMENT_TESTS}/test_translating.py",
+    ),
+    Mutant(
+        "outputs of runs into other folders are read",
+        f"{DOCUMENTS}/selecting.py",
+        "        return {**others, folder: wrote | {REPORT}} if wrote else others",
+        "        return others",
         f"{DOCUMENT_TESTS}/test_translating.py",
     ),
     Mutant(

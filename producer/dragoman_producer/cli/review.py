@@ -91,8 +91,7 @@ def review(
 def _opened(folder: Path) -> Iterator[Manifest]:
     from dragoman_producer.documents.manifest import FolderBusy, Manifest, NoSpace
     from dragoman_producer.documents.review.rows import NoRun
-    from dragoman_producer.documents.selecting import STATE_FOLDER
-    from dragoman_producer.documents.translating import MANIFEST
+    from dragoman_producer.documents.selecting import MANIFEST, STATE_FOLDER
 
     path = folder / STATE_FOLDER / MANIFEST
     if not path.is_file():

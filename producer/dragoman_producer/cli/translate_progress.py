@@ -164,6 +164,8 @@ class Display:
                 "no file was found: the folders are empty, or --include and --exclude leave none"
                 + more
             )
+        if others := int(event.totals.get("other_outputs", 0)):
+            self.note(f"{others:,} outputs of runs into other folders were not read")
         if skipped := self._counts["skipped"]:
             self.note(f"{skipped:,} files of no known format skipped")
 

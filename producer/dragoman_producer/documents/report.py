@@ -49,8 +49,13 @@ class Report:
             return 3 if good or statuses.get("partial") else 1
         return 0 if good else 1
 
-    def totals(self, targets: list[Target], tokens: int, hidden: int) -> dict[str, Any]:
-        """Return the members of the report besides the documents."""
+    def totals(
+        self, targets: list[Target], tokens: int, *, hidden: int = 0, other_outputs: int = 0
+    ) -> dict[str, Any]:
+        """Return the members of the report besides the documents.
+
+        Hidden files and outputs of other runs are counted alone: they were not read.
+        """
         request = self._request
         return {
             "schema": SCHEMA,
@@ -60,6 +65,7 @@ class Report:
             "tokens": tokens,
             "options": request.reported_options(),
             "hidden": hidden,
+            "other_outputs": other_outputs,
             "targets": {target.lang: self._of_target(target) for target in targets},
         }
 

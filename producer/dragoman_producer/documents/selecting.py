@@ -6,17 +6,19 @@ import glob
 import os
 import stat
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from dragoman_producer.documents.codecs import registry
+from dragoman_producer.documents.other_runs import outputs_in
 from dragoman_producer.documents.paths import shown
 from dragoman_producer.documents.request import Request
 
 STATE_FOLDER: Final = ".dragoman"
+MANIFEST: Final = "manifest.db"
 REPORT: Final = "report.json"
 _MAGIC: Final = frozenset("*?[")
 _CONVERT: Final = {
@@ -29,6 +31,10 @@ _CONVERT: Final = {
     ".adoc": "AsciiDoc is translated through PO files: see the how-to for documents",
 }
 """What to do with files of formats that are not read, by suffix."""
+
+
+Outputs = Mapping[Path, frozenset[str]]
+"""Per folder of outputs of other runs the paths that they wrote, relative to it."""
 
 
 class NothingThere(Exception):
@@ -69,6 +75,8 @@ class Selection:
         self._outputs: dict[str, str] = {}
         self.hidden = 0
         """Files and folders whose name begins with a dot: these are not read."""
+        self.other_outputs = 0
+        """Files that runs into another folder wrote: these are not read."""
 
     def files(self) -> Iterator[Found]:
         """Yield every file once, in the order of the paths, then of names. Raises NothingThere."""
@@ -83,7 +91,7 @@ class Selection:
 
     def _below(self, path: Path) -> Iterator[Found]:
         if path.is_dir():
-            yield from self._folder(path, path)
+            yield from self._folder(path, path, {})
         elif path.exists() or path.is_symlink():
             yield Found(path, path.name)
         elif _MAGIC & set(str(path)):
@@ -102,7 +110,8 @@ class Selection:
             if path.is_file() and not self._is_ours(root, path):
                 yield Found(path, path.relative_to(root).as_posix())
 
-    def _folder(self, root: Path, folder: Path) -> Iterator[Found]:
+    def _folder(self, root: Path, folder: Path, others: Outputs) -> Iterator[Found]:
+        others = self._with_outputs(folder, others)
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
@@ -115,15 +124,20 @@ class Selection:
             if entry.name.startswith("."):
                 self.hidden += 1
             elif entry.is_dir(follow_symlinks=False):
-                yield from self._folder(root, path)
-            elif entry.is_symlink() and not _real(path).is_relative_to(_real(root)):
-                detail = "it is a link that leaves the folder"
-                yield Found(path, _relative(root, path), None, "outside", detail)
-            elif entry.is_symlink() and os.path.isdir(path):  # noqa: PTH112  raises nothing
-                detail = "it is a link to a folder, which is read at its own place"
-                yield Found(path, _relative(root, path), None, "outside", detail)
+                yield from self._folder(root, path, others)
+            elif _is_in(path, others):
+                self.other_outputs += 1
             else:
-                yield Found(path, _relative(root, path))
+                detail = _not_followed(root, path) if entry.is_symlink() else None
+                reason = "outside" if detail else None
+                yield Found(path, _relative(root, path), None, reason, detail)
+
+    def _with_outputs(self, folder: Path, others: Outputs) -> Outputs:
+        """Return the outputs of other runs in a folder and in those above it."""
+        if _real(folder) == self._out:  # judged by `_is_ours`
+            return others
+        wrote = outputs_in(folder / STATE_FOLDER / MANIFEST)
+        return {**others, folder: wrote | {REPORT}} if wrote else others
 
     def _is_ours(self, root: Path, path: Path) -> bool:
         """Return whether a path is no source: it is DIR, or in DIR what a run writes there.
@@ -182,6 +196,19 @@ class Selection:
             if _matches(found.path, (pattern,)):
                 return name
         return reading.format or registry.format_of(found.source)
+
+
+def _not_followed(root: Path, link: Path) -> str | None:
+    """Return why a link is not read; None if it is."""
+    if not _real(link).is_relative_to(_real(root)):
+        return "it is a link that leaves the folder"
+    if os.path.isdir(link):  # noqa: PTH112  raises nothing
+        return "it is a link to a folder, which is read at its own place"
+    return None
+
+
+def _is_in(path: Path, outputs: Outputs) -> bool:
+    return any(path.relative_to(each).as_posix() in wrote for each, wrote in outputs.items())
 
 
 def output_of(request: Request, path: str, lang: str) -> Path:

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman_producer.documents.batching import Glossary
 from dragoman_producer.documents.events import DocumentEnded, Event, Finished, Planned
@@ -21,14 +21,12 @@ from dragoman_producer.documents.reading import UNSUPPORTED, Reader
 from dragoman_producer.documents.report import Report
 from dragoman_producer.documents.request import Request, UnknownGlossary
 from dragoman_producer.documents.running import PATIENCE_S, Client, Runner
-from dragoman_producer.documents.selecting import STATE_FOLDER, Found, Selection
+from dragoman_producer.documents.selecting import MANIFEST, STATE_FOLDER, Found, Selection
 from dragoman_producer.documents.stopping import Stop
 from dragoman_producer.documents.stored_terms import StoredTerms
 from dragoman_producer.documents.writing import Writer
 from dragoman_producer.documents.writing_along import WritesAlong
 from dragoman_producer.errors import DragomanError
-
-MANIFEST: Final = "manifest.db"
 
 
 async def run_documents(
@@ -274,7 +272,10 @@ class _Run:
 
     def _totals(self) -> dict[str, Any]:
         return self._report.totals(
-            self._planner.targets, self._runner.tokens, self._selection.hidden
+            self._planner.targets,
+            self._runner.tokens,
+            hidden=self._selection.hidden,
+            other_outputs=self._selection.other_outputs,
         )
 
     def _finish(self, seconds: float) -> None:

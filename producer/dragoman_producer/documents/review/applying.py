@@ -169,7 +169,7 @@ class Applying:
         """Write the report of the last run again; return its path. Raises OSError."""
         standing = self._standing
         report = Report(standing.request, self._manifest, standing.id)
-        totals = report.totals(standing.targets, 0, 0)
+        totals = report.totals(standing.targets, 0)
         return report.write({**totals, **_of_the_run(self._out / REPORT)})
 
 

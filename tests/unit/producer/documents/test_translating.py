@@ -432,6 +432,28 @@ async def test_files_that_are_no_documents_are_skipped_with_a_reason(
     assert sorted(run.texts) == ["Four.", "One.", "Two."]
 
 
+async def test_outputs_of_runs_into_other_folders_among_the_sources_are_not_read(
+    source: Path, tmp_path: Path
+) -> None:
+    await ran(source, source / "first")
+    (source / "first" / "own.lines").write_text("Own.")
+    run = await ran(source, tmp_path / "out")
+    assert sorted(run.texts) == ["Four.", "One.", "Own.", "Two."]
+    assert run.report["other_outputs"] == 3  # two documents and the report
+    assert not (tmp_path / "out/de/first/de").exists()
+    given = await ran(source / "first" / "de", tmp_path / "again")
+    assert "[de] One." in given.texts
+
+
+async def test_a_folder_with_a_file_that_is_no_manifest_is_read(
+    source: Path, tmp_path: Path
+) -> None:
+    (source / ".dragoman").mkdir()
+    (source / ".dragoman" / "manifest.db").write_bytes(b"no database")
+    run = await ran(source, tmp_path / "out")
+    assert (sorted(run.texts), run.report["other_outputs"]) == (["Four.", "One.", "Two."], 0)
+
+
 async def test_every_entry_of_the_report_has_the_same_members(source: Path, tmp_path: Path) -> None:
     (source / "picture.png").write_bytes(b"\x89PNG")
     (source / "gone.lines").symlink_to("nowhere.lines")
