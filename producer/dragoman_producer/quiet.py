@@ -1,4 +1,4 @@
-"""What is said while no result arrives, as where no worker runs."""
+"""Notice that no results arrive, for example because no worker runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_RESULT: Final = (
 
 
 class Quiet:
-    """Reports once per silence that no result has come for QUIET_S."""
+    """Reports NO_RESULT once if a job is queued and `quiet_s` seconds bring no result."""
 
     def __init__(self, report: Callable[[str], None], quiet_s: float = QUIET_S) -> None:
         """Begin now; `report` gets the line."""

@@ -53,9 +53,9 @@ class Progressed:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Kafka or Redis is unavailable, or no result has come for a while; `why` says which.
+    """The run waits: for Kafka or Redis until its patience ends, or for a first or next result.
 
-    During an outage the run tries again until its patience ends.
+    `why` is the reason in one line.
     """
 
     why: str
