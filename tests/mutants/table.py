@@ -1179,6 +1179,13 @@ MUTANTS = (
         FORK_SERVER,
     ),
     Mutant(
+        "the title of forked processes is looked for after variables have changed",
+        f"{CORE}/process/forking.py",
+        "    _prepare_titles()\n    os.set",
+        "    os.set",
+        FORK_SERVER,
+    ),
+    Mutant(
         "a replica whose forked start failed is forked again",
         f"{CORE}/process/restarts.py",
         "self._fork = replica.ready.is_set() or not replica.forked",

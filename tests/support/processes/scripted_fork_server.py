@@ -19,6 +19,7 @@ def main(folder: str, how: str, connection: str) -> int:
     with Path(folder, "fork_servers").open("a") as file:
         file.write(f"{os.getpid()}\n")
     supervisor = forking.connected(int(connection))
+    os.environ.update(dict(os.environ))  # moves them in memory, as imports that change any do
     if how == "hang":
         signal.pause()
     if how == "exit":
@@ -28,6 +29,7 @@ def main(folder: str, how: str, connection: str) -> int:
         return 1
     forking.report_ready(supervisor)
     forked = forking.serve(supervisor)
+    forked.set_title("scripted")
     return scripted_replica.main(*forked.argv[2:])
 
 

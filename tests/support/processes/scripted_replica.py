@@ -61,6 +61,7 @@ class Scripted:
             parent=os.getppid(),
             group=os.getpgrp(),
             random=random.random(),
+            title=_title(),
         )
         with supervised_signals(self._on_term, self._on_abort):
             return await self._follow(step, place)
@@ -130,6 +131,10 @@ class Scripted:
             "# HELP dragoman_ready Ready.\n# TYPE dragoman_ready gauge\n"
             f'dragoman_ready{{replica="{self._number}"}} 1.0\n'
         )
+
+
+def _title() -> str:
+    return Path("/proc/self/cmdline").read_text().strip("\0")
 
 
 def main(number: str, place: str, parent_link: str, folder: str) -> int:

@@ -50,11 +50,24 @@ def forked() -> bool:
 
 
 def connected(descriptor: int) -> socket.socket:
-    """Return the connection that this process was started with; it dies with the supervisor."""
+    """Return the connection that this process was started with; it dies with the supervisor.
+
+    To be called first: see `_prepare_titles`.
+    """
+    _prepare_titles()
     os.set_inheritable(descriptor, False)
     connection = socket.socket(fileno=descriptor)
     die_with_parent(connection)
     return connection
+
+
+def _prepare_titles() -> None:
+    """Let setproctitle find where the title goes, while the environment is as at the start.
+
+    It looks beside the variables, and finds nothing once one has changed, as imports of vLLM do.
+    """
+    with suppress(ImportError):
+        importlib.import_module("setproctitle").getproctitle()
 
 
 def report_ready(connection: socket.socket) -> None:

@@ -67,6 +67,12 @@ def test_forked_replicas_are_children_of_the_supervisor_in_its_group_and_differ(
     assert starts[0]["random"] != starts[1]["random"]
 
 
+def test_a_forked_replica_has_its_own_title_in_the_list_of_processes(run: NewRun) -> None:
+    made = run({"0": [{}], "1": [{}]})
+    titles = [made.starts(1, number)[0]["title"] for number in (0, 1)]
+    assert titles == ["scripted replica 0", "scripted replica 1"]
+
+
 def test_a_killed_replica_is_forked_again_from_the_same_server(run: NewRun) -> None:
     made = run({"0": [{"leave": True}, {}]})
     os.kill(made.starts(1)[0]["pid"], signal.SIGKILL)
