@@ -20,11 +20,12 @@ from dragoman_worker.kafka.connection import quietly
 from dragoman_worker.log import logger, where
 
 FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
-FETCH_MAX_WAIT_MS: Final = 500
-CLASSES_MAX_WAIT_MS: Final = 100
-"""Fetch wait with several classes: a broker handles one fetch of this consumer at a time.
+FETCH_MAX_WAIT_MS: Final = 100
+"""Longest wait of a fetch for the first record; aiokafka's default is 500.
 
-While it waits for a record of an empty class, nothing of the other classes is fetched.
+A broker handles one fetch of this consumer at a time. While it waits for a record of a partition
+that is empty, a partition that becomes readable (another class, a resumed or a new one) is not
+fetched. The demonstration's embedded broker answers no fetch before its wait is over.
 """
 REBALANCE_TIMEOUT_MS: Final = 60_000
 HEARTBEAT_INTERVAL_MS: Final = 1_000
@@ -38,7 +39,7 @@ METADATA_MAX_AGE_MS: Final = 30_000
 UNANSWERED_S: Final = 10.0
 """Seconds without an answer after which a broker counts as silent.
 
-A fetch is answered within half a second, with records or without.
+A fetch is answered within its wait, with records or without.
 """
 
 
@@ -64,7 +65,7 @@ def build_consumer(
         # JoinGroup blocks for the rebalance timeout: the request must outlast it
         request_timeout_ms=REBALANCE_TIMEOUT_MS + 10_000,
         metadata_max_age_ms=METADATA_MAX_AGE_MS,
-        fetch_max_wait_ms=CLASSES_MAX_WAIT_MS if len(settings.topics) > 1 else FETCH_MAX_WAIT_MS,
+        fetch_max_wait_ms=FETCH_MAX_WAIT_MS,
         fetch_max_bytes=FETCH_MAX_BYTES,
         max_partition_fetch_bytes=FETCH_MAX_BYTES // 4,
     )
