@@ -7,7 +7,7 @@ of its core takes part of that core's speed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,22 +16,31 @@ import psutil
 _TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
-def pin(engine: psutil.Process) -> set[int]:
-    """Give the engine the last allowed core, and all other processes of this run the others.
+def pin(engines: Sequence[psutil.Process]) -> list[set[int]]:
+    """Give each engine an allowed core, from the last one on, and all other processes the rest.
 
-    Returns its CPUs: hardware threads of one core, or two neighbours where the machine shows none.
+    Returns the CPUs of each: the hardware threads of one core, or two neighbours where the machine
+    shows none.
     """
-    allowed = os.sched_getaffinity(0)
-    own = _siblings(max(allowed)) & allowed
-    if len(own) < 2:
-        own = set(sorted(allowed)[-2:])
-    if own == allowed:
-        raise SystemExit("a core of its own for an engine needs a machine with more than one core")
+    left = os.sched_getaffinity(0)
+    owned: dict[int, set[int]] = {}
+    for engine in engines:
+        owned[engine.pid] = _core(left)
+        left = left - owned[engine.pid]
+    if not left:
+        raise SystemExit("a core of its own for each engine leaves no core for anything else")
     for process in _of_this_run():
         for thread in _threads(process):
             with suppress(ProcessLookupError):
-                os.sched_setaffinity(thread, own if process == engine else allowed - own)
-    return own
+                os.sched_setaffinity(thread, owned.get(process.pid, left))
+    return list(owned.values())
+
+
+def _core(free: set[int]) -> set[int]:
+    if not free:
+        raise SystemExit("there are more engines than cores")
+    own = _siblings(max(free)) & free
+    return own if len(own) > 1 else set(sorted(free)[-2:])
 
 
 def _siblings(cpu: int) -> set[int]:

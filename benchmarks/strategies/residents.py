@@ -246,12 +246,17 @@ class Dragoman(Resident):
         return [process.pid for process in self.processes]
 
 
-def engine_of(resident: Resident) -> psutil.Process:
-    """Return the first engine process of a resident. Raises StartFailed if there is none."""
+def engines_of(resident: Resident) -> list[psutil.Process]:
+    """Return the engine processes of a resident. Raises StartFailed if there is none."""
     found = [process for pid in resident.pids for process in engine_processes(pid)]
     if not found:
         raise StartFailed(f"{resident.name}: no engine process found")
-    return found[0]
+    return found
+
+
+def engine_of(resident: Resident) -> psutil.Process:
+    """Return the first engine process of a resident. Raises StartFailed if there is none."""
+    return engines_of(resident)[0]
 
 
 def replica_pid(resident: Resident) -> int:

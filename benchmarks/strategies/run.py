@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # pipeline.py and its neighb
 from one_run import Runner, Spec, rounds_of
 from pinning import pin
 from pipeline import services
-from residents import KINDS, SPAWN, Dragoman, Resident, Setting, StartFailed, engine_of, topics_of
+from residents import KINDS, SPAWN, Dragoman, Resident, Setting, StartFailed, engines_of, topics_of
 from summary import summary
 
 LEAST_S = 15  # no use of an engine that is ready later
@@ -127,9 +127,10 @@ class Bench:
                 self._pin(name)
 
     def _pin(self, name: str) -> None:
-        """Give a resident's engine a core of its own, if the plan says so."""
+        """Give a resident's engines a core each of their own, if the plan says so."""
         if self._plan["residents"][name].get("pinned") and name in self._residents:
-            _say(f"{name} has the CPUs {sorted(pin(engine_of(self._residents[name])))}")
+            cpus = pin(engines_of(self._residents[name]))
+            _say(f"the engines of {name} have the CPUs {[sorted(each) for each in cpus]}")
 
     def _used(self) -> set[str]:
         """Return the residents of the runs that `--phases` and `--only` leave."""
