@@ -46,6 +46,7 @@ ACCOUNTING = "unit/producer/test_audit_accounting.py"
 SIZING = "unit/worker/engines/test_sizing.py"
 CHILDREN = "unit/worker/process/test_children.py"
 FORK_SERVER = "unit/worker/process/test_fork_server.py"
+PREFILL_GROUPS = "unit/worker/engines/test_vllm_prefill_groups.py"
 SUPERVISOR, WATCHDOG = (
     "unit/worker/process/test_supervisor.py",
     "unit/worker/health/test_watchdog.py",
@@ -1177,6 +1178,34 @@ MUTANTS = (
         ", self.fork_server.pid}",
         "}",
         FORK_SERVER,
+    ),
+    Mutant(
+        "prefills are held back for ever",
+        f"{CORE}/engines/vllm/prefill_groups.py",
+        " or self._steps >= MOST_STEPS:",
+        ":",
+        PREFILL_GROUPS,
+    ),
+    Mutant(
+        "prefills are held back although a prompt has been cut",
+        f"{CORE}/engines/vllm/prefill_groups.py",
+        "if scheduled.total_num_scheduled_tokens >= scheduler.max_num_scheduled_tokens:",
+        "if False:",
+        PREFILL_GROUPS,
+    ),
+    Mutant(
+        "requests are held back although nobody waited",
+        f"{CORE}/engines/vllm/prefill_groups.py",
+        "    if not scheduler.waiting:\n        return False\n",
+        "",
+        PREFILL_GROUPS,
+    ),
+    Mutant(
+        "vLLM's throttle yields to the requests that wait",
+        f"{CORE}/engines/vllm/prefill_groups.py",
+        "self.prefill_capacity_bound = False  #",
+        "pass  #",
+        PREFILL_GROUPS,
     ),
     Mutant(
         "the title of forked processes is looked for after variables have changed",

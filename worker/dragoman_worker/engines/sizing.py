@@ -35,8 +35,8 @@ _BY_SIZE: Final = ((1.0e9, 4), (2.5e9, 3), (3.5e9, 2))
 """Replicas by number of parameters: (less than, count).
 
 Measured on H200s of several hosts: 0.6B gains up to 4 replicas, 1.7B up to 3, 8B nothing. With 4B
-one does 215 jobs/s and two 218 where a core is slow; where it is fast, two do 225 and
-`LLM.generate`, which is one engine, 246: two divide the GPU's time and halve each other's batches.
+two do 209 to 225 jobs/s on every host, and one 225 to 242 where its core is fast, 146 to 215 where
+it is slow: two divide the GPU's time and halve each other's batches.
 Sizes between these are estimates (docs/explanation/benchmarks.md).
 """
 _GIB: Final = 1024**3

@@ -10,12 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.engines.vllm.final_outputs import (
-    install,
-    sending_whole,
-    share_times,
-    sharing_times,
-)
+from dragoman_worker.engines.vllm.final_outputs import sending_whole, share_times, sharing_times
 
 FINAL, DELTA = "final", "delta"
 Step = Mapping[str, Sequence[int]]
@@ -134,25 +129,7 @@ def test_a_scheduler_without_known_requests_sends_every_token() -> None:
         assert scheduler.update_from_output(output)[0].outputs == [output]
 
 
-class Config:
-    """The part of vLLM's configuration that chooses a scheduler."""
-
-    def get_scheduler_cls(self) -> type:
-        return Scheduler
-
-
-def test_the_scheduler_that_vllm_chooses_is_extended() -> None:
-    class Own(Config):
-        get_scheduler_cls = Config.get_scheduler_cls
-
-    install(Own, FINAL)
-    chosen = Own().get_scheduler_cls()
-    assert issubclass(chosen, Scheduler)
-    assert chosen is not Scheduler
-
-
-def test_a_vllm_without_that_choice_is_left_unchanged() -> None:
-    install(SimpleNamespace, FINAL)
+def test_a_vllm_without_statistics_is_left_unchanged() -> None:
     share_times(SimpleNamespace())
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dragoman_connections.installation import how_to_install
 from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.vllm.prefill_groups import VLLM_LARGEST_GRAPH, graph_sizes
 from dragoman_worker.engines.vllm.start_failures import one_line
 from dragoman_worker.settings import EngineSettings
 
@@ -18,6 +19,13 @@ _GIB: Final = 1024**3
 _LARGE_DEVICE_BYTES: Final = 70 * _GIB
 _DRAIN_S: Final = 60
 _CPU_KV_SPACE: Final = "VLLM_CPU_KVCACHE_SPACE"
+_GRAPHS: Final = (
+    "compilation_config",
+    "cudagraph_capture_sizes",
+    "enforce_eager",
+    "max_cudagraph_capture_size",
+)
+"""Options with which the user decides on CUDA graphs; on CPUs there are none."""
 _CPU_KV_OPTIONS: Final = frozenset(
     {"kv_cache_memory_bytes", "gpu_memory_utilization", "num_gpu_blocks_override"}
 )
@@ -141,12 +149,29 @@ def engine_arguments(
     """Return vLLM's AsyncEngineArgs for `settings`. Raises SettingsError."""
     check_options(settings.options, arguments_class, version)
     known = {field.name for field in dataclasses.fields(arguments_class)}
-    values = {k: v for k, v in defaults(device, settings.options).items() if k in known}
+    values = defaults(device, settings.options) | _graphs(settings, device)
+    values = {k: v for k, v in values.items() if k in known}
     model = resolve_model(settings.model or "")
     try:
         return arguments_class(**{**values, **settings.options, "model": model})
     except (TypeError, ValueError) as error:
         raise SettingsError(f"engine.options: {one_line(str(error))}") from error
+
+
+def _graphs(settings: EngineSettings, device: Device) -> dict[str, Any]:
+    """Return the sizes of CUDA graphs for decodes of a full engine, which groups of prefills need.
+
+    Empty where the user decides on graphs, or vLLM's own sizes reach as far.
+    """
+    given = {**defaults(device, settings.options), **settings.options}
+    most = _count(given.get("max_num_seqs"), 0)
+    if (
+        settings.prefill_share == 0
+        or most <= VLLM_LARGEST_GRAPH
+        or not given.keys().isdisjoint(_GRAPHS)
+    ):
+        return {}
+    return {"cudagraph_capture_sizes": graph_sizes(most)}
 
 
 def _count(value: object, default: int) -> int:

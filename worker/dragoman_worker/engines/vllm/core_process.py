@@ -23,14 +23,18 @@ import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman_worker.engines.vllm import final_outputs
+from dragoman_worker.engines.vllm.final_outputs import sending_whole
+from dragoman_worker.engines.vllm.prefill_groups import in_groups
+from dragoman_worker.engines.vllm.scheduler import extend
 from dragoman_worker.process.gc_tuning import YOUNG
 
 REPORT_VARIABLE: Final = "DRAGOMAN_ENGINE_REPORT"
+SHARE_VARIABLE: Final = "DRAGOMAN_ENGINE_PREFILL_SHARE"
 WORKER_METHOD: Final = "VLLM_WORKER_MULTIPROC_METHOD"
 """vLLM's variable: whether its worker processes are forked or spawned."""
 _TARGET: Final = "run_engine_core"
@@ -49,23 +53,24 @@ class Report:
 
 
 @contextmanager
-def guarded(core_class: Any, report: Path) -> Iterator[bool]:
+def guarded(core_class: Any, report: Path, prefill_share: float = 0.0) -> Iterator[bool]:
     """Make engine processes of `core_class` start with `run` and write failures to `report`.
 
-    Yields whether this vLLM allows that. The child must be spawned, not forked: it looks the
-    original function up in a fresh import.
+    `prefill_share` is the setting's: 0 leaves prefills to vLLM. Yields whether this vLLM allows
+    that. The child must be spawned, not forked: it looks up the original in a fresh import.
     """
     original = vars(core_class).get(_TARGET)
     if original is None:
         yield False
         return
     os.environ[REPORT_VARIABLE] = str(report)
+    os.environ[SHARE_VARIABLE] = str(prefill_share)
     setattr(core_class, _TARGET, staticmethod(run))
     try:
         yield True
     finally:
         setattr(core_class, _TARGET, original)
-        del os.environ[REPORT_VARIABLE]
+        del os.environ[REPORT_VARIABLE], os.environ[SHARE_VARIABLE]
 
 
 def read_report(report: Path) -> Report | None:
@@ -127,7 +132,7 @@ def run(*args: Any, **kwargs: Any) -> None:
     gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
     if _request_amx():
         _request_amx_in_workers()
-    _send_answers_whole()
+    _extend_scheduler(float(os.environ.get(SHARE_VARIABLE, "0")))
     _run_and_report(EngineCoreProc.run_engine_core, args, kwargs)
 
 
@@ -162,12 +167,15 @@ def _request_amx_in_workers() -> None:
             executor.WorkerProc.worker_main = staticmethod(work)
 
 
-def _send_answers_whole() -> None:
-    """Leave out the messages per token, if this vLLM has the names that it takes."""
+def _extend_scheduler(prefill_share: float) -> None:
+    """Leave out the messages per token, and group prefills, if this vLLM has the names for it."""
     with suppress(ImportError, AttributeError):
         config: Any = importlib.import_module("vllm.config")
         sampling: Any = importlib.import_module("vllm.sampling_params")
-        final_outputs.install(config.SchedulerConfig, sampling.RequestOutputKind.FINAL_ONLY)
+        final_only = sampling.RequestOutputKind.FINAL_ONLY
+        extend(config.SchedulerConfig, partial(sending_whole, final_only=final_only))
+        if prefill_share:
+            extend(config.SchedulerConfig, partial(in_groups, share=prefill_share))
 
 
 def _run_and_report(

@@ -5,9 +5,9 @@ the request is finished. With 1,024 sequences that takes half of the front end's
 worker's event loop. A request that wants its final output alone, undecoded, needs only two of them
 here: the first, for the time to the first token, and the last, which carries all tokens between.
 
-In the engine process `install` makes vLLM derive its scheduler from the one that it chooses. In the
-front end `share_times` divides the time of several tokens among them, so that vLLM's metrics keep
-their numbers of tokens, their sums and means; see docs/adr/0026 for what they leave out.
+In the engine process `sending_whole` extends vLLM's scheduler. In the front end `share_times`
+divides the time of several tokens among them, so that vLLM's metrics keep their numbers of tokens,
+their sums and means; see docs/adr/0026 for what they leave out.
 """
 
 from __future__ import annotations
@@ -15,25 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-_CHOOSE: Final = "get_scheduler_cls"
 _STATS: Final = "IterationStats"
 _LATENCIES: Final = "inter_token_latencies_iter"
 _METHOD: Final = "update_from_output"
 
 
-def install(config_class: Any, final_only: object) -> None:
-    """Make schedulers chosen by `config_class` send answers whole; once per engine process.
-
-    `final_only` is vLLM's RequestOutputKind.FINAL_ONLY. A vLLM without the known function is left
-    as it is: it sends every token, which costs time alone.
-    """
-    choose = vars(config_class).get(_CHOOSE)
-    if choose is not None:
-        setattr(config_class, _CHOOSE, lambda config: sending_whole(choose(config), final_only))
-
-
 def sending_whole(scheduler: type, final_only: object) -> type:
-    """Return the scheduler class with outputs between the first and the last left out."""
+    """Return the scheduler class with outputs between the first and the last left out.
+
+    `final_only` is vLLM's RequestOutputKind.FINAL_ONLY.
+    """
 
     class SendingWhole(scheduler):  # type: ignore[misc]  # vLLM's class is known at run time only
         """vLLM's scheduler."""

@@ -120,7 +120,8 @@ class Launch:
             raise Halt("the start of the engine was cancelled before it was built")
         share_times(_import_vllm("vllm.v1.engine.async_llm"))
         starting = standby.used(_import_vllm("vllm.v1.engine.utils"))
-        with core_process.guarded(core_class, report) as possible, starting:
+        share = self._settings.prefill_share
+        with core_process.guarded(core_class, report, share) as possible, starting:
             if not possible:
                 logger().warning("engine_not_guarded", vllm=str(vllm.__version__))
             return vllm.AsyncLLMEngine.from_engine_args(

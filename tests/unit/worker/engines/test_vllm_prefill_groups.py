@@ -1,0 +1,193 @@
+"""Tests of prefills in groups, with a stand-in of vLLM's scheduler that counts steps."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_worker.engines.vllm.prefill_groups import MOST_STEPS, graph_sizes, in_groups
+
+PROMPT = 4
+"""Tokens of each prompt."""
+
+
+class Scheduler:
+    """The part of vLLM's scheduler that is extended: first come, first served."""
+
+    def __init__(
+        self, *waiting: int, seqs: int = 8, budget: int = 1_000, cache: int = 10_000
+    ) -> None:
+        """Let requests wait that write `waiting` tokens each."""
+        self.scheduler_config = SimpleNamespace(enable_chunked_prefill=True)
+        self.parallel_config = SimpleNamespace(data_parallel_size=1)
+        self.running: list[int] = []
+        self.waiting = list(waiting)
+        self.prefill_capacity_bound = False
+        self.max_num_running_reqs = seqs
+        self.max_num_scheduled_tokens = budget
+        self.cache = cache
+        self.entered: list[int] = []
+        """Requests that entered, per step."""
+        self.throttled: list[bool] = []
+
+    @property
+    def kv_cache_manager(self) -> Any:
+        return SimpleNamespace(usage=PROMPT * len(self.running) / self.cache)
+
+    def schedule(self, throttle_prefills: bool = False) -> Any:
+        self.throttled.append(throttle_prefills)
+        held = throttle_prefills and not self.prefill_capacity_bound and bool(self.running)
+        budget, entered = self.max_num_scheduled_tokens - len(self.running), 0
+        while self.waiting and not held and budget > 0 and self._has_room():
+            self.running.append(self.waiting.pop(0))
+            budget -= PROMPT
+            entered += 1
+        if not held:
+            self.prefill_capacity_bound = bool(self.waiting)
+        self.entered.append(entered)
+        used = self.max_num_scheduled_tokens - max(budget, 0)
+        return SimpleNamespace(total_num_scheduled_tokens=used)
+
+    def update(self) -> None:
+        """Write one token of each running request; those without any left are finished."""
+        self.running = [left - 1 for left in self.running if left > 1]
+
+    def _has_room(self) -> bool:
+        room = PROMPT * (len(self.running) + 1) <= self.cache
+        return len(self.running) < self.max_num_running_reqs and room
+
+
+def steps(scheduler: Any, count: int) -> None:
+    for _ in range(count):
+        scheduler.schedule()
+        scheduler.update()
+
+
+def entered(scheduler: Any) -> list[int]:
+    """Run every request to its end; return how many entered in each step that let any in."""
+    for _ in range(10_000):
+        if not (scheduler.running or scheduler.waiting):
+            break
+        steps(scheduler, 1)
+    assert not scheduler.waiting
+    return [count for count in scheduler.entered if count]
+
+
+LENGTHS = (3, 4, 5, 6, 7, 8, 9, 10)
+TWICE_AS_MANY = (*LENGTHS, *[50] * 8)
+
+
+def test_by_itself_the_scheduler_lets_requests_in_one_by_one() -> None:
+    assert entered(Scheduler(*TWICE_AS_MANY)) == [8, 1, 1, 1, 1, 1, 1, 1, 1]
+
+
+def test_a_full_engine_lets_requests_in_once_the_share_has_finished() -> None:
+    assert entered(in_groups(Scheduler, 0.5)(*TWICE_AS_MANY)) == [8, 4, 4]
+
+
+def test_an_engine_with_free_sequences_lets_a_request_in_at_once() -> None:
+    scheduler = in_groups(Scheduler, 0.5)(9, 9, 9)
+    steps(scheduler, 1)
+    scheduler.waiting.append(9)
+    steps(scheduler, 1)
+    assert scheduler.entered == [3, 1]
+
+
+def test_an_engine_that_is_full_but_has_nobody_waiting_lets_the_next_in_at_once() -> None:
+    scheduler = in_groups(Scheduler, 0.5)(*LENGTHS)
+    steps(scheduler, 3)
+    scheduler.waiting.append(9)
+    steps(scheduler, 1)
+    assert scheduler.entered == [8, 0, 0, 1]
+
+
+def test_an_engine_fills_at_its_start_as_fast_as_its_tokens_per_step_allow() -> None:
+    scheduler = in_groups(Scheduler, 0.5)(*[50] * 20, budget=3 * PROMPT)
+    steps(scheduler, 4)
+    assert scheduler.entered == [3, 3, 2, 0]
+
+
+def test_a_prompt_that_is_cut_by_the_tokens_of_a_step_goes_on_in_the_next() -> None:
+    scheduler = in_groups(Scheduler, 0.5)(*[50] * 20, budget=3 * PROMPT)
+    steps(scheduler, 5)
+    assert scheduler.entered == [3, 3, 2, 0, 0]
+    assert scheduler.throttled == [False, False, False, False, True]
+
+
+def test_an_engine_whose_cache_is_full_lets_requests_in_once_the_share_has_finished() -> None:
+    scheduler = in_groups(Scheduler, 0.5)(*TWICE_AS_MANY, seqs=100, cache=PROMPT * 8)
+    assert entered(scheduler) == [8, 4, 4]
+
+
+def test_a_request_stays_out_of_some_steps_at_most() -> None:
+    scheduler = in_groups(Scheduler, 0.5)(2, *[500] * 8)
+    steps(scheduler, MOST_STEPS + 2)
+    assert scheduler.entered == [8, *[0] * MOST_STEPS, 1]
+
+
+def test_requests_that_wait_for_something_else_do_not_hold_others_back() -> None:
+    class Picky(Scheduler):
+        """Some requests wait although sequences and cache are free, as for another adapter."""
+
+        def _has_room(self) -> bool:
+            return len(self.running) < 2
+
+    scheduler = in_groups(Picky, 0.5)(*LENGTHS)
+    assert entered(scheduler) == [2, 1, 1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "unlike",
+    [
+        {"parallel_config": SimpleNamespace(data_parallel_size=2)},
+        {"scheduler_config": SimpleNamespace(enable_chunked_prefill=False)},
+        {"scheduler_config": None},
+    ],
+    ids=["data parallelism", "no chunked prefill", "unknown configuration"],
+)
+def test_other_schedulers_let_requests_in_by_themselves(unlike: dict[str, Any]) -> None:
+    class Other(Scheduler):
+        def __init__(self, *waiting: int) -> None:
+            super().__init__(*waiting)
+            vars(self).update(unlike)
+
+    assert entered(in_groups(Other, 0.5)(*TWICE_AS_MANY)) == [8, 1, 1, 1, 1, 1, 1, 1, 1]
+
+
+def test_a_scheduler_without_the_throttle_is_left_unchanged() -> None:
+    class Foreign:
+        def schedule(self) -> None:
+            """Schedule one step."""
+
+    assert in_groups(Foreign, 0.5) is Foreign
+
+
+@given(
+    lengths=st.lists(st.integers(1, 30), min_size=1, max_size=60),
+    share=st.floats(0.01, 0.5),
+    seqs=st.integers(1, 12),
+    budget=st.integers(PROMPT, 80),
+)
+def test_every_request_enters_and_a_group_is_never_late(
+    lengths: list[int], share: float, seqs: int, budget: int
+) -> None:
+    budget += seqs
+    grouped = in_groups(Scheduler, share)(*lengths, seqs=seqs, budget=budget)
+    plain = Scheduler(*lengths, seqs=seqs, budget=budget)
+    groups = entered(grouped)
+    assert sum(groups) == len(lengths)
+    assert len(groups) <= len(entered(plain))
+    assert len(grouped.entered) <= len(plain.entered) + len(groups) * MOST_STEPS
+
+
+@pytest.mark.parametrize("most", [1, 3, 64, 512, 600, 1_024, 4_096])
+def test_graphs_reach_the_largest_batch_and_each_size_is_there_once(most: int) -> None:
+    sizes = graph_sizes(most)
+    assert sizes == sorted(set(sizes))
+    assert sizes[-1] == most
+    assert all(after - before <= 64 for before, after in pairwise(sizes))
