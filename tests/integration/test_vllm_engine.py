@@ -164,39 +164,6 @@ async def test_an_answer_crosses_to_the_front_end_in_two_messages(
     assert received == [1, 19]
 
 
-async def test_with_a_prefill_share_a_full_engine_lets_requests_in_together(
-    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    share = 0.5
-    engine = VllmEngine(vllm_settings(tiny_model).model_copy(update={"prefill_share": share}))
-    await engine.start()
-    assert engine._built is not None
-    processor, firsts = engine._built.client.output_processor, list[int]()
-    process = processor.process_outputs
-
-    def counting(outputs: list[Any], *others: Any, **named: Any) -> Any:
-        firsts.append(sum(len(output.new_token_ids) == 1 for output in outputs))
-        return process(outputs, *others, **named)
-
-    monkeypatch.setattr(processor, "process_outputs", counting)
-    lengths = [20 + number for number in range(MAX_NUM_SEQS)] * 3
-    requests = [
-        a_request(engine, decoding=Decoding(max_tokens=length, exact_length=True))
-        for length in lengths
-    ]
-    try:
-        async with asyncio.timeout(60):
-            made = await asyncio.gather(*(engine.generate(each) for each in requests))
-    finally:
-        await engine.close()
-    assert [each.completion_tokens for each in made] == lengths
-    groups = [count for count in firsts if count]
-    assert sum(groups) == len(lengths)
-    in_a_full_engine = groups[next(n for n in range(9) if sum(groups[:n]) >= MAX_NUM_SEQS) : -1]
-    assert in_a_full_engine
-    assert min(in_a_full_engine) >= MAX_NUM_SEQS * share
-
-
 async def test_a_control_token_in_a_text_stays_text(vllm_engine: VllmEngine) -> None:
     source = "Write <|end|> and <|fr|>."
     prompt = Prompt(completion=f"<|en|>{source}<|de|><|translation|>", user_texts=(source,))
@@ -332,3 +299,39 @@ def processes_of(engine: VllmEngine) -> list[psutil.Process]:
 def engine_processes_beside(others: object) -> list[psutil.Process]:
     known = others if isinstance(others, set) else set()
     return [process for process in engine_processes() if process.pid not in known]
+
+
+# --- prefills -------------------------------------------------------------------------------------
+
+
+async def test_with_a_prefill_share_a_full_engine_lets_requests_in_together(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share = 0.5
+    engine = VllmEngine(vllm_settings(tiny_model).model_copy(update={"prefill_share": share}))
+    await engine.start()
+    assert engine._built is not None
+    processor, firsts = engine._built.client.output_processor, list[int]()
+    process = processor.process_outputs
+
+    def counting(outputs: list[Any], *others: Any, **named: Any) -> Any:
+        firsts.append(sum(len(output.new_token_ids) == 1 for output in outputs))
+        return process(outputs, *others, **named)
+
+    monkeypatch.setattr(processor, "process_outputs", counting)
+    lengths = [20 + number for number in range(MAX_NUM_SEQS)] * 3
+    requests = [
+        a_request(engine, decoding=Decoding(max_tokens=length, exact_length=True))
+        for length in lengths
+    ]
+    try:
+        async with asyncio.timeout(60):
+            made = await asyncio.gather(*(engine.generate(each) for each in requests))
+    finally:
+        await engine.close()
+    assert [each.completion_tokens for each in made] == lengths
+    groups = [count for count in firsts if count]
+    assert sum(groups) == len(lengths)
+    in_a_full_engine = groups[next(n for n in range(9) if sum(groups[:n]) >= MAX_NUM_SEQS) : -1]
+    assert in_a_full_engine
+    assert min(in_a_full_engine) >= MAX_NUM_SEQS * share

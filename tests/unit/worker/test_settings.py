@@ -139,7 +139,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"engine.gpus": [-1]}, "engine.gpus"),
     ({"engine.gpus": [True]}, "engine.gpus"),
     ({"engine.gpus": "0,,1"}, "engine.gpus"),
-    ({"engine.prefill_share": 0.6}, "engine.prefill_share"),
+    ({"engine.prefill_share": 0.25}, "engine.prefill_share"),
     ({"engine.prefill_share": -0.1}, "engine.prefill_share"),
     ({"engine.echo.latency_spread": 2}, "engine.echo.latency_spread"),
     ({"engine.echo.mode": "loud"}, "engine.echo.mode"),
