@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.engines.vllm.prefill_groups import MOST_STEPS, graph_sizes, in_groups
+from dragoman_worker.engines.vllm.prefill_groups import MOST_STEPS, Groups, graph_sizes, in_groups
+from dragoman_worker.flow.admission import Admission
+from dragoman_worker.settings import LimitsSettings
+from support.fakes.simulated_engine import Engine, Run, Sequence, texts
 
 PROMPT = 4
 """Tokens of each prompt."""
@@ -183,6 +187,41 @@ def test_every_request_enters_and_a_group_is_never_late(
     assert sum(groups) == len(lengths)
     assert len(groups) <= len(entered(plain))
     assert len(grouped.entered) <= len(plain.entered) + len(groups) * MOST_STEPS
+
+
+class GroupedEngine(Engine):
+    """The simulated engine with prefills in groups; counts its steps and those with prefills."""
+
+    def __init__(self, seqs: int, blocks: int, share: float) -> None:
+        super().__init__(seqs, blocks, batched=16_384)
+        self.groups = Groups(share)
+        self.steps = self.with_prefills = 0
+
+    def step(self) -> tuple[float, list[Sequence]]:
+        waiting, before = self.queue, len(self.queue)
+        held = self.groups.hold(len(self.running))
+        if held:
+            self.queue = deque()
+        took, over = super().step()
+        if held:
+            waiting.extendleft(reversed(self.queue))
+            self.queue = waiting
+        else:
+            running = len(self.running) + len(over)
+            self.groups.entered(running, full=bool(waiting) and running == self.seqs)
+        self.steps += 1
+        self.with_prefills += len(self.queue) < before
+        return took, over
+
+
+def test_admission_keeps_the_next_group_waiting_and_the_engine_nearly_full() -> None:
+    engine = GroupedEngine(256, 20_000, 0.0625)
+    admission = Admission(LimitsSettings(), engine.limits)
+    run = Run(engine, texts(1), admission).until(30)
+    assert engine.with_prefills <= 0.2 * engine.steps
+    late = [stats.running for at, _, _, stats in run.ticks if at > 10]
+    assert min(late) >= 0.9 * engine.seqs
+    assert sum(late) / len(late) >= 0.95 * engine.seqs
 
 
 @pytest.mark.parametrize("most", [1, 3, 64, 512, 600, 1_024, 4_096])
