@@ -1189,7 +1189,7 @@ MUTANTS = (
     Mutant(
         "prefills are held back although a prompt has been cut",
         f"{CORE}/engines/vllm/prefill_groups.py",
-        "if scheduled.total_num_scheduled_tokens >= scheduler.max_num_scheduled_tokens:",
+        "if any(request.is_prefill_chunk for request in scheduler.running):",
         "if False:",
         PREFILL_GROUPS,
     ),

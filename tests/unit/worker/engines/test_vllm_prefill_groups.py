@@ -20,6 +20,18 @@ PROMPT = 4
 """Tokens of each prompt."""
 
 
+class Request:
+    """A running request: tokens to read and to write."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.to_read = PROMPT
+
+    @property
+    def is_prefill_chunk(self) -> bool:
+        return self.to_read > 0
+
+
 class Scheduler:
     """The part of vLLM's scheduler that is extended: first come, first served."""
 
@@ -29,7 +41,7 @@ class Scheduler:
         """Let requests wait that write `waiting` tokens each."""
         self.scheduler_config = SimpleNamespace(enable_chunked_prefill=True)
         self.parallel_config = SimpleNamespace(data_parallel_size=1)
-        self.running: list[int] = []
+        self.running: list[Request] = []
         self.waiting = list(waiting)
         self.prefill_capacity_bound = False
         self.max_num_running_reqs = seqs
@@ -43,23 +55,33 @@ class Scheduler:
     def kv_cache_manager(self) -> Any:
         return SimpleNamespace(usage=PROMPT * len(self.running) / self.cache)
 
-    def schedule(self, throttle_prefills: bool = False) -> Any:
+    def schedule(self, throttle_prefills: bool = False) -> None:
         self.throttled.append(throttle_prefills)
         held = throttle_prefills and not self.prefill_capacity_bound and bool(self.running)
-        budget, entered = self.max_num_scheduled_tokens - len(self.running), 0
+        budget, entered = self.max_num_scheduled_tokens, 0
+        for request in self.running:
+            if not request.is_prefill_chunk:
+                budget -= 1
+            elif not held:
+                budget = self._read(request, budget)
         while self.waiting and not held and budget > 0 and self._has_room():
-            self.running.append(self.waiting.pop(0))
-            budget -= PROMPT
+            self.running.append(Request(self.waiting.pop(0)))
+            budget = self._read(self.running[-1], budget)
             entered += 1
         if not held:
             self.prefill_capacity_bound = bool(self.waiting)
         self.entered.append(entered)
-        used = self.max_num_scheduled_tokens - max(budget, 0)
-        return SimpleNamespace(total_num_scheduled_tokens=used)
+
+    def _read(self, request: Request, budget: int) -> int:
+        read = min(budget, request.to_read)
+        request.to_read -= read
+        return budget - read
 
     def update(self) -> None:
-        """Write one token of each running request; those without any left are finished."""
-        self.running = [left - 1 for left in self.running if left > 1]
+        """Write one token of each request that is read; those without any left are finished."""
+        for request in self.running:
+            request.left -= not request.is_prefill_chunk
+        self.running = [request for request in self.running if request.left]
 
     def _has_room(self) -> bool:
         room = PROMPT * (len(self.running) + 1) <= self.cache
@@ -111,16 +133,22 @@ def test_an_engine_that_is_full_but_has_nobody_waiting_lets_the_next_in_at_once(
 
 
 def test_an_engine_fills_at_its_start_as_fast_as_its_tokens_per_step_allow() -> None:
-    scheduler = in_groups(Scheduler, 0.5)(*[50] * 20, budget=3 * PROMPT)
-    steps(scheduler, 4)
-    assert scheduler.entered == [3, 3, 2, 0]
+    plain, grouped = (
+        made(*[50] * 20, budget=3 * PROMPT) for made in (Scheduler, in_groups(Scheduler, 0.5))
+    )
+    for scheduler in plain, grouped:
+        steps(scheduler, 4)
+    assert grouped.entered == plain.entered
+    assert sum(grouped.entered) == 8
 
 
 def test_a_prompt_that_is_cut_by_the_tokens_of_a_step_goes_on_in_the_next() -> None:
-    scheduler = in_groups(Scheduler, 0.5)(*[50] * 20, budget=3 * PROMPT)
-    steps(scheduler, 5)
-    assert scheduler.entered == [3, 3, 2, 0, 0]
-    assert scheduler.throttled == [False, False, False, False, True]
+    scheduler = in_groups(Scheduler, 0.5)(*[50] * 20, seqs=2, budget=PROMPT + 1)
+    steps(scheduler, 1)
+    assert [request.to_read for request in scheduler.running] == [0, PROMPT - 1]
+    steps(scheduler, 2)
+    assert [request.to_read for request in scheduler.running] == [0, 0]
+    assert scheduler.throttled == [False, False, True]
 
 
 def test_an_engine_whose_cache_is_full_lets_requests_in_once_the_share_has_finished() -> None:

@@ -52,7 +52,7 @@ def in_groups(scheduler: Any, share: float) -> Any:
                 self.prefill_capacity_bound = False  # vLLM would not throttle while any wait
                 return super().schedule(**{_THROTTLE: True})
             scheduled = super().schedule(*args, **kwargs)
-            self._groups.entered(len(self.running), full=_is_full(self, scheduled))
+            self._groups.entered(len(self.running), full=_is_full(self))
             return scheduled
 
     return InGroups
@@ -113,18 +113,17 @@ _READ: Final = (
     "waiting",
     "kv_cache_manager",
     "max_num_running_reqs",
-    "max_num_scheduled_tokens",
 )
 
 
-def _is_full(scheduler: Any, scheduled: Any) -> bool:
+def _is_full(scheduler: Any) -> bool:
     """Return whether requests wait because all sequences or all of the cache are in use.
 
-    After a step whose tokens were used up, more may enter in the next one.
+    The throttle stops the rest of a prompt that has been cut, too: that one has to be read first.
     """
     if not scheduler.waiting:
         return False
-    if scheduled.total_num_scheduled_tokens >= scheduler.max_num_scheduled_tokens:
+    if any(request.is_prefill_chunk for request in scheduler.running):
         return False
     most: int = scheduler.max_num_running_reqs
     cache: float = scheduler.kv_cache_manager.usage
