@@ -1194,6 +1194,20 @@ MUTANTS = (
         PREFILL_GROUPS,
     ),
     Mutant(
+        "an engine whose step had no tokens left is taken for a full one",
+        f"{CORE}/engines/vllm/prefill_groups.py",
+        "if scheduled.total_num_scheduled_tokens >= scheduler.max_num_scheduled_tokens:",
+        "if False:",
+        PREFILL_GROUPS,
+    ),
+    Mutant(
+        "a request is held back although those before it have gone",
+        f"{CORE}/engines/vllm/prefill_groups.py",
+        "if self.waiting and self._groups",
+        "if self._groups",
+        PREFILL_GROUPS,
+    ),
+    Mutant(
         "requests are held back although nobody waited",
         f"{CORE}/engines/vllm/prefill_groups.py",
         "    if not scheduler.waiting:\n        return False\n",

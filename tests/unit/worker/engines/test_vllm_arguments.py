@@ -40,6 +40,9 @@ class Arguments:
     gpu_memory_utilization: float = 0.9
     generation_config: str = "auto"
     hf_overrides: dict[str, Any] = field(default_factory=dict)
+    cudagraph_capture_sizes: list[int] | None = None
+    enforce_eager: bool = False
+    speculative_config: dict[str, Any] | None = None
 
 
 @pytest.fixture
@@ -167,3 +170,38 @@ def test_a_machine_without_vllm_gets_one_line_with_the_fix(monkeypatch: pytest.M
     with pytest.raises(SettingsError, match=r"engine\.kind: vLLM is not installed") as refused:
         require_vllm()
     assert "\n" not in str(refused.value)
+
+
+# --- CUDA graphs for prefills in groups -----------------------------------------------------------
+
+
+def graphs(folder: Path, device: Device, share: float, **options: Any) -> list[int] | None:
+    given = settings(folder, **options).model_copy(update={"prefill_share": share})
+    made = engine_arguments(given, Arguments, "0.26.0", device)
+    sizes: list[int] | None = made.cudagraph_capture_sizes
+    return sizes
+
+
+def test_with_a_prefill_share_graphs_reach_all_sequences(folder: Path) -> None:
+    assert (graphs(folder, H200, 0.1) or [0])[-1] == 1_024
+    assert (graphs(folder, H200, 0.1, max_num_seqs=768) or [0])[-1] == 768
+
+
+@pytest.mark.parametrize(
+    ("device", "share", "options"),
+    [
+        (H200, 0.0, {}),
+        (CPU, 0.1, {"max_num_seqs": 1_024}),
+        (H200, 0.1, {"max_num_seqs": 512}),
+        (H200, 0.1, {"enforce_eager": True}),
+        (H200, 0.1, {"speculative_config": {"method": "ngram"}}),
+    ],
+)
+def test_otherwise_the_sizes_of_graphs_are_left_to_vllm(
+    folder: Path, device: Device, share: float, options: dict[str, Any]
+) -> None:
+    assert graphs(folder, device, share, **options) is None
+
+
+def test_given_sizes_of_graphs_are_kept(folder: Path) -> None:
+    assert graphs(folder, H200, 0.1, cudagraph_capture_sizes=[1, 2]) == [1, 2]

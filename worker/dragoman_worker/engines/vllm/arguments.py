@@ -24,8 +24,12 @@ _GRAPHS: Final = (
     "cudagraph_capture_sizes",
     "enforce_eager",
     "max_cudagraph_capture_size",
+    "speculative_config",
 )
-"""Options with which the user decides on CUDA graphs; on CPUs there are none."""
+"""Options with which the user decides on CUDA graphs, or decodes have several tokens.
+
+On CPUs there are no graphs: `enforce_eager` is set.
+"""
 _CPU_KV_OPTIONS: Final = frozenset(
     {"kv_cache_memory_bytes", "gpu_memory_utilization", "num_gpu_blocks_override"}
 )

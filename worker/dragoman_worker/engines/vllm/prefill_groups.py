@@ -22,11 +22,11 @@ _FULL_CACHE: Final = 0.9
 MOST_STEPS: Final = 32
 """Most steps that requests stay out of: where answers are long, few sequences finish in them.
 
-By then 31 of 32 steps have no prefill. With 1,024 sequences of 8B they take about a second.
+By then 32 of 33 steps have no prefill. With 1,024 sequences of 8B they take about a second.
 """
 VLLM_LARGEST_GRAPH: Final = 512
-"""Most sequences of a CUDA graph by vLLM's own default."""
-_GRAPH_STEP: Final = 64
+"""Most sequences of a CUDA graph by vLLM's own default; 1,024 on Blackwell from 0.32 on."""
+_GRAPH_STEP: Final = 16
 
 
 def in_groups(scheduler: Any, share: float) -> Any:
@@ -48,11 +48,11 @@ def in_groups(scheduler: Any, share: float) -> Any:
             """Schedule one step."""
             if self._groups is None:
                 return super().schedule(*args, **kwargs)
-            if self._groups.hold(len(self.running)):
+            if self.waiting and self._groups.hold(len(self.running)):
                 self.prefill_capacity_bound = False  # vLLM would not throttle while any wait
                 return super().schedule(**{_THROTTLE: True})
             scheduled = super().schedule(*args, **kwargs)
-            self._groups.entered(len(self.running), full=_is_full(self))
+            self._groups.entered(len(self.running), full=_is_full(self, scheduled))
             return scheduled
 
     return InGroups
@@ -87,8 +87,8 @@ class Groups:
 def graph_sizes(most: int) -> list[int]:
     """Return the sizes of CUDA graphs for decodes of up to `most` sequences.
 
-    They are vLLM's own up to 512, its default limit, and every 64th above: a step of decodes alone
-    in a full engine has up to `most` tokens.
+    They are those that vLLM takes by itself, continued beyond its limit: a step of decodes alone in
+    a full engine has up to `most` tokens.
     """
     fine = [1, 2, 4, *range(8, 256, 8), *range(256, VLLM_LARGEST_GRAPH + 1, 16)]
     above = range(VLLM_LARGEST_GRAPH + _GRAPH_STEP, most, _GRAPH_STEP)
@@ -98,13 +98,16 @@ def graph_sizes(most: int) -> list[int]:
 def _can_group(scheduler: Any) -> bool:
     """Return whether the scheduler has what is read here, and no other reasons to hold requests.
 
-    Replicas of data parallelism throttle by a rhythm of their own. Without chunked prefill, a step
-    that has no room for a prompt looks like an engine without room.
+    Replicas of data parallelism throttle by a rhythm of their own. With pipeline parallelism a step
+    held back may be an empty one, as another has the decodes. Without chunked prefill, a step that
+    has no room for a prompt looks like an engine without room.
     """
     config = getattr(scheduler, "scheduler_config", None)
     parallel = getattr(scheduler, "parallel_config", None)
     chunked = bool(getattr(config, "enable_chunked_prefill", False))
-    alone = getattr(parallel, "data_parallel_size", 1) == 1
+    alone = all(
+        getattr(parallel, name, 1) == 1 for name in ("data_parallel_size", "pipeline_parallel_size")
+    )
     return chunked and alone and all(hasattr(scheduler, name) for name in _READ)
 
 
@@ -113,18 +116,23 @@ _READ: Final = (
     "waiting",
     "kv_cache_manager",
     "max_num_running_reqs",
+    "max_num_scheduled_tokens",
 )
 
 
-def _is_full(scheduler: Any) -> bool:
+def _is_full(scheduler: Any, scheduled: Any) -> bool:
     """Return whether requests wait because all sequences or all of the cache are in use.
 
-    The throttle stops the rest of a prompt that has been cut, too: that one has to be read first.
+    After a step whose tokens were used up, more may enter in the next one. The throttle stops the
+    rest of a prompt that has been cut, too: that one has to be read first.
     """
     if not scheduler.waiting:
         return False
+    if scheduled.total_num_scheduled_tokens >= scheduler.max_num_scheduled_tokens:
+        return False
     if any(request.is_prefill_chunk for request in scheduler.running):
         return False
-    most: int = scheduler.max_num_running_reqs
+    # vLLM 0.32 lets `max_num_active_seqs` of them run.
+    most: int = getattr(scheduler, "max_num_active_reqs", scheduler.max_num_running_reqs)
     cache: float = scheduler.kv_cache_manager.usage
     return len(scheduler.running) >= most or cache >= _FULL_CACHE
