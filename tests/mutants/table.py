@@ -1189,8 +1189,8 @@ MUTANTS = (
     Mutant(
         "prefills are held back although a prompt has been cut",
         f"{CORE}/engines/vllm/prefill_groups.py",
-        "if any(request.is_prefill_chunk for request in scheduler.running):",
-        "if False:",
+        "return not any(request.is_prefill_chunk for request in scheduler.running)",
+        "return True",
         PREFILL_GROUPS,
     ),
     Mutant(

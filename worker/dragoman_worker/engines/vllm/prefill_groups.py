@@ -26,7 +26,6 @@ By then 32 of 33 steps have no prefill. With 1,024 sequences of 8B they take abo
 """
 VLLM_LARGEST_GRAPH: Final = 512
 """Most sequences of a CUDA graph by vLLM's own default; 1,024 on Blackwell from 0.32 on."""
-_GRAPH_STEP: Final = 16
 
 
 def in_groups(scheduler: Any, share: float) -> Any:
@@ -90,9 +89,8 @@ def graph_sizes(most: int) -> list[int]:
     They are those that vLLM takes by itself, continued beyond its limit: a step of decodes alone in
     a full engine has up to `most` tokens.
     """
-    fine = [1, 2, 4, *range(8, 256, 8), *range(256, VLLM_LARGEST_GRAPH + 1, 16)]
-    above = range(VLLM_LARGEST_GRAPH + _GRAPH_STEP, most, _GRAPH_STEP)
-    return [size for size in (*fine, *above) if size < most] + [most]
+    sizes = (1, 2, 4, *range(8, 256, 8), *range(256, most, 16))
+    return [size for size in sizes if size < most] + [most]
 
 
 def _can_group(scheduler: Any) -> bool:
@@ -130,9 +128,8 @@ def _is_full(scheduler: Any, scheduled: Any) -> bool:
         return False
     if scheduled.total_num_scheduled_tokens >= scheduler.max_num_scheduled_tokens:
         return False
-    if any(request.is_prefill_chunk for request in scheduler.running):
-        return False
     # vLLM 0.32 lets `max_num_active_seqs` of them run.
     most: int = getattr(scheduler, "max_num_active_reqs", scheduler.max_num_running_reqs)
-    cache: float = scheduler.kv_cache_manager.usage
-    return len(scheduler.running) >= most or cache >= _FULL_CACHE
+    if len(scheduler.running) < most and scheduler.kv_cache_manager.usage < _FULL_CACHE:
+        return False
+    return not any(request.is_prefill_chunk for request in scheduler.running)
