@@ -38,10 +38,14 @@ PARTITIONS = 8
 
 
 class GpuBusy:
-    """NVML's utilisation over time, the mean of the GPUs that CUDA shows; empty without one."""
+    """NVML's utilisation over time, the mean of some GPUs; empty without one.
 
-    def __init__(self) -> None:
+    `gpus` are their indices, such as "0,1"; None are those that CUDA shows.
+    """
+
+    def __init__(self, gpus: str | None = None) -> None:
         self.samples: list[tuple[float, float]] = []
+        self._gpus = gpus or os.environ.get("CUDA_VISIBLE_DEVICES")
         self._end = threading.Event()
 
     def start(self) -> None:
@@ -60,10 +64,9 @@ class GpuBusy:
             import pynvml  # noqa: PLC0415
 
             pynvml.nvmlInit()
-            shown = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(
-                map(str, range(pynvml.nvmlDeviceGetCount()))
-            )
-            devices = [pynvml.nvmlDeviceGetHandleByIndex(int(name)) for name in shown.split(",")]
+            all_of_them = range(pynvml.nvmlDeviceGetCount())
+            names = self._gpus.split(",") if self._gpus else all_of_them
+            devices = [pynvml.nvmlDeviceGetHandleByIndex(int(name)) for name in names]
         except Exception:  # noqa: BLE001  no GPU here: nothing to sample
             return
         while not self._end.wait(0.1):

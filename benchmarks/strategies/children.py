@@ -31,6 +31,13 @@ def row(start: float, latencies: Sequence[float], tokens: int) -> Row:
     return {"start": start, "end": time.time(), "latencies": list(latencies), "tokens": tokens}
 
 
+def on_gpus(gpus: str | None, target: Callable[..., None], *args: Any) -> None:
+    """Run the target of a child process that sees `gpus` only, or all of them."""
+    if gpus is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus
+    target(*args)
+
+
 def _serve(pipe: Connection, run: Callable[[list[Request], str, Row], Row]) -> None:
     """Serve commands until `stop`, or until the pipe closes because the parent has exited."""
     pipe.send(("ok", {}))

@@ -55,12 +55,16 @@ def series(gpu: GpuBusy, start: float, end: float) -> list[list[float]]:
 
 
 _SHARES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+_OURS = ("dragoman_worker", "dragoman-worker")
 
 
 def _is_ours(process: psutil.Process) -> bool:
-    """Return whether a process is ours: a replica below its supervisor is not an engine."""
+    """Return whether a process is ours: a replica below its supervisor is not an engine.
+
+    By its title: a replica that is forked has no command of its own.
+    """
     try:
-        return "dragoman_worker" in process.cmdline()
+        return any(part.startswith(_OURS) for part in process.cmdline())
     except psutil.NoSuchProcess:
         return False
 

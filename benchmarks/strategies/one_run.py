@@ -42,11 +42,16 @@ class Runner:
             folder=setting.folder,
         )
         self._folder = setting.folder
-        self._gpu = measure.GpuBusy()
-        self._gpu.start()
+        specs = plan["residents"].values()
+        self._gpu = {
+            gpus: measure.GpuBusy(gpus) for gpus in [None, *(s.get("gpus") for s in specs)]
+        }
+        for gpu in self._gpu.values():
+            gpu.start()
 
     def close(self) -> None:
-        self._gpu.stop()
+        for gpu in self._gpu.values():
+            gpu.stop()
 
     # --- jobs -------------------------------------------------------------------------------------
 
@@ -117,6 +122,7 @@ class Runner:
             report = await self._report(spec, residents, batch, f"{self._given.run_id}-{number}")
         after, own = measure.cpu_now(pids), time.process_time() - own
         start, end = report.pop("start"), report.pop("end")
+        gpu = self._gpu[residents[0].gpus if residents else None]
         report |= {"prompt_tokens": batch.prompt_tokens(spec["jobs"]), "jobs": spec["jobs"]}
         figures = measure.row_figures({**report, "start": start, "end": end})
         spare = {"latencies", "tokens", "prompt_tokens", "jobs"}
@@ -127,7 +133,7 @@ class Runner:
             "run": number,
             "base": spec.get("base", BASE),
             **figures,
-            "gpu_busy": self._gpu.between(start, end),
+            "gpu_busy": gpu.between(start, end),
             "cpu_cores": {
                 **measure.cpu_cores(before, after, end - start),
                 "driver": round(own / (end - start), 3),
@@ -135,7 +141,7 @@ class Runner:
             "settings": self._settings(spec, residents),
             **{name: value for name, value in report.items() if name not in spare},
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "gpu_series": measure.series(self._gpu, start, end),
+            "gpu_series": measure.series(gpu, start, end),
         }
 
     @contextmanager

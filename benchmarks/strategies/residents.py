@@ -51,6 +51,9 @@ class Setting:
 class Resident(ABC):
     """Engine that stays loaded. `options` are vLLM's."""
 
+    gpus: str | None = None
+    """Indices of the GPUs that it sees, such as "0,1"; None are those of the whole run."""
+
     def __init__(self, name: str, setting: Setting, options: dict[str, Any]) -> None:
         self.name = name
         self.setting = setting
@@ -89,8 +92,8 @@ class Child(Resident):
     def start(self) -> None:
         os.environ.setdefault(VARIABLE, str(_limit_file(self.setting.folder)))
         self.pipe, theirs = SPAWN.Pipe()
-        given = (theirs, *self._arguments())
-        self.process = SPAWN.Process(target=self.target, args=given, daemon=False)
+        given = (self.gpus, self.target, theirs, *self._arguments())
+        self.process = SPAWN.Process(target=children.on_gpus, args=given, daemon=False)
         self.process.start()
         theirs.close()
 
@@ -149,7 +152,9 @@ class Serve(Resident):
         argv = [*serve_command(self.setting.model), *flags, *as_flags(self.options)]
         argv.append("--disable-uvicorn-access-log")
         self._log = (self.setting.folder / f"{self.name}.log").open("wb")
-        self.process = subprocess.Popen(argv, stdout=self._log, stderr=self._log)
+        self.process = subprocess.Popen(
+            argv, stdout=self._log, stderr=self._log, env=_environment(self.gpus)
+        )
         self.client = _HttpClient(f"{self.name}-client", self.setting, {"url": self.url})
         self.client.start()
 
@@ -222,7 +227,7 @@ class Dragoman(Resident):
                 stdout=file,
                 stderr=file,
                 start_new_session=True,
-                env=_environment(self.tree),
+                env=_environment(self.gpus, self.tree),
             )
 
     def ready(self) -> bool:
@@ -267,12 +272,15 @@ def replica_pid(resident: Resident) -> int:
     return parent.pid
 
 
-def _environment(tree: Path | None) -> dict[str, str]:
-    if tree is None:
-        return dict(os.environ)
-    parts = ("worker", "producer", "connections", "schemas", "text")
-    found = [str((tree / part).resolve(strict=True)) for part in parts]
-    return {**os.environ, "PYTHONPATH": ":".join([*found, os.environ.get("PYTHONPATH", "")])}
+def _environment(gpus: str | None, tree: Path | None = None) -> dict[str, str]:
+    own = dict(os.environ)
+    if gpus is not None:
+        own["CUDA_VISIBLE_DEVICES"] = gpus
+    if tree is not None:
+        parts = ("worker", "producer", "connections", "schemas", "text")
+        found = [str((tree / part).resolve(strict=True)) for part in parts]
+        own["PYTHONPATH"] = ":".join([*found, own.get("PYTHONPATH", "")])
+    return own
 
 
 KINDS: Final[dict[str, type[Resident]]] = {

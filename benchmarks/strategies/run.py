@@ -147,6 +147,7 @@ class Bench:
         spec = self._plan["residents"][name]
         options = {**self._plan["options"], **spec.get("options", {})}
         resident = KINDS[spec["kind"]](name, self._setting, options)
+        resident.gpus = spec.get("gpus")
         if isinstance(resident, Dragoman):
             resident.replicas = spec.get("replicas", 1)
             resident.supervised = spec.get("supervised", resident.replicas == 1)

@@ -1138,6 +1138,13 @@ MUTANTS = (
         SIZING,
     ),
     Mutant(
+        "CUDA graphs of prefills in groups have no memory",
+        f"{CORE}/engines/model_size.py",
+        "tokens + sampler + _GRAPH_BYTES * beyond\n",
+        "tokens + sampler\n",
+        SIZING,
+    ),
+    Mutant(
         "two engines measure the same GPU's memory at once",
         f"{CORE}/process/shared.py",
         "        return self._measuring.setdefault(place.gpus, asyncio.Lock())\n",

@@ -49,7 +49,7 @@ class EngineSettings(Group):
     replicas: int | Literal["auto"] = "auto"
     gpus: Literal["all"] | tuple[str, ...] = "all"
     options: dict[str, Any] = Field(default_factory=dict)
-    prefill_share: Annotated[float, Field(ge=0, le=0.2)] = 0.0
+    prefill_share: Annotated[float, Field(ge=0, le=0.2)] = 0.0625
     exact_lengths: bool = False
     echo: EchoSettings = EchoSettings()
 

@@ -85,7 +85,7 @@ def test_every_setting_of_the_contract_can_be_given(name: str, value: Any) -> No
         ("redis.key_prefix", "dragoman:"),
         ("redis.live_ttl_s", 7 * 86_400),
         ("connect_timeout_s", 60.0),
-        ("engine.prefill_share", 0.0),
+        ("engine.prefill_share", 0.0625),
         ("engine.exact_lengths", False),
         ("engine.echo.mode", "tag"),
         ("engine.echo.latency_s", 0.0),

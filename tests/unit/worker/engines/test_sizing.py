@@ -117,6 +117,18 @@ def test_engines_on_one_gpu_get_their_kv_cache_in_bytes_and_leave_room_for_the_r
     assert len(places) * (each + size.overhead_bytes(engine_settings, 140 * GIB)) <= 126 * GIB
 
 
+def test_cuda_graphs_beyond_vllms_own_take_from_the_kv_cache_of_engines_on_one_gpu(
+    tmp_path: Path,
+) -> None:
+    def kv_bytes(share: float, **options: Any) -> float:
+        given = engine(model(tmp_path, "0.6b"), **options)
+        given = given.model_copy(update={"prefill_share": share})
+        return share_out(given, lambda: H200).places[0].settings[KV_BYTES]
+
+    assert 1.1 * GIB < kv_bytes(0.0) - kv_bytes(0.0625) < 1.4 * GIB
+    assert kv_bytes(0.0, max_num_seqs=512) == kv_bytes(0.0625, max_num_seqs=512)
+
+
 @pytest.mark.parametrize(
     "options", [{"enable_lora": True}, {"speculative_config": {"method": "ngram"}}]
 )
@@ -330,7 +342,7 @@ def test_auto_gives_every_engine_a_cache_that_holds_one_request(tmp_path: Path) 
     shorter = share_out(engine(place, max_model_len=32_768), lambda: h100)
     assert shorter.count == 2
     assert kv_bytes(shorter) > request * 32_768 / 262_144
-    assert kv_bytes(share_out(engine(place), lambda: H200)) > 4 * GIB
+    assert kv_bytes(share_out(engine(place, max_model_len=240_000), lambda: H200)) > 4 * GIB
     eight_bits = share_out(engine(place, kv_cache_dtype="fp8"), lambda: H200)
     assert eight_bits.count == 2
     assert kv_bytes(eight_bits) > request / 2

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from dragoman_connections.installation import how_to_install
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.engines.vllm.prefill_groups import VLLM_LARGEST_GRAPH, graph_sizes
+from dragoman_worker.engines.model_size import VLLM_LARGEST_GRAPH
+from dragoman_worker.engines.vllm.prefill_groups import graph_sizes
 from dragoman_worker.engines.vllm.start_failures import one_line
 from dragoman_worker.settings import EngineSettings
 

@@ -24,8 +24,6 @@ MOST_STEPS: Final = 32
 
 By then 32 of 33 steps have no prefill. With 1,024 sequences of 8B they take about a second.
 """
-VLLM_LARGEST_GRAPH: Final = 512
-"""Most sequences of a CUDA graph by vLLM's own default; 1,024 on Blackwell from 0.32 on."""
 
 
 def in_groups(scheduler: Any, share: float) -> Any:
