@@ -234,6 +234,7 @@ def _replicas(resident: Resident) -> Spec:
     return {
         "replicas": resident.replicas if resident.supervised else resident.active,
         "supervised": resident.supervised,
+        "settings": dict(resident.settings),
     }
 
 

@@ -2,12 +2,14 @@
 
 usage: run.py PLAN.json --model DIR --out DIR [--jobs jobs.jsonl] [--seconds 500]
               [--services embedded|real] [--only NAME ...] [--phases NAME ...] [--scale 1.0]
+              [--set SETTING=VALUE ...]
 
 A plan has residents (engines that stay loaded, an idle one costs nothing), and phases: lists of
 runs that take turns for so many rounds. Every run appends a row to OUT/rows.jsonl at once, and a
 row that is there is not run again. After `--seconds` no run is begun that would not end in time.
 Round r of every strategy gets the same jobs; the next round's have other words, so that no prefix
-cache helps. `--scale` multiplies every number of jobs.
+cache helps. `--scale` multiplies every number of jobs. `--set` gives every worker a setting that
+its plan does not give, such as `engine.prefill_share=0`.
 """
 
 from __future__ import annotations
@@ -151,7 +153,8 @@ class Bench:
         if isinstance(resident, Dragoman):
             resident.replicas = spec.get("replicas", 1)
             resident.supervised = spec.get("supervised", resident.replicas == 1)
-            resident.settings = spec.get("settings", {})
+            given = dict(text.split("=", 1) for text in self._given.set)
+            resident.settings = {**given, **spec.get("settings", {})}
             resident.tree = Path(spec["tree"]) if "tree" in spec else None
         return resident
 
@@ -291,6 +294,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--phases", nargs="*")
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--set", nargs="*", default=[], metavar="SETTING=VALUE")
     given = parser.parse_args()
     given.run_id = f"{time.time():.0f}"
     given.out.mkdir(parents=True, exist_ok=True)

@@ -1140,7 +1140,7 @@ MUTANTS = (
     Mutant(
         "CUDA graphs of prefills in groups have no memory",
         f"{CORE}/engines/model_size.py",
-        "tokens + sampler + _GRAPH_BYTES * beyond\n",
+        "tokens + sampler + graphs\n",
         "tokens + sampler\n",
         SIZING,
     ),

@@ -31,7 +31,7 @@ def bench(
     """Compare the ways of feeding this model's engine with your own jobs.
 
     Strategies: one request at a time, static batches, the published setting, continuous with
-    default settings and with yours, all at once like LLM.generate, and replicas if
+    default settings and with yours, all at once without admission, and replicas if
     engine.replicas is above 1. Exit status 3: the time was over before all was measured.
     """
     from dragoman_worker.cli.bench_session import benched

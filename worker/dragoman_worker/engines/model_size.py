@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dragoman_worker.engines.decode_graphs import VLLM_LARGEST, graph_sizes
 from dragoman_worker.settings import EngineSettings
 
 _GIB: Final = 1024**3
 _LARGE_GPU_BYTES: Final = 70 * _GIB
-VLLM_LARGEST_GRAPH: Final = 512
-"""Most sequences of a CUDA graph by vLLM's own default; 1,024 on Blackwell from 0.32 on."""
 _FIXED_BYTES: Final = 1.5 * _GIB
 """CUDA context, NCCL buffers and CUDA graphs for up to 512 sequences of one engine."""
-_GRAPH_BYTES: Final = 2.5 * 1024**2
-"""CUDA graphs per sequence beyond 512, which prefills in groups need.
+_GRAPH_BYTES: Final = 90 * 1024
+"""CUDA graphs per layer and sequence beyond 512, which prefills in groups need.
 
 Measured: 1.1 GiB from 512 to 1,024 sequences with 28 layers (0.6B, vLLM 0.26, H100).
 """
@@ -80,6 +79,7 @@ class ModelSize:
     """KV cache per token of a request."""
     kv_window_bytes: float = 0.0
     """KV cache per request of the layers that hold a sliding window only."""
+    layers: int = 0
     shaped: bool = True
     """Whether the config gives the model's shape; without it only the weights are known."""
 
@@ -93,8 +93,9 @@ class ModelSize:
         sequences = _whole(engine, "max_num_seqs", 1_024 if large else 256)
         tokens = _whole(engine, "max_num_batched_tokens", 16_384 if large else 8_192)
         sampler = _SAMPLER_BYTES * self.vocabulary * sequences
-        beyond = max(0, sequences - VLLM_LARGEST_GRAPH) if engine.prefill_share else 0
-        return _FIXED_BYTES + self.token_bytes * tokens + sampler + _GRAPH_BYTES * beyond
+        sizes = graph_sizes(engine.options, engine.prefill_share, sequences)
+        graphs = _GRAPH_BYTES * self.layers * (sizes[-1] - VLLM_LARGEST) if sizes else 0
+        return _FIXED_BYTES + self.token_bytes * tokens + sampler + graphs
 
     def least_kv_bytes(self, engine: EngineSettings) -> float:
         """Return the smallest KV cache that an engine is worth starting with.
@@ -142,6 +143,7 @@ def model_size(engine: EngineSettings) -> ModelSize | None:
             config.get("max_position_embeddings") or 0,
             _layers(config, full=True) * _kv_layer_bytes(config, kv_bytes),
             _layers(config, full=False) * _kv_layer_bytes(config, kv_bytes) * _window(config),
+            config["num_hidden_layers"],
         )
     except (ArithmeticError, ValueError, TypeError, KeyError):
         return ModelSize(stored, in_memory, shaped=False) if on_disk else None

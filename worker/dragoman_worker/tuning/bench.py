@@ -28,7 +28,7 @@ STRATEGIES: Final[Mapping[str, str]] = {
     "published": "published: 25 in flight, 16 sequences",
     "default": "continuous, default settings",
     "given": "continuous, settings as given",
-    "all": "all at once, like LLM.generate",
+    "all": "all at once, without admission",
     "replicas": "replicas",
 }
 _MIN_AT_ONCE: Final = 16

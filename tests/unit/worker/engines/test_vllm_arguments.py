@@ -194,7 +194,6 @@ def test_with_a_prefill_share_graphs_reach_all_sequences(folder: Path) -> None:
         (CPU, 0.1, {"max_num_seqs": 1_024}),
         (H200, 0.1, {"max_num_seqs": 512}),
         (H200, 0.1, {"enforce_eager": True}),
-        (H200, 0.1, {"speculative_config": {"method": "ngram"}}),
     ],
 )
 def test_otherwise_the_sizes_of_graphs_are_left_to_vllm(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.engines.vllm.prefill_groups import MOST_STEPS, Groups, graph_sizes, in_groups
+from dragoman_worker.engines.vllm.prefill_groups import MOST_STEPS, Groups, in_groups
 from dragoman_worker.flow.admission import Admission
 from dragoman_worker.settings import LimitsSettings
 from support.fakes.simulated_engine import Engine, Run, Sequence, texts
@@ -219,8 +218,9 @@ def test_requests_that_wait_for_something_else_do_not_hold_others_back() -> None
         {"parallel_config": SimpleNamespace(pipeline_parallel_size=2)},
         {"scheduler_config": SimpleNamespace(enable_chunked_prefill=False)},
         {"scheduler_config": None},
+        {"connector": object()},
     ],
-    ids=["data parallelism", "pipeline parallelism", "no chunked prefill", "unknown configuration"],
+    ids=["data parallelism", "pipeline parallelism", "no chunked prefill", "unknown", "connector"],
 )
 def test_other_schedulers_let_requests_in_by_themselves(unlike: dict[str, Any]) -> None:
     class Other(Scheduler):
@@ -290,11 +290,3 @@ def test_admission_keeps_the_next_group_waiting_and_the_engine_nearly_full() -> 
     late = [stats.running for at, _, _, stats in run.ticks if at > 10]
     assert min(late) >= 0.9 * engine.seqs
     assert sum(late) / len(late) >= 0.95 * engine.seqs
-
-
-@pytest.mark.parametrize("most", [1, 3, 64, 512, 600, 1_024, 4_096])
-def test_graphs_reach_the_largest_batch_and_each_size_is_there_once(most: int) -> None:
-    sizes = graph_sizes(most)
-    assert sizes == sorted(set(sizes))
-    assert sizes[-1] == most
-    assert all(after - before <= 16 for before, after in pairwise(sizes))

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from dragoman_connections.installation import how_to_install
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.engines.model_size import VLLM_LARGEST_GRAPH
-from dragoman_worker.engines.vllm.prefill_groups import graph_sizes
+from dragoman_worker.engines.decode_graphs import graph_sizes
 from dragoman_worker.engines.vllm.start_failures import one_line
 from dragoman_worker.settings import EngineSettings
 
@@ -20,17 +19,6 @@ _GIB: Final = 1024**3
 _LARGE_DEVICE_BYTES: Final = 70 * _GIB
 _DRAIN_S: Final = 60
 _CPU_KV_SPACE: Final = "VLLM_CPU_KVCACHE_SPACE"
-_GRAPHS: Final = (
-    "compilation_config",
-    "cudagraph_capture_sizes",
-    "enforce_eager",
-    "max_cudagraph_capture_size",
-    "speculative_config",
-)
-"""Options with which the user decides on CUDA graphs, or decodes have several tokens.
-
-On CPUs there are no graphs: `enforce_eager` is set.
-"""
 _CPU_KV_OPTIONS: Final = frozenset(
     {"kv_cache_memory_bytes", "gpu_memory_utilization", "num_gpu_blocks_override"}
 )
@@ -164,19 +152,10 @@ def engine_arguments(
 
 
 def _graphs(settings: EngineSettings, device: Device) -> dict[str, Any]:
-    """Return the sizes of CUDA graphs for decodes of a full engine, which groups of prefills need.
-
-    Empty where the user decides on graphs, or vLLM's own sizes reach as far.
-    """
+    """Return the sizes of CUDA graphs as an option, nothing where they are vLLM's own."""
     given = {**defaults(device, settings.options), **settings.options}
-    most = _count(given.get("max_num_seqs"), 0)
-    if (
-        settings.prefill_share == 0
-        or most <= VLLM_LARGEST_GRAPH
-        or not given.keys().isdisjoint(_GRAPHS)
-    ):
-        return {}
-    return {"cudagraph_capture_sizes": graph_sizes(most)}
+    sizes = graph_sizes(given, settings.prefill_share, _count(given.get("max_num_seqs"), 0))
+    return {"cudagraph_capture_sizes": sizes} if sizes else {}
 
 
 def _count(value: object, default: int) -> int:

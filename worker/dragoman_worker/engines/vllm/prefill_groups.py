@@ -81,22 +81,13 @@ class Groups:
         self._steps = 0
 
 
-def graph_sizes(most: int) -> list[int]:
-    """Return the sizes of CUDA graphs for decodes of up to `most` sequences.
-
-    They are those that vLLM takes by itself, continued beyond its limit: a step of decodes alone in
-    a full engine has up to `most` tokens.
-    """
-    sizes = (1, 2, 4, *range(8, 256, 8), *range(256, most, 16))
-    return [size for size in sizes if size < most] + [most]
-
-
 def _can_group(scheduler: Any) -> bool:
     """Return whether the scheduler has what is read here, and no other reasons to hold requests.
 
     Replicas of data parallelism throttle by a rhythm of their own. With pipeline parallelism a step
     held back may be an empty one, as another has the decodes. Without chunked prefill, a step that
-    has no room for a prompt looks like an engine without room.
+    has no room for a prompt looks like an engine without room. A KV connector is asked for the
+    first waiting prompt in every step, held back or not.
     """
     config = getattr(scheduler, "scheduler_config", None)
     parallel = getattr(scheduler, "parallel_config", None)
@@ -104,7 +95,9 @@ def _can_group(scheduler: Any) -> bool:
     alone = all(
         getattr(parallel, name, 1) == 1 for name in ("data_parallel_size", "pipeline_parallel_size")
     )
-    return chunked and alone and all(hasattr(scheduler, name) for name in _READ)
+    connected = getattr(scheduler, "connector", None) is not None
+    known = all(hasattr(scheduler, name) for name in _READ)
+    return chunked and alone and not connected and known
 
 
 _READ: Final = (
