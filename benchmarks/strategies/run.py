@@ -153,8 +153,8 @@ class Bench:
         if isinstance(resident, Dragoman):
             resident.replicas = spec.get("replicas", 1)
             resident.supervised = spec.get("supervised", resident.replicas == 1)
-            given = dict(text.split("=", 1) for text in self._given.set)
-            resident.settings = {**given, **spec.get("settings", {})}
+            for_all = dict(text.split("=", 1) for text in self._given.set)
+            resident.settings = {**for_all, **spec.get("settings", {})}
             resident.tree = Path(spec["tree"]) if "tree" in spec else None
         return resident
 

@@ -1222,6 +1222,20 @@ MUTANTS = (
         PREFILL_GROUPS,
     ),
     Mutant(
+        "prefills are held back from a KV connector",
+        f"{CORE}/engines/vllm/prefill_groups.py",
+        "alone and not connected and known",
+        "alone and known",
+        PREFILL_GROUPS,
+    ),
+    Mutant(
+        "CUDA graphs are captured for any number of sequences",
+        f"{CORE}/engines/decode_graphs.py",
+        "most = min(sequences, LARGEST)",
+        "most = sequences",
+        "unit/worker/engines/test_decode_graphs.py",
+    ),
+    Mutant(
         "vLLM's throttle yields to the requests that wait",
         f"{CORE}/engines/vllm/prefill_groups.py",
         "self.prefill_capacity_bound = False  #",

@@ -23,7 +23,7 @@ _LEFT_TO_VLLM: Final = (
     "speculative_config",
 )
 """Options by which the user decides on graphs, decodes have several tokens, or none are grouped."""
-_PARALLEL: Final = ("data_parallel_size", "pipeline_parallel_size")
+UNGROUPED: Final = ("data_parallel_size", "pipeline_parallel_size")
 """With more than one of these nothing is grouped."""
 
 
@@ -38,7 +38,7 @@ def graph_sizes(options: Mapping[str, Any], share: float, sequences: int) -> lis
         return []
     if any(options.get(name) for name in _LEFT_TO_VLLM):
         return []
-    if any(options.get(name, 1) != 1 for name in _PARALLEL):
+    if any(options.get(name, 1) != 1 for name in UNGROUPED):
         return []
     if options.get("enable_chunked_prefill") is False:
         return []

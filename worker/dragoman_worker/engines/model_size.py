@@ -80,6 +80,7 @@ class ModelSize:
     kv_window_bytes: float = 0.0
     """KV cache per request of the layers that hold a sliding window only."""
     layers: int = 0
+    """Layers of the model; CUDA graphs grow with them."""
     shaped: bool = True
     """Whether the config gives the model's shape; without it only the weights are known."""
 

@@ -290,3 +290,25 @@ def test_admission_keeps_the_next_group_waiting_and_the_engine_nearly_full() -> 
     late = [stats.running for at, _, _, stats in run.ticks if at > 10]
     assert min(late) >= 0.9 * engine.seqs
     assert sum(late) / len(late) >= 0.95 * engine.seqs
+
+
+@pytest.mark.parametrize(
+    ("oversubscription", "least", "most"), [(1.0, 0.8, 1.0), (1.05, 0.2, 0.5), (1.1, 0.05, 0.2)]
+)
+def test_the_margin_of_admission_decides_how_many_steps_have_prefills(
+    oversubscription: float, least: float, most: float
+) -> None:
+    engine = GroupedEngine(256, 20_000, 0.0625)
+    limits = LimitsSettings(engine_oversubscription=oversubscription)
+    Run(engine, texts(1), Admission(limits, engine.limits)).until(30)
+    assert least <= engine.with_prefills / engine.steps <= most
+
+
+@pytest.mark.parametrize(("seqs", "blocks"), [(8, 600), (17, 1_000), (64, 3_000), (256, 20_000)])
+def test_where_steps_cost_the_same_groups_cost_a_twentieth_at_most(seqs: int, blocks: int) -> None:
+    def pace(engine: Engine) -> float:
+        admission = Admission(LimitsSettings(), engine.limits)
+        return Run(engine, texts(1), admission).until(60).tokens_a_second(10)
+
+    plain = pace(Engine(seqs, blocks, batched=16_384))
+    assert pace(GroupedEngine(seqs, blocks, 0.0625)) >= 0.95 * plain

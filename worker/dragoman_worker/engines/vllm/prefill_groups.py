@@ -16,6 +16,8 @@ from __future__ import annotations
 import inspect
 from typing import Any, Final
 
+from dragoman_worker.engines.decode_graphs import UNGROUPED
+
 _THROTTLE: Final = "throttle_prefills"
 _FULL_CACHE: Final = 0.9
 """KV cache usage from which a request waits for tokens. A prompt is a small part of the cache."""
@@ -92,9 +94,7 @@ def _can_group(scheduler: Any) -> bool:
     config = getattr(scheduler, "scheduler_config", None)
     parallel = getattr(scheduler, "parallel_config", None)
     chunked = bool(getattr(config, "enable_chunked_prefill", False))
-    alone = all(
-        getattr(parallel, name, 1) == 1 for name in ("data_parallel_size", "pipeline_parallel_size")
-    )
+    alone = all(getattr(parallel, name, 1) == 1 for name in UNGROUPED)
     connected = getattr(scheduler, "connector", None) is not None
     known = all(hasattr(scheduler, name) for name in _READ)
     return chunked and alone and not connected and known
