@@ -1654,6 +1654,35 @@ MUTANTS = (
         "unit/worker/engines/test_cores.py",
     ),
     Mutant(
+        "stages of tune are compared with the sweep's point",
+        f"{CORE}/tuning/tuner.py",
+        "            base = replace(base, row=row, as_run=True)\n",
+        "            base = replace(base, as_run=True)\n",
+        "unit/worker/tuning/test_tuner_stages.py",
+    ),
+    Mutant(
+        "what a stage of tune took is not measured again",
+        f"{CORE}/tuning/tuner.py",
+        "        number = int(any(decision.options for decision in found.decisions))\n",
+        "        number = 0\n",
+        "unit/worker/tuning/test_tuner_stages.py",
+    ),
+    Mutant(
+        "tune measures a baseline that no stage needs",
+        f"{CORE}/tuning/tuner.py",
+        "        if (why := obstacle(name, base)) is not None:\n",
+        "        await self._choice_as_run(found)\n"
+        "        if (why := obstacle(name, base)) is not None:\n",
+        "unit/worker/tuning/test_tuner_stages.py",
+    ),
+    Mutant(
+        "stages of tune hold the engine to the sequences, so that nothing waits in it",
+        f"{CORE}/tuning/stages.py",
+        "    return Point(stage, Drive(), options, engines=engines)\n",
+        '    return Point(stage, Drive(items=options["max_num_seqs"]), options, engines=engines)\n',
+        "unit/worker/tuning/test_stages.py",
+    ),
+    Mutant(
         "measured engines that measure memory start side by side",
         f"{CORE}/tuning/measure/engine_pool.py",
         "    if any(place.measures_memory for place in places):\n",

@@ -103,7 +103,7 @@ class Bench:
             groups.append([Point("default", Drive(), bare)])
         if "replicas" in names:
             count = self._share.count
-            groups.append([Point("replicas", Drive(), engines=count, of=count)])
+            groups.append([Point("replicas", Drive(), engines=count)])
         return groups
 
     async def _round(self, group: Sequence[Point], number: int) -> None:
@@ -116,7 +116,6 @@ class Bench:
                 drive,
                 planned.options,
                 engines=planned.engines,
-                of=planned.of,
                 round=number,
             )
             row = await self._harness.measure(point)

@@ -1,6 +1,7 @@
 """Stages after the sweep: settings tried one at a time, and the rule for taking them.
 
-Each stage starts engines of its own and is compared with the sweep's chosen point.
+Each point of a stage has engines of its own under the worker's admission, and is compared with the
+sweep's choice measured in the same way.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ STAGES: Final = (*AFTER_SWEEP, "verify")
 ALLOWED: Final = ("replicas", "fp8")
 TAKING: Final = (
     f"Another setting is taken if it writes at least {TAKE:.0%} more output tokens/s than the "
-    f"chosen point and p99 does not grow by more than {P99_WORSE:.0%}."
+    f"chosen sequences in an engine of their own, and p99 does not grow by more than "
+    f"{P99_WORSE:.0%}."
 )
 
 
@@ -48,16 +50,19 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Start of the stages: the sweep's chosen point and its row."""
+    """Start of the stages: the sweep's choice, measured in an engine of its own."""
 
     engine: EngineSettings
     sequences: int
     row: Row
+    """The sweep's point, or the same `as_run`, or the one that an earlier stage took."""
     allow: frozenset[str]
     named: frozenset[str]
     """Members of `allow` that the user named."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options that earlier stages took."""
+    """The chosen `max_num_seqs`, and what earlier stages took."""
+    as_run: bool = False
+    """Whether `row` was measured like the points of the stages, with `options`."""
     reserve_s: float = 0.0
 
     @property
@@ -69,8 +74,16 @@ class Baseline:
 Stage = Callable[[Harness, Baseline], Awaitable[Decision]]
 
 
+def obstacle(name: str, base: Baseline) -> str | None:
+    """Return why one of `AFTER_SWEEP` is left out, None if it is to be run."""
+    return _OBSTACLES[name](base)
+
+
 async def run_stage(name: str, harness: Harness, base: Baseline) -> Decision:
-    """Run one of `AFTER_SWEEP`; a lack of time becomes a decision as well."""
+    """Run one of `AFTER_SWEEP`; a lack of time becomes a decision as well.
+
+    `base` is `as_run`.
+    """
     try:
         return await _BY_NAME[name](harness, base)
     except OutOfBudget as error:
@@ -88,13 +101,15 @@ def better(rows: Sequence[Row], base: Row) -> Row | None:
     return best if enough and not slower else None
 
 
+def _batched_tokens_obstacle(base: Baseline) -> str | None:
+    return "the echo engine has no steps" if base.engine.kind == "echo" else None
+
+
 async def _batched_tokens(harness: Harness, base: Baseline) -> Decision:
-    if base.engine.kind == "echo":
-        return Decision("batched_tokens", "left out: the echo engine has no steps")
     now = base.row["limits"]["max_num_batched_tokens"]
     tried = [tokens for tokens in (now // 2, now * 2) if tokens >= max(base.sequences, 256)]
     points = [
-        _point("batched_tokens", base, {**base.options, "max_num_batched_tokens": tokens})
+        _point("batched_tokens", {**base.options, "max_num_batched_tokens": tokens})
         for tokens in tried
     ]
     rows = await _measured(harness, base, points)
@@ -108,7 +123,6 @@ async def _batched_tokens(harness: Harness, base: Baseline) -> Decision:
 
 
 def _memory_obstacle(base: Baseline) -> str | None:
-    """Return why more memory is not tried, None if it is."""
     if not base.on_gpu:
         return "the engine uses no GPU"
     if base.engine.options.get(KV_BYTES):
@@ -126,10 +140,8 @@ def _memory_obstacle(base: Baseline) -> str | None:
 
 
 async def _memory(harness: Harness, base: Baseline) -> Decision:
-    if (why := _memory_obstacle(base)) is not None:
-        return Decision("memory", f"left out: {why}")
     more = {MEMORY: _UTILISATION}
-    rows = await _measured(harness, base, [_point("memory", base, {**base.options, **more})])
+    rows = await _measured(harness, base, [_point("memory", {**base.options, **more})])
     comparison = _compared(rows, base.row, MEMORY)
     if better(rows, base.row) is None:
         given = base.engine.options.get(MEMORY)
@@ -138,54 +150,61 @@ async def _memory(harness: Harness, base: Baseline) -> Decision:
     return Decision("memory", f"{_UTILISATION}: {comparison}", more, rows=rows)
 
 
-async def _replicas(harness: Harness, base: Baseline) -> Decision:
+def _replicas_obstacle(base: Baseline) -> str | None:
     if "replicas" not in base.allow:
-        return Decision("replicas", "left out: not allowed (--allow replicas)")
-    most, why = _MOST_REPLICAS, ""
-    if "replicas" not in base.named:
-        auto = base.engine.model_copy(
-            update={"replicas": "auto", "options": {**base.engine.options, **base.options}}
-        )
-        share = share_out(auto, this_machine)
-        most, why = share.count, share.reason.partition("because ")[2]
-    if most == 1:
-        why = f"left out: {why} (--allow replicas tries it anyway)"
-        return Decision("replicas", why)
+        return "not allowed (--allow replicas)"
+    most, why = _most_replicas(base)
+    return f"{why} (--allow replicas tries it anyway)" if most == 1 else None
+
+
+def _most_replicas(base: Baseline) -> tuple[int, str]:
+    """Return the largest number of engines to try, and the reason."""
+    if "replicas" in base.named:
+        return _MOST_REPLICAS, "--allow names it"
+    options = {**base.engine.options, **base.options}
+    auto = base.engine.model_copy(update={"replicas": "auto", "options": options})
+    share = share_out(auto, this_machine)
+    return share.count, share.reason.partition("because ")[2]
+
+
+async def _replicas(harness: Harness, base: Baseline) -> Decision:
+    most, _ = _most_replicas(base)
     # A memory share that was taken is that of one engine alone: the places divide the GPU.
     options = {name: value for name, value in base.options.items() if name != MEMORY}
     points = []
     for count in range(2, most + 1):
         # 1.5 times the equal share: each engine gets a different mixture of lengths.
-        each = max(1, 8 * math.ceil(1.5 * base.sequences / count / 8))
-        drive = Drive(items=min(each, base.row["limits"]["max_num_seqs"]))
-        points.append(Point("replicas", drive, options, engines=count, of=most))
+        each = min(8 * math.ceil(1.5 * base.sequences / count / 8), base.sequences)
+        points.append(_point("replicas", {**options, "max_num_seqs": each}, engines=count))
     rows = await _measured(harness, base, points)
     taken = better(rows, base.row)
     comparison = _compared(rows, base.row, None)
     if taken is None:
         return Decision("replicas", f"1: {comparison}", replicas=1, rows=rows)
-    each = taken["drive"]["items"]
-    count = taken["replicas"]
+    each, count = taken["options"]["max_num_seqs"], taken["replicas"]
     return Decision("replicas", f"{count}: {comparison}", {"max_num_seqs": each}, count, rows)
 
 
-async def _fp8(harness: Harness, base: Baseline) -> Decision:
+def _fp8_obstacle(base: Baseline) -> str | None:
     if "fp8" not in base.allow:
-        return Decision("fp8", "left out: it changes translations slightly (--allow fp8)")
+        return "it changes translations slightly (--allow fp8)"
     if not base.on_gpu:
-        return Decision("fp8", "left out: the engine uses no GPU")
-    if base.engine.options.get("quantization"):
-        return Decision("fp8", "left out: the settings give a quantization")
+        return "the engine uses no GPU"
+    given = base.engine.options.get("quantization")
+    return "the settings give a quantization" if given else None
+
+
+async def _fp8(harness: Harness, base: Baseline) -> Decision:
     fp8 = {"quantization": "fp8"}
-    rows = await _measured(harness, base, [_point("fp8", base, {**base.options, **fp8})])
+    rows = await _measured(harness, base, [_point("fp8", {**base.options, **fp8})])
     comparison = _compared(rows, base.row, "quantization")
     if better(rows, base.row) is None:
         return Decision("fp8", f"not taken: {comparison}", rows=rows)
     return Decision("fp8", f"taken: {comparison}; check some translations", fp8, rows=rows)
 
 
-def _point(stage: str, base: Baseline, options: Mapping[str, Any]) -> Point:
-    return Point(stage, Drive(items=base.sequences), options)
+def _point(stage: str, options: Mapping[str, Any], *, engines: int = 1) -> Point:
+    return Point(stage, Drive(), options, engines=engines)
 
 
 async def _measured(harness: Harness, base: Baseline, points: Sequence[Point]) -> list[Row]:
@@ -218,6 +237,12 @@ def _p99(row: Row) -> float:
     return float((row["latency_ms"] or {}).get("p99", 0.0))
 
 
+_OBSTACLES: Final[Mapping[str, Callable[[Baseline], str | None]]] = {
+    "batched_tokens": _batched_tokens_obstacle,
+    "memory": _memory_obstacle,
+    "replicas": _replicas_obstacle,
+    "fp8": _fp8_obstacle,
+}
 _BY_NAME: Final[Mapping[str, Stage]] = {
     "batched_tokens": _batched_tokens,
     "memory": _memory,

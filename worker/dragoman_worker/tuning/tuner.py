@@ -14,7 +14,7 @@ from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.results import Row
 from dragoman_worker.tuning.measure.sample import Sample
 from dragoman_worker.tuning.measure.statistics import Arrivals
-from dragoman_worker.tuning.stages import AFTER_SWEEP, Baseline, Decision, run_stage
+from dragoman_worker.tuning.stages import AFTER_SWEEP, Baseline, Decision, obstacle, run_stage
 
 PUBLISHED: Final = Drive(clients=25, items=16)
 """25 in flight, 16 sequences: the published optimum of VoicePing for one production GPU."""
@@ -164,28 +164,60 @@ class Tuner:
             row,
             allow=self._options.allow,
             named=self._options.named,
+            options=found.options,
             reserve_s=self._harness.reserve_s if self._verifies else 0.0,
         )
         for name in AFTER_SWEEP:
             if name not in self._options.stages:
                 continue
-            decision = await run_stage(name, self._harness, base)
+            decision, base = await self._decide(name, base, found)
             found.decisions.append(decision)
             found.complete = found.complete and decision.complete
             if decision.options and (taken := _row_of(decision)) is not None:
                 # The next stage is compared with the taken row.
                 base = replace(base, options={**base.options, **decision.options}, row=taken)
 
-    async def _verify(self, found: Findings) -> None:
-        """Measure the chosen settings in a new engine under the worker's own admission."""
+    async def _decide(
+        self, name: str, base: Baseline, found: Findings
+    ) -> tuple[Decision, Baseline]:
+        """Run a stage; the first that measures has its baseline measured before it."""
+        if (why := obstacle(name, base)) is not None:
+            return Decision(name, f"left out: {why}"), base
+        if not base.as_run:
+            try:
+                row = await self._choice_as_run(found)
+            except OutOfBudget as error:
+                return Decision(name, f"left out: {error}", complete=False), base
+            if "refused" in row or not row["jobs"]:
+                why = row.get("refused", "no job finished; raise --seconds-per-point")
+                return Decision(name, f"left out: its baseline was not measured: {why}"), base
+            base = replace(base, row=row, as_run=True)
+        return await run_stage(name, self._harness, base), base
+
+    async def _choice_as_run(self, found: Findings) -> Row:
+        """Measure the sweep's choice in an engine of its own, under the worker's admission.
+
+        Only there do requests wait in the engine and enter it in groups. Raises OutOfBudget.
+        """
+        if self._runs_as_given(found):
+            return found.comparison["default"]
+        return await self._harness.measure(Point("choice", Drive(), found.options))
+
+    def _runs_as_given(self, found: Findings) -> bool:
+        """Return whether the choice is what the given settings run, which is measured."""
         same = found.options == {"max_num_seqs": found.survey["limits"]["max_num_seqs"]}
-        if same and found.replicas == 1 and "default" in found.comparison and not self._base:
+        return same and found.replicas == 1 and "default" in found.comparison and not self._base
+
+    async def _verify(self, found: Findings) -> None:
+        """Measure the chosen settings once more, in engines of their own."""
+        if self._runs_as_given(found):
             found.comparison["chosen"] = found.comparison["default"]
             return
         if not self._verifies:
             return
-        engines = found.replicas
-        point = Point("verify", Drive(), found.options, engines=engines, of=engines)
+        # Again if a stage chose the best of several: it was partly luck.
+        number = int(any(decision.options for decision in found.decisions))
+        point = Point("verify", Drive(), found.options, engines=found.replicas, round=number)
         await self._add(found, "chosen", point)
         if found.comparison.keys() >= {"default", "chosen"}:
             reason = knee.why_keep(found.comparison["default"], found.comparison["chosen"])

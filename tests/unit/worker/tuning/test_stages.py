@@ -9,7 +9,15 @@ import pytest
 
 from dragoman_worker.settings import EngineSettings
 from dragoman_worker.tuning.measure.harness import OutOfBudget, Point
-from dragoman_worker.tuning.stages import AFTER_SWEEP, Baseline, Decision, better, run_stage
+from dragoman_worker.tuning.measure.load_generator import Drive
+from dragoman_worker.tuning.stages import (
+    AFTER_SWEEP,
+    Baseline,
+    Decision,
+    better,
+    obstacle,
+    run_stage,
+)
 
 LIMITS = {"max_num_seqs": 1024, "max_num_batched_tokens": 8192, "devices": 1}
 Rate = Callable[[Point], dict[str, Any]]
@@ -36,12 +44,15 @@ class ScriptedHarness:
 
 def given(base: dict[str, Any] | None = None, **more: Any) -> Baseline:
     engine = EngineSettings.model_validate({"model": "some/model", **more.pop("engine", {})})
+    taken = {"max_num_seqs": 512, **more.pop("options", {})}
     rest: dict[str, Any] = {"allow": frozenset({"replicas"}), "named": frozenset(), **more}
-    return Baseline(engine, 512, base or row(), **rest)
+    return Baseline(engine, 512, base or row(), options=taken, as_run=True, **rest)
 
 
 async def decided(name: str, harness: ScriptedHarness, start: Baseline) -> Decision:
     scripted: Any = harness
+    if (why := obstacle(name, start)) is not None:
+        return Decision(name, f"left out: {why}")
     return await run_stage(name, scripted, start)
 
 
@@ -65,6 +76,15 @@ async def test_batched_tokens_are_tried_on_both_sides_and_the_better_one_is_take
     assert [p.options["max_num_batched_tokens"] for p in harness.asked] == [4096, 16384]
     assert decision.options == {"max_num_batched_tokens": 16384}
     assert "16384 changes tokens/s by +10.0%" in decision.why
+
+
+async def test_points_of_a_stage_run_as_a_worker_does_with_the_chosen_sequences() -> None:
+    harness = ScriptedHarness(lambda _: {})
+    for name in AFTER_SWEEP:
+        both = frozenset({"replicas", "fp8"})
+        await decided(name, harness, given(row(preemptions=1), allow=both, named=both))
+    assert {p.drive for p in harness.asked} == {Drive()}
+    assert {p.options["max_num_seqs"] for p in harness.asked if p.engines == 1} == {512}
 
 
 async def test_a_refused_value_is_reported_and_another_may_be_taken() -> None:
@@ -111,8 +131,8 @@ async def test_replicas_share_the_memory_and_the_sequences_and_the_best_number_i
     both = frozenset({"replicas"})
     decision = await decided("replicas", harness, given(allow=both, named=both))
     assert (decision.replicas, decision.options) == (3, {"max_num_seqs": 256})
-    assert [(p.engines, p.of) for p in harness.asked] == [(2, 4), (3, 4), (4, 4)]
-    assert {frozenset(p.options) for p in harness.asked} == {frozenset()}  # the places divide it
+    tried = [(p.engines, dict(p.options)) for p in harness.asked]  # the places divide the memory
+    assert tried == [(n, {"max_num_seqs": each}) for n, each in ((2, 384), (3, 256), (4, 192))]
 
 
 async def test_a_memory_share_taken_for_one_engine_is_not_given_to_several() -> None:
@@ -120,7 +140,8 @@ async def test_a_memory_share_taken_for_one_engine_is_not_given_to_several() -> 
     both = frozenset({"replicas"})
     taken = {"gpu_memory_utilization": 0.95, "max_num_batched_tokens": 8192}
     await decided("replicas", harness, given(allow=both, named=both, options=taken))
-    assert [dict(p.options) for p in harness.asked] == [{"max_num_batched_tokens": 8192}] * 3
+    tried = [{k: v for k, v in p.options.items() if k != "max_num_seqs"} for p in harness.asked]
+    assert tried == [{"max_num_batched_tokens": 8192}] * 3
 
 
 async def test_one_engine_is_a_decision_only_if_more_were_measured() -> None:

@@ -233,9 +233,10 @@ def test_another_machine_or_engine_makes_another_point(
 async def test_rates_of_several_engines_add_up_and_fitting_engines_are_kept(tmp_path: Path) -> None:
     bench = harness(tmp_path, echo())
     try:
-        one = await bench.measure(Point("here", Drive(items=4), engines=1, of=2))
+        one = await bench.measure(Point("here", Drive(items=4), engines=1))
+        two = await bench.measure(Point("here", Drive(items=4), engines=2))
         started = bench.start_s
-        two = await bench.measure(Point("here", Drive(items=4), engines=2, of=2))
+        await bench.measure(Point("here", Drive(items=2), engines=2))
         assert bench.start_s == started
         assert two["running_max"] > one["running_max"]
         assert two["replicas"] == 2
@@ -250,9 +251,7 @@ async def test_engines_that_do_not_fit_the_gpu_together_are_refused_before_a_sta
     monkeypatch.setattr("dragoman_worker.engines.sizing.this_machine", lambda: machine)
     settings = echo(engine__kind="vllm", engine__model="some/model")
     options = {"gpu_memory_utilization": 0.6}
-    row = await harness(tmp_path, settings).measure(
-        Point("here", Drive(), options, engines=2, of=2)
-    )
+    row = await harness(tmp_path, settings).measure(Point("here", Drive(), options, engines=2))
     assert (row["setting"], row["passing"]) == ("engine.options.gpu_memory_utilization", False)
     assert "0.6 is for each of engine.replicas = 2" in row["refused"]
     assert nothing_left()

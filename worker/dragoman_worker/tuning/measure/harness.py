@@ -67,8 +67,7 @@ class Point:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Added to the `engine.options` of the settings; None removes an option."""
     engines: int = 1
-    of: int = 1
-    """Engines that are started and share the memory; `engines` of them get jobs."""
+    """Engines that share the GPU and get jobs."""
     round: int = 0
 
 
@@ -180,12 +179,12 @@ class Harness:
 
     async def _with_engines(self, point: Point, reserve_s: float) -> list[EngineProcess]:
         """Return the engines of a point; start them unless they run already."""
-        key = key_of({"settings": self._inputs(point), "of": point.of})
+        key = key_of({"settings": self._inputs(point), "engines": point.engines})
         if self._pool.holds(key):
             return self._pool.engines
         settings = self._engine_settings(point)
         try:
-            places = first_places(settings.engine, point.of)
+            places = first_places(settings.engine, point.engines)
         except SettingsError as unfit:
             raise Refused(str(unfit), lasting=True) from None
         starts_s = self._pool.start_s * len(starts_in_turn(places))
@@ -209,7 +208,7 @@ class Harness:
     # --- a point ----------------------------------------------------------------------------------
 
     async def _measure(self, point: Point, reserve_s: float) -> Row:
-        engines = (await self._with_engines(point, reserve_s))[: point.engines]
+        engines = await self._with_engines(point, reserve_s)
         self._check_budget(self._pace.most_s + reserve_s, "measuring a point")
         self._progress(f"{point.stage}: {_drive_text(point)}")
         await together(engines, lambda engine: engine.begin(point.drive))
@@ -270,6 +269,7 @@ class Harness:
             "stage": point.stage,
             "drive": asdict(point.drive),
             "options": without_secrets({k: v for k, v in given.items() if v is not None}),
+            "changed": sorted(point.options),
             "replicas": point.engines,
             "round": point.round,
         }

@@ -76,7 +76,7 @@ class Screen:
 def summary(row: Row) -> str:
     """Return a row as one line of text."""
     drive = row["drive"]
-    held = drive["items"] or drive["batch"] or drive["jobs"] or "as admitted"
+    held = drive["items"] or drive["batch"] or drive["jobs"] or _changed(row) or "as given"
     what = f"{row['stage']} ({held})"
     if "refused" in row:
         return f"{what}: refused: {row['refused']}"
@@ -85,6 +85,13 @@ def summary(row: Row) -> str:
         f"{what}: {row['jobs_per_s']:.4g} jobs/s, {row['output_tokens_per_s']:,.0f} tokens/s, "
         f"p99 {p99:,.0f} ms"
     )
+
+
+def _changed(row: Row) -> str:
+    """Return the options that differ from the settings, and the number of several engines."""
+    options = [f"{name}={row['options'].get(name)}" for name in row["changed"]]
+    engines = [f"{row['replicas']} engines"] if row["replicas"] > 1 else []
+    return ", ".join([*engines, *options])
 
 
 async def read_sample(request: Request) -> Sample:
