@@ -265,6 +265,14 @@ async def test_an_engine_killed_while_idle_is_noticed_and_no_child_is_left(
     assert len(deaths) == 1
 
 
+async def test_the_sockets_of_an_engine_are_removed_with_it(own_engine: VllmEngine) -> None:
+    assert own_engine._built is not None
+    folder = Path(own_engine._built.folder.name)
+    assert sockets_in(folder)
+    await own_engine.close()
+    assert not sockets_in(folder)
+
+
 async def test_a_cancelled_start_leaves_no_process(tiny_model: Path) -> None:
     others = {process.pid for process in engine_processes()}
     engine = VllmEngine(vllm_settings(tiny_model))
@@ -280,6 +288,10 @@ async def test_a_cancelled_start_leaves_no_process(tiny_model: Path) -> None:
 
 
 # --- helpers --------------------------------------------------------------------------------------
+
+
+def sockets_in(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*") if path.is_socket()]
 
 
 def kill_core(engine: VllmEngine) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import multiprocessing
+import os
 import tempfile
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -26,6 +28,9 @@ from dragoman_worker.log import logger
 from dragoman_worker.settings import EngineSettings
 
 _REAP_S: Final = 0.2
+_SOCKETS: Final = "VLLM_RPC_BASE_PATH"
+_LONGEST: Final = 66
+"""Most characters of the sockets' folder: vLLM adds 37, and a path has 103 on macOS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,8 @@ class Launch:
         share_times(_import_vllm("vllm.v1.engine.async_llm"))
         starting = standby.used(_import_vllm("vllm.v1.engine.utils"))
         share = self._settings.prefill_share
-        with core_process.guarded(core_class, report, share) as possible, starting:
+        guarded = core_process.guarded(core_class, report, share)
+        with guarded as possible, starting, _sockets_in(report.parent):
             if not possible:
                 logger().warning("engine_not_guarded", vllm=str(vllm.__version__))
             return vllm.AsyncLLMEngine.from_engine_args(
@@ -138,6 +144,22 @@ class Launch:
         if isinstance(failure, Halt) and report:
             logger().error("engine_not_started", traceback=report.traceback)
         return failure
+
+
+@contextmanager
+def _sockets_in(folder: Path) -> Iterator[None]:
+    """Let vLLM create its sockets in a folder that is removed with the engine.
+
+    vLLM removes none: each start left two files in the temporary directory.
+    """
+    if _SOCKETS in os.environ or len(str(folder)) > _LONGEST:
+        yield
+        return
+    os.environ[_SOCKETS] = str(folder)
+    try:
+        yield
+    finally:
+        del os.environ[_SOCKETS]
 
 
 def _prepare(settings: EngineSettings, *, verbose: bool) -> tuple[Any, Any]:
