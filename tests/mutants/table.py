@@ -1654,6 +1654,20 @@ MUTANTS = (
         "unit/worker/engines/test_cores.py",
     ),
     Mutant(
+        "a script that no language here has is read as a tag",
+        f"{CORE}/job/output_budget.py",
+        "        least = min(self._like(source) if source else self._in_script(script))\n",
+        "        least = min(self._like(source or script))\n",
+        "unit/worker/job/test_output_budget.py",
+    ),
+    Mutant(
+        "variants of letters have scripts of their own",
+        f"{CORE}/job/parallel_text.py",
+        'normalize("NFKC", start)',
+        "start",
+        "unit/worker/job/test_output_budget.py",
+    ),
+    Mutant(
         "stages of tune are compared with the sweep's point",
         f"{CORE}/tuning/tuner.py",
         "            base = replace(base, row=row, as_run=True)\n",

@@ -48,25 +48,27 @@ class OutputBudget:
 
         Without a source language, the script of `text` counts.
         """
-        source = source_lang or parallel_text.script_name(text)
-        return tokens * self.factor(source, target_lang)
+        script = "" if source_lang else parallel_text.script_name(text)
+        return tokens * self.factor(source_lang, target_lang, script)
 
-    def _factor(self, source: str, target: str) -> float:
-        """Return output tokens per source token, between two tags, or from a script's name."""
+    def _factor(self, source: str | None, target: str, script: str = "") -> float:
+        """Return output tokens per source token, from a tag or else from the name of a script."""
         most = max(self._like(target))
-        least = min(self._like(source))
+        least = min(self._like(source) if source else self._in_script(script))
         return most / least
 
     def _like(self, tag: str) -> list[int]:
         """Return the counts of the language, else of its script's languages, else of all."""
-        by_script = parallel_text.tags_by_script()
-        if tag in by_script:
-            return [self._tokens[each] for each in by_script[tag]]
         script = script_of(tag)
         for wanted in (f"{base_of(tag)}-{script}", listed(tag, frozenset(self._tokens))):
             if wanted in self._tokens and script_of(wanted) == script:
                 return [self._tokens[wanted]]
-        return [self._tokens[each] for each in by_script.get(script, self._tokens)]
+        return self._in_script(script)
+
+    def _in_script(self, script: str) -> list[int]:
+        """Return the counts of a script's languages, of all if it has none."""
+        tags = parallel_text.tags_by_script().get(script, self._tokens)
+        return [self._tokens[each] for each in tags]
 
 
 def estimate(tokens: int, expected: float) -> int:

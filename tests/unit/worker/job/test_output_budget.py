@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
+from functools import lru_cache
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman_worker.job import output_budget, parallel_text
 from dragoman_worker.job.output_budget import OutputBudget
@@ -86,6 +92,46 @@ def test_a_language_of_an_unknown_script_gets_the_most_that_any_needs(budget: Ou
 def test_without_a_source_language_the_script_of_the_text_counts(budget: OutputBudget) -> None:
     assert budget.expected(100, "ជំរាបសួរ", None, "en") < 50
     assert budget.expected(100, "Hello", None, "en") >= 100
+
+
+def test_variants_of_letters_count_as_what_they_stand_for() -> None:
+    for text, name in (
+        ("Ｈｅｌｌｏ", "LATIN"),
+        ("𝗛𝗲𝗹𝗹𝗼", "LATIN"),
+        ("3 µ", "GREEK"),
+        ("ｶﾀｶﾅ", "HIRAGANA"),
+    ):
+        assert parallel_text.script_name(text) == name
+
+
+def test_letters_of_every_name_in_unicode_have_a_budget(budget: OutputBudget) -> None:
+    by_name = {
+        unicodedata.name(character, "").split(" ")[0]: character
+        for character in map(chr, range(sys.maxunicode + 1))
+        if character.isalpha()
+    }
+    assert {"MICRO", "FEMININE", "SYRIAC", "BOPOMOFO", "MODIFIER", "SCRIPT"} <= by_name.keys()
+    for letter in by_name.values():
+        assert budget.expected(100, f"6.7 {letter}", None, "de") > 0
+
+
+@given(st.text(st.characters(codec="utf-8")), st.sampled_from(["de", "zh-Hant", "nqo"]))
+def test_any_text_without_a_source_language_has_a_budget(text: str, target: str) -> None:
+    assert _counting_bytes().expected(100, text, None, target) > 0
+
+
+@lru_cache(maxsize=1)
+def _counting_bytes() -> OutputBudget:
+    return OutputBudget(count_bytes)
+
+
+def test_a_script_without_a_language_here_gets_the_most_that_any_source_needs(
+    budget: OutputBudget,
+) -> None:
+    cheapest = min(parallel_text.by_tag().values(), key=count_bytes)
+    assert budget.expected(100, "ܫܠܡܐ", None, "de") == pytest.approx(
+        100 * count_bytes(parallel_text.by_tag()["de"]) / count_bytes(cheapest)
+    )
 
 
 def test_a_tokenizer_that_counts_nothing_gives_no_error() -> None:
