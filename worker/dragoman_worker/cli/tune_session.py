@@ -8,6 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from dragoman_worker.engines.machine import this_machine
+from dragoman_worker.engines.sizing import share_out
 from dragoman_worker.tuning.measure.engine_process import Refused
 from dragoman_worker.tuning.measure.harness import OutOfBudget
 from dragoman_worker.tuning.measure.session import (
@@ -27,11 +29,12 @@ async def tuned(request: Request, options: TuneOptions) -> int:
 
     Raises SettingsError and WorkerError, and CannotMeasure also if no point fits the time.
     """
+    engines = share_out(request.settings.engine, this_machine).count
     sample = await read_sample(request)
     with Screen(quiet=request.as_json) as screen:
         screen.progress(f"{len(sample.jobs)} jobs from {sample.origin}")
         async with harness_for(request, sample, screen) as harness:
-            tuner = Tuner(harness, request.settings, sample, options)
+            tuner = Tuner(harness, request.settings, sample, options, engines=engines)
             try:
                 found = await tuner.run()
             except (Refused, NothingMeasured, OutOfBudget) as error:

@@ -40,6 +40,8 @@ class Findings:
     """All results of tuning; those not reached are empty."""
 
     survey: Row
+    given_engines: int = 1
+    """Engines per GPU that `run` starts with the given settings."""
     sweep: list[Row] = field(default_factory=list)
     choice: knee.Choice | None = None
     comparison: dict[str, Row] = field(default_factory=dict)
@@ -73,10 +75,10 @@ class Findings:
 
     @property
     def replicas(self) -> int:
-        """Number of engines that the choice was measured with."""
+        """Number of engines per GPU that `run` starts with the choice."""
         if self.keeps_given:
-            return 1
-        return next((d.replicas for d in self.decisions if d.replicas), 1)
+            return self.given_engines
+        return next((d.replicas for d in self.decisions if d.replicas), self.given_engines)
 
     @property
     def chose_replicas(self) -> bool:
@@ -88,8 +90,16 @@ class Tuner:
     """Runs the sweep, the comparison, the stages and the verification."""
 
     def __init__(
-        self, harness: Harness, settings: WorkerSettings, sample: Sample, options: TuneOptions
+        self,
+        harness: Harness,
+        settings: WorkerSettings,
+        sample: Sample,
+        options: TuneOptions,
+        *,
+        engines: int,
     ) -> None:
+        """`engines` are those that `run` starts per GPU with the given settings."""
+        self._engines = engines
         self._harness = harness
         self._settings = settings
         self._sample = sample
@@ -101,7 +111,7 @@ class Tuner:
         """Run all stages. Raises NothingMeasured, and Refused if no engine starts at all."""
         harness = self._harness
         survey = await harness.survey(Point("survey", Drive(), self._base))
-        found = Findings(survey, arrivals=self._sample.arrivals)
+        found = Findings(survey, self._engines, arrivals=self._sample.arrivals)
         if survey["items_per_job"] is not None:
             await self._sweep(found)
         if not found.sweep:
@@ -149,11 +159,10 @@ class Tuner:
         return doubled if doubled[-1] == most else [*doubled, most]
 
     async def _compare(self, found: Findings) -> None:
-        """Measure the default and the published setting in the engine that runs."""
-        for name, drive in (("published", PUBLISHED), ("default", Drive())):
-            if drive.items and drive.items > found.survey["limits"]["max_num_seqs"]:
-                continue
-            await self._add(found, name, Point(name, drive))
+        """Measure the published setting, and the given ones with as many engines as `run` has."""
+        if (PUBLISHED.items or 0) <= found.survey["limits"]["max_num_seqs"]:
+            await self._add(found, "published", Point("published", PUBLISHED))
+        await self._add(found, "default", Point("default", Drive(), engines=self._engines))
 
     async def _stages(self, found: Findings) -> None:
         assert found.choice is not None  # noqa: S101  `run` chose
@@ -199,18 +208,19 @@ class Tuner:
 
         Only there do requests wait in the engine and enter it in groups. Raises OutOfBudget.
         """
-        if self._runs_as_given(found):
+        if self._runs_as_given(found, engines=1):
             return found.comparison["default"]
         return await self._harness.measure(Point("choice", Drive(), found.options))
 
-    def _runs_as_given(self, found: Findings) -> bool:
+    def _runs_as_given(self, found: Findings, engines: int) -> bool:
         """Return whether the choice is what the given settings run, which is measured."""
         same = found.options == {"max_num_seqs": found.survey["limits"]["max_num_seqs"]}
-        return same and found.replicas == 1 and "default" in found.comparison and not self._base
+        measured = engines == self._engines and "default" in found.comparison
+        return same and measured and not self._base
 
     async def _verify(self, found: Findings) -> None:
         """Measure the chosen settings once more, in engines of their own."""
-        if self._runs_as_given(found):
+        if self._runs_as_given(found, found.replicas):
             found.comparison["chosen"] = found.comparison["default"]
             return
         if not self._verifies:
@@ -226,11 +236,11 @@ class Tuner:
 
     def _caveats(self, found: Findings) -> list[str]:
         """Return notes on rows and settings that could be misread."""
-        texts, given = [], self._settings.engine.replicas
-        if given != 1 and "replicas" in self._settings.engine.model_fields_set:
-            kept = "" if found.chose_replicas else ", and the file keeps that number unmeasured"
+        texts = []
+        if self._engines > 1 and not found.chose_replicas and "chosen" not in found.comparison:
             texts.append(
-                f"`as given` was measured with one engine: engine.replicas is {given}{kept}."
+                f"{found.options.get('max_num_seqs')} sequences were measured in one engine: the "
+                f"file keeps engine.replicas, with which `run` starts {self._engines} per GPU."
             )
         if self._harness.reused:
             texts.append(

@@ -168,7 +168,7 @@ async def test_chosen_settings_without_a_verified_gain_are_not_kept(
     harness: Any = OneRow(verified(*chosen))
     settings: Any = None
     options: Any = type("Verify", (), {"stages": {"verify"}, "most_sequences": None})()
-    await Tuner(harness, settings, settings, options)._verify(findings)
+    await Tuner(harness, settings, settings, options, engines=1)._verify(findings)
     assert findings.keeps_given is kept
     assert findings.options == ({} if kept else {"max_num_seqs": 256})
     assert bool(findings.notes) is kept

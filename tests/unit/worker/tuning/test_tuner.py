@@ -168,14 +168,22 @@ async def test_more_sequences_than_the_engine_runs_are_named(tmp_path: Path) -> 
         await tuned(request(tmp_path), options)
 
 
-async def test_replicas_that_no_stage_decided_stay_and_are_noted_as_unmeasured(
+async def test_replicas_that_no_stage_decided_stay_and_are_what_is_compared(
     tmp_path: Path,
 ) -> None:
-    options = chosen(sequences="4", stages="")
-    assert await tuned(request(tmp_path, echo(engine__replicas=4)), options) == 0
-    assert load_settings(WorkerSettings, tmp_path / "out" / "settings.toml").engine.replicas == 4
-    notes = json.loads((tmp_path / "out" / "tune.json").read_text())["notes"]
-    assert [note for note in notes if "engine.replicas is 4" in note and "unmeasured" in note]
+    settings = echo(engine__replicas=2)
+    assert await tuned(request(tmp_path, settings), chosen(sequences="2", stages="")) == 0
+    assert load_settings(WorkerSettings, tmp_path / "out" / "settings.toml").engine.replicas == 2
+    data = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert data["comparison"]["default"]["replicas"] == 2
+    unmeasured = "2 sequences were measured in one engine: the file keeps engine.replicas"
+    assert [note for note in data["notes"] if note.startswith(unmeasured)]
+
+    verified = chosen(sequences="2", stages="verify")
+    assert await tuned(request(tmp_path, settings), verified) == 0
+    data = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert data["comparison"]["chosen"]["replicas"] == 2
+    assert not [note for note in data["notes"] if note.startswith(unmeasured)]
 
 
 async def test_an_engine_that_does_not_start_names_its_setting(tmp_path: Path) -> None:

@@ -58,12 +58,14 @@ class ScriptedHarness:
         }
 
 
-async def tuned(rate: Rate, stages: frozenset[str] = ALL) -> tuple[Findings, list[Point]]:
+async def tuned(
+    rate: Rate, stages: frozenset[str] = ALL, engines: int = 1
+) -> tuple[Findings, list[Point]]:
     scripted: Any = ScriptedHarness(rate)
     settings = load_settings(WorkerSettings, None, {"engine.model": "some/model"})
     sample: Any = type("Sample", (), {"arrivals": None})
     options = TuneOptions(sequences=(2, 4), stages=stages, allow=frozenset({"replicas"}))
-    found = await Tuner(scripted, settings, sample, options).run()
+    found = await Tuner(scripted, settings, sample, options, engines=engines).run()
     return found, scripted.asked
 
 
@@ -135,3 +137,19 @@ async def test_stages_without_a_baseline_are_left_out_with_the_reason() -> None:
     found, _ = await tuned(no_time, wanted)
     assert "60 s, 10 are left" in found.decisions[0].why
     assert not found.complete
+
+
+async def test_the_settings_as_given_have_as_many_engines_as_a_worker_would_start() -> None:
+    found, asked = await tuned(grouped, frozenset({"verify"}), engines=3)
+    assert [(p.stage, p.engines) for p in asked if not p.drive.items] == [
+        ("default", 3),
+        ("verify", 3),
+    ]
+    assert found.replicas == 3
+
+
+async def test_a_stage_starts_from_one_engine_where_a_worker_would_start_several() -> None:
+    found, asked = await tuned(grouped, frozenset({"batched_tokens", "verify"}), engines=3)
+    assert [p.engines for p in stage(asked, "choice")] == [1]
+    assert [p.engines for p in stage(asked, "verify")] == [3]
+    assert found.comparison["default"]["replicas"] == 3

@@ -23,19 +23,20 @@ NAMES: Final = {
 }
 _BAR: Final = 16
 _PUBLISHED: Final = "Published: VoicePing's 25 in flight, 16 sequences."
+_SEVERAL: Final = "xN: N engines on the GPU, as `run` starts them."
 _RATES: Final = (
-    Column("tok/s", drop=1),
-    Column("ms/tok", drop=2),
+    Column("tok/s", drop=2),
+    Column("ms/tok", drop=3),
     Column("p99 ms"),
-    Column("KV", drop=4),
-    Column("GPU", drop=3),
+    Column("KV", drop=5),
+    Column("GPU", drop=4),
 )
 _SPREADS: Final = (
     Column("", left=True),
     *(Column(rank, drop=drop) for rank, drop in {"p50": 0, "p95": 2, "p99": 1, "max": 0}.items()),
 )
-_SWEEP: Final = (Column("seqs"), Column("jobs/s"), Column("", drop=5, left=True), *_RATES)
-_COMPARISON: Final = (Column("", left=True), Column("jobs/s"), Column("ratio"), *_RATES)
+_SWEEP: Final = (Column("seqs"), Column("jobs/s"), Column("", drop=6, left=True), *_RATES)
+_COMPARISON: Final = (Column("", left=True), Column("jobs/s"), Column("ratio", drop=1), *_RATES)
 _SAMPLE: Final = ("jobs", "unplanned", "prompt_tokens", "output_budget", "items_per_job")
 _KEPT: Final = (
     "jobs_per_s",
@@ -118,6 +119,8 @@ def show(console: Console, found: Findings) -> None:
         console.print()
         console.print(_comparison_table(console, found))
         console.print(_PUBLISHED, style="dim")
+        if any(row["replicas"] > 1 for row in found.comparison.values()):
+            console.print(_SEVERAL, style="dim")
     for note in found.notes:
         console.print(f"- {note}", markup=False)
 
@@ -161,7 +164,8 @@ def _comparison_table(console: Console, found: Findings) -> Table:
     for name, label in NAMES.items():
         if (row := found.comparison.get(name)) is not None:
             ratio = f"{1 / against[name]:.3f}" if name in against else "1"
-            lines.append(Line((label, _number(row["jobs_per_s"]), ratio, *_cells(row))))
+            name_shown = f"{label} x{row['replicas']}" if row["replicas"] > 1 else label
+            lines.append(Line((name_shown, _number(row["jobs_per_s"]), ratio, *_cells(row))))
     return fitted(console, _COMPARISON, lines)
 
 

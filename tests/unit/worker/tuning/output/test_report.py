@@ -25,6 +25,7 @@ def row(sequences: int, rate: float) -> dict[str, Any]:
         "latency_ms": {"p99": 98_765.0},
         "answer_tokens": None,
         "jobs": 10,
+        "replicas": 1,
         "kv_usage_max": 0.87,
         "gpu_busy": 99.0,
     }
@@ -64,6 +65,17 @@ def test_sequences_rate_and_p99_are_uncut_at_every_width(width: int) -> None:
         ["512", "22,222"],
     ]
     assert sum("98,765" in line for line in lines) == 4
+
+
+def test_several_engines_are_named_beside_their_row() -> None:
+    findings = found()
+    findings.comparison["default"] = {**row(256, 1_111.0), "replicas": 4}
+    for width in (40, 120):
+        printed = shown(findings, width)
+        assert "as given x4" in printed
+        assert "N engines on the GPU" in printed
+        assert "…" not in printed
+    assert "engines on the GPU" not in shown(found(), 40)
 
 
 def test_a_wide_terminal_shows_all_columns() -> None:
