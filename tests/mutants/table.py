@@ -1668,6 +1668,23 @@ MUTANTS = (
         "unit/worker/job/test_output_budget.py",
     ),
     Mutant(
+        "what a stage of tune took stays though it gains nothing when measured again",
+        f"{CORE}/tuning/tuner.py",
+        "        found.confirmed = False\n",
+        "        return\n",
+        "unit/worker/tuning/test_tuner_stages.py",
+    ),
+    Mutant(
+        "one setting of a stage that costs latency refuses the others",
+        f"{CORE}/tuning/stages.py",
+        "    good = [row for row in rows if unusable(row) is None and _gains(row, base)]\n"
+        '    return max(good, key=lambda row: row["output_tokens_per_s"], default=None)\n',
+        "    good = [row for row in rows if unusable(row) is None]\n"
+        '    best = max(good, key=lambda row: row["output_tokens_per_s"], default=None)\n'
+        "    return best if best and _gains(best, base) else None\n",
+        "unit/worker/tuning/test_stages.py",
+    ),
+    Mutant(
         "stages of tune are compared with the sweep's point",
         f"{CORE}/tuning/tuner.py",
         "            base = replace(base, row=row, as_run=True)\n",
@@ -1677,8 +1694,8 @@ MUTANTS = (
     Mutant(
         "what a stage of tune took is not measured again",
         f"{CORE}/tuning/tuner.py",
-        "        number = int(any(decision.options for decision in found.decisions))\n",
-        "        number = 0\n",
+        "        again = any(decision.options for decision in found.decisions)\n",
+        "        again = False\n",
         "unit/worker/tuning/test_tuner_stages.py",
     ),
     Mutant(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import shlex
 import sys
 from collections.abc import Awaitable, Callable
@@ -80,6 +81,10 @@ class MeasureOptions:
         from dragoman_worker.tuning.measure.harness import Pace
         from dragoman_worker.tuning.measure.session import Request
 
+        given = {"--seconds-per-point": self.seconds_per_point, "--warm-s": self.warm_s}
+        for option, seconds in given.items():
+            if not math.isfinite(seconds):
+                fail(2, f"{option} {seconds}: give a number of seconds")
         settings = settings_or_exit(self.config, self.set_)
         log.configure(settings.log, worker_id=settings.worker_id)  # to stderr, not stdout
         budget_s = float("inf") if self.budget_s is None else self.budget_s

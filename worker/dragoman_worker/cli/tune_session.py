@@ -29,6 +29,7 @@ async def tuned(request: Request, options: TuneOptions) -> int:
 
     Raises SettingsError and WorkerError, and CannotMeasure also if no point fits the time.
     """
+    settings_file.check(request.settings)
     engines = share_out(request.settings.engine, this_machine).count
     sample = await read_sample(request)
     with Screen(quiet=request.as_json) as screen:

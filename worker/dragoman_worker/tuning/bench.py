@@ -16,7 +16,7 @@ from dragoman_worker.engines.sizing import MEMORY, Share
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
 from dragoman_worker.tuning.measure.load_generator import Drive
-from dragoman_worker.tuning.measure.results import Row
+from dragoman_worker.tuning.measure.results import Row, unusable
 from dragoman_worker.tuning.tuner import PUBLISHED
 
 BASE: Final = "all"
@@ -119,16 +119,21 @@ class Bench:
                 round=number,
             )
             row = await self._harness.measure(point)
-            if "refused" in row:
-                self.results.notes.append(f"{STRATEGIES[point.stage]}: {row['refused']}")
-            elif number == row["round"]:
+            name = STRATEGIES[point.stage]
+            if (why := unusable(row)) is not None:
+                self.results.notes.append(f"{name}: {why}")
+                continue
+            if row["failed"]:
+                what = f"{row['failed']} jobs failed, the first with: {row.get('first_error')}"
+                self.results.notes.append(f"{name}: {what}")
+            if number == row["round"]:
                 self.results.rows.setdefault(point.stage, []).append(row)
 
     async def _at_once(self, group: Sequence[Point]) -> int:
         """Return the number of jobs that the engine completes within the seconds of a point."""
         first = next(point for point in group if point.stage == "given")
         row = await self._harness.measure(first)
-        if "refused" in row:
+        if unusable(row) is not None:
             return _MIN_AT_ONCE
         jobs = float(row["jobs_per_s"] * row["seconds"])
         return max(_MIN_AT_ONCE, round(jobs))

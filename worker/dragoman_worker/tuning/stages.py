@@ -16,7 +16,7 @@ from dragoman_worker.engines.sizing import KV_BYTES, MEMORY, share_out
 from dragoman_worker.settings import EngineSettings
 from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
 from dragoman_worker.tuning.measure.load_generator import Drive
-from dragoman_worker.tuning.measure.results import Row
+from dragoman_worker.tuning.measure.results import Row, unusable
 
 TAKE: Final = 0.03
 """Minimum gain in tokens/s to take a setting; two starts of one engine differ by less."""
@@ -44,6 +44,8 @@ class Decision:
     options: Mapping[str, Any] = field(default_factory=dict)
     replicas: int | None = None
     rows: Sequence[Row] = ()
+    taken: Row | None = None
+    """The row of `options`."""
     complete: bool = True
     """False if the stage was left out for lack of time."""
 
@@ -92,13 +94,13 @@ async def run_stage(name: str, harness: Harness, base: Baseline) -> Decision:
 
 def better(rows: Sequence[Row], base: Row) -> Row | None:
     """Return the best of the rows if it is taken in place of `base`, otherwise None."""
-    measured = [row for row in rows if "refused" not in row]
-    if not measured:
-        return None
-    best = max(measured, key=lambda row: row["output_tokens_per_s"])
-    enough = best["output_tokens_per_s"] >= (1 + TAKE) * base["output_tokens_per_s"]
-    slower = _p99(best) > (1 + P99_WORSE) * _p99(base)
-    return best if enough and not slower else None
+    good = [row for row in rows if unusable(row) is None and _gains(row, base)]
+    return max(good, key=lambda row: row["output_tokens_per_s"], default=None)
+
+
+def _gains(row: Row, base: Row) -> bool:
+    enough = row["output_tokens_per_s"] >= (1 + TAKE) * base["output_tokens_per_s"]
+    return enough and _p99(row) <= (1 + P99_WORSE) * _p99(base)
 
 
 def _batched_tokens_obstacle(base: Baseline) -> str | None:
@@ -119,7 +121,8 @@ async def _batched_tokens(harness: Harness, base: Baseline) -> Decision:
         return Decision("batched_tokens", why, rows=rows)
     tokens = taken["options"]["max_num_batched_tokens"]
     why = f"{tokens}: {_compared(rows, base.row, 'max_num_batched_tokens')}"
-    return Decision("batched_tokens", why, {"max_num_batched_tokens": tokens}, rows=rows)
+    options = {"max_num_batched_tokens": tokens}
+    return Decision("batched_tokens", why, options, rows=rows, taken=taken)
 
 
 def _memory_obstacle(base: Baseline) -> str | None:
@@ -143,11 +146,11 @@ async def _memory(harness: Harness, base: Baseline) -> Decision:
     more = {MEMORY: _UTILISATION}
     rows = await _measured(harness, base, [_point("memory", {**base.options, **more})])
     comparison = _compared(rows, base.row, MEMORY)
-    if better(rows, base.row) is None:
+    if (taken := better(rows, base.row)) is None:
         given = base.engine.options.get(MEMORY)
         now = "vLLM's default" if given is None else f"{given:g}"
         return Decision("memory", f"{now} stays: {comparison}", rows=rows)
-    return Decision("memory", f"{_UTILISATION}: {comparison}", more, rows=rows)
+    return Decision("memory", f"{_UTILISATION}: {comparison}", more, rows=rows, taken=taken)
 
 
 def _replicas_obstacle(base: Baseline) -> str | None:
@@ -182,7 +185,8 @@ async def _replicas(harness: Harness, base: Baseline) -> Decision:
     if taken is None:
         return Decision("replicas", f"1: {comparison}", replicas=1, rows=rows)
     each, count = taken["options"]["max_num_seqs"], taken["replicas"]
-    return Decision("replicas", f"{count}: {comparison}", {"max_num_seqs": each}, count, rows)
+    options = {"max_num_seqs": each}
+    return Decision("replicas", f"{count}: {comparison}", options, count, rows, taken)
 
 
 def _fp8_obstacle(base: Baseline) -> str | None:
@@ -198,9 +202,10 @@ async def _fp8(harness: Harness, base: Baseline) -> Decision:
     fp8 = {"quantization": "fp8"}
     rows = await _measured(harness, base, [_point("fp8", {**base.options, **fp8})])
     comparison = _compared(rows, base.row, "quantization")
-    if better(rows, base.row) is None:
+    if (taken := better(rows, base.row)) is None:
         return Decision("fp8", f"not taken: {comparison}", rows=rows)
-    return Decision("fp8", f"taken: {comparison}; check some translations", fp8, rows=rows)
+    why = f"taken: {comparison}; check some translations"
+    return Decision("fp8", why, fp8, rows=rows, taken=taken)
 
 
 def _point(stage: str, options: Mapping[str, Any], *, engines: int = 1) -> Point:
@@ -208,24 +213,17 @@ def _point(stage: str, options: Mapping[str, Any], *, engines: int = 1) -> Point
 
 
 async def _measured(harness: Harness, base: Baseline, points: Sequence[Point]) -> list[Row]:
-    """Measure as many points as time allows. Raises OutOfBudget if there is none for the first."""
-    rows: list[Row] = []
-    for point in points:
-        try:
-            rows.append(await harness.measure(point, reserve_s=base.reserve_s))
-        except OutOfBudget:
-            if not rows:
-                raise
-            break
-    return rows
+    """Measure all points. Raises OutOfBudget: the best of some may not be the best of all."""
+    return [await harness.measure(point, reserve_s=base.reserve_s) for point in points]
 
 
 def _compared(rows: Sequence[Row], base: Row, option: str | None) -> str:
     parts = []
     for row in rows:
         name = f"{row['replicas']} engines" if option is None else f"{row['options'][option]}"
-        if "refused" in row:
-            parts.append(f"{name} was refused ({row['refused']})")
+        if (why := unusable(row)) is not None:
+            what = "was refused" if "refused" in row else "was not measured"
+            parts.append(f"{name} {what} ({why})")
             continue
         gain = row["output_tokens_per_s"] / max(1e-9, base["output_tokens_per_s"]) - 1
         slower = _p99(row) / max(1e-9, _p99(base)) - 1

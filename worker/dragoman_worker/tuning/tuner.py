@@ -11,10 +11,17 @@ from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning import knee
 from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
 from dragoman_worker.tuning.measure.load_generator import Drive
-from dragoman_worker.tuning.measure.results import Row
+from dragoman_worker.tuning.measure.results import Row, unusable
 from dragoman_worker.tuning.measure.sample import Sample
 from dragoman_worker.tuning.measure.statistics import Arrivals
-from dragoman_worker.tuning.stages import AFTER_SWEEP, Baseline, Decision, obstacle, run_stage
+from dragoman_worker.tuning.stages import (
+    AFTER_SWEEP,
+    Baseline,
+    Decision,
+    better,
+    obstacle,
+    run_stage,
+)
 
 PUBLISHED: Final = Drive(clients=25, items=16)
 """25 in flight, 16 sequences: the published optimum of VoicePing for one production GPU."""
@@ -48,6 +55,10 @@ class Findings:
     decisions: list[Decision] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     arrivals: Arrivals | None = None
+    as_run: Row | None = None
+    """The sweep's choice in one engine of its own, under the worker's admission."""
+    confirmed: bool = True
+    """Whether what the stages took gained something when it was measured again."""
     keeps_given: bool = False
     """The given settings did as well as the chosen ones when verified: nothing is changed."""
     complete: bool = True
@@ -67,7 +78,7 @@ class Findings:
             return chosen
         if self.choice is not None:
             chosen["max_num_seqs"] = self.choice.sequences
-        for decision in self.decisions:
+        for decision in self.decisions if self.confirmed else ():
             chosen |= decision.options
         if self.replicas > 1:
             chosen.pop(MEMORY, None)  # the supervisor divides it
@@ -78,7 +89,8 @@ class Findings:
         """Number of engines per GPU that `run` starts with the choice."""
         if self.keeps_given:
             return self.given_engines
-        return next((d.replicas for d in self.decisions if d.replicas), self.given_engines)
+        decided = next((d.replicas for d in self.decisions if d.replicas), self.given_engines)
+        return decided if self.confirmed else 1
 
     @property
     def chose_replicas(self) -> bool:
@@ -120,7 +132,7 @@ class Tuner:
         await self._compare(found)
         await self._stages(found)
         await self._verify(found)
-        found.notes += notes(found, self._base)
+        found.notes += notes(found, self._base, self._settings.limits.max_engine_items)
         found.notes += self._caveats(found)
         return found
 
@@ -133,13 +145,10 @@ class Tuner:
                 found.complete = False
                 found.notes.append(f"The sweep stopped before {sequences} sequences: {error}.")
                 return
-            if "refused" in row:
-                found.notes.append(f"{sequences} sequences: {row['refused']}")
-                return
-            if not row["jobs"]:
-                found.notes.append(
-                    f"{sequences} sequences: no job finished; raise --seconds-per-point"
-                )
+            if (why := unusable(row)) is not None:
+                found.notes.append(f"{sequences} sequences: {why}")
+                if "refused" in row:
+                    return
                 continue
             found.sweep.append(row)
             if knee.has_degraded([knee.measured(row) for row in found.sweep]):
@@ -147,12 +156,18 @@ class Tuner:
 
     def _candidates(self, found: Findings) -> Sequence[int]:
         most = found.survey["limits"]["max_num_seqs"]
+        if (limit := self._settings.limits.max_engine_items or most) < most:
+            found.notes.append(
+                f"limits.max_engine_items lets {limit} items into the engine, which runs {most} "
+                "sequences: no larger number was tried."
+            )
+        most, engine = min(most, limit), most
         if self._options.sequences:
             found.notes += [
-                f"--sequences {count} was left out: the engine runs {most} at most; "
+                f"--sequences {count} was left out: the engine runs {engine} at most; "
                 f"--max-sequences {count} starts an engine for that many."
                 for count in self._options.sequences
-                if count > most
+                if count > engine
             ]
             return [count for count in self._options.sequences if count <= most]
         doubled = [2**power for power in range(most.bit_length()) if 2**power <= most]
@@ -161,7 +176,7 @@ class Tuner:
     async def _compare(self, found: Findings) -> None:
         """Measure the published setting, and the given ones with as many engines as `run` has."""
         if (PUBLISHED.items or 0) <= found.survey["limits"]["max_num_seqs"]:
-            await self._add(found, "published", Point("published", PUBLISHED))
+            await self._add(found, "published", Point("published", PUBLISHED, self._base))
         await self._add(found, "default", Point("default", Drive(), engines=self._engines))
 
     async def _stages(self, found: Findings) -> None:
@@ -182,9 +197,10 @@ class Tuner:
             decision, base = await self._decide(name, base, found)
             found.decisions.append(decision)
             found.complete = found.complete and decision.complete
-            if decision.options and (taken := _row_of(decision)) is not None:
+            if decision.taken is not None:
                 # The next stage is compared with the taken row.
-                base = replace(base, options={**base.options, **decision.options}, row=taken)
+                options = {**base.options, **decision.options}
+                base = replace(base, options=options, row=decision.taken)
 
     async def _decide(
         self, name: str, base: Baseline, found: Findings
@@ -197,9 +213,9 @@ class Tuner:
                 row = await self._choice_as_run(found)
             except OutOfBudget as error:
                 return Decision(name, f"left out: {error}", complete=False), base
-            if "refused" in row or not row["jobs"]:
-                why = row.get("refused", "no job finished; raise --seconds-per-point")
+            if (why := unusable(row)) is not None:
                 return Decision(name, f"left out: its baseline was not measured: {why}"), base
+            found.as_run = row
             base = replace(base, row=row, as_run=True)
         return await run_stage(name, self._harness, base), base
 
@@ -225,14 +241,36 @@ class Tuner:
             return
         if not self._verifies:
             return
-        # Again if a stage chose the best of several: it was partly luck.
-        number = int(any(decision.options for decision in found.decisions))
-        point = Point("verify", Drive(), found.options, engines=found.replicas, round=number)
-        await self._add(found, "chosen", point)
+        again = any(decision.options for decision in found.decisions)
+        if again:  # what a stage took was partly luck, also that of its engine's start
+            await self._harness.release()
+        point = Point("verify", Drive(), found.options, engines=found.replicas, round=int(again))
+        row = await self._add(found, "chosen", point)
+        if row is None:
+            return
+        if (why := unusable(row)) is not None:
+            found.keeps_given = True
+            found.notes.append(f"The file keeps the given settings: the chosen ones failed: {why}")
+        elif again:
+            self._confirm(found, row)
         if found.comparison.keys() >= {"default", "chosen"}:
             reason = knee.why_keep(found.comparison["default"], found.comparison["chosen"])
             found.keeps_given = reason is not None
             found.notes += [reason] if reason else []
+
+    def _confirm(self, found: Findings, row: Row) -> None:
+        """Drop what the stages took if it gains too little when it is measured again."""
+        base = found.as_run
+        same_engines = found.chose_replicas or found.replicas == 1
+        if base is None or not same_engines or better([row], base) is not None:
+            return
+        found.confirmed = False
+        found.comparison["chosen"] = base
+        found.notes.append(
+            f"Measured again, what the stages took writes {row['output_tokens_per_s']:,.0f} "
+            f"tokens/s, and the chosen sequences without it {base['output_tokens_per_s']:,.0f}: "
+            "it is left out."
+        )
 
     def _caveats(self, found: Findings) -> list[str]:
         """Return notes on rows and settings that could be misread."""
@@ -253,17 +291,19 @@ class Tuner:
     def _verifies(self) -> bool:
         return "verify" in self._options.stages
 
-    async def _add(self, found: Findings, name: str, point: Point) -> None:
+    async def _add(self, found: Findings, name: str, point: Point) -> Row | None:
+        """Measure a row of the comparison; return it, None if there was no time."""
         try:
             row = await self._harness.measure(point)
         except OutOfBudget as error:
             found.complete = False
             found.notes.append(f"{name.capitalize()} was not measured: {error}.")
-            return
-        if "refused" in row:
-            found.notes.append(f"{name.capitalize()}: {row['refused']}")
+            return None
+        if (why := unusable(row)) is not None:
+            found.notes.append(f"{name.capitalize()} was not measured: {why}")
         else:
             found.comparison[name] = row
+        return row
 
 
 def _reason(found: Findings) -> str:
@@ -273,15 +313,16 @@ def _reason(found: Findings) -> str:
     return "; ".join([*reasons, *found.notes]) or "there is nothing to measure"
 
 
-def notes(found: Findings, base: Mapping[str, Any]) -> list[str]:
-    """Return notes on how to read the results."""
+def notes(found: Findings, base: Mapping[str, Any], limit: int | None = None) -> list[str]:
+    """Return notes on how to read the results. `limit` is the most items in the engine."""
     texts: list[str] = []
     choice = found.choice
-    if choice is not None and not choice.degraded and choice.sequences == _last(found):
+    growing = choice is not None and not choice.degraded and choice.sequences == _last(found)
+    if growing and choice is not None and choice.sequences != limit:
         more = 2 * choice.sequences
         texts.append(
             f"Throughput was still growing at {choice.sequences} sequences, the highest tried: "
-            f"give --max-sequences {more}."
+            f"give --max-sequences {more}, and no smaller --sequences."
         )
     if found.arrivals is not None and choice is not None:
         texts.append(_concurrency(found, found.arrivals))
@@ -317,9 +358,3 @@ def _concurrency(found: Findings, rates: Arrivals) -> str:
 
 def _last(found: Findings) -> int:
     return max(int(row["drive"]["items"]) for row in found.sweep)
-
-
-def _row_of(decision: Decision) -> Row | None:
-    """Return the row that a decision took."""
-    rows = [row for row in decision.rows if "refused" not in row]
-    return max(rows, key=lambda row: row["output_tokens_per_s"], default=None)

@@ -136,6 +136,8 @@ def verified(tokens_per_s: float, p99_ms: float) -> dict[str, Any]:
         "decode_ms_per_token": 10.0,
         "limits": {"max_num_seqs": 64},
         "drive": {"items": None},
+        "jobs": 100,
+        "failed": 0,
     }
 
 

@@ -25,7 +25,15 @@ Rate = Callable[[Point], dict[str, Any]]
 
 def row(rate: float = 1000.0, p99: float = 500.0, **more: Any) -> dict[str, Any]:
     fields = {"output_tokens_per_s": rate, "latency_ms": {"p99": p99}, "limits": LIMITS}
-    rest = {"kv_usage_max": 0.4, "preemptions": 0, "replicas": 1, "options": {}, "seconds": 5}
+    rest = {
+        "kv_usage_max": 0.4,
+        "preemptions": 0,
+        "jobs": 100,
+        "failed": 0,
+        "replicas": 1,
+        "options": {},
+        "seconds": 5,
+    }
     return {**fields, **rest, "drive": {"items": 512}, **more}
 
 
@@ -62,7 +70,9 @@ def test_a_setting_is_taken_only_for_a_gain_that_costs_no_latency() -> None:
     assert better([row(1031, 500)], base) == row(1031, 500)
     assert better([row(2000, 551)], base) is None
     assert better([row(1040, 500), row(1050, 500)], base) == row(1050, 500)
+    assert better([row(1500, 560), row(1100, 500), row(1050, 400)], base) == row(1100, 500)
     assert better([{"refused": "no memory"}], base) is None
+    assert better([row(2000, 500, jobs=0)], base) is None
     assert better([], base) is None
 
 
@@ -150,6 +160,31 @@ async def test_one_engine_is_a_decision_only_if_more_were_measured() -> None:
     decision = await decided("replicas", slower, given(allow=both, named=both))
     assert (decision.replicas, decision.options) == (1, {})
     assert len(slower.asked) == 3
+
+
+async def test_several_engines_of_which_some_cost_latency_are_not_all_refused() -> None:
+    measured = {2: (1900.0, 505.0), 3: (2900.0, 505.0), 4: (3900.0, 575.0)}
+
+    def answer(point: Point) -> dict[str, Any]:
+        rate, p99 = measured[point.engines]
+        return {"output_tokens_per_s": rate, "latency_ms": {"p99": p99}}
+
+    both = frozenset({"replicas"})
+    decision = await decided("replicas", ScriptedHarness(answer), given(allow=both, named=both))
+    assert decision.replicas == 3
+    assert decision.taken is not None
+    assert decision.taken["replicas"] == 3
+
+
+async def test_a_stage_that_could_not_measure_all_takes_nothing() -> None:
+    def answer(point: Point) -> dict[str, Any]:
+        if point.engines == 4:
+            raise OutOfBudget("starting the engine may take 60 s, 10 are left")
+        return {"output_tokens_per_s": 2000.0}
+
+    both = frozenset({"replicas"})
+    decision = await decided("replicas", ScriptedHarness(answer), given(allow=both, named=both))
+    assert (decision.replicas, decision.options, decision.complete) == (None, {}, False)
 
 
 async def test_replicas_are_not_tried_for_model_sizes_that_do_not_gain() -> None:

@@ -156,6 +156,24 @@ async def test_jobs_that_cannot_run_are_named_as_the_reason(tmp_path: Path) -> N
     assert [row["stage"] for row in rows(tmp_path)] == ["survey"]
 
 
+async def test_jobs_that_all_fail_are_an_error_with_the_first_reason(tmp_path: Path) -> None:
+    failing = jobs(tmp_path, ["#!fatal\nOne.", "#!fatal\nTwo."]).rename(tmp_path / "failing")
+    with pytest.raises(CannotMeasure, match="no job succeeded: "):
+        await tuned(request(tmp_path, jobs=failing), chosen())
+    with pytest.raises(CannotMeasure, match="no job succeeded: "):
+        await benched(request(tmp_path, jobs=failing), frozenset({"given"}), 1)
+
+
+async def test_bench_reports_failed_jobs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    some = jobs(tmp_path, ["#!fatal\nOne.", "Two.", "Three."]).rename(tmp_path / "some")
+    assert await benched(request(tmp_path, jobs=some), frozenset({"given"}), 1) == 0
+    capsys.readouterr()
+    (note,) = json.loads((tmp_path / "out" / "bench.json").read_text())["notes"]
+    assert "jobs failed, the first with: " in note
+
+
 async def test_more_sequences_than_the_engine_runs_are_named(tmp_path: Path) -> None:
     options = chosen(sequences="2,5,99999", stages="")
     assert await tuned(request(tmp_path), options) == 0

@@ -20,6 +20,7 @@ class ScriptedHarness:
     """Harness of an engine for eight sequences: a rate for each point, and a row per key."""
 
     reserve_s = 0.0
+    released = 0
     reused: frozenset[str] = frozenset()
 
     def __init__(self, rate: Rate) -> None:
@@ -36,6 +37,9 @@ class ScriptedHarness:
             self.asked.append(point)
             self._rows[key] = self._row(point)
         return self._rows[key]
+
+    async def release(self) -> None:
+        self.released += 1
 
     def _row(self, point: Point) -> dict[str, Any]:
         most = point.options.get("max_num_seqs", MOST)
@@ -59,13 +63,16 @@ class ScriptedHarness:
 
 
 async def tuned(
-    rate: Rate, stages: frozenset[str] = ALL, engines: int = 1
+    rate: Rate,
+    stages: frozenset[str] = ALL,
+    engines: int = 1,
+    settings: dict[str, Any] | None = None,
 ) -> tuple[Findings, list[Point]]:
     scripted: Any = ScriptedHarness(rate)
-    settings = load_settings(WorkerSettings, None, {"engine.model": "some/model"})
+    given = load_settings(WorkerSettings, None, {"engine.model": "some/model", **(settings or {})})
     sample: Any = type("Sample", (), {"arrivals": None})
     options = TuneOptions(sequences=(2, 4), stages=stages, allow=frozenset({"replicas"}))
-    found = await Tuner(scripted, settings, sample, options, engines=engines).run()
+    found = await Tuner(scripted, given, sample, options, engines=engines).run()
     return found, scripted.asked
 
 
@@ -110,8 +117,36 @@ async def test_what_a_stage_took_is_measured_a_second_time() -> None:
     found, asked = await tuned(rate)
     verified = stage(asked, "verify")
     assert [p.options["max_num_batched_tokens"] for p in verified] == [1024]
-    assert found.comparison["chosen"]["output_tokens_per_s"] == 80.0
-    assert found.keeps_given  # 90 as given
+    assert found.comparison["chosen"]["output_tokens_per_s"] == 200.0  # without it
+    assert found.options == {"max_num_seqs": 4}
+    assert not found.confirmed
+    assert not found.keeps_given
+
+
+async def test_what_a_stage_took_stays_if_it_gains_again() -> None:
+    def rate(point: Point) -> float:
+        return 300.0 if "max_num_batched_tokens" in point.options else grouped(point)
+
+    found, _ = await tuned(rate)
+    assert found.options == {"max_num_seqs": 4, "max_num_batched_tokens": 1024}
+    assert found.confirmed
+
+
+async def test_a_choice_that_fails_in_its_own_engine_keeps_the_given_settings() -> None:
+    def rate(point: Point) -> float:
+        return 0.0 if point.stage in {"choice", "verify"} else grouped(point)
+
+    found, _ = await tuned(rate)
+    assert found.keeps_given
+    assert found.options == {}
+    assert any("no memory" in note and "given settings" in note for note in found.notes)
+
+
+async def test_no_more_sequences_are_tried_than_the_limits_let_in() -> None:
+    settings = {"limits.max_engine_items": 3}
+    found, asked = await tuned(grouped, frozenset(), settings=settings)
+    assert [p.drive.items for p in stage(asked, "sequences")] == [2]
+    assert any(note.startswith("limits.max_engine_items lets 3 items") for note in found.notes)
 
 
 async def test_no_baseline_is_measured_for_stages_that_are_left_out() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import metadata
@@ -21,7 +22,15 @@ def environment(engine: EngineSettings) -> dict[str, Any]:
         "machine": asdict(this_machine()),
         "gpus": _gpu_names(),
         "model": _files(Path(engine.model or "").expanduser()) if engine.model else [],
+        "texts": [_digest(path) for path in (engine.profile_file, engine.echo.table) if path],
     }
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.expanduser().read_bytes()).hexdigest()
+    except OSError:
+        return None
 
 
 def _version(distribution: str) -> str | None:

@@ -190,7 +190,7 @@ class Harness:
         starts_s = self._pool.start_s * len(starts_in_turn(places))
         needed_s = starts_s + self._pace.most_s + reserve_s
         self._check_budget(needed_s, "starting the engine and measuring a point")
-        await self._pool.replace(key, settings, places, _options_text(point.options))
+        await self._pool.replace(key, settings, places, options_text(point.options))
         return self._pool.engines
 
     def _engine_settings(self, point: Point) -> WorkerSettings:
@@ -287,9 +287,12 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _options_text(options: Mapping[str, Any]) -> str:
-    given = [f"{name}={value}" for name, value in options.items() if value is not None]
-    return ", ".join(given) or "options as in the settings"
+def options_text(options: Mapping[str, Any]) -> str:
+    """Return what differs from the settings; None is an option that is left out."""
+    changed = [
+        f"without {name}" if value is None else f"{name}={value}" for name, value in options.items()
+    ]
+    return ", ".join(changed) or "options as in the settings"
 
 
 def _drive_text(point: Point) -> str:

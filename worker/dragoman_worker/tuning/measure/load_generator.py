@@ -70,6 +70,7 @@ class Window:
     jobs: int = 0
     items: int = 0
     failed: int = 0
+    first_error: str | None = None
     prompt_tokens: int = 0
     output_tokens: int = 0
     latencies: list[float] = field(default_factory=list)
@@ -242,8 +243,8 @@ class LoadGenerator:
     def _planned(self, job: TranslationJob) -> Plan | None:
         try:
             return self._planner.open(job, detections=self._detections.get(job.job_id))
-        except JobError:
-            self._window.failed += 1
+        except JobError as error:
+            self._failed(error)
             self.done += 1
             return None
 
@@ -253,12 +254,17 @@ class LoadGenerator:
         self._ended = time.perf_counter()
         window.jobs += 1
         window.items += len(plan.items)
-        window.failed += first_failure(plan) is not None
+        if (error := first_failure(plan)) is not None:
+            self._failed(error)
         window.prompt_tokens += sum(unit.prompt_tokens for unit in plan.units)
         answers = [unit.completion_tokens for unit in plan.units]
         window.answers += answers
         window.output_tokens += sum(answers)
         window.latencies.append(seconds)
+
+    def _failed(self, error: JobError) -> None:
+        self._window.failed += 1
+        self._window.first_error = self._window.first_error or error.message
 
     async def _sample(self) -> None:
         while True:

@@ -64,3 +64,12 @@ class Rows:
                     self._rows[row["key"]] = row
             except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
                 continue
+
+
+def unusable(row: Row) -> str | None:
+    """Return why a row says nothing about its point, None if it does."""
+    if "refused" in row:
+        return str(row["refused"])
+    if row["failed"] and not row["output_tokens_per_s"]:
+        return f"no job succeeded: {row.get('first_error')}"
+    return None if row["jobs"] else "no job finished; raise --seconds-per-point"

@@ -21,7 +21,7 @@ from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.prompts.chooser import profile_chooser
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.measure.harness import Harness, Pace
+from dragoman_worker.tuning.measure.harness import Harness, Pace, options_text
 from dragoman_worker.tuning.measure.results import Row
 from dragoman_worker.tuning.measure.sample import Sample, from_file, from_topic
 
@@ -89,9 +89,9 @@ def summary(row: Row) -> str:
 
 def _changed(row: Row) -> str:
     """Return the options that differ from the settings, and the number of several engines."""
-    options = [f"{name}={row['options'].get(name)}" for name in row["changed"]]
+    changed = {name: row["options"].get(name) for name in row["changed"]}
     engines = [f"{row['replicas']} engines"] if row["replicas"] > 1 else []
-    return ", ".join([*engines, *options])
+    return ", ".join([*engines, *([options_text(changed)] if changed else [])])
 
 
 async def read_sample(request: Request) -> Sample:

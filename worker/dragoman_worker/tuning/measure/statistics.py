@@ -75,6 +75,7 @@ def statistics_of(windows: Sequence[Mapping[str, Any]], sample: int) -> dict[str
         "gpu_busy": windows[0]["gpu_busy"],
         "cpu_cores": round(sum(window["cpu_cores"] for window in windows), 3),
         "failed": sum(window["failed"] for window in windows),
+        "first_error": next((w["first_error"] for w in windows if w["first_error"]), None),
         "passes": round(jobs / sample / len(windows), 2),
     }
 

@@ -65,6 +65,7 @@ def as_data(found: Findings) -> dict[str, Any]:
             "sequences": found.choice.sequences,
             "why": found.choice.why,
             "degraded": found.choice.degraded,
+            "confirmed": found.confirmed,
             "keeps_given": found.keeps_given,
             "options": found.options,
             "replicas": found.replicas,

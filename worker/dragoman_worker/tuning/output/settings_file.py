@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from pydantic_core import to_jsonable_python
 from tomlkit.items import Table
 
 from dragoman_connections.secrets import without_secrets
-from dragoman_connections.settings import ENV_PREFIX
+from dragoman_connections.settings import ENV_PREFIX, SettingsError
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.tuner import Findings
 
@@ -26,6 +27,27 @@ def write(path: Path, settings: WorkerSettings, found: Findings) -> None:
     part = path.with_suffix(".part")
     part.write_text(text(settings, found), encoding="utf-8")
     part.replace(path)
+
+
+def check(settings: WorkerSettings) -> None:
+    """Raise SettingsError for an engine option that a settings file cannot hold."""
+    for name, value in settings.engine.options.items():
+        if (why := _unwritable(value)) is not None:
+            raise SettingsError(
+                f"engine.options.{name}: tune cannot write {why} to a settings file"
+            )
+
+
+def _unwritable(value: object, *, listed: bool = False) -> str | None:
+    if value is None:
+        return "a null in a list" if listed else None
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"the number {value}"
+    if isinstance(value, Mapping):
+        return next((why for v in value.values() if (why := _unwritable(v, listed=listed))), None)
+    if isinstance(value, list | tuple):
+        return next((why for v in value if (why := _unwritable(v, listed=True))), None)
+    return None
 
 
 def text(settings: WorkerSettings, found: Findings) -> str:
@@ -88,10 +110,10 @@ def _sample(found: Findings) -> str:
 def _reasons(found: Findings) -> Mapping[str, str]:
     reasons = {}
     if found.keeps_given:
-        return {"engine.options": "As given: the chosen options did no better in their own engine."}
+        return {"engine.options": "As given: the chosen options did no better, or failed."}
     if found.choice is not None:
         reasons["engine.options.max_num_seqs"] = f"Chosen: {found.choice.why}."
-    for decision in found.decisions:
+    for decision in found.decisions if found.confirmed else ():
         reason = f"{decision.stage}: {decision.why}."
         if decision.replicas is not None:
             reasons["engine.replicas"] = reason

@@ -24,6 +24,20 @@ def test_a_file_of_the_model_that_changes_is_another_model(tmp_path: Path) -> No
     assert environment(engine(tmp_path)) != first
 
 
+def test_a_profile_file_or_an_echo_table_that_changes_makes_other_results(tmp_path: Path) -> None:
+    text = tmp_path / "file"
+    text.write_text("one")
+    for settings in (
+        EngineSettings.model_validate({"kind": "echo", "echo": {"mode": "table", "table": text}}),
+        EngineSettings(kind="echo").model_copy(update={"profile_file": text}),
+    ):
+        text.write_text("one")
+        first = environment(settings)
+        assert environment(settings) == first
+        text.write_text("two")
+        assert environment(settings) != first
+
+
 def test_a_model_that_is_not_a_folder_has_no_files(tmp_path: Path) -> None:
     assert environment(engine(tmp_path / "none"))["model"] == []
     assert environment(EngineSettings(kind="echo"))["model"] == []

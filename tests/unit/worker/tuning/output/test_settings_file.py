@@ -85,6 +85,15 @@ def test_one_engine_is_written_only_if_it_was_measured_as_the_best(tmp_path: Pat
     assert "# Chosen: 512 sequences" in text
 
 
+def test_what_was_not_confirmed_is_not_written(tmp_path: Path) -> None:
+    settings = load_settings(WorkerSettings, None, GIVEN)
+    findings = found(Decision("replicas", "4: +40%", {"max_num_seqs": 192}, 4))
+    findings.confirmed = False
+    again = reloaded(settings, findings, tmp_path)
+    assert (again.engine.replicas, again.engine.options["max_num_seqs"]) == (1, 512)
+    assert "+40%" not in (tmp_path / "settings.toml").read_text()
+
+
 def test_given_settings_are_kept_if_the_chosen_ones_did_no_better(tmp_path: Path) -> None:
     settings = load_settings(WorkerSettings, None, GIVEN)
     findings = found(Decision("replicas", "3: +20%", {"max_num_seqs": 256}, replicas=3))
