@@ -278,6 +278,32 @@ async def test_storms_of_cancelled_calls_give_nobody_another_s_reply(store: Redi
     assert answered >= 30 * 30
 
 
+async def test_a_hung_server_does_not_answer_an_idle_worker(
+    store: RedisStore, own_redis: RedisServer
+) -> None:
+    listening = asyncio.ensure_future(anext(store.cancels()))
+    os.kill(own_redis.pid, signal.SIGSTOP)
+    try:
+        await eventually(lambda: not store.answers, timeout_s=30, what="the outage")
+    finally:
+        os.kill(own_redis.pid, signal.SIGCONT)
+    await eventually(lambda: store.answers, timeout_s=30, what="an answer")
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+
+
+async def test_a_key_of_another_type_for_cancels_is_an_answer(
+    store: RedisStore, own_redis: RedisServer
+) -> None:
+    async with redis.asyncio.Redis.from_url(own_redis.url) as admin:
+        await admin.set(KEYS.cancels, "no stream", ex=60)
+        store.answers = False
+        listening = asyncio.ensure_future(anext(store.cancels()))
+        await eventually(lambda: store.answers, timeout_s=30, what="an answer")
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+
+
 async def test_cancels_are_received_again_after_an_outage(
     store: RedisStore, own_redis: RedisServer
 ) -> None:
@@ -296,8 +322,11 @@ async def test_cancels_are_received_again_after_an_outage(
             return job_id in notices
 
         await eventually(lambda: notified("first"), timeout_s=30, what="the first cancel")
+        assert store.answers
         await asyncio.to_thread(own_redis.kill)
+        await eventually(lambda: not store.answers, timeout_s=30, what="the outage")
         await asyncio.to_thread(own_redis.start)
         await eventually(lambda: notified("second"), timeout_s=30, what="the second cancel")
+        assert store.answers
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)

@@ -1685,6 +1685,13 @@ MUTANTS = (
         "unit/worker/tuning/test_stages.py",
     ),
     Mutant(
+        "an idle worker is ready without Redis",
+        f"{CORE}/stores/redis.py",
+        "                self.answers = isinstance(error, ResponseError)\n",
+        "                self.answers = True\n",
+        "integration/test_redis_outages.py",
+    ),
+    Mutant(
         "stages of tune are compared with the sweep's point",
         f"{CORE}/tuning/tuner.py",
         "            base = replace(base, row=row, as_run=True)\n",

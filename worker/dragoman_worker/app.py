@@ -118,6 +118,7 @@ class App:
         stack.push_async_callback(tracer.close)
         within = Deadline.after(settings.connect_timeout_s)
         store = await _open_store(stack, settings, within)
+        self._readiness.store_opened(lambda: store.answers)
         self._readiness.enter(StartPhase.KAFKA)
         publisher = await _open_publisher(stack, settings, within)
         self._readiness.enter(StartPhase.LANGUAGE_MODEL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -40,6 +40,11 @@ class Readiness:
         self._phase: StartPhase | None = StartPhase.REDIS
         self._worker: Worker | None = None
         self._kafka: KafkaAvailability | None = None
+        self._store_answers: Callable[[], bool] = lambda: True
+
+    def store_opened(self, answers: Callable[[], bool]) -> None:
+        """Record the connection to Redis; `answers` is false in an outage, also without jobs."""
+        self._store_answers = answers
 
     def enter(self, phase: StartPhase) -> None:
         """Record that all phases before `phase` are completed."""
@@ -56,7 +61,7 @@ class Readiness:
     def ready_checks(self) -> Mapping[str, bool]:
         """Return the readiness conditions by name; the replica is ready if all hold."""
         return {
-            "Redis": self._passed(StartPhase.REDIS) and not self._outages.of(STORE),
+            "Redis": self._passed(StartPhase.REDIS) and self._redis_answers(),
             "Kafka": self._passed(StartPhase.KAFKA) and self._kafka_answers(),
             **{f"topic {name}: {why}": False for name, why in self._topics.refused.items()},
             "engine": self._passed(StartPhase.ENGINE),
@@ -66,6 +71,9 @@ class Readiness:
 
     def _passed(self, phase: StartPhase) -> bool:
         return self._phase is None or _ORDER.index(self._phase) > _ORDER.index(phase)
+
+    def _redis_answers(self) -> bool:
+        return self._store_answers() and not self._outages.of(STORE)
 
     def _kafka_answers(self) -> bool:
         """Return whether Kafka answers; writes that a topic refuses have their own condition."""

@@ -48,6 +48,8 @@ class RedisStore:
         self._poison_after = poison_after
         self._want_results = want_results
         self._servers = open_servers(settings.address, RedisConnection, ERRORS)
+        self.answers = True
+        """Whether Redis answered the last look for cancellations, also of an idle worker."""
         self._pipeline = Pipeline(self._servers, confirmation_for(settings.durability))
         self._last_cancel: Any = b"0-0"
         self._hint_refused = False
@@ -208,9 +210,11 @@ class RedisStore:
                     *("XREAD", "COUNT", 1000, "BLOCK", CANCELS_BLOCK_MS, "STREAMS"),
                     *(self._keys.cancels, last),
                 )
-            except (RedisError, OSError):
+            except (RedisError, OSError) as error:
+                self.answers = isinstance(error, ResponseError)
                 await asyncio.sleep(_BETWEEN_TRIES_S)
                 continue
+            self.answers = True
             for entry_id, fields in (entry for _, entries in streams or () for entry in entries):
                 last = entry_id
                 if (notice := _notice(fields or {})) is not None:

@@ -67,6 +67,15 @@ async def test_a_broker_that_does_not_answer_makes_kafka_fail(state: State) -> N
     assert state.failing() == ["Kafka"]
 
 
+async def test_a_redis_that_does_not_answer_an_idle_worker_makes_redis_fail(state: State) -> None:
+    answers = [False]
+    state.readiness.store_opened(lambda: answers[0])
+    state.readiness.started(state.worker, state.kafka)
+    assert state.failing() == ["Redis"]
+    answers[0] = True
+    assert state.failing() == []
+
+
 async def test_a_refused_topic_is_named_with_the_reason(state: State) -> None:
     state.readiness.started(state.worker, state.kafka)
     state.topics.refused["results"] = "it does not exist"
