@@ -1685,6 +1685,13 @@ MUTANTS = (
         "unit/worker/tuning/test_stages.py",
     ),
     Mutant(
+        "a cancelled job whose id was used again breaks the audit",
+        "producer/dragoman_producer/operations/accounting.py",
+        "        elif key is not None and key.replays > record.replay:\n",
+        "        elif key is not None and key.replays > record.replay + 9:\n",
+        "unit/producer/test_audit_accounting.py",
+    ),
+    Mutant(
         "an idle worker is ready without Redis",
         f"{CORE}/stores/redis.py",
         "                self.answers = isinstance(error, ResponseError)\n",

@@ -177,6 +177,9 @@ class Ledger:
         elif self._is_aged(record):
             before = self._jobs.add(job, _GONE)
             self._count(Account.DUPLICATE if before & (_GONE | _COUNTED) else Account.AGED_OUT)
+        elif key is not None and key.replays > record.replay:
+            # A replay brings another payload only to a job that was cancelled before it was read.
+            self._count(Account.CANCELLED)
         elif key is None:
             self._doubt(Account.LOST, record, None, "settled, but it has no key and no dead letter")
         else:

@@ -67,6 +67,18 @@ def judged(
 
 
 ONE_RECORD = {
+    "cancelled before it was read, its id replayed with another payload": (
+        RECORD,
+        replace(key("completed", "f2"), replays=1),
+        dead_letters(),
+        Account.CANCELLED,
+    ),
+    "of another payload than an id that was replayed no more often": (
+        replace(RECORD, replay=1),
+        replace(key("completed", "f2"), replays=1),
+        dead_letters(),
+        Account.NO_DEAD_LETTER,
+    ),
     "completed": (RECORD, key("completed"), dead_letters(), Account.COMPLETED),
     "completed before its offset is committed": (
         WAITING,
