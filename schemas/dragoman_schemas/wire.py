@@ -165,7 +165,7 @@ def _parse_object(value: bytes) -> dict[str, object]:
         parsed = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise UnreadableRecord(
-            f"the record is not JSON: {error.msg} at character {error.pos}"
+            f"the record is not JSON: {error.msg.removesuffix(' at')} at character {error.pos}"
         ) from None
     if not isinstance(parsed, dict):
         raise UnreadableRecord("the record is not a JSON object")

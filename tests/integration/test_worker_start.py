@@ -150,7 +150,7 @@ def test_check_reports_what_would_fail_later(
     assert status == 1
     assert findings[f"topic {name}-dead"]["status"] == "bad", "it was not created"
     assert {finding["status"] for finding in findings.values()} == {"ok", "bad"}
-    kafka.create_topic(f"{name}-dead", 3)
+    kafka.create_topic(f"{name}-dead", 1)  # one partition: nobody reads it side by side
     status, findings = checked(name, **at)
     assert (status, {finding["status"] for finding in findings.values()}) == (0, {"ok"})
     assert set(findings) == {
@@ -163,6 +163,12 @@ def test_check_reports_what_would_fail_later(
         f"group {KafkaSettings().group_id}",
         "engine",
     }
+    status, findings = checked(name, **{**at, "redis.live_ttl_s": "3600"})
+    assert (status, findings[f"topic {name}"]["status"]) == (0, "warn")
+    assert "it keeps records for 604800 s" in findings[f"topic {name}"]["detail"]
+    status, findings = checked(name, **{**at, "redis.durability": "wait:1"})
+    assert (status, findings["redis"]["status"]) == (0, "warn")
+    assert "redis.durability = wait:1 needs one more replica" in findings["redis"]["detail"]
     status, findings = checked(name, **{**at, "engine.profile": "nope", "connect_timeout_s": "2"})
     assert (status, findings["profile"]["status"]) == (1, "bad")
     status, findings = checked(name, **{**at, "redis.durability": "waitaof:1"})

@@ -53,6 +53,11 @@ class TestOpening:
         with pytest.raises(UnreadableRecord, match="no value"):
             open_record(None)
 
+    def test_what_is_not_json_is_named_with_its_place(self) -> None:
+        said = "the record is not JSON: Invalid control character at character 12"
+        with pytest.raises(UnreadableRecord, match=f"^{said}$"):
+            open_record(b'{"job_id": "\x01"}')
+
     @pytest.mark.parametrize(
         "value",
         [

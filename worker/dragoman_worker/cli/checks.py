@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dragoman_connections.settings import SettingsError
@@ -73,6 +73,10 @@ async def _redis(settings: WorkerSettings) -> Finding:
         return Finding("redis", "bad", str(error))
     finally:
         await store.close()
+    if missing := store.missing_replicas:
+        what = f"{missing} more replicas" if missing > 1 else "one more replica"
+        detail = f"redis.durability = {settings.redis.durability} needs {what}; until then nothing"
+        return Finding("redis", "warn", f"{store.address}; {detail} is committed")
     return Finding("redis", "ok", store.address)
 
 
@@ -94,7 +98,12 @@ async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:
         async with inspection(settings.kafka, within) as broker:
             yield Finding("kafka", "ok", settings.kafka.bootstrap_servers)
             for rights in await broker.topics():
-                yield _topic(rights, settings)
+                finding = _topic(rights, settings)
+                if finding.status == "ok" and rights.name in settings.kafka.topic_names:
+                    finding = _input(
+                        finding, rights, await broker.retention_ms(rights.name), settings
+                    )
+                yield finding
             yield _group(settings, await broker.group_problem())
     except (Halt, SettingsError, Unavailable) as error:
         yield Finding("kafka", "bad", str(error))
@@ -104,9 +113,25 @@ def _topic(rights: TopicRights, settings: WorkerSettings) -> Finding:
     name = f"topic {rights.name}"
     if (problem := problem_of(rights, settings.kafka)) is not None:
         return Finding(name, "bad", problem)
-    if rights.partitions == 1:
-        return Finding(name, "warn", "only one worker can read its one partition; others are idle")
     return Finding(name, "ok", f"{rights.partitions} partitions")
+
+
+def _input(
+    finding: Finding, rights: TopicRights, retention_ms: int | None, settings: WorkerSettings
+) -> Finding:
+    """Return the finding of a topic of jobs, with what may not be as intended."""
+    if rights.partitions == 1:
+        detail = "only one worker can read its one partition; others are idle"
+        return replace(finding, status="warn", detail=detail)
+    live_s = settings.redis.live_ttl_s
+    if retention_ms is None or 0 <= retention_ms <= live_s * 1000:
+        return finding
+    kept = "for ever" if retention_ms < 0 else f"for {retention_ms / 1000:.0f} s"
+    detail = (
+        f"{finding.detail}; it keeps records {kept}, and redis.live_ttl_s an unfinished job for "
+        f"{live_s} s: one that waits longer is forgotten, with its cancellation"
+    )
+    return replace(finding, status="warn", detail=detail)
 
 
 def _group(settings: WorkerSettings, problem: str | None) -> Finding:

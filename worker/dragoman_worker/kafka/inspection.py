@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
 from dragoman_connections.kafka_client import client_options
@@ -19,6 +20,7 @@ from dragoman_worker.kafka.rights import TopicRights, topic_rights
 from dragoman_worker.kafka.topics import group_problem, needed_topics
 
 INSPECT_WITHIN_S: Final = 8.0
+_RETENTION: Final = "retention.ms"
 
 
 class Inspection:
@@ -31,6 +33,20 @@ class Inspection:
     async def topics(self) -> Sequence[TopicRights]:
         """Return the rights on each topic that a worker needs."""
         return await topic_rights(self._admin, needed_topics(self._settings))
+
+    async def retention_ms(self, topic: str) -> int | None:
+        """Return for how long the topic keeps its records, -1 for ever, None if it is not shown.
+
+        A user needs DESCRIBE_CONFIGS on the topic, which no worker needs.
+        """
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, {_RETENTION: None})
+        try:
+            (answer,) = await self._admin.describe_configs([resource])
+        except KafkaError:  # a broker without this request
+            return None
+        entries = [entry for *_, found in answer.resources for entry in found]
+        values = [entry[1] for entry in entries if entry[0] == _RETENTION]
+        return int(values[0]) if values and values[0] is not None else None
 
     async def group_problem(self) -> str | None:
         """Return why the user cannot join the consumer group, or None."""

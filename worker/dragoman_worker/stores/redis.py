@@ -48,6 +48,8 @@ class RedisStore:
         self._poison_after = poison_after
         self._want_results = want_results
         self._servers = open_servers(settings.address, RedisConnection, ERRORS)
+        self.missing_replicas = 0
+        """Replicas that `redis.durability` needed beyond those that were connected at the start."""
         self.answers = True
         """Whether Redis answered the last look for cancellations, also of an idle worker."""
         self._pipeline = Pipeline(self._servers, confirmation_for(settings.durability))
@@ -90,8 +92,9 @@ class RedisStore:
         await check_durability(self._servers, self._settings.durability, self.address)
         await self._warn_of_eviction()
         await self._find_last_cancel()
-        if missing := await missing_replicas(self._servers, self._settings.durability):
-            durability = self._settings.durability
+        durability = self._settings.durability
+        self.missing_replicas = missing = await missing_replicas(self._servers, durability)
+        if missing:
             logger().warning("redis_replicas_missing", durability=durability, missing=missing)
 
     async def _find_last_cancel(self) -> None:
