@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +67,22 @@ def begin(engine: Engine, *requests: GenerationRequest) -> list[asyncio.Task[Gen
 
 async def begin_long(engine: Engine, count: int) -> list[asyncio.Task[Generation]]:
     """Start `count` long requests and wait until the engine counts all as running."""
-    tasks = begin(engine, *(a_long_request(engine) for _ in range(count)))
+    return await begin_running(engine, count, a_long_request)
+
+
+async def begin_running(
+    engine: Engine, count: int, make: Callable[[Engine], GenerationRequest]
+) -> list[asyncio.Task[Generation]]:
+    """Start `count` requests and wait until the engine counts all as running.
+
+    A request that ends before that is followed by another: a busy machine may see none of them run.
+    """
+    tasks = begin(engine, *(make(engine) for _ in range(count)))
 
     def all_running() -> bool:
         for place, task in enumerate(tasks):
             if task.done():  # the engine reads its gauges at intervals: keep it busy until then
-                (tasks[place],) = begin(engine, a_long_request(engine))
+                (tasks[place],) = begin(engine, make(engine))
         return engine.stats().running == count
 
     await eventually(all_running, timeout_s=60, what=f"{count} running", longest_pause_s=0.02)

@@ -19,8 +19,8 @@ from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.ports import Decoding, Generation
 from support.builders.engine_requests import (
     a_request,
-    begin,
     begin_long,
+    begin_running,
     ended,
     engine_processes,
     vllm_settings,
@@ -46,8 +46,7 @@ async def main(model: Path) -> None:
     report(started=[process.pid for process in engine_processes()])
     await asyncio.to_thread(sys.stdin.readline)
     medium = Decoding(max_tokens=1_500, exact_length=True)
-    tasks = begin(engine, *(a_request(engine, decoding=medium) for _ in range(4)))
-    await eventually(lambda: engine.stats().running == 4, timeout_s=60, what="4 running")
+    tasks = await begin_running(engine, 4, lambda engine: a_request(engine, decoding=medium))
     os.killpg(os.getpgrp(), signal.SIGINT)
     await eventually(lambda: interrupts, timeout_s=30, what="SIGINT")
     report(finished=reasons(await ended(tasks)))

@@ -319,10 +319,10 @@ def notes(found: Findings, base: Mapping[str, Any], limit: int | None = None) ->
     choice = found.choice
     growing = choice is not None and not choice.degraded and choice.sequences == _last(found)
     if growing and choice is not None and choice.sequences != limit:
-        more = 2 * choice.sequences
+        fits = choice.sequences < found.survey["limits"]["max_num_seqs"]
         texts.append(
             f"Throughput was still growing at {choice.sequences} sequences, the highest tried: "
-            f"give --max-sequences {more}, and no smaller --sequences."
+            f"give {'--sequences' if fits else '--max-sequences'} {2 * choice.sequences}."
         )
     if found.arrivals is not None and choice is not None:
         texts.append(_concurrency(found, found.arrivals))

@@ -142,6 +142,13 @@ async def test_a_choice_that_fails_in_its_own_engine_keeps_the_given_settings() 
     assert any("no memory" in note and "given settings" in note for note in found.notes)
 
 
+async def test_where_throughput_still_grows_the_option_that_goes_on_is_named() -> None:
+    found, _ = await tuned(grouped, frozenset())
+    assert any(note.endswith("give --sequences 8.") for note in found.notes)
+    found, _ = await tuned(grouped, frozenset(), settings={"limits.max_engine_items": 4})
+    assert not any("still growing" in note for note in found.notes)
+
+
 async def test_no_more_sequences_are_tried_than_the_limits_let_in() -> None:
     settings = {"limits.max_engine_items": 3}
     found, asked = await tuned(grouped, frozenset(), settings=settings)
