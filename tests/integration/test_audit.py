@@ -149,6 +149,19 @@ def test_a_replayed_job_is_one_job_while_it_runs_and_after(installation: Install
     assert len(installation.letters()) == 1
 
 
+def test_a_job_cancelled_before_it_was_read_may_be_submitted_again_with_another_text(
+    installation: Installation,
+) -> None:
+    installation("cancel", "fixed")
+    installation.publish(a_job("fixed", "Wrong text."))
+    corrected, header = a_job("fixed", "Right text."), [("dragoman-replay", b"1")]
+    with installation.worker():
+        installation.settled()
+        publish_with_headers(installation.kafka, installation.topic, corrected, header)
+        installation.settled()
+    assert installation.audit() == (0, {"cancelled": 1, "completed": 1}, [])
+
+
 def test_a_missing_topic_is_reported(installation: Installation) -> None:
     installation.env["DRAGOMAN_KAFKA__TOPICS"] = '["no-such-topic"]'
     done = installation("audit")

@@ -33,6 +33,8 @@ from support.builders.store_calls import (
     until_served,
 )
 from support.processes.waiting import eventually
+from support.processes.worker_process import WorkerProcess
+from support.services.kafka_broker import KafkaBroker
 from support.services.redis_proxy import RedisProxy
 from support.services.redis_server import RedisServer
 
@@ -278,18 +280,40 @@ async def test_storms_of_cancelled_calls_give_nobody_another_s_reply(store: Redi
     assert answered >= 30 * 30
 
 
+@contextlib.asynccontextmanager
+async def looking_for_cancels(store: RedisStore) -> AsyncIterator[None]:
+    listening = asyncio.ensure_future(anext(store.cancels()))
+    try:
+        yield
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+
 async def test_a_hung_server_does_not_answer_an_idle_worker(
     store: RedisStore, own_redis: RedisServer
 ) -> None:
-    listening = asyncio.ensure_future(anext(store.cancels()))
-    os.kill(own_redis.pid, signal.SIGSTOP)
-    try:
-        await eventually(lambda: not store.answers, timeout_s=30, what="the outage")
-    finally:
-        os.kill(own_redis.pid, signal.SIGCONT)
-    await eventually(lambda: store.answers, timeout_s=30, what="an answer")
-    listening.cancel()
-    await asyncio.gather(listening, return_exceptions=True)
+    async with looking_for_cancels(store):
+        os.kill(own_redis.pid, signal.SIGSTOP)
+        try:
+            await eventually(lambda: not store.answers, timeout_s=30, what="the outage")
+        finally:
+            os.kill(own_redis.pid, signal.SIGCONT)
+        await eventually(lambda: store.answers, timeout_s=30, what="an answer")
+
+
+def test_an_idle_worker_is_not_ready_while_redis_is_away(
+    kafka: KafkaBroker, own_redis: RedisServer, topic: Callable[..., str], tmp_path: Path
+) -> None:
+    name = topic()
+    kafka.create_topic(f"{name}-dead")
+    with WorkerProcess(tmp_path, kafka=kafka.bootstrap, redis=own_redis.url, topic=name) as worker:
+        worker.ready()
+        own_redis.kill()
+        away = (503, "not yet: replica 0: Redis\n")
+        worker.wait_for(lambda: worker.get("/readyz") == away, timeout_s=30, what="not ready")
+        own_redis.start()
+        worker.wait_for(lambda: worker.get("/readyz")[0] == 200, timeout_s=30, what="ready")
 
 
 async def test_a_key_of_another_type_for_cancels_is_an_answer(
@@ -298,10 +322,8 @@ async def test_a_key_of_another_type_for_cancels_is_an_answer(
     async with redis.asyncio.Redis.from_url(own_redis.url) as admin:
         await admin.set(KEYS.cancels, "no stream", ex=60)
         store.answers = False
-        listening = asyncio.ensure_future(anext(store.cancels()))
-        await eventually(lambda: store.answers, timeout_s=30, what="an answer")
-    listening.cancel()
-    await asyncio.gather(listening, return_exceptions=True)
+        async with looking_for_cancels(store):
+            await eventually(lambda: store.answers, timeout_s=30, what="an answer")
 
 
 async def test_cancels_are_received_again_after_an_outage(

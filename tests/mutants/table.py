@@ -1663,7 +1663,7 @@ MUTANTS = (
     Mutant(
         "variants of letters have scripts of their own",
         f"{CORE}/job/parallel_text.py",
-        'normalize("NFKC", start)',
+        'unicodedata.normalize("NFKC", start)',
         "start",
         "unit/worker/job/test_output_budget.py",
     ),
@@ -1692,6 +1692,20 @@ MUTANTS = (
         "unit/producer/test_audit_accounting.py",
     ),
     Mutant(
+        "what a stage of tune took is measured again in the engine that runs",
+        f"{CORE}/tuning/tuner.py",
+        "            await self._harness.release()\n",
+        "            pass\n",
+        "unit/worker/tuning/test_tuner_stages.py",
+    ),
+    Mutant(
+        "readiness does not ask the store",
+        f"{CORE}/app.py",
+        "        self._readiness.store_opened(lambda: store.answers)\n",
+        "",
+        "integration/test_redis_outages.py",
+    ),
+    Mutant(
         "an idle worker is ready without Redis",
         f"{CORE}/stores/redis.py",
         "                self.answers = isinstance(error, ResponseError)\n",
@@ -1701,8 +1715,8 @@ MUTANTS = (
     Mutant(
         "stages of tune are compared with the sweep's point",
         f"{CORE}/tuning/tuner.py",
-        "            base = replace(base, row=row, as_run=True)\n",
-        "            base = replace(base, as_run=True)\n",
+        "            base = replace(base, row=row)\n",
+        "",
         "unit/worker/tuning/test_tuner_stages.py",
     ),
     Mutant(

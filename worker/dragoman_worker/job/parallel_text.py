@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
-from unicodedata import name as name_of
-from unicodedata import normalize
 
 from dragoman_worker.prompts.names import script_of
 
@@ -50,8 +49,10 @@ def script_name(text: str) -> str:
     start = text[:_CHARACTERS_SCANNED]
     if start.isascii():
         return "LATIN"
-    letters = [character for character in normalize("NFKC", start) if character.isalpha()]
-    names = Counter(name_of(letter, "").split(" ")[0] for letter in letters)
+    letters = [
+        character for character in unicodedata.normalize("NFKC", start) if character.isalpha()
+    ]
+    names = Counter(unicodedata.name(letter, "").split(" ")[0] for letter in letters)
     if names["HIRAGANA"] + names["KATAKANA"] > _MANY_KANA * len(letters):
         return "HIRAGANA"
     return max(names, key=lambda name: names[name], default="LATIN")

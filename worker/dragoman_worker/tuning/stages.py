@@ -52,19 +52,20 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Start of the stages: the sweep's choice, measured in an engine of its own."""
+    """What a stage is compared with, and what it may try."""
 
     engine: EngineSettings
     sequences: int
     row: Row
-    """The sweep's point, or the same `as_run`, or the one that an earlier stage took."""
+    """The sweep's choice or what an earlier stage took; for `run_stage` measured like its points.
+
+    Until a stage measures, it is the sweep's own row, which is enough for `obstacle`.
+    """
     allow: frozenset[str]
     named: frozenset[str]
     """Members of `allow` that the user named."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The chosen `max_num_seqs`, and what earlier stages took."""
-    as_run: bool = False
-    """Whether `row` was measured like the points of the stages, with `options`."""
     reserve_s: float = 0.0
 
     @property
@@ -82,10 +83,7 @@ def obstacle(name: str, base: Baseline) -> str | None:
 
 
 async def run_stage(name: str, harness: Harness, base: Baseline) -> Decision:
-    """Run one of `AFTER_SWEEP`; a lack of time becomes a decision as well.
-
-    `base` is `as_run`.
-    """
+    """Run one of `AFTER_SWEEP`; a lack of time becomes a decision as well."""
     try:
         return await _BY_NAME[name](harness, base)
     except OutOfBudget as error:

@@ -208,7 +208,7 @@ class Tuner:
         """Run a stage; the first that measures has its baseline measured before it."""
         if (why := obstacle(name, base)) is not None:
             return Decision(name, f"left out: {why}"), base
-        if not base.as_run:
+        if found.as_run is None:
             try:
                 row = await self._choice_as_run(found)
             except OutOfBudget as error:
@@ -216,7 +216,7 @@ class Tuner:
             if (why := unusable(row)) is not None:
                 return Decision(name, f"left out: its baseline was not measured: {why}"), base
             found.as_run = row
-            base = replace(base, row=row, as_run=True)
+            base = replace(base, row=row)
         return await run_stage(name, self._harness, base), base
 
     async def _choice_as_run(self, found: Findings) -> Row:

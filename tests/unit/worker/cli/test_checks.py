@@ -7,6 +7,7 @@ import pytest
 from dragoman_worker.cli import checks
 from dragoman_worker.engines.gpu import Gpu
 from dragoman_worker.engines.machine import Machine
+from dragoman_worker.kafka.rights import TopicRights
 from dragoman_worker.settings import WorkerSettings
 
 TWO = Machine((Gpu("0", "GPU-0", 2**37), Gpu("1", "GPU-1", 2**37)), cores=32)
@@ -34,3 +35,22 @@ def test_the_engines_that_run_would_start_are_reported(
     assert finding.status == status
     for word in words:
         assert word in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("partitions", "retention_ms", "status", "words"),
+    [
+        (3, None, "ok", "3 partitions"),
+        (3, 604_800_000, "ok", "3 partitions"),
+        (3, 604_800_001, "warn", "it keeps records for 604800 s"),
+        (3, -1, "warn", "it keeps records for ever"),
+        (1, 60_000, "warn", "only one worker can read its one partition"),
+    ],
+)
+def test_a_topic_kept_for_longer_than_unfinished_jobs_is_a_warning(
+    partitions: int, retention_ms: int | None, status: str, words: str
+) -> None:
+    rights = TopicRights("jobs", exists=True, hidden=False, partitions=partitions, operations=None)
+    found = checks._input(checks._topic(rights, settings()), rights, retention_ms, settings())
+    assert (found.name, found.status) == ("topic jobs", status)
+    assert words in found.detail

@@ -54,7 +54,7 @@ def given(base: dict[str, Any] | None = None, **more: Any) -> Baseline:
     engine = EngineSettings.model_validate({"model": "some/model", **more.pop("engine", {})})
     taken = {"max_num_seqs": 512, **more.pop("options", {})}
     rest: dict[str, Any] = {"allow": frozenset({"replicas"}), "named": frozenset(), **more}
-    return Baseline(engine, 512, base or row(), options=taken, as_run=True, **rest)
+    return Baseline(engine, 512, base or row(), options=taken, **rest)
 
 
 async def decided(name: str, harness: ScriptedHarness, start: Baseline) -> Decision:

@@ -17,10 +17,12 @@ ALL = frozenset({"batched_tokens", "memory", "replicas", "verify"})
 
 
 class ScriptedHarness:
-    """Harness of an engine for eight sequences: a rate for each point, and a row per key."""
+    """Harness of an engine for eight sequences: a rate for each point, and a row per key.
+
+    A release of the engines is noted among the points, as one of the stage `release`.
+    """
 
     reserve_s = 0.0
-    released = 0
     reused: frozenset[str] = frozenset()
 
     def __init__(self, rate: Rate) -> None:
@@ -39,7 +41,7 @@ class ScriptedHarness:
         return self._rows[key]
 
     async def release(self) -> None:
-        self.released += 1
+        self.asked.append(Point("release", Drive()))
 
     def _row(self, point: Point) -> dict[str, Any]:
         most = point.options.get("max_num_seqs", MOST)
@@ -117,6 +119,7 @@ async def test_what_a_stage_took_is_measured_a_second_time() -> None:
     found, asked = await tuned(rate)
     verified = stage(asked, "verify")
     assert [p.options["max_num_batched_tokens"] for p in verified] == [1024]
+    assert [p.stage for p in asked[-2:]] == ["release", "verify"]  # by another start
     assert found.comparison["chosen"]["output_tokens_per_s"] == 200.0  # without it
     assert found.options == {"max_num_seqs": 4}
     assert not found.confirmed

@@ -1,4 +1,4 @@
-"""Facts that results depend on besides the settings: version, machine, GPUs and model."""
+"""Facts that results depend on besides the settings: version, machine, GPUs, model and texts."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def environment(engine: EngineSettings) -> dict[str, Any]:
         "machine": asdict(this_machine()),
         "gpus": _gpu_names(),
         "model": _files(Path(engine.model or "").expanduser()) if engine.model else [],
+        # Files that the settings name: of prompts, and of the echo engine's answers.
         "texts": [_digest(path) for path in (engine.profile_file, engine.echo.table) if path],
     }
 
