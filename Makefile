@@ -50,11 +50,10 @@ $(VENV)/.installed: $(VENV)/.synced pyproject.toml
 services: ## Install redis-server, Java, Maven, kcat, gettext, promtool and Go where they are missing (Debian, as root), or say how
 	@tests/support/system-packages.sh
 
-check: install ## Format, lint, language, types, import contracts: what a commit must pass
+check: install ## Format, lint, types, import contracts: what a commit must pass
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/rumdl check --quiet $$(git ls-files '*.md')
-	$(BIN)/python .ci/language.py
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports

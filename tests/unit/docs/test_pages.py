@@ -67,25 +67,6 @@ def test_a_row_of_a_name_that_is_gone_is_removed_and_a_new_one_waits_for_its_mea
     ]
 
 
-# --- language -------------------------------------------------------------------------------------
-
-_language: Any = _script("language")
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("jobs that are in hand", ["in hand"]),
-        ("Kafka's high watermark, and a watermark", ["watermark"]),
-        ("100 records a second", ["records a second"]),
-        ("a job of its own, and one of its.", ["of its"]),
-        ("jobs in flight, 100 per second", []),
-    ],
-)
-def test_banned_words_are_found(text: str, found: list[str]) -> None:
-    assert [word for _, word, _ in _language.findings(text)] == found
-
-
 # --- links and figures ----------------------------------------------------------------------------
 
 
