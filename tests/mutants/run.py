@@ -1,6 +1,6 @@
 """Mutation tests: small defects in the code, each of which a test must notice.
 
-`make mutants ARGS="[--jobs N] [NAME ...]"` prints a table: the mutant, its file, the first test
+`make mutants ARGS="[--jobs N] [NAME ...]"` prints a table: the mutant, its place, the first test
 that failed, and the seconds it took. Each mutant is applied to a copy of its package; its tests and
 every process that they start run on that copy. Exit status 1 if a mutant survives or no longer
 applies.
@@ -9,6 +9,7 @@ applies.
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import re
 import shutil
@@ -19,12 +20,16 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from mutants import lua
+from mutants.breaks import apply, functions, only
 from mutants.table import MUTANTS, Mutant
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("schemas", "text", "connections", "producer", "worker", "demo", "tests")
+PRODUCT = ("schemas", "text", "connections", "producer", "worker")
+SOURCES = (*PRODUCT, "demo", "tests")
 TIMEOUT_S = 900
 RED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 
@@ -37,6 +42,32 @@ class Trial:
     caught_by: str
     seconds: float
     problem: str = ""
+
+
+def broken(mutant: Mutant) -> tuple[Path, str]:
+    """Return the mutant's file and its broken text. Raises ValueError if it does not apply."""
+    if mutant.place.endswith(".lua"):
+        script = only((file for file in _files() if file.name == mutant.place), mutant.place)
+        return script, lua.broken(script.read_text(encoding="utf-8"), mutant.how)
+    found = (
+        (file, *place)
+        for file in _files()
+        if file.suffix == ".py"
+        for place in functions(file.read_text(encoding="utf-8"), mutant.place)
+    )
+    file, module, function = only(found, mutant.place)
+    apply(function, mutant.how)
+    return file, ast.unparse(ast.fix_missing_locations(module))
+
+
+@cache
+def _files() -> tuple[Path, ...]:
+    return tuple(
+        file
+        for package in PRODUCT
+        for suffix in ("py", "lua")
+        for file in (ROOT / package).rglob(f"*.{suffix}")
+    )
 
 
 def tried(mutant: Mutant) -> Trial:
@@ -64,14 +95,10 @@ def red_without(mutants: Sequence[Mutant]) -> str:
 
 
 def _break(folder: str, mutant: Mutant) -> None:
-    package, _, inside = mutant.file.removeprefix(f"{Path(mutant.file).parts[0]}/").partition("/")
-    original = ROOT / Path(mutant.file).parts[0] / package
-    copy = shutil.copytree(original, Path(folder) / package)
-    file = copy / inside
-    text = file.read_text(encoding="utf-8")
-    if (found := text.count(mutant.old)) != 1:
-        raise ValueError(f"{mutant.file} holds the text {found} times")
-    file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    file, text = broken(mutant)
+    package = ROOT / Path(*file.relative_to(ROOT).parts[:2])
+    copy = shutil.copytree(package, Path(folder) / package.name)
+    (copy / file.relative_to(package)).write_text(text, encoding="utf-8")
 
 
 def _tests_on(folder: str, tests: Sequence[str]) -> tuple[int, str]:
@@ -88,16 +115,10 @@ def _tests_on(folder: str, tests: Sequence[str]) -> tuple[int, str]:
         timeout=TIMEOUT_S,
         check=False,
         # Workers and commands started by the tests import the broken copy first, too.
-        env={**os.environ, "PYTHONPATH": folder, "DRAGOMAN_CHART": _chart(folder)},
+        env={**os.environ, "PYTHONPATH": folder},
     )
     red = RED.search(done.stdout)
     return done.returncode, red[1].removeprefix("tests/") if red else ""
-
-
-def _chart(folder: str) -> str:
-    """Return the folder of the Helm chart, which is no package that could be imported."""
-    copy = Path(folder) / "chart"
-    return str(copy if copy.is_dir() else ROOT / "deploy" / "chart")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -114,12 +135,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"red without any mutant: {red}")
         return 1
     survivors = 0
-    _say("| mutant | file | caught by | seconds |\n|---|---|---|---|")
+    _say("| mutant | place | caught by | seconds |\n|---|---|---|---|")
     with ThreadPoolExecutor(asked.jobs) as pool:
         for trial in pool.map(tried, chosen):
             survivors += bool(trial.problem)
             verdict = trial.problem or f"`{trial.caught_by}`"
-            row = (trial.mutant.name, trial.mutant.file, verdict, f"{trial.seconds:.0f}")
+            row = (trial.mutant.name, trial.mutant.place, verdict, f"{trial.seconds:.0f}")
             _say(f"| {' | '.join(row)} |")
     _say(f"{len(chosen) - survivors} of {len(chosen)} mutants caught")
     return 1 if survivors else 0

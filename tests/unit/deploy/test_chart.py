@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -25,7 +24,7 @@ from dragoman_worker.settings import WorkerSettings
 from support import ci_scripts as ci
 
 _ROOT = Path(__file__).parents[3]
-_CHARTS = Path(os.environ.get("DRAGOMAN_CHART", _ROOT / "deploy" / "chart"))  # a mutant's copy
+_CHARTS = _ROOT / "deploy" / "chart"
 _CHART = _CHARTS / "dragoman"
 _EXAMPLES = sorted((_CHARTS / "examples").glob("*.yaml"))
 _MODELS: dict[str, Any] = {
