@@ -19,7 +19,7 @@ MEMCG = PYTHONPATH=tests $(BIN)/python -m support.processes.memory_limit
 NO_LIMITS = $(shell $(MEMCG) 2>/dev/null || echo "and not memcg")
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- the two commands of the README ---------------------------------------------------------------
 
@@ -100,6 +100,10 @@ release: install ## Build what a release publishes into dist/; uploads nothing
 mutants: install services ## Break the code in small ways: a test must turn red for each (ARGS="--jobs 2")
 	PYTHONPATH=tests $(BIN)/python tests/mutants/run.py $(ARGS)
 
+speed-beside: install services ## Speed of this tree to that of a commit, as ratios (COMMIT=sha ROUNDS=3 JOBS=30000 ARGS="--json")
+	@test -n "$(COMMIT)" || { echo "name the commit to compare with: make speed-beside COMMIT=sha" >&2; exit 2; }
+	@$(BIN)/python benchmarks/beside/run.py "$(COMMIT)" $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
+
 clean: ## Remove caches and build outputs; .venv stays
 	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
@@ -113,4 +117,4 @@ up: ## Start Kafka, Redis, Prometheus, Grafana and a worker without GPU in conta
 down: ## Stop the containers of `make up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down
 
-.PHONY: help demo test install services check docs unit chaos odd fuzz soak fmt lock release mutants clean up down
+.PHONY: help demo test install services check docs unit chaos odd fuzz soak fmt lock release mutants speed-beside clean up down
