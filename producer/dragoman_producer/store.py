@@ -110,7 +110,7 @@ class JobStore:
         )
         written = answer.written or answer.result == encoded  # the repeat of a lost reply
         if written:
-            await self._announce(result)
+            await self._announce(result, ttl_ms)
         return written
 
     # --- documents ------------------------------------------------------------------------------
@@ -220,17 +220,19 @@ class JobStore:
     async def _notify_workers(self, what: dict[str, str]) -> None:
         await self._link.ask(*_xadd(self._keys.cancels, names.CANCELS_MAXLEN, what))
 
-    async def _announce(self, result: TranslationResult) -> None:
-        """Write what follows every finish: the document's bitmap, then the event."""
+    async def _announce(self, result: TranslationResult, ttl_ms: int) -> None:
+        """Write the hints of every finish: the document's progress, then the event.
+
+        One that Redis refuses, such as by a key of another type, is lost without an error.
+        """
         commands: list[Command] = []
         if isinstance(result.document, DocumentRef):
-            bitmap = self._keys.document_ended(result.document.document_id)
-            commands.append(("SETBIT", bitmap, result.document.index, 1))
-            commands.append(("PEXPIRE", bitmap, self._live_ttl_ms))
+            ended = self._keys.document_ended(result.document.document_id)
+            arguments = scripts.mark_args(index=result.document.index, ttl_ms=ttl_ms)
+            commands.append(("EVALSHA", scripts.MARK.sha1, 1, ended, *arguments))
         event = {"job_id": result.job_id, "status": str(result.status)}
         commands.append(_xadd(self._keys.events, names.EVENTS_MAXLEN, event))
-        for reply in (await self._link.send(commands))[0]:
-            self._link.checked(reply)
+        await self._link.send(commands)
 
 
 def _xadd(stream: str, at_most: int, what: dict[str, str]) -> Command:

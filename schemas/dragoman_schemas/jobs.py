@@ -32,7 +32,7 @@ MAX_METADATA_BYTES: Final = 8 * 1024
 MAX_METADATA_ENTRIES: Final = 64
 MAX_ITEM_ID: Final = 128
 MAX_DOCUMENT_JOBS: Final = 1_000_000
-"""Two bitmaps of 125 KB in Redis: the largest cost of one record with a new document."""
+"""Two hashes of up to 123 KB of bits each in Redis, 1 KB for every 8,192 jobs."""
 
 Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
 QualityLevel = Literal["off", "basic", "strict"]

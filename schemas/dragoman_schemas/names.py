@@ -69,12 +69,12 @@ class Keys:
         return f"{self.prefix}cancels"
 
     def document_completed(self, document_id: str) -> str:
-        """Return the key of the bitmap of a document's completed jobs, by index."""
-        return f"{self.prefix}document:{document_id}:completed"
+        """Return the key of the hash of bits of a document's completed jobs: `scripts.MARK`."""
+        return f"{self.prefix}document:{document_id}:bits:completed"
 
     def document_ended(self, document_id: str) -> str:
-        """Return the key of the bitmap of a document's terminal jobs, by index."""
-        return f"{self.prefix}document:{document_id}:ended"
+        """Return the key of the hash of bits of a document's terminal jobs: `scripts.MARK`."""
+        return f"{self.prefix}document:{document_id}:bits:ended"
 
     def document_cancel(self, document_id: str) -> str:
         """Return the key whose presence cancels a whole document."""

@@ -20,6 +20,7 @@ import redis
 
 from support.processes.crash_points import Point, start_replica
 from support.processes.waiting import patient, wait_until
+from support.services.document_bits import progress
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import (
     DeadLetter,
@@ -424,7 +425,5 @@ def _hints_are_there(arena: Arena, stage: Stage) -> None:
     status = stage.kind.status or ""
     assert arena.events(stage) == {status.encode()}
     assert arena.redis.ttl(f"dragoman:job:{stage.id}") > 0
-    document = f"dragoman:document:{stage.id}"
-    assert arena.redis.getbit(f"{document}:ended", 3) == 1
-    assert arena.redis.getbit(f"{document}:completed", 3) == int(status == "completed")
-    assert arena.redis.ttl(f"{document}:ended") > 0
+    assert progress(arena.redis, stage.id) == ({3}, {3} if status == "completed" else set())
+    assert arena.redis.ttl(f"dragoman:document:{stage.id}:bits:ended") > 0

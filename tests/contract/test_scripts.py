@@ -29,6 +29,7 @@ from dragoman_schemas.scripts import (
     Verdict,
 )
 from dragoman_schemas.wire import decode_result, encode_result
+from support.services.document_bits import indexes
 from support.services.redis_clients import client_of
 
 pytestmark = pytest.mark.redis
@@ -127,6 +128,15 @@ class Job:
         result = encode_result(cancelled_result("a1", now))
         args = scripts.cancel_args(now=now, live_ttl_ms=LIVE_TTL_MS, result=result)
         return scripts.parse_cancel(self.call(scripts.CANCEL, args))
+
+    def mark(self, index: int, ttl_ms: int = JOB_TTL_MS) -> Any:
+        args = scripts.mark_args(index=index, ttl_ms=ttl_ms)
+        return self._client.eval(scripts.MARK.text, 1, self.key, *args)
+
+    @property
+    def bits(self) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = self._client.hgetall(self.key)
+        return found
 
     @property
     def fields(self) -> dict[str, str]:
@@ -641,6 +651,49 @@ class TestConfirm:
 
 
 @pytest.mark.every_redis
+class TestMark:
+    """A document's progress; its key is not a job's."""
+
+    def test_sets_the_bit_of_an_index_as_setbit_counts_it(self, job: Job, client: Any) -> None:
+        bitmap = f"{job.key}:bitmap"
+        for index in (0, 7, 8, 4_095, 8_191, 7, 3):
+            job.mark(index)
+            client.setbit(bitmap, index, 1)
+        assert job.bits == {b"0": client.get(bitmap)}
+        client.delete(bitmap)
+
+    def test_answers_whether_the_bit_was_new_and_changes_nothing_when_repeated(
+        self, job: Job
+    ) -> None:
+        assert [job.mark(17), job.mark(17), job.mark(16)] == [1, 0, 1]
+        assert job.bits == {b"0": b"\0\0\xc0"}
+
+    def test_holds_8192_indexes_in_a_field_of_at_most_1_kb(self, job: Job) -> None:
+        for index in (8_191, 8_192, 999_999):
+            job.mark(index)
+        sizes = {field: len(bits) for field, bits in job.bits.items()}
+        assert sizes == {b"0": 1_024, b"1": 1, b"122": 72}
+        assert indexes(job.bits) == {8_191, 8_192, 999_999}
+
+    def test_lengthens_the_ttl_and_never_shortens_it(self, job: Job) -> None:
+        job.mark(0)
+        assert near(job.ttl_ms, JOB_TTL_MS)
+        job.mark(0, ttl_ms=LIVE_TTL_MS)
+        job.mark(1)
+        assert near(job.ttl_ms, LIVE_TTL_MS)
+
+    def test_keeps_other_bits_of_what_another_program_wrote(self, job: Job, client: Any) -> None:
+        client.hset(job.key, mapping={"0": b"\xff" * 2_000, "note": "text"})
+        job.mark(3)
+        job.mark(8_192)
+        job.mark(20_000)
+        assert set(job.bits) == {b"0", b"1", b"2", b"note"}
+        client.hset(job.key, "0", b"\x0f" * 2_000)
+        job.mark(3)
+        job.mark(0)
+        assert job.bits[b"0"] == b"\x9f" + b"\x0f" * 1_023
+
+
 class TestFieldsThatAnotherProgramWrote:
     """An invalid count counts as 0, and text that is not UTF-8 is decoded tolerantly."""
 

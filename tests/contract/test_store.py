@@ -37,6 +37,7 @@ from support.builders.store_calls import (
     taken,
 )
 from support.processes.waiting import eventually
+from support.services.document_bits import indexes
 from support.services.ports import free_port
 from support.services.redis_clients import async_client_of
 from support.services.redis_cluster import RedisCluster
@@ -65,6 +66,8 @@ class Client(Protocol):
     async def progress(self, document_id: str) -> tuple[int, int]:
         """Return how many of a document's jobs have ended and how many are completed."""
         ...
+
+    async def progress_ttl_s(self, document_id: str) -> float: ...
 
     async def events(self) -> list[tuple[str, str]]: ...
 
@@ -108,6 +111,9 @@ class MemoryClient:
     async def progress(self, document_id: str) -> tuple[int, int]:
         progress = self._store.documents[document_id]
         return len(progress.ended), len(progress.completed)
+
+    async def progress_ttl_s(self, document_id: str) -> float:
+        return self._store.documents[document_id].expires_at - self._store.now()
 
     async def events(self) -> list[tuple[str, str]]:
         return self._store.events
@@ -158,8 +164,13 @@ class RedisClient:
         return cast("int", milliseconds) / 1000
 
     async def progress(self, document_id: str) -> tuple[int, int]:
-        ended = await self._client.bitcount(KEYS.document_ended(document_id))
-        return ended, await self._client.bitcount(KEYS.document_completed(document_id))
+        ended = await self._client.hgetall(KEYS.document_ended(document_id))
+        completed = await self._client.hgetall(KEYS.document_completed(document_id))
+        return len(indexes(ended)), len(indexes(completed))
+
+    async def progress_ttl_s(self, document_id: str) -> float:
+        milliseconds = await self._client.pttl(KEYS.document_ended(document_id))
+        return cast("int", milliseconds) / 1000
 
     async def events(self) -> list[tuple[str, str]]:
         entries = await self._client.xrange(KEYS.events)
@@ -431,7 +442,7 @@ async def test_an_event_follows_every_announcement(store: Store, client: Client)
     await ended(store, "failed")
     assert await client.events() == []
     for _ in range(2):
-        await store.announce(result("failed"))
+        await store.announce(result("failed"), TTL_S)
     assert await client.events() == [("a1", "failed")] * 2
 
 
@@ -441,8 +452,17 @@ async def test_a_document_s_progress_counts_each_index_once(store: Store, client
         stored = result(cast("TerminalStatus", status), job_id=f"d1.{index}", document=document)
         await store.finish(await taken(store, job_id=f"d1.{index}"), stored)
         for _ in range(2):
-            await store.announce(stored)
+            await store.announce(stored, TTL_S)
     assert await client.progress("d1") == (3, 2)
+
+
+async def test_a_document_s_progress_lives_as_long_as_the_job_with_the_longest_ttl(
+    store: Store, client: Client
+) -> None:
+    for index, ttl_s in enumerate([300, 900, 600]):
+        document = DocumentRef(document_id="d1", index=index, total=3)
+        await store.announce(result(document=document), ttl_s)
+    assert 600 < await client.progress_ttl_s("d1") <= 900
 
 
 # --- replay ---------------------------------------------------------------------------------------
@@ -668,13 +688,12 @@ async def test_a_hint_s_key_of_another_type_costs_no_job(redis_server: RedisServ
     ):
         await admin.delete(KEYS.events)
         await admin.set(KEYS.events, "not ours", ex=60)
-        await admin.hset(KEYS.document_ended("d1"), "a", "hash")
-        await admin.expire(KEYS.document_ended("d1"), 60)
+        await admin.set(KEYS.document_ended("d1"), "a text", ex=60)
         document = DocumentRef(document_id="d1", index=0, total=1)
         for _ in range(2):
-            await store.announce(result(document=document))
+            await store.announce(result(document=document), TTL_S)
         await admin.delete(KEYS.events)
-        await store.announce(result())
+        await store.announce(result(), TTL_S)
         assert await admin.xlen(KEYS.events) == 1
 
 

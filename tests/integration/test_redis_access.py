@@ -37,7 +37,7 @@ pytestmark = pytest.mark.redis
 ACL_RULES = (
     "on >open-sesame resetkeys ~dragoman:* resetchannels -@all "
     "+evalsha +script|load +hget +hmget +hset +hsetnx +hdel +hexists +hincrby +hkeys +hgetall "
-    "+del +hstrlen +scan +exists +set +setbit +pexpire +xadd +xread +xrevrange +ping +wait "
+    "+del +hstrlen +scan +exists +set +pexpire +xadd +xread +xrevrange +ping +wait "
     "+unlink +rename +pttl "
     "+info +config|get +cluster|slots +role"
 )

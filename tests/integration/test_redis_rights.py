@@ -80,8 +80,9 @@ async def translate(settings: DragomanSettings) -> None:
         reply = await store.claim(again)
         document = DocumentRef(document_id="d2", index=0, total=1)
         ended = result(job_id="w2", document=document)
-        await store.finish(claim_of(again, reply), ended)
-        await store.announce(ended)
+        claim = claim_of(again, reply)
+        await store.finish(claim, ended)
+        await store.announce(ended, claim.ttl_s)
         problem = await memory_problem(given)
         assert problem is None, problem
         memory.remember(UNUSED_KEY, Remembered("Text"))

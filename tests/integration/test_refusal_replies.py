@@ -9,6 +9,7 @@ from dragoman_connections.settings import DragomanSettings, load_settings
 from dragoman_producer import JobTooLarge, TranslationClient, TranslationJob
 from dragoman_producer.publisher import Publisher, RecordTooLarge
 from dragoman_schemas import names, scripts
+from support.services.document_bits import progress
 from support.services.redis_proxy import RedisProxy
 from support.services.redis_server import RedisServer
 
@@ -65,7 +66,7 @@ async def test_a_refusal_is_recorded_in_full_although_a_reply_is_lost(
         assert proxy.cuts == 1
     with redis.Redis.from_url(redis_server.url) as admin:
         assert admin.hget(KEYS.job("book.1"), "status") == b"failed"
-        assert admin.getbit(KEYS.document_ended("book"), 1) == 1
+        assert progress(admin, "book") == ({1}, set())
         assert admin.xlen(KEYS.events) == 1
     assert published == ["jobs", "dead-letters", "results"]
 

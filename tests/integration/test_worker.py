@@ -20,6 +20,7 @@ import redis
 from support.processes.child_process import argv_of
 from support.processes.waiting import wait_until
 from support.processes.worker_process import ForkedWorker, WorkerProcess
+from support.services.document_bits import progress
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import (
     committed,
@@ -354,7 +355,7 @@ CONTRACT_METRICS = [
 ]
 
 
-def test_bitmaps_events_and_the_results_topic_follow_a_finish(
+def test_progress_events_and_the_results_topic_follow_a_finish(
     kafka: KafkaBroker, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
 ) -> None:
     name = topic(partitions=2)
@@ -372,12 +373,10 @@ def test_bitmaps_events_and_the_results_topic_follow_a_finish(
         bench.ended("d.0")
         bench.ended("d.2")
         wait_until(
-            lambda: bench.redis.bitcount("dragoman:document:doc:ended") == 2,
+            lambda: progress(bench.redis, "doc") == ({0, 2}, {0}),
             timeout_s=30,
-            what="the bitmap of ended jobs",
+            what="the progress of the document",
         )
-        assert bench.redis.bitcount("dragoman:document:doc:completed") == 1
-        assert bench.redis.getbit("dragoman:document:doc:completed", 0) == 1
         wait_until(lambda: len(read_all(bench.kafka, results)) == 2, timeout_s=30, what="results")
     events: Any = bench.redis.xrange("dragoman:events")
     assert {(fields[b"job_id"], fields[b"status"]) for _, fields in events} == {

@@ -37,7 +37,8 @@ CONFIRM: Final = _load("confirm")
 CANCEL: Final = _load("cancel")
 GLOSSARY: Final = _load("glossary")
 REMEMBER: Final = _load("remember")
-SCRIPTS: Final = (STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL, GLOSSARY, REMEMBER)
+MARK: Final = _load("mark")
+SCRIPTS: Final = (STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL, GLOSSARY, REMEMBER, MARK)
 
 SUSPECT_AFTER: Final = 2
 """Number of other outstanding claims that make a record a suspect."""
@@ -235,6 +236,11 @@ def glossary_args(
     ``fields`` holds each hash field of terms followed by its bytes.
     """
     return [read or b"", meta, *fields]
+
+
+def mark_args(*, index: int, ttl_ms: int) -> list[str | bytes]:
+    """Return the arguments of MARK; ``ttl_ms`` is the job's own TTL."""
+    return [str(index), str(ttl_ms)]
 
 
 Reply = Sequence[bytes | str | int]

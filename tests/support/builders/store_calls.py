@@ -138,7 +138,7 @@ async def settle(store: Store, job_id: str) -> bool:
     assert (reply.verdict, reply.deliveries) == ("run", 1)
     ended = result(job_id=job_id, text=f"text of {job_id}")
     stands = await until_served(lambda: store.finish(claim_of(wanted, reply), ended))
-    await until_served(lambda: store.announce(ended))
+    await until_served(lambda: store.announce(ended, _KEPT_S))
     return stands == ended
 
 

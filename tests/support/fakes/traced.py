@@ -66,9 +66,9 @@ class TracedStore(LocalJobs):
         self._diary.done("confirm")
         return confirmed
 
-    async def announce(self, result: TranslationResult) -> None:
+    async def announce(self, result: TranslationResult, ttl_s: int) -> None:
         self._diary.begin("announce")
-        await super().announce(result)
+        await super().announce(result, ttl_s)
         self._diary.done("announce")
 
 

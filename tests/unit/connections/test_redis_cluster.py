@@ -163,10 +163,10 @@ async def test_a_call_s_commands_take_effect_in_order_over_several_nodes(
     cluster: FakeCluster,
 ) -> None:
     a, b = key_at(A), key_at(B)
-    first = Call([("FINISH", a), ("SETBIT", b), ("PEXPIRE", b), ("XADD", a)])
+    first = Call([("FINISH", a), ("HSET", b), ("PEXPIRE", b), ("XADD", a)])
     (answer,) = await cluster.send(first)
-    assert cluster.traffic() == [("a", ["FINISH"]), ("b", ["SETBIT", "PEXPIRE"]), ("a", ["XADD"])]
-    assert [name for _, name in answer.replies] == ["FINISH", "SETBIT", "PEXPIRE", "XADD"]
+    assert cluster.traffic() == [("a", ["FINISH"]), ("b", ["HSET", "PEXPIRE"]), ("a", ["XADD"])]
+    assert [name for _, name in answer.replies] == ["FINISH", "HSET", "PEXPIRE", "XADD"]
 
 
 async def test_commands_after_a_refused_one_are_not_sent(cluster: FakeCluster) -> None:

@@ -12,7 +12,6 @@ from os import urandom
 from typing import Final, assert_never
 
 from dragoman_schemas.jobs import TranslationJob
-from dragoman_schemas.readable import readable_ttl_s
 from dragoman_schemas.scripts import ClaimAnswer, Quarantine, Verdict
 from dragoman_schemas.wire import rfc3339
 from dragoman_worker import errors, tracing
@@ -30,7 +29,6 @@ from dragoman_worker.job.translator import Translator
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Claim, ClaimRequest, Delivery, Store
 
-DEFAULT_TTL_S: Final = 86_400
 FEW_ITEMS: Final = 128
 """Results of more items are made in the thread; so many take less than a millisecond. The thread
 costs a job of 64 items 4 % of its CPU, because the event loop waits for the GIL."""
@@ -78,7 +76,7 @@ class Executor:
         while (duplicate := self._in_flight.find(job.key)) is not None:
             result = await asyncio.shield(duplicate.settled())
             if result is not None:
-                return Completed(result, claim=None), None
+                return Completed(result, claim=None, ttl_s=job.ttl_s), None
         self._in_flight.enter(job)
         try:
             return await self._run(job), job
@@ -146,7 +144,7 @@ class Executor:
             fingerprint=envelope.fingerprint,
             nonce=next(self._nonces),
             replay=job.replay,
-            ttl_s=_ttl_s(job),
+            ttl_s=job.ttl_s,
         )
         request = ClaimRequest(
             claim,
@@ -175,7 +173,7 @@ class Executor:
             case Verdict.RUN:
                 return await self._translate(job)
             case Verdict.DONE:
-                return Completed(self._reporter.stored(job), claim=None)
+                return Completed(self._reporter.stored(job), claim=None, ttl_s=job.ttl_s)
             case Verdict.CONFLICT:
                 why = "job_id: it belongs to another payload; give every job an id of its own"
                 return Rejected(errors.Conflict(why), job_id=job.envelope.job_id)
@@ -276,9 +274,3 @@ def _loop_time_of_deadline(job: TranslationJob) -> float | None:
         return None
     left = (job.deadline - datetime.now(UTC)).total_seconds()
     return asyncio.get_running_loop().time() + left
-
-
-def _ttl_s(job: JobInFlight) -> int:
-    decoded = job.decoded
-    ttl_s = readable_ttl_s(job.envelope.fields) if decoded is None else decoded.ttl_s
-    return DEFAULT_TTL_S if ttl_s is None else ttl_s

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final
 
 from dragoman_schemas.jobs import DocumentRef, TranslationJob
-from dragoman_schemas.readable import readable_document
+from dragoman_schemas.readable import readable_document, readable_ttl_s
 from dragoman_schemas.results import TranslationResult
 from dragoman_schemas.scripts import ClaimAnswer
 from dragoman_schemas.wire import Envelope
@@ -27,6 +27,7 @@ from dragoman_worker.tracing import Trace
 
 JobKey = tuple[str, str, int]
 """Job id, fingerprint, replay: records that agree in all three are exact duplicates."""
+_DEFAULT_TTL_S: Final = 86_400
 _NOT_PLANNED: Final = Internal("the job was not planned")
 _RUN_IS_OVER: Final = Internal("the run of the job is over")
 
@@ -93,6 +94,13 @@ class JobInFlight:
         if self.decoded is not None:
             return self.decoded.document
         return readable_document(self.envelope.fields)
+
+    @property
+    def ttl_s(self) -> int:
+        """Seconds for which the result is kept, as far as the record can be read."""
+        decoded = self.decoded
+        ttl_s = readable_ttl_s(self.envelope.fields) if decoded is None else decoded.ttl_s
+        return _DEFAULT_TTL_S if ttl_s is None else ttl_s
 
     def settled(self) -> asyncio.Future[TranslationResult | None]:
         """Return a future of the result that exact duplicates may share; None if there is none.

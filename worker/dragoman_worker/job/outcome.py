@@ -19,6 +19,8 @@ class Completed(NamedTuple):
 
     result: TranslationResult
     claim: Claim | None
+    ttl_s: int
+    """The job's own TTL."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class Reporter:
         """Return the outcome of a run: completed if every item has a text, rejected otherwise."""
         items = item_results(plan)
         if all(item.error is None for item in items):
-            return Completed(self._result(job, "completed", items), job.claim)
+            return Completed(self._result(job, "completed", items), job.claim, job.ttl_s)
         failure = first_failure(plan) or errors.Internal("an item has no text")
         return self.rejected(job, failure, items)
 
@@ -58,7 +58,7 @@ class Reporter:
         status: TerminalStatus = (
             "expired" if isinstance(why, errors.DeadlineExceeded) else "cancelled"
         )
-        return Completed(self._result(job, status, _items(job, why), why), job.claim)
+        return Completed(self._result(job, status, _items(job, why), why), job.claim, job.ttl_s)
 
     def rejected(
         self, job: JobInFlight, failure: JobError, items: list[ItemResult] | None = None

@@ -50,16 +50,15 @@ class Settler:
         delivery has to be executed again.
         """
         match outcome:
-            case Completed(result, claim):
-                return await self._complete(delivery, result, claim)
+            case Completed():
+                return await self._complete(delivery, outcome)
             case Rejected():
                 return await self._reject(delivery, outcome)
             case _:
                 assert_never(outcome)
 
-    async def _complete(
-        self, delivery: Delivery, result: TranslationResult, claim: Claim | None
-    ) -> TranslationResult | None:
+    async def _complete(self, delivery: Delivery, outcome: Completed) -> TranslationResult | None:
+        result, claim, ttl_s = outcome
         try:
             if claim is not None:
                 stands = await self._finish(claim, result)
@@ -72,7 +71,7 @@ class Settler:
             return None
         except Unencodable:
             return await self._reject(delivery, unencodable(result, claim))
-        await self._publish(stands)
+        await self._publish(stands, ttl_s)
         return stands
 
     async def _reject(self, delivery: Delivery, outcome: Rejected) -> TranslationResult | None:
@@ -83,7 +82,7 @@ class Settler:
             stands = await self._finish_failed(outcome.claim, outcome.result)
         except Conflict:
             return None  # the id belongs to another payload; this record has its dead letter
-        await self._publish(stands)
+        await self._publish(stands, outcome.claim.ttl_s)
         return stands
 
     async def _finish_failed(
@@ -120,11 +119,11 @@ class Settler:
             self._count(result)
         return of_document(stands, result.document)
 
-    async def _publish(self, stands: TranslationResult | None) -> None:
+    async def _publish(self, stands: TranslationResult | None, ttl_s: int) -> None:
         """Do what follows a finish, with the result that stands; None: a later replay does it."""
         if stands is None:
             return
-        await self._until_available(STORE, self._store.announce, stands)
+        await self._until_available(STORE, self._store.announce, stands, ttl_s)
         if self._results is not None:
             await self._until_available(RESULTS, self._results.publish, stands)
 

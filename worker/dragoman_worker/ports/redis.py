@@ -74,8 +74,11 @@ class Store(Protocol):
         """
         ...
 
-    async def announce(self, result: TranslationResult) -> None:
-        """Write the hints that follow a finish, or repeat them: bitmaps and event."""
+    async def announce(self, result: TranslationResult, ttl_s: int) -> None:
+        """Write the hints that follow a finish, or repeat them: the document's progress and event.
+
+        `ttl_s` is the job's own TTL, for which its document's progress is kept too.
+        """
         ...
 
     def cancels(self) -> AsyncIterator[CancelNotice]:

@@ -54,10 +54,12 @@ class JobState:
 
 @dataclass(slots=True)
 class DocumentProgress:
-    """The bitmaps of a document, as sets of indexes."""
+    """The hashes of bits of a document, as sets of indexes."""
 
     completed: set[int] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)
+    expires_at: float = 0.0
+    """When the keys expire, by the store's clock."""
 
 
 class LocalJobs:
@@ -118,13 +120,14 @@ class LocalJobs:
         """Return True at once: nothing here is lost while the process lives."""
         return True
 
-    async def announce(self, result: TranslationResult) -> None:
+    async def announce(self, result: TranslationResult, ttl_s: int) -> None:
         """Repeat what follows a finish."""
         if result.document is not None:
             progress = self.documents.setdefault(result.document.document_id, DocumentProgress())
             progress.ended.add(result.document.index)
             if result.status == "completed":
                 progress.completed.add(result.document.index)
+            progress.expires_at = max(progress.expires_at, self.now() + ttl_s)
         self.events.append((result.job_id, result.status))
 
     async def cancels(self) -> AsyncIterator[CancelNotice]:

@@ -193,10 +193,10 @@ class RedisStore:
         replies = await self._call(job_id, [command], confirmed=True)
         return scripts.parse_confirm(replies[0]).status in TERMINAL_STATUSES
 
-    async def announce(self, result: TranslationResult) -> None:
+    async def announce(self, result: TranslationResult, ttl_s: int) -> None:
         """Write the hints after a finish. A key of another type costs its hint, never the job."""
         try:
-            await self._pipeline.call(self._what_follows(result))
+            await self._pipeline.call(self._what_follows(result, ttl_s))
         except ResponseError as error:
             if _WRONG_TYPE not in str(error):
                 raise
@@ -249,7 +249,7 @@ class RedisStore:
     def _script(self, script: scripts.Script, job_id: str, arguments: list[Any]) -> Command:
         return ("EVALSHA", script.sha1, 1, self._keys.job(job_id), *arguments)
 
-    def _what_follows(self, result: TranslationResult) -> list[Command]:
+    def _what_follows(self, result: TranslationResult, ttl_s: int) -> list[Command]:
         event: Command = (
             "XADD",
             self._keys.events,
@@ -265,14 +265,12 @@ class RedisStore:
         document = result.document
         if document is None:
             return [event]
-        bitmaps = [self._keys.document_ended(document.document_id)]
+        hashes = [self._keys.document_ended(document.document_id)]
         if result.status == "completed":
-            bitmaps.append(self._keys.document_completed(document.document_id))
-        commands: list[Command] = []
-        for bitmap in bitmaps:
-            commands.append(("SETBIT", bitmap, document.index, 1))
-            commands.append(("PEXPIRE", bitmap, self._live_ttl_ms))
-        return [*commands, event]
+            hashes.append(self._keys.document_completed(document.document_id))
+        arguments = scripts.mark_args(index=document.index, ttl_ms=ttl_s * 1000)
+        marks = [("EVALSHA", scripts.MARK.sha1, 1, key, *arguments) for key in hashes]
+        return [*marks, event]
 
 
 def _stands(job_id: str, status: str | None, value: bytes | None) -> TranslationResult | None:

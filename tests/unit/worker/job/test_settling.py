@@ -19,7 +19,7 @@ from support.fakes.traced import traced
 DOCUMENT = {"document_id": "d1", "index": 3, "total": 9}
 
 
-async def test_event_bitmaps_results_and_duplicates_are_told_the_result_that_stands() -> None:
+async def test_event_progress_results_and_duplicates_are_told_the_result_that_stands() -> None:
     """Another worker failed the job first; ours completes it, and is refused."""
     ours = Core(worker_id="ours")
     theirs = Core(worker_id="theirs", store=ours.store)
@@ -118,7 +118,7 @@ async def test_a_result_that_cannot_be_encoded_fails_its_job_alone(status: Termi
     wanted = request()
     claim = claim_of(wanted, await core.store.claim(wanted))
     broken = result(status, text="a\ud800", warnings=["b\udfff"])
-    outcome: Completed | Rejected = Completed(broken, claim)
+    outcome: Completed | Rejected = Completed(broken, claim, claim.ttl_s)
     if status == "failed":
         outcome = Rejected(PermanentEngineError("c\ud800"), broken, claim, job_id="a1")
     settler = Settler(
