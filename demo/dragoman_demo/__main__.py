@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 
 _interrupt = signal.getsignal(signal.SIGINT)
 if _interrupt is signal.default_int_handler:  # not ignored, as under nohup
@@ -18,8 +19,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from dragoman_connections.consoles import SafeConsole
+from dragoman_connections.terminal import print_to
 from dragoman_connections.usage import UsageError, usage_message
 from dragoman_demo.child import ChildFailed, last_lines
 from dragoman_demo.folder import FolderReport, translate_folder
@@ -80,7 +82,7 @@ def main() -> None:
     try:
         raise SystemExit(app(standalone_mode=False))
     except UsageError as error:
-        typer.echo(usage_message(error, "dragoman-demo"), err=True)
+        print_to(sys.stderr, usage_message(error, "dragoman-demo"))
         raise SystemExit(USAGE_ERROR) from None
     except (KeyboardInterrupt, typer.Abort):
         raise SystemExit(INTERRUPTED) from None
@@ -93,7 +95,7 @@ def _make(out: Path | None) -> None:
             out.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=out).close()
     except OSError as error:
-        Screen(out=Console(), err=Console(stderr=True)).error(
+        Screen(out=SafeConsole(), err=SafeConsole(stderr=True)).error(
             f"--out {out}: {error.strerror}; give a folder that this user can make and write"
         )
         raise typer.Exit(USAGE_ERROR) from None
@@ -156,7 +158,7 @@ def _stay_up(*, as_json: bool) -> Act:
 
 
 def _run(engine: EngineKind, act: Act, *, interrupted: int) -> int:
-    screen = Screen(out=Console(), err=Console(stderr=True))
+    screen = Screen(out=SafeConsole(), err=SafeConsole(stderr=True))
     try:
         check_installed(engine)
     except NotInstalled as error:

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from dragoman_connections.installation import how_to_install
+from dragoman_connections.terminal import print_to
 from dragoman_demo.child import ChildFailed, stop
 
 _START_S = 20.0
@@ -169,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         cluster = _MockCluster(topics)
     except ChildFailed as error:
-        print(error, file=sys.stderr)
+        print_to(sys.stderr, str(error))
         return 1
     print(json.dumps({"bootstrap": cluster.bootstrap}), flush=True)
     # os.read, not sys.stdin: the interpreter cannot exit while a thread holds a buffer's lock.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from dragoman_connections.terminal import json_line
 from dragoman_demo.folder import FolderReport
 from dragoman_demo.translating import Report, Translated
 
@@ -117,7 +117,7 @@ class Screen:
                 "error": one.error,
                 "total_ms": one.total_ms,
             }
-            self.data(json.dumps(members, ensure_ascii=False))
+            self.data(json_line(members))
 
     def documents(self, report: FolderReport, *, kept: bool) -> None:
         """Print what became of each document in each language, and where to look at it."""
@@ -142,7 +142,7 @@ class Screen:
         """Print one object per document and language."""
         for each in sorted(report.ended, key=lambda each: (each.target_lang, each.path)):
             members = {"document": each.path, "target_lang": each.target_lang}
-            self.data(json.dumps({**members, "status": each.status, "reason": each.reason}))
+            self.data(json_line({**members, "status": each.status, "reason": each.reason}))
 
     def _translations_of(self, source: tuple[str, str], done: Sequence[Translated]) -> Padding:
         table = Table(

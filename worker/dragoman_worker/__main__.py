@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 
 _interrupt = signal.getsignal(signal.SIGINT)
 if _interrupt is signal.default_int_handler:  # not ignored, as under nohup
@@ -11,6 +12,7 @@ if _interrupt is signal.default_int_handler:  # not ignored, as under nohup
 
 import typer
 
+from dragoman_connections.terminal import print_to
 from dragoman_connections.usage import UsageError, usage_message
 from dragoman_worker.cli.bench import bench
 from dragoman_worker.cli.check import check
@@ -41,7 +43,7 @@ def main() -> None:
     try:
         raise SystemExit(app(standalone_mode=False))
     except UsageError as error:
-        typer.echo(usage_message(error, "dragoman-worker"), err=True)
+        print_to(sys.stderr, usage_message(error, "dragoman-worker"))
         raise SystemExit(2) from None
     except ModuleNotFoundError as error:  # the client's installation lacks the worker's extras
         fail(2, not_installed(error))

@@ -9,12 +9,14 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from dragoman_connections.terminal import escaped
+
 if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger, Processor
+    from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
     from dragoman_worker.settings import LogSettings
 
@@ -60,9 +62,7 @@ def configure(settings: LogSettings, *, worker_id: str, replica: int | None = No
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     render: Processor = (
-        structlog.processors.JSONRenderer()
-        if settings.format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.processors.JSONRenderer() if settings.format == "json" else _text_renderer()
     )
     level = logging.getLevelNamesMapping()[settings.level.upper()]
     structlog.configure(
@@ -75,6 +75,19 @@ def configure(settings: LogSettings, *, worker_id: str, replica: int | None = No
     if replica is not None:
         structlog.contextvars.bind_contextvars(replica=replica)
     _adopt_standard_logging(shared, render)
+
+
+def _text_renderer() -> Processor:
+    """Return a renderer of lines for people. Values of fields never control a terminal."""
+    if not sys.stderr.isatty():
+        return structlog.dev.ConsoleRenderer(colors=False)
+    render = structlog.dev.ConsoleRenderer(colors=True)
+
+    def escaping(logger: Any, name: str, fields: EventDict) -> str:
+        safe = {k: escaped(v) if isinstance(v, str) else v for k, v in fields.items()}
+        return render(logger, name, safe)
+
+    return escaping
 
 
 def _adopt_standard_logging(shared: list[Processor], render: Processor) -> None:

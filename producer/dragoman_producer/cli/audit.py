@@ -102,9 +102,9 @@ def _summary(report: AuditReport) -> dict[str, Any]:
 
 
 def _print_table(report: AuditReport) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from dragoman_connections.consoles import SafeConsole
     from dragoman_producer.operations.accounting import BREAKS, Account
 
     table = Table(width=_WIDTH)
@@ -117,7 +117,7 @@ def _print_table(report: AuditReport) -> None:
         table.add_row(account.value, f"{count:,}", "BROKEN" if bad else "", end_section=False)
     table.add_section()
     table.add_row("all", f"{report.records:,}", "balances" if report.balances else "BROKEN")
-    Console(width=_WIDTH).print(table)
+    SafeConsole(width=_WIDTH).print(table)
     rate = report.records / report.seconds if report.seconds else 0.0
     print_note(
         f"{report.records:,} records and {report.dead_letters:,} dead letters in "

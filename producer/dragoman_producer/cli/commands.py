@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from dragoman_connections.terminal import print_to
 from dragoman_connections.usage import UsageError, usage_message
 from dragoman_producer.cli import (
     audit,
@@ -33,6 +34,7 @@ from dragoman_producer.cli.terminal import (
     SUCCESS,
     USAGE_ERROR,
     flushed,
+    print_line,
     print_note,
 )
 
@@ -48,7 +50,7 @@ def dragoman() -> int:
     except typer.Abort:
         status = FAILURE
     except UsageError as error:
-        typer.echo(usage_message(error, "dragoman"), err=True)
+        print_to(sys.stderr, usage_message(error, "dragoman"))
         status = USAGE_ERROR
     except OSError as error:
         print_note(f"dragoman: {error.filename or 'standard output'}: {error.strerror or error}")
@@ -127,7 +129,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version  # rarely needed
 
-        typer.echo(f"dragoman {version('dragoman')}")
+        print_line(f"dragoman {version('dragoman')}")
         raise typer.Exit
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -12,6 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
+
+from dragoman_connections.terminal import json_line, print_to
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -26,22 +27,22 @@ _JOINERS: Final = "\u200c\u200d"
 
 def print_note(line: str) -> None:
     """Print one line for the user on stderr."""
-    print(" ".join(line.split()), file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
+    print_to(sys.stderr, " ".join(line.split()), flush=True)
 
 
 def print_aside(line: str) -> None:
     """Print one line of a listing on stderr, with its blanks."""
-    print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
+    print_to(sys.stderr, line, flush=True)
 
 
 def print_line(line: str) -> None:
     """Print one line of data on stdout."""
-    print(line, flush=sys.stdout.isatty())  # noqa: T201 - this is the terminal
+    print_to(sys.stdout, line, flush=sys.stdout.isatty())
 
 
 def print_json(fields: dict[str, Any]) -> None:
     """Print one JSON object on one line of stdout."""
-    print_line(json.dumps(fields, ensure_ascii=False, separators=(", ", ": ")))
+    print_line(json_line(fields))
 
 
 def plain(content: object) -> str:
@@ -147,8 +148,7 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[], None]]:
 
 def bar_of(what: str) -> Progress:
     """Return a bar on stderr with the rate in `what` per second and the remaining time."""
-    from rich.console import Console  # loaded only if a bar is shown
-    from rich.progress import (
+    from rich.progress import (  # loaded only if a bar is shown
         BarColumn,
         MofNCompleteColumn,
         Progress,
@@ -158,6 +158,8 @@ def bar_of(what: str) -> Progress:
         TimeRemainingColumn,
     )
     from rich.text import Text
+
+    from dragoman_connections.consoles import SafeConsole
 
     class RateColumn(ProgressColumn):
         def render(self, task: Task) -> Text:
@@ -172,5 +174,8 @@ def bar_of(what: str) -> Progress:
         TimeRemainingColumn(),
     )
     return Progress(
-        *columns, console=Console(stderr=True), redirect_stdout=sys.stdout.isatty(), transient=True
+        *columns,
+        console=SafeConsole(stderr=True),
+        redirect_stdout=sys.stdout.isatty(),
+        transient=True,
     )

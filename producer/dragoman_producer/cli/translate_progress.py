@@ -52,10 +52,11 @@ class Display:
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
-            from rich.console import Console  # loaded only for a terminal
-            from rich.live import Live
+            from rich.live import Live  # loaded only for a terminal
 
-            self._console = Console(stderr=True)
+            from dragoman_connections.consoles import SafeConsole
+
+            self._console = SafeConsole(stderr=True)
             self._live = Live(console=self._console, transient=True, auto_refresh=False)
             self._live.start()
         return self

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from dragoman_connections.terminal import escaped
 from dragoman_producer.cli.terminal import FAILURE, flushed
 
 if TYPE_CHECKING:
@@ -82,9 +83,17 @@ def show(request: Request, status: int) -> int:
     if not path.is_file():
         return status
     try:
-        with path.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
+        _print(path)
     except BrokenPipeError:
         flushed()
         return FAILURE
     return status if flushed() else FAILURE
+
+
+def _print(path: Path) -> None:
+    if sys.stdout.isatty():
+        with path.open(encoding="utf-8", errors="replace") as text:
+            sys.stdout.writelines(map(escaped, text))
+        return
+    with path.open("rb") as file:
+        shutil.copyfileobj(file, sys.stdout.buffer)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
+from dragoman_connections.terminal import json_line
 from dragoman_producer.documents.codecs.inline_codes import same_tags
 from dragoman_producer.operations.memory import fields_of
 from dragoman_producer.operations.memory_files import NAMED, escaped
@@ -38,7 +38,7 @@ class JsonlWriter:
 
     def write(self, entry: ApprovedTranslation) -> None:
         """Write an entry."""
-        self._write_line(json.dumps(fields_of(entry), ensure_ascii=False))
+        self._write_line(json_line(fields_of(entry)))
 
     def finish(self) -> None:
         """Write what ends the file: nothing."""

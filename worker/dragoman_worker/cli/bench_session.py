@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-
+from dragoman_connections.consoles import SafeConsole
+from dragoman_connections.terminal import json_line, print_to
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
 from dragoman_worker.tuning.bench import STRATEGIES, Bench, Results, table
@@ -75,7 +74,7 @@ async def benched(request: Request, wanted: frozenset[str] | None, rounds: int) 
     missing = _plot(request.out / "bench.svg", lines)
     if request.as_json:
         for line in lines:
-            sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+            print_to(sys.stdout, json_line(line))
     else:
         _show(request.out, results, lines, missing)
     return 0 if results.complete else 3
@@ -92,7 +91,7 @@ def _plot(path: Path, lines: Sequence[Mapping[str, Any]]) -> str | None:
 def _show(
     out: Path, results: Results, lines: Sequence[Mapping[str, Any]], missing: str | None
 ) -> None:
-    console = Console(highlight=False)
+    console = SafeConsole(highlight=False)
     console.print(fitted(console, _COLUMNS, [Line(_cells(line)) for line in lines]))
     console.print(_HOW, style="dim", markup=False)
     for note in results.notes:

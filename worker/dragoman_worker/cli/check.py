@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman_connections.terminal import print_to
 from dragoman_worker.cli.options import AsJson, Config, Set, fail, settings_or_exit
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ async def _check(settings: WorkerSettings, *, as_json: bool, engine: bool) -> bo
     failed = False
     async for finding in findings(settings, engine=engine):
         failed = failed or finding.status == "bad"
-        print(_line(finding, as_json=as_json), flush=True)
+        print_to(sys.stdout, _line(finding, as_json=as_json), flush=True)
     return failed
 
 

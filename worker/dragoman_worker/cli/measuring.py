@@ -16,6 +16,7 @@ import typer
 
 from dragoman_connections.secrets import masked_setting
 from dragoman_connections.settings import SettingsError
+from dragoman_connections.terminal import print_to
 from dragoman_worker.cli.options import Config, Set, fail, notify, settings_or_exit
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def run_measurement(work: Callable[[], Awaitable[int]], out: Path) -> None:
     except KeyboardInterrupt:
         notify(f"stopped; {out / 'rows.jsonl'} keeps the measured points; to continue, run:")
         shown = map(masked_setting, sys.argv[1:])
-        sys.stderr.write(f"  {shlex.join(['dragoman-worker', *shown])}\n")
+        print_to(sys.stderr, f"  {shlex.join(['dragoman-worker', *shown])}")
         raise SystemExit(130) from None
     raise SystemExit(status)
 

@@ -12,6 +12,7 @@ import typer
 
 from dragoman_connections.installation import how_to_install
 from dragoman_connections.settings import SettingsError, load_settings
+from dragoman_connections.terminal import print_to
 
 if TYPE_CHECKING:
     from dragoman_worker.settings import WorkerSettings
@@ -84,7 +85,7 @@ def report_failure(settings: WorkerSettings, status: int, reason: str) -> None:
         "status": status,
         "reason": reason,
     }
-    sys.stderr.write(f"{json.dumps(line)}\n")
+    print_to(sys.stderr, json.dumps(line))
 
 
 def fail(status: int, message: str) -> NoReturn:
@@ -95,4 +96,4 @@ def fail(status: int, message: str) -> NoReturn:
 
 def notify(message: str) -> None:
     """Print one line on stderr."""
-    sys.stderr.write(f"dragoman-worker: {message}\n")
+    print_to(sys.stderr, f"dragoman-worker: {message}")

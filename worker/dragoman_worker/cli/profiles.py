@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman_worker.cli.options import AsJson, fail
+from dragoman_connections.terminal import print_to
+from dragoman_worker.cli.options import AsJson, fail, notify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,7 +80,7 @@ def profiles(  # noqa: PLR0917 - one parameter per option
         from dataclasses import asdict
 
         for row in profile_rows():
-            print(json.dumps(asdict(row)))
+            print_to(sys.stdout, json.dumps(asdict(row)))
     else:
         _print_table(profile_rows())
 
@@ -107,11 +108,12 @@ def _show(name: str, profiles: Mapping[str, Profile], sample: _Sample, *, as_jso
     except (JobError, UnknownLanguage) as error:
         fail(2, str(error))
     for term in sample.terms.keys() - (segment.glossary or {}).keys():
-        print(f"dragoman-worker: --term {term}: is not in --text", file=sys.stderr)
+        notify(f"--term {term}: is not in --text")
     if as_json:
-        print(json.dumps({"profile": name, **settings_of(profile), "prompt": prompt}))
+        fields = {"profile": name, **settings_of(profile), "prompt": prompt}
+        print_to(sys.stdout, json.dumps(fields))
     else:
-        print(f"{settings_lines(profile)}\n{prompt}")
+        print_to(sys.stdout, f"{settings_lines(profile)}\n{prompt}")
 
 
 def _terms(pairs: list[str] | None) -> dict[str, str]:
@@ -126,8 +128,9 @@ def _terms(pairs: list[str] | None) -> dict[str, str]:
 
 
 def _print_table(rows: Sequence[ProfileRow]) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from dragoman_connections.consoles import SafeConsole
 
     table = Table(box=None, padding=(0, 1, 1, 0))
     for heading in ("profile", "models", "languages", "takes", "sampling"):
@@ -135,4 +138,4 @@ def _print_table(rows: Sequence[ProfileRow]) -> None:
     for row in rows:
         languages = " ".join(row.languages) if len(row.languages) <= 8 else str(len(row.languages))
         table.add_row(row.name, row.models, languages or "any", "\n".join(row.takes), row.sampling)
-    Console().print(table)
+    SafeConsole().print(table)

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
-
+from dragoman_connections.consoles import SafeConsole
 from dragoman_connections.settings import SettingsError
+from dragoman_connections.terminal import print_to
 from dragoman_worker import log
 from dragoman_worker.engines import open_engine
 from dragoman_worker.errors import Halt, JobError
@@ -39,12 +39,12 @@ async def check_tokens(settings: WorkerSettings, *, as_json: bool) -> int:
         finally:
             await engine.close()
     except (SettingsError, Halt, JobError) as error:
-        print(f"check --tokens: {error}", file=sys.stderr)
+        print_to(sys.stderr, f"check --tokens: {error}")
         return 1
     if as_json:
         chosen = best(survivals, settings.quality.token_style)
         for survival in survivals:
-            print(json.dumps(_fields(survival, recommended=survival is chosen)))
+            print_to(sys.stdout, json.dumps(_fields(survival, recommended=survival is chosen)))
     else:
         _print_table(survivals, settings, target_languages(profile))
     return 0
@@ -63,7 +63,7 @@ def _fields(survival: Survival, *, recommended: bool) -> dict[str, Any]:
 def _print_table(
     survivals: Sequence[Survival], settings: WorkerSettings, languages: Sequence[str]
 ) -> None:
-    console = Console(highlight=False)
+    console = SafeConsole(highlight=False)
     title = f"English to {', '.join(languages)}, profile {settings.engine.profile}"
     console.print(title, markup=False)
     console.print(fitted(console, _COLUMNS, [_line(each) for each in survivals]))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
-from rich.console import Console
-
+from dragoman_connections.consoles import SafeConsole
+from dragoman_connections.terminal import json_line, print_to
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
 from dragoman_worker.tuning.measure.engine_process import Refused
@@ -42,7 +41,7 @@ async def tuned(request: Request, options: TuneOptions) -> int:
                 raise CannotMeasure(str(error)) from None
     missing = write(request, found)
     if request.as_json:
-        sys.stdout.write(json.dumps(report.as_data(found), ensure_ascii=False) + "\n")
+        print_to(sys.stdout, json_line(report.as_data(found)))
     else:
         _show(request.out, found, missing)
     return 0 if found.complete else 3
@@ -62,7 +61,7 @@ def write(request: Request, found: Findings) -> str | None:
 
 
 def _show(out: Path, found: Findings, missing: str | None) -> None:
-    console = Console(highlight=False)
+    console = SafeConsole(highlight=False)
     report.show(console, found)
     config = out / settings_file.NAME
     console.print(f"\nUse these settings: dragoman-worker run --config {config}", markup=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from dragoman_connections.settings import DragomanSettings, SettingsError, load_settings
+from dragoman_connections.terminal import print_to
 from dragoman_worker.cli.options import AsJson, Config, Set, fail, notify, parse_pairs
 
 if TYPE_CHECKING:
@@ -81,11 +83,11 @@ def _address(config: Config, set_: Set) -> str:
 
 def _show(report: Report, *, as_json: bool, brief: bool) -> None:
     if as_json:
-        print(json.dumps(report.as_json()), flush=True)
+        print_to(sys.stdout, json.dumps(report.as_json()), flush=True)
         return
-    from rich.console import Console
+    from dragoman_connections.consoles import SafeConsole
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = SafeConsole(highlight=False, markup=False, emoji=False)
     console.print(f"{report.whole.cause}: {report.whole.sentence}")
     if brief:
         return

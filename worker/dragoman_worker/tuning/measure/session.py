@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 
+from dragoman_connections.consoles import SafeConsole
 from dragoman_connections.settings import SettingsError
+from dragoman_connections.terminal import json_line, print_to
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.prompts.chooser import profile_chooser
 from dragoman_worker.settings import WorkerSettings
@@ -46,7 +47,7 @@ class Screen:
     """Progress on stderr: one changing line in a terminal, otherwise one line per event."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._console = SafeConsole(stderr=True, quiet=quiet, highlight=False)
         self._status: Status | None = None
         self._began = time.monotonic()
 
@@ -160,5 +161,4 @@ def _folder_problem(path: Path, error: OSError) -> str:
 
 
 def _print_row(row: Row) -> None:
-    sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+    print_to(sys.stdout, json_line(row), flush=True)

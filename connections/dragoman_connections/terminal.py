@@ -1,0 +1,41 @@
+"""Output of all commands: what other programs wrote never controls the terminal that shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, TextIO
+
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""C0 except tab and line feed, DEL, C1, and the controls that reorder bidirectional text."""
+_LEFT_BY_JSON: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def escaped(text: str) -> str:
+    r"""Return the text with control characters written as escapes, such as `\x1b`."""
+    return _CONTROLS.sub(_escape, text)
+
+
+def shown(text: str, stream: TextIO) -> str:
+    """Return the text as the stream gets it: escaped for a terminal, otherwise exact."""
+    return escaped(text) if stream.isatty() else text
+
+
+def print_to(stream: TextIO | None, text: str, *, flush: bool = False) -> None:
+    """Print a line or lines; nothing to a stream that the caller has closed, which is None."""
+    if stream is None:
+        return
+    print(shown(text, stream), file=stream, flush=flush)
+
+
+def json_line(value: Any) -> str:
+    """Return JSON on one line, readable in every script, in which control characters are escapes.
+
+    A program may read it from a pipe and show it as it is.
+    """
+    line = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+    return _LEFT_BY_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
