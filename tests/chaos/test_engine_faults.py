@@ -161,7 +161,7 @@ def test_a_hanging_generation_is_aborted_repeated_and_its_slot_reused(bench: Mak
         engine__options=ONE_SLOT,
         limits__max_engine_items=1,  # waiting inside the engine would count towards its time-out
     )
-    made.publish(a_job("hangs", ["#!hang\nx", "fine"]), a_job("next"))
+    made.publish(a_job("hangs", ["#!sleep 600\nx", "fine"]), a_job("next"))
     fields = made.ended("hangs")
     bad, good = fields["result"]["translations"]
     assert (bad["error"]["code"], bad["attempts"]) == ("engine_failed", 2)

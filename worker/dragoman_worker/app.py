@@ -168,9 +168,15 @@ class App:
         _beside(stack, worker, "topics", self._topics.watch())
         self._sample(stack, core, engine, consumer)
         _beside(stack, worker, "admission", steering(core.admission, core.permits, engine))
-        limit = settings.retry.attempt_timeout_s
         checks = liveness_checks(
-            worker, consumer, core.permits, core.in_flight, self._outages, attempt_timeout_s=limit
+            worker,
+            consumer,
+            core.permits,
+            core.in_flight,
+            self._outages,
+            engine=engine,
+            attempt_timeout_s=settings.retry.attempt_timeout_s,
+            engine_silent_s=settings.supervisor.stuck_after_s,
         )
         self._watchdog = run_watchdog(stack, self._guard, checks, worker, self._metrics)
         self._worker = worker

@@ -31,6 +31,7 @@ class EchoSettings(Group):
     latency_s: Annotated[float, Field(ge=0)] = 0.0
     latency_spread: Annotated[float, Field(ge=0, le=1)] = 0.0
     faults: bool = False
+    stall_file: Path | None = None
 
     @model_validator(mode="after")
     def _table_given(self) -> EchoSettings:

@@ -49,6 +49,8 @@ class ScriptedEngine:
         self.inside: list[str] = []
         self.most_inside = 0
         self.aborted: list[str] = []
+        self.silent = False
+        self._signs = 0
         self._scripts: dict[str, deque[Step]] = {}
         self._callbacks: list[Callable[[EngineDead], None]] = []
 
@@ -125,6 +127,15 @@ class ScriptedEngine:
     def stats(self) -> EngineStats:
         """Return the current counts."""
         return EngineStats(len(self.inside), 0, 0.0, 0)
+
+    def signs_of_life(self) -> int:
+        """Rise at every look, unless `silent` is set."""
+        self._signs += not self.silent
+        return self._signs
+
+    def declare_dead(self, reason: str) -> None:
+        """Die."""
+        self.die(EngineDead(f"the engine {reason}"))
 
     def on_death(self, callback: Callable[[EngineDead], None]) -> None:
         """Register a callback for `die`."""

@@ -53,6 +53,7 @@ def at(settings: Any, name: str) -> Any:
         ("engine.echo.mode", "identity"),
         ("engine.echo.latency_s", 0.5),
         ("engine.echo.latency_spread", 0.5),
+        ("engine.echo.stall_file", Path("stall")),
         ("engine.echo.faults", True),
         ("limits.max_in_flight_jobs", 5),
         ("retry.attempts", 5),

@@ -13,6 +13,7 @@ from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.echo_limits import echo_limits
 from dragoman_worker.engines.echo_table import EchoTable, load_table
 from dragoman_worker.engines.fault_lines import Fault, split_fault
+from dragoman_worker.engines.stall_file import StallFile
 from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import (
     EngineLimits,
@@ -60,6 +61,10 @@ class EchoEngine:
         self._generations_since_yield = 0
         self._queue: OrderedDict[asyncio.Future[None], None] = OrderedDict()
         self._sleeping: set[asyncio.Future[None]] = set()
+        self._signs = 0
+        self._working = 0
+        """Requests that sleep and will wake up by themselves."""
+        self._stall = StallFile(settings.echo.stall_file)
         self._callbacks: list[Callable[[EngineDead], None]] = []
         self._death: EngineDead | None = None
 
@@ -85,6 +90,7 @@ class EchoEngine:
 
     async def start(self) -> None:
         """Read the table, in mode ``table``. Raises SettingsError."""
+        self._stall.start()
         if self._table_file is not None:
             self._table = await asyncio.to_thread(load_table, self._table_file)
             self._identity += f"/{self._table.digest}"
@@ -119,7 +125,10 @@ class EchoEngine:
         self._tokens += tokens
         try:
             await self._delay(fault, source)
+            if self._stall.stalled:
+                await self._stall.gone()
             self._raise_if_dead()
+            self._signs += 1
             return self._answer(request, fault, source)
         finally:
             self._tokens -= tokens
@@ -134,8 +143,21 @@ class EchoEngine:
             preemptions=0,
         )
 
+    def signs_of_life(self) -> int:
+        """Return the answers, and the looks at an engine in which a request sleeps.
+
+        A request that hangs gives no sign, and nothing does while the stall file exists.
+        """
+        if self._working and not self._stall.stalled:
+            self._signs += 1
+        return self._signs
+
+    def declare_dead(self, reason: str) -> None:
+        """Fail all requests with EngineDead, now and from now on."""
+        self._die(EngineDead(f"the echo engine {reason}"))
+
     def on_death(self, callback: Callable[[EngineDead], None]) -> None:
-        """Call back once when the engine dies by a fault line; immediately if it is dead."""
+        """Call back once when the engine dies; immediately if it is dead."""
         if self._death is not None:
             callback(self._death)
         else:
@@ -199,10 +221,12 @@ class EchoEngine:
         wake_up: asyncio.Future[None] = loop.create_future()
         timer = None if seconds is None else loop.call_later(seconds, _finish, wake_up)
         self._sleeping.add(wake_up)
+        self._working += timer is not None
         try:
             await wake_up
         finally:
             self._sleeping.discard(wake_up)
+            self._working -= timer is not None
             if timer is not None:
                 timer.cancel()
 
@@ -253,6 +277,7 @@ class EchoEngine:
         if self._death is not None:
             return
         self._death = death
+        self._stall.close()
         for future in (*self._queue, *self._sleeping):
             if not future.done():
                 future.set_exception(EngineDead(str(death)))

@@ -18,6 +18,7 @@ from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.worker import Worker, WorkerState
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Engine
 from dragoman_worker.process.exits import EXITS_AFTER_S
 
 REMEDY_S: Final = 60.0
@@ -33,7 +34,9 @@ def liveness_checks(
     in_flight: JobsInFlight,
     outages: Outages,
     *,
+    engine: Engine,
     attempt_timeout_s: float,
+    engine_silent_s: float,
 ) -> list[LivenessCheck]:
     """Return the liveness checks of one replica; none of them does I/O."""
     return [
@@ -41,7 +44,8 @@ def liveness_checks(
         LivenessCheck("consumer", lambda: consumer.broken, FAILS_S / 2, EXITS_AFTER_S),
         _deliveries(worker, consumer),
         _commits(consumer),
-        _items_in_the_engine(permits, outages, attempt_timeout_s),
+        _engine(engine, engine_silent_s),
+        _permits(permits, outages, attempt_timeout_s),
         _jobs_being_settled(in_flight, permits, outages),
     ]
 
@@ -80,20 +84,34 @@ def _commits(consumer: KafkaConsumer) -> LivenessCheck:
     )
 
 
-def _items_in_the_engine(
-    permits: Permits, outages: Outages, attempt_timeout_s: float
-) -> LivenessCheck:
-    """Check the oldest permit; it is held for one attempt, or while its job waits for Redis."""
+def _engine(engine: Engine, silent_s: float) -> LivenessCheck:
+    """Check that the engine gives signs of life while it has requests; one that does not is dead.
 
-    def oldest_item() -> Hashable | None:
+    The worker halts by the engine's death, not by this check: its claims stay outstanding.
+    """
+
+    def signs() -> Hashable | None:
+        stats = engine.stats()
+        return engine.signs_of_life() if stats.running + stats.waiting else None
+
+    def declare_dead() -> None:
+        engine.declare_dead(f"does not answer: no sign of life for {silent_s:.0f} s")
+
+    halts_s = silent_s + EXITS_AFTER_S
+    return LivenessCheck("engine", signs, silent_s, halts_s, declare_dead, silent_s)
+
+
+def _permits(permits: Permits, outages: Outages, attempt_timeout_s: float) -> LivenessCheck:
+    """Check the oldest permit; it is held for one attempt, or while its job waits for Redis.
+
+    An engine that hangs is found earlier. This finds a task that waits forever with its permit.
+    """
+
+    def oldest() -> Hashable | None:
         return None if outages.any else permits.oldest
 
-    return LivenessCheck(
-        "items in the engine",
-        oldest_item,
-        attempt_timeout_s + FAILS_S,
-        attempt_timeout_s + EXITS_AFTER_S,
-    )
+    fails_s, halts_s = attempt_timeout_s + FAILS_S, attempt_timeout_s + EXITS_AFTER_S
+    return LivenessCheck("permits", oldest, fails_s, halts_s)
 
 
 def _jobs_being_settled(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,6 +26,8 @@ from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest
 
+_SILENT_S: Final = 120.0
+"""Longest that an engine without a sign of life is asked again. The watchdog ends it earlier."""
 _NOT_SUCCESS: Final = {
     "length": "the translation was cut off at {max_tokens} tokens",
     "abort": "the engine aborted the generation",
@@ -52,6 +55,7 @@ class Generator:
         self._retry = retry
         self._attempt_timeout_s = attempt_timeout_s
         self._time_limit = TimeLimit(attempt_timeout_s)
+        self._silent_asks = math.ceil(_SILENT_S / attempt_timeout_s)
         self._metrics = metrics
 
     async def enter(
@@ -151,7 +155,7 @@ class Generator:
         )
         started = time.perf_counter()
         try:
-            generation = await self._time_limit.of(self._engine.generate(request))
+            generation = await self._answer(request)
         except EngineDead:
             self._permits.close()  # before the release below grants it to another job
             raise
@@ -165,6 +169,21 @@ class Generator:
             seconds = (time.perf_counter() - started) / generation.completion_tokens
             self._metrics.decode_seconds_per_token.observe(seconds)
         return generation
+
+    async def _answer(self, request: GenerationRequest) -> Generation:
+        """Return the engine's answer. Raises TimeoutError.
+
+        A time-out during which the engine gave no sign of life is not the request's: it is asked
+        again, without a further attempt, until the engine is found dead.
+        """
+        for _ in range(self._silent_asks):
+            signs = self._engine.signs_of_life()
+            try:
+                return await self._time_limit.of(self._engine.generate(request))
+            except TimeoutError:
+                if self._engine.signs_of_life() != signs:
+                    raise
+        return await self._time_limit.of(self._engine.generate(request))
 
     def _text(self, plan: Plan, unit: Unit, generation: Generation) -> str:
         """Return the cleaned text of a finished generation; raise the error of any other."""

@@ -168,6 +168,20 @@ class Engine(Protocol):
         """Return the current stats. Cheap; for admission and metrics."""
         ...
 
+    def signs_of_life(self) -> int:
+        """Return a count that rises while the engine works, and stands still while it hangs.
+
+        It may also stand still while nothing is being generated.
+        """
+        ...
+
+    def declare_dead(self, reason: str) -> None:
+        """End an engine that hangs: its processes are killed, and it has died of `reason`.
+
+        Does nothing if the engine is dead already, not started or closed.
+        """
+        ...
+
     def on_death(self, callback: Callable[[EngineDead], None]) -> None:
         """Call `callback` once if the engine dies, even while nothing is being generated."""
         ...

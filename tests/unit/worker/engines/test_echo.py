@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -115,6 +116,50 @@ async def test_transient_fails_the_attempts_it_names_and_no_more() -> None:
             await engine.generate(request("#!transient 2\nHello.", attempt=attempt))
     third = await engine.generate(request("#!transient 2\nHello.", attempt=3))
     assert third.text == "[de] Hello."
+
+
+async def test_answers_and_sleeping_requests_are_signs_of_life_and_hanging_ones_are_none() -> None:
+    engine = echo(faults=True)
+    (hanging,) = await started(engine, "#!hang\n1")
+    silent = engine.signs_of_life()
+    assert engine.signs_of_life() == silent
+    await engine.generate(request("next to it"))
+    answered = engine.signs_of_life()
+    assert answered > silent
+    tasks = [hanging, asyncio.create_task(engine.generate(request("#!sleep 60\n2")))]
+    await asyncio.sleep(0)
+    assert engine.signs_of_life() > answered
+    engine.declare_dead("does not answer")
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(result) for result in results] == [EngineDead] * 2
+
+
+async def test_while_the_stall_file_exists_nothing_is_answered_and_no_sign_is_given(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "stall"
+    file.touch()
+    engine = echo(faults=True, stall_file=file)
+    await engine.start()
+    tasks = await started(engine, "1", "#!sleep 0.001\n2")
+    silent = engine.signs_of_life()
+    assert not (await asyncio.wait(tasks, timeout=0.05))[0]
+    assert engine.signs_of_life() == silent
+    file.unlink()
+    assert [(await task).text for task in tasks] == ["[de] 1", "[de] 2"]
+    assert engine.signs_of_life() > silent
+    await engine.close()
+
+
+async def test_a_stalled_engine_that_is_declared_dead_fails_its_requests(tmp_path: Path) -> None:
+    file = tmp_path / "stall"
+    file.touch()
+    engine = echo(stall_file=file)
+    await engine.start()
+    (waiting,) = await started(engine, "1")
+    engine.declare_dead("does not answer")
+    with pytest.raises(EngineDead, match="does not answer"):
+        await waiting
 
 
 async def test_hang_lasts_until_it_is_cancelled_and_then_frees_its_slot() -> None:

@@ -217,6 +217,17 @@ async def test_a_death_seen_by_a_request_calls_each_callback_once_even_a_late_on
     await engine.close()
 
 
+async def test_an_engine_that_is_declared_dead_calls_back_and_refuses_requests() -> None:
+    engine = adapter(hanging())
+    deaths: list[EngineDead] = []
+    engine.on_death(deaths.append)
+    engine.declare_dead("does not answer")
+    engine.declare_dead("does not answer")
+    assert [str(death) for death in deaths] == ["vLLM's engine process does not answer"]
+    with pytest.raises(EngineDead, match="does not answer"):
+        await engine.generate(request())
+
+
 @pytest.mark.parametrize(
     ("length", "decoding", "fits"),
     [

@@ -49,7 +49,7 @@ class Scheduler:
 
 
 def made(**kinds: SimpleNamespace) -> Any:
-    return sending_whole(Scheduler, FINAL)(**kinds)
+    return sending_whole(Scheduler, FINAL, SimpleNamespace)(**kinds)
 
 
 def sent(scheduler: Any, step: Step, **ends: Sequence[str]) -> dict[str, list[int]]:
@@ -74,6 +74,17 @@ def test_the_statistics_of_a_step_without_outputs_are_sent() -> None:
     scheduler = made(a=params())
     sent(scheduler, {"a": [1]})
     assert scheduler.update_from_output({"a": [2]})[0].scheduler_stats == "stats"
+
+
+def test_an_empty_message_every_few_seconds_shows_that_steps_without_outputs_go_on() -> None:
+    class Prefilling:
+        def update_from_output(self) -> dict[int, Any]:
+            return {}
+
+    seconds = iter(range(1_000))
+    scheduler: Any = sending_whole(Prefilling, FINAL, SimpleNamespace, lambda: next(seconds))()
+    signs = [bool(scheduler.update_from_output()) for _ in range(300)]
+    assert signs == ([False] * 4 + [True]) * 60
 
 
 @pytest.mark.parametrize(
@@ -121,7 +132,7 @@ def test_a_scheduler_without_known_requests_sends_every_token() -> None:
         def update_from_output(self, *outputs: Any) -> dict[int, Any]:
             return {0: SimpleNamespace(outputs=outputs)}
 
-    scheduler = sending_whole(Foreign, FINAL)()
+    scheduler = sending_whole(Foreign, FINAL, SimpleNamespace)()
     for tokens in ([1], [2]):
         output = SimpleNamespace(
             request_id="a", new_token_ids=tokens, finish_reason=None, events=None

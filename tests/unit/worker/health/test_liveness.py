@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import Unavailable
+from dragoman_worker.errors import EngineDead, Unavailable
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.health.liveness import FAILS_S, REMEDY_S, liveness_checks
 from dragoman_worker.health.watchdog import Watchdog
@@ -26,6 +26,7 @@ from support.fakes.core import Core
 from support.fakes.fake_consumer import TOPIC, FakeConsumer
 
 ATTEMPT_S = 50.0
+SILENT_S = 40.0
 LONG_S = int(ATTEMPT_S + EXITS_AFTER_S) + 5
 
 
@@ -43,6 +44,8 @@ class Bench:
         self.waiting: list[asyncio.Task[None]] = []
         self.rebuilds: list[str] = []
         self.halts: list[str] = []
+        self.deaths: list[EngineDead] = []
+        self.core.engine.on_death(self.deaths.append)
         self.now = 0.0
         self.consumer_adapter = KafkaConsumer(
             KafkaSettings(topics=(TOPIC,)),
@@ -57,7 +60,9 @@ class Bench:
             self.permits,
             self.core.in_flight,
             self.outages,
+            engine=self.core.engine,
             attempt_timeout_s=ATTEMPT_S,
+            engine_silent_s=SILENT_S,
         )
         self.watchdog = Watchdog(
             checks, halt=lambda stuck: self.halts.append(str(stuck)), clock=lambda: self.now
@@ -153,9 +158,46 @@ async def test_commits_are_waited_for_while_no_broker_acknowledges_them(bench: B
 async def test_an_item_that_outlives_its_attempt_timeout_fails_its_check(bench: Bench) -> None:
     await bench.permits.acquire("a1", 10)
     assert bench.run(ATTEMPT_S + FAILS_S - 2) == []
-    assert bench.run(4) == ["items in the engine"]
+    assert bench.run(4) == ["permits"]
     bench.run(EXITS_AFTER_S)
-    assert "items in the engine" in bench.halts[0]
+    assert "permits" in bench.halts[0]
+
+
+async def test_an_engine_that_works_on_nothing_needs_no_sign_of_life(bench: Bench) -> None:
+    bench.core.engine.silent = True
+    assert bench.run(5 * LONG_S) == []
+
+
+async def test_an_engine_that_answers_others_lives_however_old_its_oldest_request(
+    bench: Bench,
+) -> None:
+    bench.core.engine.inside.append("old")
+    assert bench.run(5 * LONG_S) == []
+
+
+async def test_an_engine_that_gives_no_sign_of_life_for_its_requests_is_declared_dead(
+    bench: Bench,
+) -> None:
+    engine = bench.core.engine
+    engine.inside.append("hangs")
+    engine.silent = True
+    bench.run(SILENT_S)
+    assert bench.deaths == []
+    assert bench.run(2) == ["engine"]
+    assert len(bench.deaths) == 1
+    assert bench.halts == [], "the engine's death halts the worker"
+
+
+async def test_a_worker_that_was_stopped_itself_does_not_blame_its_engine(bench: Bench) -> None:
+    engine = bench.core.engine
+    engine.inside.append("works")
+    bench.run(5)
+    engine.silent = True
+    bench.now += 10 * SILENT_S
+    bench.run(2)
+    engine.silent = False
+    assert bench.run(SILENT_S) == []
+    assert bench.deaths == []
 
 
 async def test_successive_items_of_one_job_are_no_stuck_item(bench: Bench) -> None:

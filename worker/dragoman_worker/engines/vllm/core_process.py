@@ -109,6 +109,20 @@ def _has_group(pid: int) -> bool:
     return True
 
 
+def cpu_seconds(processes: Iterable[BaseProcess]) -> float:
+    """Return the CPU time of the engine processes, without their children; 0 where it is unknown.
+
+    From Linux' /proc: fields 14 and 15 count from 1, after a name that may have blanks.
+    """
+    ticks = 0
+    for process in processes:
+        with suppress(OSError, ValueError, IndexError):
+            stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8", errors="replace")
+            fields = stat.rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def exit_reason(processes: Iterable[BaseProcess], report: Path) -> str:
     """Return why the engine processes terminated, as one clause for the log."""
     if reported := read_report(report):
@@ -173,7 +187,9 @@ def _extend_scheduler(prefill_share: float) -> None:
         config: Any = importlib.import_module("vllm.config")
         sampling: Any = importlib.import_module("vllm.sampling_params")
         final_only = sampling.RequestOutputKind.FINAL_ONLY
-        extend(config.SchedulerConfig, partial(sending_whole, final_only=final_only))
+        empty = importlib.import_module("vllm.v1.engine").EngineCoreOutputs
+        whole = partial(sending_whole, final_only=final_only, empty=empty)
+        extend(config.SchedulerConfig, whole)
         if prefill_share:
             extend(config.SchedulerConfig, partial(in_groups, share=prefill_share))
 

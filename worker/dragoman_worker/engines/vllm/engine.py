@@ -13,6 +13,7 @@ from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.vllm import adapters, arguments, core_process, identity
 from dragoman_worker.engines.vllm.detokenizing import decodes_once, text_of
 from dragoman_worker.engines.vllm.launch import Built, Launch
+from dragoman_worker.engines.vllm.messages import Messages
 from dragoman_worker.engines.vllm.outputs import generation_of, real_limits
 from dragoman_worker.engines.vllm.profiles import check_profiles
 from dragoman_worker.engines.vllm.repetition import allowed_repetitions
@@ -34,6 +35,8 @@ from dragoman_worker.settings import EngineSettings
 _WARM_UP_S: Final = 600.0
 _WATCH_S: Final = 1.0
 _ABORT_S: Final = 5.0
+_CPU_SIGN_S: Final = 5.0
+"""Computing for this long is one sign of life. An idle or a stopped process does not get there."""
 _SHUTDOWN_S: Final = 20.0
 _FORGET_TRIES: Final = 10
 _FORGET_EVERY_S: Final = 0.1
@@ -57,6 +60,7 @@ class VllmEngine:
         self._limits: EngineLimits | None = None
         self._identity = ""
         self._gauges = VllmGauges()
+        self._messages = Messages()
         self._numbers = itertools.count()
         self._in_flight: set[str] = set()
         self._adapters: Mapping[str, Any] = {}
@@ -95,6 +99,7 @@ class VllmEngine:
         await asyncio.to_thread(check_profiles, self._settings, self._tokenizer())
         self._adapters = await adapters.loaded(self._built, self._settings)
         self._identity = await asyncio.to_thread(identity.engine_identity, self._settings)
+        self._messages.watch(self._built.client)
         await self._warm_up()
         self._watch = asyncio.create_task(self._detect_death(), name="vllm-watch")
 
@@ -156,6 +161,22 @@ class VllmEngine:
     def stats(self) -> EngineStats:
         """Return vLLM's counts, limited to the requests in flight here."""
         return self._gauges.stats(len(self._in_flight), self.limits.max_num_seqs)
+
+    def signs_of_life(self) -> int:
+        """Return the messages from vLLM's processes, and on a CPU the time that they compute.
+
+        There a single step of a large model may take minutes. A GPU's process spins while it waits
+        for a GPU that hangs.
+        """
+        messages = self._messages.count()
+        if self._built is None or not self._built.on_cpu:
+            return messages
+        return messages + int(core_process.cpu_seconds(self._built.processes) / _CPU_SIGN_S)
+
+    def declare_dead(self, reason: str) -> None:
+        """Kill vLLM's processes; requests fail with EngineDead, now and from now on."""
+        if self._built is not None:
+            self._mark_dead(self._built, reason)
 
     def on_death(self, callback: Callable[[EngineDead], None]) -> None:
         """Call back once when the engine's process is gone; immediately if it already is."""
@@ -246,10 +267,12 @@ class VllmEngine:
             return EngineDead(str(self._mark_dead(built)))
         return built.failures.translate(error)
 
-    def _mark_dead(self, built: Built) -> EngineDead:
+    def _mark_dead(self, built: Built, reason: str | None = None) -> EngineDead:
         if self._death is None:
-            reason = core_process.exit_reason(built.processes, built.report)
-            self._death = EngineDead(f"vLLM's engine process is gone: {reason}")
+            if reason is None:
+                end = core_process.exit_reason(built.processes, built.report)
+                reason = f"is gone: {end}"
+            self._death = EngineDead(f"vLLM's engine process {reason}")
             core_process.kill(built.processes)
             callbacks, self._callbacks = self._callbacks, []
             for callback in callbacks:

@@ -12,18 +12,25 @@ their sums and means; see docs/adr/0026 for what they leave out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 _STATS: Final = "IterationStats"
 _LATENCIES: Final = "inter_token_latencies_iter"
 _METHOD: Final = "update_from_output"
+_SIGN_EVERY_S: Final = 5.0
 
 
-def sending_whole(scheduler: type, final_only: object) -> type:
+def sending_whole(
+    scheduler: type,
+    final_only: object,
+    empty: Callable[[], object],
+    clock: Callable[[], float] = time.monotonic,
+) -> type:
     """Return the scheduler class with outputs between the first and the last left out.
 
-    `final_only` is vLLM's RequestOutputKind.FINAL_ONLY.
+    `final_only` is vLLM's RequestOutputKind.FINAL_ONLY, `empty` makes its EngineCoreOutputs.
     """
 
     class SendingWhole(scheduler):  # type: ignore[misc]  # vLLM's class is known at run time only
@@ -33,6 +40,7 @@ def sending_whole(scheduler: type, final_only: object) -> type:
             super().__init__(*args, **kwargs)
             # A scheduler of the user's own (`scheduler_cls`) may have none: it sends every token.
             self._whole = WholeOutputs(getattr(self, "requests", {}), final_only)
+            self._sent_at = clock()
 
         def update_from_output(self, *args: Any, **kwargs: Any) -> Any:
             """Update after one step; return the outputs to send, by client."""
@@ -40,7 +48,19 @@ def sending_whole(scheduler: type, final_only: object) -> type:
             for sent in by_client.values():
                 if sent.outputs:
                     sent.outputs = self._whole.kept(sent.outputs)
+            self._give_sign_of_life(by_client)
             return by_client
+
+        def _give_sign_of_life(self, by_client: dict[int, Any]) -> None:
+            """Send an empty message if steps have sent nothing for a while.
+
+            Without statistics, steps that read a part of a long prompt send none.
+            """
+            now = clock()
+            if not by_client and now - self._sent_at >= _SIGN_EVERY_S:
+                by_client[0] = empty()
+            if by_client:
+                self._sent_at = now
 
     return SendingWhole
 

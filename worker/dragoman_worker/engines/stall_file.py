@@ -1,0 +1,51 @@
+"""A file that stalls the echo engine while it exists (`engine.echo.stall_file`)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+_LOOK_S: Final = 0.2
+
+
+class StallFile:
+    """Tells whether the file exists, as of at most 0.2 s ago. Without a file it never stalls."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._gone = asyncio.Event()
+        self._gone.set()
+        self._watch: asyncio.Task[None] | None = None
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the file exists."""
+        return not self._gone.is_set()
+
+    async def gone(self) -> None:
+        """Return once the file does not exist, or after `close`."""
+        await self._gone.wait()
+
+    def start(self) -> None:
+        """Watch the file until `close`."""
+        if self._file is not None and self._watch is None:
+            self._look(self._file)
+            self._watch = asyncio.create_task(self._look_forever(self._file), name="stall-file")
+
+    def close(self) -> None:
+        """Stop watching and stall nothing any more. Idempotent."""
+        if self._watch is not None:
+            self._watch.cancel()
+        self._gone.set()
+
+    async def _look_forever(self, file: Path) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            self._look(file)
+
+    def _look(self, file: Path) -> None:
+        if file.exists():
+            self._gone.clear()
+        else:
+            self._gone.set()
