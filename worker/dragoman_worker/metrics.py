@@ -127,7 +127,7 @@ class Metrics:
         )
         self.tokens = self._counter("tokens", "Tokens read and written by the engine.", "kind")
         self.engine_items = self._counter(
-            "engine_items", "Items that left the engine, with or without a translation."
+            "engine_items", "Items that left the engine with an output, usable or not."
         )
         self.retries = self._counter("retries", "Repeated generations, by failure code.", "code")
         claimed_before = "Records whose job had been claimed before."

@@ -10,7 +10,7 @@ _LOOK_S: Final = 0.2
 
 
 class StallFile:
-    """Tells whether the file exists, as of at most 0.2 s ago. Without a file it never stalls."""
+    """Whether the file exists, as of at most 0.2 s ago. Without a file it never stalls."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file

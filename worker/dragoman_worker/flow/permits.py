@@ -46,6 +46,7 @@ class Permits:
         self._tokens = tokens
         self._held_tokens = 0
         self._granted = 0
+        self._answered = 0
         self._held: dict[int, int] = {}
         self._queue: FairQueue[_Waiter] = FairQueue(weights)
         self._quarantine = Quarantine()
@@ -80,9 +81,9 @@ class Permits:
         return self._held_tokens
 
     @property
-    def given_back(self) -> int:
-        """Permits released so far."""
-        return self._granted - len(self._held)
+    def answered(self) -> int:
+        """Items that have left the engine with an output so far."""
+        return self._answered
 
     @property
     def tokens_hold_back(self) -> bool:
@@ -139,9 +140,13 @@ class Permits:
             self._withdraw(priority, job, waiter)
             raise
 
-    def release(self, permit: Permit) -> None:
-        """Release a permit and grant the next ones. Idempotent while the caller keeps `permit`."""
+    def release(self, permit: Permit, *, answered: bool = False) -> None:
+        """Release a permit and grant the next ones. Idempotent while the caller keeps `permit`.
+
+        `answered`: the engine returned an output for the item.
+        """
         if self._held.pop(id(permit), None) is not None:
+            self._answered += answered
             self._held_tokens -= permit.tokens
             self._grant()
 

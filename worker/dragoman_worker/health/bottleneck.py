@@ -1,4 +1,4 @@
-"""The cause that limits throughput now, one of six, judged from a window of moments."""
+"""The cause that limits throughput now, one of seven, judged from a window of moments."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ GPU_BUSY: Final = 0.85
 LOOP_BUSY: Final = 0.7
 """CPU share of the event loop's thread; on shared cores it rarely gets more."""
 LOOP_LATE_S: Final = 0.1
+SILENT_S: Final = 10.0
+"""An engine sends a message with every step, many per second; on a CPU a step may take seconds."""
 STALLED_S: Final = 1.0
 """Normally a job waits milliseconds for Redis or Kafka."""
 
@@ -40,6 +42,7 @@ class Cause(StrEnum):
     KV_CACHE = "kv_cache"
     ENGINE_CPU = "engine_cpu"
     COMPUTE = "compute"
+    NO_ANSWER = "no_answer"
 
 
 class Feed(StrEnum):
@@ -77,7 +80,7 @@ class Moment:
     preempted: int
     """Preemptions since the previous moment."""
     finished: int
-    """Items that left the engine since the previous moment."""
+    """Items that the engine answered since the previous moment."""
     loop_busy: float
     """CPU of the event loop's thread; 1 is one core."""
     loop_late_s: float
@@ -86,6 +89,8 @@ class Moment:
     """Mean utilisation of the GPUs, 0-1; None if it cannot be read."""
     quarantined: int = 0
     """Suspects in quarantine, for which the engine is kept free of other jobs."""
+    silent_s: float = 0.0
+    """Seconds for which the engine has had requests and given no sign of life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,8 @@ class Load:
     devices: float
     gpu_busy: float | None = None
     quarantined: float = 0.0
+    silent_s: float = 0.0
+    """As of the last moment; of several engines, the longest."""
 
     @property
     def seqs(self) -> float:
@@ -133,7 +140,12 @@ class Load:
 
 
 def bottleneck(load: Load) -> Cause:
-    """Return the first limit that applies, from the queue towards the GPU."""
+    """Return the first limit that applies, from the queue towards the GPU.
+
+    An engine that does not answer comes before all.
+    """
+    if load.silent_s >= SILENT_S:
+        return Cause.NO_ANSWER
     fed = 1 - load.empty - load.starved
     if load.empty >= max(load.starved, fed):
         return Cause.QUEUE_EMPTY
@@ -221,6 +233,7 @@ class Window:
             devices=limits.devices,
             gpu_busy=fmean(busy) if busy else None,
             quarantined=fmean(moment.quarantined for moment in moments),
+            silent_s=moments[-1].silent_s,
         )
 
 
@@ -236,7 +249,10 @@ def _starved_by(moment: Moment, max_num_seqs: int) -> Cause | None:
 
 
 def together(loads: Sequence[Load]) -> Load:
-    """Combine the loads of several engines: sum counts and rates, average shares and times."""
+    """Combine the loads of several engines: sum counts and rates, average shares and times.
+
+    One engine that does not answer is shown for all.
+    """
     added = {
         *("queued", "in_flight", "storing", "stalled", "held", "items", "most_items"),
         *("tokens", "running", "waiting"),
@@ -247,4 +263,5 @@ def together(loads: Sequence[Load]) -> Load:
     for field in fields(Load):
         each = [value for load in loads if (value := getattr(load, field.name)) is not None]
         values[field.name] = (sum if field.name in added else fmean)(each) if each else None
+    values["silent_s"] = max(load.silent_s for load in loads)
     return Load(**values)  # type: ignore[arg-type]  # only gpu_busy may be None, and is

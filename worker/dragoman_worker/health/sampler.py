@@ -49,7 +49,9 @@ class Sampler:
         self._loop = LoopClock()
         self._stalls = StallClock()
         self._preemptions = engine.stats().preemptions
-        self._finished = permits.given_back
+        self._answered = permits.answered
+        self._signs = 0
+        self._silent_s = 0.0
         self._gpus: list[GpuStats] = []
 
     async def forever(self, ready: Callable[[], Mapping[str, bool]]) -> None:
@@ -118,18 +120,26 @@ class Sampler:
             loop_late_s=self._loop.late_s,
             gpu_busy=_mean([gpu.busy for gpu in self._gpus]),
             quarantined=permits.quarantined,
+            silent_s=self._engine_silent_s(stats),
         )
 
     def _since_last_moment(self, stats: EngineStats) -> tuple[int, int]:
-        """Return the preemptions and the items that left the engine since the last call."""
+        """Return the preemptions and the items that the engine answered since the last call."""
         preempted = stats.preemptions - self._preemptions
-        finished = self._permits.given_back - self._finished
-        self._preemptions, self._finished = stats.preemptions, self._permits.given_back
+        finished = self._permits.answered - self._answered
+        self._preemptions, self._answered = stats.preemptions, self._permits.answered
         if preempted > 0:
             self._metrics.preemptions.inc(preempted)
         if finished > 0:
             self._metrics.engine_items.inc(finished)
         return max(0, preempted), finished
+
+    def _engine_silent_s(self, stats: EngineStats) -> float:
+        """Return for how long the engine has had requests and given no sign of life."""
+        signs = self._engine.signs_of_life()
+        silent = signs == self._signs and stats.running + stats.waiting > 0
+        self._signs, self._silent_s = signs, (self._silent_s + SAMPLE_EVERY_S if silent else 0.0)
+        return self._silent_s
 
     # --- gauges -----------------------------------------------------------------------------------
 

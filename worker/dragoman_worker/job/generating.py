@@ -112,14 +112,16 @@ class Generator:
         if unit.last_error is not None:
             self._metrics.retries.labels(unit.last_error.code.value).inc()
         unit.attempts += 1
+        answered = False
         try:
             generation = await self._generate(plan, unit)
+            answered = True
             return self._text(plan, unit, generation)
         except JobError as error:
             unit.last_error = error
             raise
         finally:
-            self._permits.release(permit)
+            self._permits.release(permit, answered=answered)
 
     async def _generate(self, plan: Plan, unit: Unit) -> Generation:
         trace = tracing.current()

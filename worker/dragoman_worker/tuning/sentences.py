@@ -128,12 +128,26 @@ def _compute_unseen(load: Load) -> tuple[str, str]:
     return sentence, "The settings fit. Next: more cores, a smaller or a quantized model, or a GPU."
 
 
+def _no_answer(load: Load) -> tuple[str, str]:
+    sentence = (
+        f"The engine does not answer: it has given no sign of life for {load.silent_s:.0f} s, "
+        f"{_count(load.waiting)} requests wait in it, {_runs(load)}, and "
+        f"{load.items_per_s:.1f} items per second come out."
+    )
+    change = (
+        "Nothing yet: after supervisor.stuck_after_s the engine is killed and started again. If it "
+        "happens again, look for GPU errors in the kernel's log (dmesg) and in nvidia-smi."
+    )
+    return sentence, change
+
+
 CAUSES: Final[Mapping[Cause, Sentence]] = {
     Cause.QUEUE_EMPTY: _queue_empty,
     Cause.SEQUENCES: _sequences,
     Cause.KV_CACHE: _kv_cache,
     Cause.ENGINE_CPU: _engine_cpu,
     Cause.COMPUTE: _compute,
+    Cause.NO_ANSWER: _no_answer,
 }
 FEEDS: Final[Mapping[Feed, Sentence]] = {
     Feed.FETCH: _fetch,

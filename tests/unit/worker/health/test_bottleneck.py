@@ -187,6 +187,11 @@ def test_the_slowest_part_of_the_feed_is_found(changed: dict[str, Any], feed: Fe
     assert feed_limit(load(moment(40, 0, 0.03, **changed))) is feed
 
 
+def test_one_engine_that_does_not_answer_is_shown_for_all() -> None:
+    loads = [load(moment()), load(moment(running=0, waiting=600, silent_s=30.0))]
+    assert bottleneck(together(loads)) is Cause.NO_ANSWER
+
+
 def test_replicas_are_judged_together_as_one_engine() -> None:
     four = [load(*[moment(380, 70, 0.2, items=461)] * 4, limits=limited(384))] * 4
     assert bottleneck(together(four)) is Cause.COMPUTE

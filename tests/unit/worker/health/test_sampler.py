@@ -17,8 +17,8 @@ from dragoman_worker.flow.permits import Permits
 from dragoman_worker.health.sampler import Sampler
 from dragoman_worker.job.in_flight import JobsInFlight, Step
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import EngineLimits, EngineStats
-from dragoman_worker.settings import EngineSettings, LimitsSettings
+from dragoman_worker.ports import Decoding, EngineLimits, EngineStats, GenerationRequest
+from dragoman_worker.settings import EchoSettings, EngineSettings, LimitsSettings
 from support.builders.jobs_in_flight import entered
 from support.processes.waiting import eventually
 
@@ -31,7 +31,9 @@ class Replica:
         self.permits = Permits(items=20, tokens=1_000)
         self.in_flight = JobsInFlight()
         self.engine = EchoEngine(
-            EngineSettings(kind="echo", options={"max_num_seqs": 16}),
+            EngineSettings(
+                kind="echo", options={"max_num_seqs": 16}, echo=EchoSettings(faults=True)
+            ),
         )
         consumer: Any = SimpleNamespace(
             cut_off=False,
@@ -87,9 +89,18 @@ async def test_time_without_work_counts_while_jobs_are_queued() -> None:
 
 async def test_items_that_leave_the_engine_are_counted_while_their_job_runs() -> None:
     replica = Replica(lag=1)
-    for _ in range(3):
-        replica.permits.release(await replica.permits.acquire("job", 10))
+    for answered in (True, True, False, True):
+        permit = await replica.permits.acquire("job", 10)
+        replica.permits.release(permit, answered=answered)
     await sampled(replica, "dragoman_engine_items_total 3.0")
+
+
+async def test_an_engine_that_has_requests_and_gives_no_sign_of_life_is_measured() -> None:
+    replica = Replica(lag=1)
+    request = GenerationRequest("r", [1], Decoding(max_tokens=8), "#!hang\nx", "de", 1)
+    hanging = asyncio.create_task(replica.engine.generate(request))
+    await sampled(replica, 'dragoman_load{stat="silent_s"} 1.0')
+    hanging.cancel()
 
 
 async def test_gpus_are_read_beside_the_loop_and_closed() -> None:

@@ -94,6 +94,12 @@ def page(*loads: Load, **more: float) -> str:
             "2 % full",
             "limits.max_engine_tokens",
         ),
+        (
+            replace(BUSY, running=0, waiting=20, items_per_s=0, silent_s=42),
+            "no_answer",
+            "no sign of life for 42 s",
+            "supervisor.stuck_after_s",
+        ),
         (replace(BUSY, gpu_busy=0.42), "engine_cpu", "a kernel runs 42 %", "Raise engine.replicas"),
         (BUSY, "compute", "busy 98 % of the time", "fp8"),
         (replace(BUSY, gpu_busy=None), "compute", "Without NVML", "nvidia-ml-py"),
