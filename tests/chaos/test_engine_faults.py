@@ -129,6 +129,15 @@ def test_two_transient_errors_cost_two_back_offs_with_jitter(bench: MakeBench) -
     assert max(waited) - min(waited) >= 200
 
 
+def test_a_document_of_512_bad_items_fails_and_the_worker_goes_on(bench: MakeBench) -> None:
+    made = bench()
+    made.publish(a_job("bad", ["#!empty\nx"] * 512), a_job("next"))
+    fields = made.ended("bad")
+    assert (fields["status"], fields["deliveries"]) == ("failed", "1")
+    assert made.ended("next")["status"] == "completed"
+    assert made.worker.running
+
+
 def test_an_outage_in_the_middle_of_a_job_consumes_no_attempt(
     bench: MakeBench, own_redis: RedisServer
 ) -> None:

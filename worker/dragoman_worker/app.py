@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines.gpu import Gpus
+from dragoman_worker.engines.sample import ask_sample_in_time, is_judged
 from dragoman_worker.engines.starting import start_engine
 from dragoman_worker.flow.admission import steering
 from dragoman_worker.health.certificates import certificate_files, expiry_forever
@@ -43,6 +45,9 @@ from dragoman_worker.stores.glossaries import RedisGlossaries
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.stores.redis_memory import RedisMemory
 from dragoman_worker.tracing.opening import open_tracer
+
+_SAMPLE_S: Final = 60.0
+"""Least time for an engine's answer to its sample, which may wait behind a full engine."""
 
 
 class App:
@@ -150,6 +155,13 @@ class App:
             metrics=self._metrics,
             slot=self._slot,
             tracer=tracer,
+            ask_sample=partial(
+                ask_sample_in_time,
+                engine,
+                choose_profile(None),
+                judged=is_judged(settings.engine),
+                timeout_s=max(_SAMPLE_S, settings.retry.attempt_timeout_s),
+            ),
         )
         await self._join(stack, core, engine, consumer)
         return core.worker

@@ -18,6 +18,7 @@ from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
 from dragoman_worker.job.answering import Answers
 from dragoman_worker.job.assessments import NOT_JUDGED, Rules
+from dragoman_worker.job.breaker import AskSample, Breaker, no_sample
 from dragoman_worker.job.executor import Executor
 from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.in_flight import JobsInFlight
@@ -85,6 +86,7 @@ class Core:
     glossaries: Glossaries | None = None
     tracer: Tracer | None = None
     log_jobs: bool = False
+    ask_sample: AskSample = no_sample
     _running: asyncio.Task[None] | None = None
 
     def build(self) -> tuple[Translator, Executor, Worker]:
@@ -134,6 +136,7 @@ class Core:
             planned=planned,
             retry=self.retry,
             attempt_timeout_s=self.attempt_timeout_s,
+            breaker=Breaker(self.ask_sample),
             metrics=self.metrics,
         )
         recall = None

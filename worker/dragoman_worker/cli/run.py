@@ -119,9 +119,9 @@ def replica(
         settings = read_settings(config, set_)
         _work(settings, ReplicaSlot(number, socket, link))
     except SettingsError as error:
-        from dragoman_worker.engines.vllm.start_failures import TooLittleMemory
+        from dragoman_worker.engines.vllm.start_failures import DeviceFault
 
-        link.failed("device" if isinstance(error, TooLittleMemory) else "settings", str(error))
+        link.failed("device" if isinstance(error, DeviceFault) else "settings", str(error))
         raise SystemExit(2) from None
     except ModuleNotFoundError as error:
         link.failed("settings", not_installed(error))

@@ -91,6 +91,7 @@ class EchoEngine:
     async def start(self) -> None:
         """Read the table, in mode ``table``. Raises SettingsError."""
         self._stall.start()
+        await self._stall.gone()
         if self._table_file is not None:
             self._table = await asyncio.to_thread(load_table, self._table_file)
             self._identity += f"/{self._table.digest}"

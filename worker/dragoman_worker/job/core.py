@@ -13,6 +13,7 @@ from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
 from dragoman_worker.job.answering import Answers
 from dragoman_worker.job.assessments import NOT_JUDGED, Rules
+from dragoman_worker.job.breaker import AskSample, Breaker, no_sample
 from dragoman_worker.job.executor import Executor
 from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.in_flight import JobsInFlight
@@ -73,6 +74,7 @@ class Core:
         metrics: Metrics,
         slot: ReplicaSlot | None = None,
         tracer: Tracer | None = None,
+        ask_sample: AskSample = no_sample,
     ) -> None:
         limits, engine = settings.limits, ports.engine
         self.admission = Admission(limits, engine.limits)
@@ -85,6 +87,7 @@ class Core:
         self._outages = outages
         self._metrics = metrics
         self._tracer = tracer
+        self._breaker = Breaker(ask_sample)
         self._planned = PlannedTokens(most_planned_tokens(limits, engine.limits))
         planner = build_planner(settings, engine, choose_profile, budget_s=limits.plan_budget_s)
         translator = self._translator(planner)
@@ -114,6 +117,7 @@ class Core:
             permits=self.permits,
             planned=self._planned,
             slices=self.slices,
+            breaker=self._breaker,
             metrics=self._metrics,
             judge=self._ports.judge,
             memory=self._ports.memory,
@@ -182,6 +186,7 @@ def build_translator(
     permits: Permits,
     planned: PlannedTokens,
     slices: Slices,
+    breaker: Breaker,
     metrics: Metrics,
     judge: Judge | None = None,
     memory: Memory | None = None,
@@ -197,6 +202,7 @@ def build_translator(
         planned=planned,
         retry=RetryPolicy(attempts=retry.attempts, initial_s=retry.initial_s, max_s=retry.max_s),
         attempt_timeout_s=retry.attempt_timeout_s,
+        breaker=breaker,
         metrics=metrics,
     )
     answers = Answers(

@@ -14,6 +14,7 @@ from dragoman_worker import tracing
 from dragoman_worker.errors import (
     CutOff,
     EngineDead,
+    EngineError,
     JobError,
     PermanentEngineError,
     TransientEngineError,
@@ -21,6 +22,7 @@ from dragoman_worker.errors import (
 from dragoman_worker.flow.permits import Permit, Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.time_limit import TimeLimit
+from dragoman_worker.job.breaker import Breaker
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.metrics import Metrics
@@ -47,6 +49,7 @@ class Generator:
         planned: PlannedTokens,
         retry: RetryPolicy,
         attempt_timeout_s: float,
+        breaker: Breaker,
         metrics: Metrics,
     ) -> None:
         self._engine = engine
@@ -55,6 +58,7 @@ class Generator:
         self._retry = retry
         self._attempt_timeout_s = attempt_timeout_s
         self._time_limit = TimeLimit(attempt_timeout_s)
+        self._breaker = breaker
         self._silent_asks = math.ceil(_SILENT_S / attempt_timeout_s)
         self._metrics = metrics
 
@@ -100,11 +104,26 @@ class Generator:
 
         Raises the JobError of the last attempt, and Halt.
         """
-
         try:
-            return await self._attempt(plan, unit, first)
+            return await self._counted(plan, unit, first)
         except JobError as error:
-            return await self._retry.after(error, partial(self._attempt, plan, unit, None))
+            return await self._again(plan, unit, error)
+
+    async def _again(self, plan: Plan, unit: Unit, error: JobError) -> str:
+        try:
+            return await self._retry.after(error, partial(self._counted, plan, unit, None))
+        except EngineError:
+            await self._breaker.confirm()
+            raise
+
+    async def _counted(self, plan: Plan, unit: Unit, permit: Permit | None) -> str:
+        try:
+            text = await self._attempt(plan, unit, permit)
+        except EngineError:
+            await self._breaker.failed()
+            raise
+        self._breaker.answered()
+        return text
 
     async def _attempt(self, plan: Plan, unit: Unit, permit: Permit | None) -> str:
         if permit is None:

@@ -17,6 +17,7 @@ from dragoman_worker.engines.fault_lines import Fault, split_fault
 from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import Decoding, Generation, GenerationRequest, Message, Prompt
 from dragoman_worker.settings import EchoSettings, EngineSettings
+from support.processes.waiting import eventually
 
 
 def echo(max_num_seqs: int = 256, **settings: object) -> EchoEngine:
@@ -134,13 +135,20 @@ async def test_answers_and_sleeping_requests_are_signs_of_life_and_hanging_ones_
     assert [type(result) for result in results] == [EngineDead] * 2
 
 
+async def stalled(file: Path) -> EchoEngine:
+    """Return an engine that was started before the file was made."""
+    engine = echo(faults=True, stall_file=file)
+    await engine.start()
+    await asyncio.to_thread(file.touch)
+    await eventually(lambda: engine._stall.stalled, timeout_s=10, what="a stalled engine")
+    return engine
+
+
 async def test_while_the_stall_file_exists_nothing_is_answered_and_no_sign_is_given(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "stall"
-    file.touch()
-    engine = echo(faults=True, stall_file=file)
-    await engine.start()
+    engine = await stalled(file)
     tasks = await started(engine, "1", "#!sleep 0.001\n2")
     silent = engine.signs_of_life()
     assert not (await asyncio.wait(tasks, timeout=0.05))[0]
@@ -151,11 +159,19 @@ async def test_while_the_stall_file_exists_nothing_is_answered_and_no_sign_is_gi
     await engine.close()
 
 
-async def test_a_stalled_engine_that_is_declared_dead_fails_its_requests(tmp_path: Path) -> None:
+async def test_an_engine_does_not_start_while_the_stall_file_exists(tmp_path: Path) -> None:
     file = tmp_path / "stall"
     file.touch()
     engine = echo(stall_file=file)
-    await engine.start()
+    start = asyncio.create_task(engine.start())
+    assert not (await asyncio.wait([start], timeout=0.05))[0]
+    file.unlink()
+    await start
+    await engine.close()
+
+
+async def test_a_stalled_engine_that_is_declared_dead_fails_its_requests(tmp_path: Path) -> None:
+    engine = await stalled(tmp_path / "stall")
     (waiting,) = await started(engine, "1")
     engine.declare_dead("does not answer")
     with pytest.raises(EngineDead, match="does not answer"):

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman_schemas.results import EngineInfo
+from dragoman_worker.engines.sample import ask_sample, is_judged
 from dragoman_worker.engines.vllm import adapters, arguments, core_process, identity
 from dragoman_worker.engines.vllm.detokenizing import decodes_once, text_of
 from dragoman_worker.engines.vllm.launch import Built, Launch
@@ -18,7 +19,7 @@ from dragoman_worker.engines.vllm.outputs import generation_of, real_limits
 from dragoman_worker.engines.vllm.profiles import check_profiles
 from dragoman_worker.engines.vllm.repetition import allowed_repetitions
 from dragoman_worker.engines.vllm.sampling import sampling_params
-from dragoman_worker.engines.vllm.start_failures import one_line
+from dragoman_worker.engines.vllm.start_failures import WrongAnswer, one_line
 from dragoman_worker.engines.vllm.stats import VllmGauges
 from dragoman_worker.errors import EngineDead, Halt, PermanentEngineError, TooLong, WorkerError
 from dragoman_worker.ports import (
@@ -30,6 +31,7 @@ from dragoman_worker.ports import (
     Prompt,
 )
 from dragoman_worker.prompts import tokens
+from dragoman_worker.prompts.chooser import profiles_of
 from dragoman_worker.settings import EngineSettings
 
 _WARM_UP_S: Final = 600.0
@@ -242,15 +244,27 @@ class VllmEngine:
             )
 
     async def _warm_up(self) -> None:
-        """Run one request, so that an engine that would fail its first request fails its start."""
+        """Run requests, so that an engine that would fail its first ones fails its start."""
         prompt = self._tokenizer().encode("Hello.", add_special_tokens=False)
         request = GenerationRequest("warm-up", prompt, Decoding(max_tokens=4), "", "", 1)
         try:
             async with asyncio.timeout(_WARM_UP_S):
                 await self.generate(request)
+                fault = await self._sample_fault()
         except (WorkerError, TimeoutError) as error:
             reason = str(error) or f"no answer within {_WARM_UP_S:.0f} s"
             raise Halt(f"the engine failed its first request: {reason}") from error
+        if fault is not None:
+            raise WrongAnswer(
+                f"engine.model: {self.model} answers a test sentence {fault}; its files may be "
+                "incomplete or damaged, or engine.options (quantization, dtype) do not suit it"
+            )
+
+    async def _sample_fault(self) -> str | None:
+        if not is_judged(self._settings):
+            return None
+        profile = profiles_of(self._settings)[self._settings.profile]
+        return await ask_sample(self, profile, judged=True)
 
     async def _abort(self, names: Iterable[str], built: Built | None = None) -> None:
         """Abort by name: vLLM itself does not abort a request cancelled while it is being added."""

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.sample import sample_of
 from dragoman_worker.engines.vllm.start_failures import one_line
 from dragoman_worker.prompts import names, tokens
-from dragoman_worker.prompts.base import Profile, Segment
+from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.chooser import profiles_of
 from dragoman_worker.prompts.table import PROFILES
 from dragoman_worker.settings import EngineSettings
 
-_TEXT: Final = "Good morning!"
 _LETTERS: Final = "Goodmorning"
 _COMPLETIONS: Final = "demo, milmmt and seed-x"
 _NO_TEMPLATE: Final = "chat_template"
@@ -56,7 +56,7 @@ def _own(settings: EngineSettings, profiles: Mapping[str, Profile]) -> Iterator[
 
 def _fault(profile: Profile, tokenizer: Any) -> str | None:
     """Return what of the model refuses the profile's prompt, and what to do, or None."""
-    prompt = profile.render(_sample(profile)).prompt
+    prompt = profile.render(sample_of(profile)).prompt
     try:
         ids = tokens.encode(prompt, tokenizer)
         shown = str(tokenizer.decode(ids))
@@ -75,9 +75,3 @@ def _fault(profile: Profile, tokenizer: Any) -> str | None:
         "the model's chat template, which leaves the text out of the prompt; choose the profile of "
         "this model, or `chat`"
     )
-
-
-def _sample(profile: Profile) -> Segment:
-    known = sorted(profile.languages or ("de", "en"))
-    target, source = ("de", "en") if {"de", "en"} <= set(known) else (known[0], known[-1])
-    return Segment(_TEXT, target, source)

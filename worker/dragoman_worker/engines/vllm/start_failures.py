@@ -15,8 +15,16 @@ from dragoman_worker.process.full_disk import NO_SPACE, full_disk, full_disk_mes
 _MAX_LINE_CHARS: Final = 500
 
 
-class TooLittleMemory(SettingsError):
-    """A setting needs more memory than this engine's GPUs have free; others may have it."""
+class DeviceFault(SettingsError):
+    """A failed start that engines on other GPUs may not share."""
+
+
+class TooLittleMemory(DeviceFault):
+    """A setting needs more memory than this engine's GPUs have free."""
+
+
+class WrongAnswer(DeviceFault):
+    """The model's answer to the test sentence is no text: by its files, its settings or the GPU."""
 
 
 def start_failure(error: BaseException, reason: str | None, model: str) -> SettingsError | Halt:

@@ -23,6 +23,7 @@ from dragoman_worker.flow.admission import Admission, most_planned_tokens, steer
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.flow.planned_tokens import PlannedTokens
 from dragoman_worker.flow.slices import Slices
+from dragoman_worker.job.breaker import Breaker, no_sample
 from dragoman_worker.job.core import build_planner, build_translator
 from dragoman_worker.job.item_results import first_failure
 from dragoman_worker.job.plan import Plan
@@ -289,6 +290,7 @@ class LoadGenerator:
             permits=permits,
             planned=PlannedTokens(most_planned_tokens(self._settings.limits, self._engine.limits)),
             slices=self._slices,
+            breaker=Breaker(no_sample),
             metrics=self._metrics,
         )
 
