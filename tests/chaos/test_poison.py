@@ -104,6 +104,33 @@ def a_job(job_id: str, text: Any = "Hello.") -> dict[str, Any]:
     return {"job_id": job_id, "text": text, "target_lang": "de", "source_lang": "en"}
 
 
+def test_a_job_that_hangs_every_engine_is_poisoned_and_its_neighbors_complete(
+    field: Field, tmp_path: Path
+) -> None:
+    """With one slot all that is behind the job hangs with it."""
+    neighbors = [f"n{number}" for number in range(40)]
+    field.publish(a_job("hangs", "#!hang\nx"), *(a_job(name) for name in neighbors))
+    worker = WorkerProcess(
+        tmp_path,
+        kafka=field.kafka,
+        redis=field.url,
+        topic=field.topic,
+        settings={
+            "engine.options.max_num_seqs": 1,
+            "limits.max_engine_items": 8,
+            "supervisor.stuck_after_s": 3,
+        },
+    )
+    with worker:
+        fields = ended(field.redis, "hangs", timeout_s=120)
+        assert fields["status"] == "failed"
+        assert fields["result"]["error"]["code"] == "poisoned"
+        for name in neighbors:
+            assert ended(field.redis, name, timeout_s=60)["status"] == "completed"
+        assert field.poisoned() == ["hangs"]
+        wait_until(field.all_committed, timeout_s=20, what="all is committed")
+
+
 def test_a_job_that_kills_its_process_is_poisoned_and_300_bystanders_are_not(
     field: Field,
 ) -> None:

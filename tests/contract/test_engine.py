@@ -146,6 +146,16 @@ async def test_no_death_is_reported_that_did_not_happen(engine: Engine) -> None:
     assert not deaths
 
 
+async def test_a_request_that_takes_long_gives_signs_of_life(engine: Engine) -> None:
+    [task] = await begin_long(engine, 1)
+    before = engine.signs_of_life()
+    await eventually(
+        lambda: engine.signs_of_life() > before + 1, timeout_s=30, what="two signs of life"
+    )
+    task.cancel()
+    await ended([task])
+
+
 def written(result: Generation | BaseException) -> int:
     """Return the number of generated tokens; raises the error of a failed request."""
     if isinstance(result, BaseException):

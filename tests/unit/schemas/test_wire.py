@@ -59,6 +59,25 @@ class TestOpening:
             open_record(b'{"job_id": "\x01"}')
 
     @pytest.mark.parametrize(
+        "members",
+        [
+            {"text": "\ud800"},
+            {"text": ["a", {"text": "b", "context": "\udfff"}]},
+            {"text": {"text": "a", "protect": ["\ud800"]}},
+            {"context": "\ud800"},
+            {"glossary": {"a": "\ud800"}},
+            {"glossary": {"\ud800": "a"}},
+            {"instructions": ["\ud800"]},
+            {"do_not_translate": ["\ud800"]},
+            {"metadata": {"\ud800": "a"}},
+            {"document": {"document_id": "d", "index": 0, "total": 1, "path": "\ud800"}},
+        ],
+    )
+    def test_a_lone_surrogate_in_any_member_is_unreadable(self, members: dict[str, object]) -> None:
+        with pytest.raises(UnreadableRecord, match="lone surrogate"):
+            open_record(json.dumps(SMALLEST | members).encode())
+
+    @pytest.mark.parametrize(
         "value",
         [
             b"[" * 900_000,

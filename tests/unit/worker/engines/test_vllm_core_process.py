@@ -79,6 +79,21 @@ def test_the_exception_that_vllm_logs_is_the_reason_and_a_failed_start_is_logged
     assert not core_process._report_what_is_logged(record("EngineCore failed to start."))
 
 
+def test_the_reason_of_a_worker_process_stays_when_the_engine_process_fails_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "end.json"
+    monkeypatch.setenv(core_process.REPORT_VARIABLE, str(place))
+    generic = Exception(
+        "WorkerProc initialization failed due to an exception in a background process. See stack "
+        "trace for root cause."
+    )
+    core_process._report(generic)
+    core_process._report(ValueError("no room"))
+    core_process._report(generic)
+    assert exit_reason((), place) == "ValueError: no room"
+
+
 @pytest.mark.parametrize("content", [None, "", "{}", '"x"', "not json"])
 def test_a_missing_or_broken_report_is_no_report(tmp_path: Path, content: str | None) -> None:
     place = tmp_path / "end.json"
@@ -109,7 +124,7 @@ def worker_class(monkeypatch: pytest.MonkeyPatch) -> type:
     platforms.current_platform = SimpleNamespace(is_cpu=lambda: True)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, core_process._EXECUTOR, executor)
     monkeypatch.setitem(sys.modules, "vllm.platforms", platforms)
-    monkeypatch.setattr(core_process, "_request_amx", lambda: True)
+    monkeypatch.setattr(core_process, "_request_amx", lambda: None)
     return made
 
 
@@ -117,7 +132,7 @@ def test_spawned_workers_on_a_cpu_ask_for_its_registers_and_run_as_vllm_does(
     worker_class: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(core_process.WORKER_METHOD, "spawn")
-    core_process._request_amx_in_workers()
+    core_process._start_workers_with_work()
     assert vars(worker_class)["worker_main"].__func__ is core_process.work
     # The spawned process imports vLLM afresh, with its own function.
     setattr(worker_class, "worker_main", staticmethod(WorkerProc.worker_main))  # noqa: B010
@@ -132,5 +147,5 @@ def test_forked_workers_and_those_on_gpus_are_left_to_vllm(
     monkeypatch.setenv(core_process.WORKER_METHOD, method)
     platform = SimpleNamespace(is_cpu=lambda: cpu)
     monkeypatch.setattr(sys.modules["vllm.platforms"], "current_platform", platform)
-    core_process._request_amx_in_workers()
+    core_process._start_workers_with_work()
     assert vars(worker_class)["worker_main"] is vars(WorkerProc)["worker_main"]

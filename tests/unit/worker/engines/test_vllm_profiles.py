@@ -39,6 +39,12 @@ def test_each_profile_passes_with_a_model_of_its_kind(name: str, make: Make) -> 
     check_profiles(settings(name), make(bos=True))
 
 
+def test_a_tokenizer_without_its_files_ends_the_start_with_their_names() -> None:
+    empty: Any = SimpleNamespace(encode=lambda *_, **__: [], decode=lambda _: "")
+    with pytest.raises(SettingsError, match=r"engine\.model: the tokenizer of m .*tokenizer\.json"):
+        check_profiles(settings("demo"), empty)
+
+
 def test_a_model_without_a_chat_template_ends_the_start_with_the_remedy() -> None:
     tokenizer = byte_level(bos=False)
     tokenizer.chat_template = None

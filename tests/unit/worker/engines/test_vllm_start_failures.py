@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pydantic import BaseModel, ValidationError, field_validator
 
@@ -133,6 +135,74 @@ def test_any_other_failure_halts_with_one_line(reason: str | None) -> None:
     assert isinstance(failure, Halt)
     assert "\n" not in str(failure)
     assert ("driver is too old" in str(failure)) is (reason is not None)
+
+
+NO_BLOCKS = "ValueError: No available memory for the cache blocks. Try increasing"
+ON_A_CPU = (
+    "ValueError: Available memory on node 0 (17.82/22.46 GiB) on startup is less than desired CPU "
+    "memory utilization (0.92, 20.66 GiB). On the CPU backend, the `--gpu-memory-utilization` flag "
+    "controls the fraction of CPU memory reserved (despite its name)."
+)
+CACHE_ON_A_CPU = (
+    "ValueError: Available memory on node 0 (15.91/23.54 GiB) on kv cache allocation is less than "
+    "requested memory for kv (100000.0 GiB). Decrease --kv-cache-memory-bytes, "
+    "VLLM_CPU_KVCACHE_SPACE, or reduce CPU memory used by other processes."
+)
+NUMA = (
+    "AssertionError: Not enough allowed NUMA nodes to bind threads of 2 local CPUWorkers. Allowed "
+    "NUMA nodes are [0]. Please try to bind threads manually or decrease DP/TP/PP."
+)
+NOT_ALLOCATED = (
+    "RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't "
+    "allocate memory: you tried to allocate 4000000000000 bytes. Error code 12 (Cannot allocate "
+    "memory)"
+)
+NO_NUMBER = "ValueError: invalid literal for int() with base 10: 'abc'"
+PORT = "ValueError: VLLM_PORT '80x' must be a valid integer"
+CUT = (
+    "SafetensorError: Error while deserializing header: incomplete metadata, file not fully covered"
+)
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (NO_BLOCKS, ["engine.options.num_gpu_blocks_override: 1 blocks"]),
+        (ON_A_CPU, ["engine.options.gpu_memory_utilization", "20.66 GiB", "17.82 of 22.46 GiB"]),
+        (CACHE_ON_A_CPU, ["VLLM_CPU_KVCACHE_SPACE", "100000.0 GiB", "lower it"]),
+        (NUMA, ["engine.options.tensor_parallel_size", "2 parts", "NUMA"]),
+        (NOT_ALLOCATED, ["engine.options.max_num_seqs: 1000000000000", "3725.3 GiB"]),
+        (NO_NUMBER, ["VLLM_CPU_KVCACHE_SPACE", "'abc'", "give a number"]),
+        (PORT, ["VLLM_PORT", "'80x'", "environment variable"]),
+        (CUT, ["engine.model: a file of weights of m", "copy or download it again"]),
+    ],
+)
+def test_a_failure_names_the_option_variable_or_file_that_vllm_does_not_name(
+    reason: str, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "abc")
+    options = {"num_gpu_blocks_override": 1, "max_num_seqs": 10**12, "max_model_len": 512}
+    failure = start_failure(CORE_FAILED, reason, "m", options)
+    assert isinstance(failure, SettingsError)
+    for word in words:
+        assert word in str(failure)
+
+
+def test_the_damaged_one_of_several_files_of_weights_is_named(tmp_path: Path) -> None:
+    header = b'{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}'
+    whole = len(header).to_bytes(8, "little") + header + b"data"
+    (tmp_path / "1.safetensors").write_bytes(whole)
+    damaged = {
+        whole[:-2]: f"has {len(whole) - 2} of {len(whole)} bytes",
+        whole[:20]: "has 20 bytes and ends in its header",
+        b"": "has 0 bytes and ends in its header",
+        (1).to_bytes(8, "little") + b"x": "has no valid header",
+    }
+    for data, words in damaged.items():
+        (tmp_path / "2.safetensors").write_bytes(data)
+        failure = start_failure(CORE_FAILED, CUT, str(tmp_path))
+        assert isinstance(failure, SettingsError)
+        assert f"{tmp_path / '2.safetensors'} {words}; " in str(failure)
 
 
 def test_a_long_text_is_cut() -> None:

@@ -19,9 +19,7 @@ _GIB: Final = 1024**3
 _LARGE_DEVICE_BYTES: Final = 70 * _GIB
 _DRAIN_S: Final = 60
 _CPU_KV_SPACE: Final = "VLLM_CPU_KVCACHE_SPACE"
-_CPU_KV_OPTIONS: Final = frozenset(
-    {"kv_cache_memory_bytes", "gpu_memory_utilization", "num_gpu_blocks_override"}
-)
+_CPU_KV_OPTIONS: Final = frozenset({"kv_cache_memory_bytes", "gpu_memory_utilization"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

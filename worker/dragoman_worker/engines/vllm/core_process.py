@@ -41,7 +41,9 @@ _TARGET: Final = "run_engine_core"
 _EXECUTOR: Final = "vllm.v1.executor.multiproc_executor"
 _REAP_S: Final = 2.0
 _LOOK_S: Final = 0.02
-_START_FAILED: Final = "EngineCore failed to start."
+_START_FAILED: Final = frozenset({"EngineCore failed to start.", "WorkerProc failed to start."})
+_OF_A_WORKER: Final = "WorkerProc initialization failed"
+"""The engine process's failure if a worker process has failed, which has reported its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +146,22 @@ def run(*args: Any, **kwargs: Any) -> None:
     logging.getLogger("vllm.v1.engine.core").addFilter(_report_what_is_logged)
     # 2 % of the scheduler's time with 1,024 sequences. vLLM itself freezes what its start leaves.
     gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
-    if _request_amx():
-        _request_amx_in_workers()
+    _request_amx()
+    _start_workers_with_work()
     _extend_scheduler(float(os.environ.get(SHARE_VARIABLE, "0")))
     _run_and_report(EngineCoreProc.run_engine_core, args, kwargs)
 
 
 def work(*args: Any, **kwargs: Any) -> None:
-    """Run in a worker process that vLLM has spawned on a CPU: as vLLM does, with its registers."""
+    """Run in a worker process that vLLM has spawned on a CPU: as vLLM does; report why it fails."""
     _request_amx()
     executor: Any = importlib.import_module(_EXECUTOR)
+    logging.getLogger(_EXECUTOR).addFilter(_report_what_is_logged)
     executor.WorkerProc.worker_main(*args, **kwargs)
 
 
-def _request_amx() -> bool:
-    """Ask Linux for the matrix registers of the CPU; return whether it has any.
+def _request_amx() -> None:
+    """Ask Linux for the matrix registers of the CPU, if it has any.
 
     vLLM's attention on CPUs uses them without asking. If no other library has asked before, as for
     a tiny model, the first request kills the process with SIGILL (vLLM 0.32 on a Xeon with AMX).
@@ -166,11 +169,10 @@ def _request_amx() -> bool:
     """
     with suppress(ImportError, AttributeError):
         cpu: Any = importlib.import_module("torch.cpu")
-        return bool(cpu._init_amx())  # noqa: SLF001  PyTorch has no public name for it
-    return False
+        cpu._init_amx()  # noqa: SLF001  PyTorch has no public name for it
 
 
-def _request_amx_in_workers() -> None:
+def _start_workers_with_work() -> None:
     """Make vLLM's worker processes on a CPU start with `work`, if it spawns them."""
     if os.environ.get(WORKER_METHOD) != "spawn":
         return
@@ -212,12 +214,12 @@ def _report_what_is_logged(record: logging.LogRecord) -> bool:
     """
     if record.exc_info and isinstance(record.exc_info[1], Exception):
         _report(record.exc_info[1])
-    return record.msg != _START_FAILED
+    return record.msg not in _START_FAILED
 
 
 def _report(error: Exception) -> None:
     path = os.environ.get(REPORT_VARIABLE)
-    if not path:
+    if not path or (str(error).startswith(_OF_A_WORKER) and Path(path).exists()):
         return
     report = Report(
         reason=f"{type(error).__name__}: {error}",

@@ -209,7 +209,8 @@ class VllmEngine:
             self._watch = None
         if built is None:
             return
-        await self._abort(self._in_flight, built)
+        if self._death is None:
+            await self._abort(self._in_flight, built)
         await _stop_outputs(built.client)
         with suppress(TimeoutError):
             async with asyncio.timeout(_SHUTDOWN_S):

@@ -140,7 +140,8 @@ class Launch:
         if isinstance(error, SettingsError | Halt):
             return error
         reason = report.reason if report else None
-        failure = start_failure(error, reason, self._settings.model or "")
+        settings = self._settings
+        failure = start_failure(error, reason, settings.model or "", settings.options)
         if isinstance(failure, Halt) and report:
             logger().error("engine_not_started", traceback=report.traceback)
         return failure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
@@ -14,6 +14,7 @@ from dragoman_worker.prompts.chooser import profiles_of
 from dragoman_worker.prompts.table import PROFILES
 from dragoman_worker.settings import EngineSettings
 
+_TEXT: Final = "Good morning!"
 _LETTERS: Final = "Goodmorning"
 _COMPLETIONS: Final = "demo, milmmt and seed-x"
 _NO_TEMPLATE: Final = "chat_template"
@@ -26,6 +27,11 @@ def check_profiles(settings: EngineSettings, tokenizer: Any) -> None:
     fails with the reason. Raises SettingsError, one sentence with the remedy.
     """
     names.load()
+    if _LETTERS not in _decoded(tokenizer, tokenizer.encode(_TEXT, add_special_tokens=False)):
+        raise SettingsError(
+            f"engine.model: the tokenizer of {settings.model} loses the letters of a text; are its "
+            "files (tokenizer.json or tokenizer.model, tokenizer_config.json) in the folder, whole?"
+        )
     for profile in _own(settings, profiles_of(settings)):
         if (fault := _fault(profile, tokenizer)) is not None:
             raise SettingsError(f"engine.profile: {profile.name} does not work with {fault}")
@@ -54,12 +60,17 @@ def _own(settings: EngineSettings, profiles: Mapping[str, Profile]) -> Iterator[
             yield profile
 
 
+def _decoded(tokenizer: Any, ids: Sequence[int]) -> str:
+    """Return the letters of the text that the ids stand for."""
+    return "".join(filter(str.isalpha, str(tokenizer.decode(ids))))
+
+
 def _fault(profile: Profile, tokenizer: Any) -> str | None:
     """Return what of the model refuses the profile's prompt, and what to do, or None."""
     prompt = profile.render(sample_of(profile)).prompt
     try:
         ids = tokens.encode(prompt, tokenizer)
-        shown = str(tokenizer.decode(ids))
+        shown = _decoded(tokenizer, ids)
     except Exception as error:  # noqa: BLE001 - a chat template may raise anything
         reason = one_line(f"{type(error).__name__}: {error}", max_chars=200)
         if prompt.messages and _NO_TEMPLATE in str(error):
@@ -69,7 +80,7 @@ def _fault(profile: Profile, tokenizer: Any) -> str | None:
             )
         part = "chat template" if prompt.messages else "tokenizer"
         return f"the model's {part}: {reason}; choose the profile of this model, or another model"
-    if _LETTERS in "".join(filter(str.isalpha, shown)):
+    if _LETTERS in shown:
         return None
     return (
         "the model's chat template, which leaves the text out of the prompt; choose the profile of "

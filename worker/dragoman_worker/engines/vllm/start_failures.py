@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.vllm.start_circumstances import too_much_memory, wrong_setting
 from dragoman_worker.errors import Halt
 from dragoman_worker.process.full_disk import NO_SPACE, full_disk, full_disk_message
 
@@ -27,19 +29,20 @@ class WrongAnswer(DeviceFault):
     """The model's answer to the test sentence is no text: by its files, its settings or the GPU."""
 
 
-def start_failure(error: BaseException, reason: str | None, model: str) -> SettingsError | Halt:
+def start_failure(
+    error: BaseException,
+    reason: str | None,
+    model: str,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> SettingsError | Halt:
     """Return the exception to raise for `error`; `reason` is the engine process's report, if any.
 
     Known failures are recognised by vLLM's wording (0.26 to 0.33); anything else becomes Halt.
     A setting that another GPU may have the memory for is TooLittleMemory.
     """
-    if isinstance(error, ValidationError):
-        return SettingsError(_validation(error))
     text = one_line(reason or f"{type(error).__name__}: {error}", max_chars=4_000)
-    for pattern, explain in _KNOWN:
-        if found := re.search(pattern, text):
-            of_memory = pattern in _OF_MEMORY
-            return (TooLittleMemory if of_memory else SettingsError)(explain(found))
+    if (known := _known(error, text, model, options)) is not None:
+        return known
     if (full := full_disk(error)) or NO_SPACE in text:
         return Halt(full or full_disk_message())
     if reason is None and isinstance(error, OSError):
@@ -48,6 +51,23 @@ def start_failure(error: BaseException, reason: str | None, model: str) -> Setti
             f"{one_line(text)}"
         )
     return Halt(f"the engine did not start: {one_line(text)}")
+
+
+def _known(
+    error: BaseException, text: str, model: str, options: Mapping[str, Any]
+) -> SettingsError | None:
+    """Return the failure of a setting whose cause is recognised, None for any other."""
+    if (wrong := wrong_setting(text, model, options)) is not None:
+        return SettingsError(one_line(wrong))
+    if isinstance(error, ValidationError):
+        return SettingsError(_validation(error))
+    if (wrong := too_much_memory(text, options)) is not None:
+        return TooLittleMemory(wrong)
+    for pattern, explain in _KNOWN:
+        if found := re.search(pattern, text):
+            of_memory = pattern in _OF_MEMORY
+            return (TooLittleMemory if of_memory else SettingsError)(explain(found))
+    return None
 
 
 def one_line(text: str, *, max_chars: int = _MAX_LINE_CHARS) -> str:
@@ -129,6 +149,29 @@ def _held_by_others(found: re.Match[str]) -> float:
     return held if held >= 1 else 0.0
 
 
+def _cpu_memory_taken(found: re.Match[str]) -> str:
+    return (
+        f"engine.options.gpu_memory_utilization: on a CPU it is the share of the machine's memory; "
+        f"{found['share']} are {found['want']} GiB, and {found['free']} of {found['all']} GiB are "
+        "free; lower it, or leave it out and give the cache its GiB in VLLM_CPU_KVCACHE_SPACE"
+    )
+
+
+def _cpu_cache_taken(found: re.Match[str]) -> str:
+    return (
+        f"VLLM_CPU_KVCACHE_SPACE, or engine.options.kv_cache_memory_bytes: the KV cache is to have "
+        f"{found['want']} GiB, and {found['free']} of {found['all']} GiB are free; lower it"
+    )
+
+
+def _no_numa_nodes(found: re.Match[str]) -> str:
+    return (
+        f"engine.options.tensor_parallel_size (or pipeline_parallel_size): on a CPU each of "
+        f"{found['count']} parts needs a NUMA node, and the machine has fewer; set it to 1, or "
+        "bind the cores by VLLM_CPU_OMP_THREADS_BIND"
+    )
+
+
 def _bad_batch(found: re.Match[str]) -> str:
     return (
         f"engine.options.max_num_batched_tokens: {found['tokens']} is below "
@@ -160,6 +203,15 @@ _BAD_BATCH: Final = (
     r"max_num_batched_tokens \((?P<tokens>\d+)\) (?:must be greater than or equal to|is "
     r"smaller than) (?P<name>\w+) \((?P<least>\d+)\)"
 )
+_CPU_MEMORY_TAKEN: Final = (
+    r"Available memory on node \d+ \((?P<free>[\d.]+)/(?P<all>[\d.]+) GiB\) on startup is less "
+    r"than desired CPU memory utilization \((?P<share>[\d.]+), (?P<want>[\d.]+) GiB\)"
+)
+_CPU_CACHE_TAKEN: Final = (
+    r"Available memory on node \d+ \((?P<free>[\d.]+)/(?P<all>[\d.]+) GiB\) on kv cache "
+    r"allocation is less than requested memory for kv \((?P<want>[\d.]+)"
+)
+_NO_NUMA_NODES: Final = r"Not enough allowed NUMA nodes to bind threads of (?P<count>\d+)"
 _KNOWN: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
     (_OVER_KV_CACHE, _over_kv_cache),
     (_OVER_MODEL, _over_model),
@@ -167,6 +219,18 @@ _KNOWN: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
     (_MEMORY_TAKEN, _memory_taken),
     (_OUT_OF_MEMORY, _out_of_memory),
     (_BAD_BATCH, _bad_batch),
+    (_CPU_MEMORY_TAKEN, _cpu_memory_taken),
+    (_CPU_CACHE_TAKEN, _cpu_cache_taken),
+    (_NO_NUMA_NODES, _no_numa_nodes),
 )
-_OF_MEMORY: Final = frozenset((_OVER_KV_CACHE, _NO_MEMORY, _MEMORY_TAKEN, _OUT_OF_MEMORY))
+_OF_MEMORY: Final = frozenset(
+    (
+        _OVER_KV_CACHE,
+        _NO_MEMORY,
+        _MEMORY_TAKEN,
+        _OUT_OF_MEMORY,
+        _CPU_MEMORY_TAKEN,
+        _CPU_CACHE_TAKEN,
+    )
+)
 """Failures that a GPU with more free memory would not have."""
