@@ -265,11 +265,26 @@ async def test_an_engine_killed_while_idle_is_noticed_and_no_child_is_left(
     assert len(deaths) == 1
 
 
-async def test_the_sockets_of_an_engine_are_removed_with_it(own_engine: VllmEngine) -> None:
+async def test_a_frozen_engine_is_silent_and_declared_dead_leaves_no_process_and_no_socket(
+    own_engine: VllmEngine,
+) -> None:
     assert own_engine._built is not None
-    folder = Path(own_engine._built.folder.name)
+    folder, before = Path(own_engine._built.folder.name), processes_of(own_engine)
     assert sockets_in(folder)
+    tasks = await begin_long(own_engine, 2)
+    for process in before:
+        process.suspend()
+
+    async def silent() -> bool:
+        signs = own_engine.signs_of_life()
+        await asyncio.sleep(0.2)
+        return own_engine.signs_of_life() == signs
+
+    await eventually(silent, timeout_s=30, what="no message, once those on their way are read")
+    own_engine.declare_dead("does not answer")
+    assert [type(result) for result in await ended(tasks)] == [EngineDead] * 2
     await own_engine.close()
+    gone(before)
     assert not sockets_in(folder)
 
 
