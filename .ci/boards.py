@@ -193,6 +193,11 @@ FLEET: Final = Board(
                 "s",
             ),
             Chart(
+                "Dropped lines of the log",
+                "Per second. Nobody reads stderr, or its disk is full; jobs go on.",
+                [(_rate("dragoman_log_lines_dropped_total", JOB), "lines")],
+            ),
+            Chart(
                 "Versions",
                 "Replicas by version, during an upgrade.",
                 [(f"count by (version) (dragoman_build_info{{{JOB}}})", "{{version}}")],

@@ -21,6 +21,7 @@ from dragoman_worker.cli.profiles import profiles
 from dragoman_worker.cli.run import end_memberships, fork_server, replica, run
 from dragoman_worker.cli.tune import tune
 from dragoman_worker.cli.why import why
+from dragoman_worker.process.stderr_relay import open_standard_streams
 
 app = typer.Typer(
     name="dragoman-worker",
@@ -40,6 +41,7 @@ for internal in (replica, fork_server, end_memberships):  # `run` starts these
 def main() -> None:
     """Run the command that `sys.argv` names."""
     signal.signal(signal.SIGINT, _interrupt)
+    open_standard_streams()
     try:
         raise SystemExit(app(standalone_mode=False))
     except UsageError as error:

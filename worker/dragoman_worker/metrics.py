@@ -129,6 +129,9 @@ class Metrics:
         self.engine_items = self._counter(
             "engine_items", "Items that left the engine with an output, usable or not."
         )
+        self.log_lines_dropped = self._counter(
+            "log_lines_dropped", "Lines of the log that could not be written."
+        )
         self.retries = self._counter("retries", "Repeated generations, by failure code.", "code")
         claimed_before = "Records whose job had been claimed before."
         self.redeliveries = self._counter("redeliveries", claimed_before)

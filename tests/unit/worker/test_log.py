@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 import pytest
+from structlog import DropEvent
 
 from dragoman_worker import log
 from dragoman_worker.cli.options import report_failure
-from dragoman_worker.log import RepeatFilter, where
+from dragoman_worker.log import RepeatFilter, RepeatProcessor, where
 from dragoman_worker.settings import EngineSettings, LogSettings, WorkerSettings
 from support.plugins.own_log import own_log
 
@@ -97,7 +100,7 @@ def test_messages_that_all_differ_do_not_accumulate() -> None:
     repeat_filter = RepeatFilter(Clock())
     for number in range(5_000):
         assert repeat_filter.filter(line(f"connection {number} broke"))
-    assert len(repeat_filter._kinds) <= log._KINDS
+    assert len(repeat_filter._repeats._kinds) <= log._KINDS
 
 
 @pytest.fixture
@@ -119,6 +122,101 @@ def test_repeated_lines_of_a_library_are_one_line_in_our_format(
     lines = [json.loads(text) for text in capsys.readouterr().err.splitlines()]
     assert [each["event"] for each in lines] == ["Unable connect to node with id 0", "another"]
     assert {each["worker"] for each in lines} == {"w1"}
+
+
+def test_a_thousand_rejected_records_are_one_line_per_code_and_a_count() -> None:
+    clock = Clock()
+    limit = RepeatProcessor(clock)
+
+    def passed(code: str, number: int) -> dict[str, Any] | None:
+        event = {"event": "rejected", "code": code, "place": f"jobs/0/{number}"}
+        try:
+            return dict(limit(None, "warning", event))
+        except DropEvent:
+            return None
+
+    lines = [passed(code, number) for number in range(500) for code in ("invalid_job", "conflict")]
+    assert len([line for line in lines if line]) == 2
+    clock.now_s = 61.0
+    last = passed("conflict", 500)
+    assert last is not None
+    assert last["repeated"] == 499
+
+
+def test_events_that_no_record_causes_are_never_suppressed() -> None:
+    limit = RepeatProcessor(Clock())
+    assert all(limit(None, "error", {"event": "replica_failed"}) for _ in range(10))
+
+
+# --- logs that cannot be written ------------------------------------------------------------------
+
+
+class Unspeakable:
+    """A value that cannot be shown."""
+
+    def __repr__(self) -> str:
+        raise ValueError(QUOTED)
+
+
+def full_pipe() -> int:
+    """Return the end of a pipe that nobody reads and that takes no more."""
+    _, end = os.pipe()
+    os.set_blocking(end, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(end, bytes(4096))
+    os.set_blocking(end, True)
+    return end
+
+
+def pipe_without_reader() -> int:
+    reading, end = os.pipe()
+    os.close(reading)
+    return end
+
+
+def full_disk() -> int:
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def closed() -> int:
+    reading, end = os.pipe()
+    os.close(reading)
+    os.close(end)
+    return end
+
+
+@pytest.mark.usefixtures("standard_logging")
+@pytest.mark.parametrize("made", [full_pipe, pipe_without_reader, full_disk, closed])
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_lines_that_cannot_be_written_are_dropped_and_counted(
+    made: Callable[[], int], form: Literal["json", "text"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stream(io.StringIO):
+        def fileno(self) -> int:
+            return descriptor
+
+    descriptor = made()
+    monkeypatch.setattr(sys, "stderr", Stream())
+    log.configure(LogSettings(format=form), worker_id="w1")
+    log.take_dropped()
+    log.logger().error("halting", reason="x" * 100_000)
+    logging.getLogger("aiokafka").error("no node %s", 1)
+    assert log.take_dropped() == 2
+    assert log.take_dropped() == 0
+
+
+@pytest.mark.usefixtures("standard_logging")
+def test_an_event_that_cannot_be_shown_is_dropped_and_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log.configure(LogSettings(), worker_id="w1")
+    log.take_dropped()
+    log.logger().error("halting", reason=Unspeakable())
+    logging.getLogger("aiokafka").error("%d", "no number")
+    log.logger().error("next")
+    assert log.take_dropped() == 2
+    assert [json.loads(text)["event"] for text in capsys.readouterr().err.splitlines()] == ["next"]
 
 
 # --- everything on stderr is a log line -----------------------------------------------------------

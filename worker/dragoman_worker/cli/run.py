@@ -30,16 +30,18 @@ if TYPE_CHECKING:
 
 
 def run(config: Config = None, set_: Set = None) -> None:
-    """Translate until SIGTERM or Ctrl-C; a second signal stops at once.
+    """Translate until SIGTERM, Ctrl-C or a closed terminal; a second signal stops at once.
 
     Starts one process per replica and restarts those that fail. Exit status: 0 success,
     1 failure, 2 invalid settings.
     """
+    from dragoman_worker.process import stderr_relay
     from dragoman_worker.process.exits import exit_now
     from dragoman_worker.process.signals import stop_signals_blocked
 
     # A signal now would end this process and leave the replica that is about to start.
     with stop_signals_blocked():
+        stderr_relay.start()
         if config is not None and config.is_fifo():
             fail(
                 2, f"--config {config}: a pipe is read once, and each replica reads it; give a file"

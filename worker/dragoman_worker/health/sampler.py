@@ -17,6 +17,7 @@ from dragoman_worker.health.pace import Pace
 from dragoman_worker.health.stalls import StallClock
 from dragoman_worker.job.in_flight import JobsInFlight, Step
 from dragoman_worker.kafka.consumer import KafkaConsumer
+from dragoman_worker.log import take_dropped
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Engine, EngineStats
 
@@ -145,6 +146,7 @@ class Sampler:
 
     def _set_loop_gauges(self) -> None:
         metrics, stall = self._metrics, self._stalls.read()
+        metrics.log_lines_dropped.inc(take_dropped())
         metrics.event_loop_lag_seconds.set(stall.late_s)
         metrics.event_loop_lag_cpu_seconds.set(stall.cpu_s)
         metrics.event_loop_busy.set(self._loop.busy)

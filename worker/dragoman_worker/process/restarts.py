@@ -152,9 +152,9 @@ class ReplicaRestarter:
     async def _kill_hanging_start(self, replica: Replica, waited_s: float) -> None:
         answer = await ask(self._children.socket(self.number), "/startupz")
         why = f"not ready after {waited_s:.0f} s (supervisor.start_within_s): {answer.reason}"
-        self._log.error("replica_start_hangs", seconds=round(waited_s), reason=answer.reason)
         replica.failure = ("failed", why)
         replica.kill()
+        self._log.error("replica_start_hangs", seconds=round(waited_s), reason=answer.reason)
         await first_of(replica.exited, self._shared.stopping)
 
     # --- watch ------------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ class ReplicaRestarter:
             if failing:
                 failing_s += passed_s
             reason, patience_s = answer.reason, FAILING_S if answer.status else self._stuck_after_s
-        self._log.error("replica_stuck", seconds=round(failing_s, 1), reason=reason)
         replica.kill()
+        self._log.error("replica_stuck", seconds=round(failing_s, 1), reason=reason)
 
     # --- after an exit ----------------------------------------------------------------------------
 

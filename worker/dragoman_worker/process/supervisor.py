@@ -17,7 +17,8 @@ from prometheus_client import (
     generate_latest,
 )
 
-from dragoman_worker.log import logger
+from dragoman_worker.log import logger, take_dropped
+from dragoman_worker.process import stderr_relay
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.children import ChildProcesses, Replica
 from dragoman_worker.process.crashes import Crashes
@@ -55,6 +56,14 @@ class ReplicaMetrics:
             ["replica"],
             registry=registry,
         )
+        dropped = Counter(
+            "dragoman_log_lines_dropped",
+            "Lines of the log that could not be written.",
+            ["replica"],
+            registry=registry,
+        )
+        self.log_lines_dropped = dropped.labels("supervisor")
+        """Of all processes: the supervisor writes what they print."""
 
 
 class Supervisor:
@@ -143,12 +152,12 @@ class Supervisor:
             return
         self._shared.stopping.set()
         replicas = self._replicas()
-        self._log.info("stopping", replicas=len(replicas))
         for replica in replicas:
             replica.stop()
         starting = [replica for replica in replicas if not replica.ready.is_set()]
         self._kill_after(STARTING_S, starting)
         self._kill_after(self._settings.shutdown.grace_s + MARGIN_S, replicas)
+        self._log.info("stopping", replicas=len(replicas))
 
     def _abort(self) -> None:
         self._stop()
@@ -194,6 +203,7 @@ class Supervisor:
         answers = await ask_all(self._sockets(self._numbers), "/metrics")
         for number, answer in answers.items():
             self._metrics.up.labels(str(number)).set(answer.ok)
+        self._metrics.log_lines_dropped.inc(take_dropped() + stderr_relay.take_dropped())
         own = generate_latest(self._metrics.registry).decode()
         text = merged([own, *(answer.text for answer in answers.values() if answer.ok)])
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE_LATEST})
