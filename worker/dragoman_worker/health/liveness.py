@@ -26,6 +26,9 @@ REMEDY_S: Final = 60.0
 FAILS_S: Final = 120.0
 """Time without a sign of life after which most checks fail."""
 
+UNHELD_S: Final = 5.0
+"""Time for which an unfinished delivery may have no task; it has one within its own poll."""
+
 
 def liveness_checks(
     worker: Worker,
@@ -47,6 +50,7 @@ def liveness_checks(
         _engine(engine, engine_silent_s),
         _permits(permits, outages, attempt_timeout_s),
         _jobs_being_settled(in_flight, permits, outages),
+        _deliveries_without_a_task(worker, consumer),
     ]
 
 
@@ -124,6 +128,28 @@ def _jobs_being_settled(
         return in_flight.left if settling and not outages.any else None
 
     return LivenessCheck("jobs being settled", left, FAILS_S, EXITS_AFTER_S)
+
+
+def _deliveries_without_a_task(worker: Worker, consumer: KafkaConsumer) -> LivenessCheck:
+    """Check that each delivered, unfinished record has a task.
+
+    No other check sees a task that ended without a word: its record holds the commit offset of its
+    partition back for ever. A draining worker leaves such records to others.
+    """
+
+    def place() -> Hashable | None:
+        return consumer.unheld(worker.held()) if worker.working else None
+
+    return LivenessCheck(
+        "deliveries without a task",
+        place,
+        UNHELD_S,
+        UNHELD_S,
+        reason=lambda place: (
+            f"nothing works on the record at {place} (topic/partition/offset), a defect of the "
+            "worker: the restart delivers it again; report it with the lines before this one"
+        ),
+    )
 
 
 def run_watchdog(

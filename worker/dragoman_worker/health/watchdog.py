@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -45,6 +44,8 @@ class LivenessCheck:
     halts_after_s: float
     remedy: Callable[[], None] | None = None
     remedy_after_s: float = 0.0
+    reason: Callable[[Hashable], str] | None = None
+    """Returns why the worker halts, from the sign that has not changed."""
 
 
 @dataclass(slots=True)
@@ -93,10 +94,12 @@ class Watchdog:
         seen.age_s += passed
         if check.remedy is not None and not seen.remedied and seen.age_s >= check.remedy_after_s:
             seen.remedied = True
-            self._log.error("watchdog_remedy", check=check.name, seconds=round(seen.age_s))
             check.remedy()
+            self._log.error("watchdog_remedy", check=check.name, seconds=round(seen.age_s))
         if seen.age_s >= check.halts_after_s:
-            self._halt(Stuck(f"watchdog: {check.name}: no sign of life for {seen.age_s:.0f} s"))
+            reason = check.reason and check.reason(sign)
+            silent = f"no sign of life for {seen.age_s:.0f} s"
+            self._halt(Stuck(f"watchdog: {check.name}: {reason or silent}"))
 
 
 class LoopGuard:
@@ -175,10 +178,11 @@ async def run_ticks(watchdog: Watchdog, guard: LoopGuard, metrics: Metrics) -> N
 
 
 def _log_and_exit(reason: str) -> None:
-    """Exit even if nobody reads stderr and the log line cannot be written."""
+    """Log the stacks and exit, also if that takes long or fails."""
     forced = threading.Timer(_LOG_WITHIN_S, os._exit, (1,))
     forced.daemon = True
     forced.start()
-    logger().critical("watchdog_exit", reason=reason, stacks=stacks())
-    sys.stderr.flush()
-    os._exit(1)
+    try:
+        logger().critical("watchdog_exit", reason=reason, stacks=stacks())
+    finally:
+        os._exit(1)

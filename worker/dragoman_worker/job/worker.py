@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from enum import StrEnum
 from typing import Any, Final
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import EngineDead, WorkerError
+from dragoman_worker.errors import EngineDead, Halt, WorkerError
 from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.ended import fields_of
@@ -80,6 +81,7 @@ class Worker:
         self._changed = asyncio.Event()
         self._halt: BaseException | None = None
         self._deadline: Deadline | None = None
+        self._runs = False
         self.state = WorkerState.WORKING
         self.polled_at = time.monotonic()
         """When the poll loop last iterated, on the monotonic clock; for the liveness check."""
@@ -92,14 +94,16 @@ class Worker:
         cancels.add_done_callback(self.side_task_ended)
         lost = asyncio.create_task(self._release_lost(), name="release-lost")
         lost.add_done_callback(self.side_task_ended)
+        self._runs = True
         try:
-            while self._halt is None and self.state is WorkerState.WORKING:
+            while self.working:
                 await self._admit()
             while self._halt is None and self._tasks and not self._out_of_time():
                 await self._consumer.poll(Capacity(0))
                 self.polled_at = time.monotonic()
                 await self._change_within(0.25)
         finally:
+            self._runs = False
             cancels.cancel()
             lost.cancel()
             await self._abandon()
@@ -112,9 +116,9 @@ class Worker:
         if self.state is WorkerState.WORKING:
             self.state = WorkerState.DRAINING
             self._deadline = Deadline.after(self._grace_s)
-            self._log.info("draining", jobs=len(self._tasks), grace_s=self._grace_s)
             self._permits.drain()
             self._changed.set()
+            self._log.info("draining", jobs=len(self._tasks), grace_s=self._grace_s)
 
     def abort(self) -> None:
         """Stop at once: unfinished jobs are released and will be delivered again."""
@@ -124,13 +128,19 @@ class Worker:
 
     def halt(self, reason: BaseException) -> None:
         """Stop at once for a dead engine, an unreadable log or a defect."""
-        if self._halt is None:  # with a dead engine every job in flight fails
+        first = self._halt is None  # with a dead engine every job in flight fails
+        self._halt = reason if first else self._halt
+        self._permits.close()
+        self._changed.set()
+        if first:
             # Errors of libraries may quote a document in their message.
             known = str(reason)[:500] if isinstance(reason, WorkerError) else None
             self._log.error("halting", where=where(reason), reason=known)
-            self._halt = reason
-        self._permits.close()
-        self._changed.set()
+
+    @property
+    def working(self) -> bool:
+        """Whether the worker runs, and neither drains nor halts."""
+        return self._runs and self._halt is None and self.state is WorkerState.WORKING
 
     # --- admit ------------------------------------------------------------------------------------
 
@@ -144,6 +154,13 @@ class Worker:
         self.polled_at = time.monotonic()
         if capacity.jobs == 0:
             await self._change_within(0.25)
+
+    def held(self) -> dict[int, set[int]]:
+        """Return the offsets of the deliveries that tasks work on, by generation."""
+        held: dict[int, set[int]] = defaultdict(set)
+        for delivery in self._tasks.values():
+            held[delivery.generation].add(delivery.offset)
+        return held
 
     @property
     def has_capacity(self) -> bool:
@@ -162,12 +179,18 @@ class Worker:
         delivery = self._tasks.pop(task)
         self._intake.leave(delivery.topic, _size(delivery))
         self._changed.set()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.halt(error)
+        self.side_task_ended(task)
 
     def side_task_ended(self, task: asyncio.Task[None]) -> None:
-        """Halt the worker if a background task failed. For `add_done_callback`."""
-        if not task.cancelled() and (error := task.exception()) is not None:
+        """Halt the worker if a background task failed. For `add_done_callback`.
+
+        Libraries raise a CancelledError that nobody has requested (aiokafka, redis-py). A task that
+        ends by one while the worker works left its job or its duty to nobody.
+        """
+        if task.cancelled():
+            if self.working:
+                self.halt(Halt(f"the task {task.get_name()} was cancelled, and not by this worker"))
+        elif (error := task.exception()) is not None:
             self.halt(error)
 
     # --- work -------------------------------------------------------------------------------------

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from aiokafka.errors import OffsetOutOfRangeError
@@ -232,6 +234,16 @@ class KafkaConsumer:
     def still_assigned(self, delivery: Delivery) -> bool:
         """Whether the delivery's partition is still assigned in the delivery's generation."""
         return self._partitions.still_assigned(delivery)
+
+    def unheld(self, held: Mapping[int, AbstractSet[int]]) -> str | None:
+        """Return the place of the first unfinished delivery that is not `held`, None if all are.
+
+        `held` has the offsets that tasks work on, by generation.
+        """
+        every = defaultdict(set, {generation: set(offsets) for generation, offsets in held.items()})
+        for delivery in self._fetching.held():
+            every[delivery.generation].add(delivery.offset)
+        return self._partitions.unheld(every)
 
     async def commit(self) -> None:
         """Commit every commit offset that has moved. Never raises: a failed commit is due again."""

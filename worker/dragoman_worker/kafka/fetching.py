@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from aiokafka import TopicPartition
@@ -46,6 +46,10 @@ class Fetching:
     def ready(self) -> bool:
         """Whether fetched deliveries are ready."""
         return bool(self._ready)
+
+    def held(self) -> Iterator[Delivery]:
+        """Return the ready deliveries."""
+        return iter(self._ready)
 
     def pop(self, capacity: Capacity) -> list[Delivery]:
         """Remove and return the ready deliveries, as many as the capacity allows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Set as AbstractSet
 
 
 class PartitionOffsets:
@@ -75,6 +76,12 @@ class PartitionOffsets:
     def span(self) -> int:
         """Offsets from the commit offset to the next offset to deliver."""
         return self.next_offset - self.commit_offset
+
+    def first_unfinished(self, *, without: AbstractSet[int]) -> int | None:
+        """Return the lowest delivered offset that is neither finished nor in `without`."""
+        return next(
+            (o for o in self._unfinished if o not in without and o not in self._ahead), None
+        )
 
     @property
     def unfinished(self) -> int:

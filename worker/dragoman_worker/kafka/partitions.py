@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from aiokafka import TopicPartition
@@ -75,6 +76,14 @@ class Partitions:
         """Whether the delivery's partition is still assigned in the delivery's generation."""
         offsets = self._offsets.get(TopicPartition(delivery.topic, delivery.partition))
         return offsets is not None and offsets.generation == delivery.generation
+
+    def unheld(self, held: Mapping[int, AbstractSet[int]]) -> str | None:
+        """Return the place of the first unfinished delivery that is not `held`, by generation."""
+        for partition, offsets in self._offsets.items():
+            offset = offsets.first_unfinished(without=held.get(offsets.generation, frozenset()))
+            if offset is not None:
+                return f"{partition.topic}/{partition.partition}/{offset}"
+        return None
 
 
 def _delivery(record: Any, partition: TopicPartition, generation: int) -> Delivery:

@@ -12,14 +12,14 @@ from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import EngineDead, Unavailable
 from dragoman_worker.flow.permits import Permits
-from dragoman_worker.health.liveness import FAILS_S, REMEDY_S, liveness_checks
+from dragoman_worker.health.liveness import FAILS_S, REMEDY_S, UNHELD_S, liveness_checks
 from dragoman_worker.health.watchdog import Watchdog
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.worker import Worker
 from dragoman_worker.kafka import committer, group_consumer
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Capacity
+from dragoman_worker.ports import Capacity, Delivery
 from dragoman_worker.process.exits import EXITS_AFTER_S
 from support.builders.jobs_in_flight import entered
 from support.fakes.core import Core
@@ -223,3 +223,80 @@ async def test_a_job_that_is_not_settled_while_all_servers_answer_fails_its_chec
     await bench.fails("dead letters")
     assert bench.run(2) == []
     await asyncio.sleep(0)
+
+
+# --- deliveries without a task --------------------------------------------------------------------
+
+
+async def delivered(bench: Bench, count: int = 1, *, capacity: int = 10) -> list[Delivery]:
+    """Deliver records to a working worker, which has no task for them yet."""
+    bench.worker._runs = True
+    bench.consumer.fill(0, count)
+    return list(await bench.consumer_adapter.poll(Capacity(capacity)))
+
+
+def working_on(bench: Bench, *deliveries: Delivery) -> None:
+    """Let the worker have tasks for these deliveries, and no others."""
+    bench.worker._tasks.clear()
+    for delivery in deliveries:
+        task = asyncio.create_task(asyncio.Event().wait(), name=delivery.place)
+        bench.waiting.append(task)  # type: ignore[arg-type]
+        bench.worker._tasks[task] = delivery  # type: ignore[index]
+
+
+async def test_a_delivery_that_no_task_has_halts_the_worker_and_is_named(bench: Bench) -> None:
+    first, lost, last = await delivered(bench, 3)
+    working_on(bench, first, last)
+    assert bench.run(UNHELD_S) == []
+    assert bench.run(1) == ["deliveries without a task"]
+    assert f"{TOPIC}/0/{lost.offset}" in bench.halts[0]
+
+
+async def test_a_lost_delivery_is_found_in_a_paused_partition(bench: Bench) -> None:
+    deliveries = await delivered(bench, 101, capacity=101)  # more than limits.partition_span
+    await bench.consumer_adapter.poll(Capacity(1))
+    assert bench.consumer.paused()
+    working_on(bench, *deliveries[1:])
+    bench.run(UNHELD_S + 1)
+    assert f"{TOPIC}/0/{deliveries[0].offset}" in bench.halts[0]
+
+
+async def test_finished_deliveries_and_those_that_tasks_have_are_not_lost(bench: Bench) -> None:
+    first, second = await delivered(bench, 2)
+    bench.consumer_adapter.complete(second)
+    working_on(bench, first)
+    bench.run(UNHELD_S + 1)
+    assert bench.halts == []
+
+
+async def test_a_delivery_that_gets_its_task_in_time_is_not_lost(bench: Bench) -> None:
+    [delivery] = await delivered(bench)
+    bench.run(UNHELD_S)
+    working_on(bench, delivery)
+    bench.run(UNHELD_S)
+    assert bench.halts == []
+
+
+async def test_fetched_records_that_wait_for_capacity_are_not_lost(bench: Bench) -> None:
+    deliveries = await delivered(bench, 3, capacity=3)
+    bench.consumer_adapter._fetching._ready.extend(deliveries)
+    bench.run(UNHELD_S + 1)
+    assert bench.halts == []
+
+
+async def test_a_draining_worker_loses_nothing(bench: Bench) -> None:
+    await delivered(bench)
+    bench.worker.stop()
+    bench.run(UNHELD_S + 1)
+    assert bench.halts == []
+
+
+async def test_a_delivery_of_a_revoked_partition_or_an_older_assignment_is_not_lost(
+    bench: Bench,
+) -> None:
+    await delivered(bench)
+    await bench.consumer.rebalance([1])
+    bench.run(UNHELD_S + 1)
+    await bench.consumer.rebalance([0])
+    bench.run(UNHELD_S + 1)
+    assert bench.halts == []

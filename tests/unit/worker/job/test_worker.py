@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,7 +15,7 @@ from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job import worker as worker_module
 from dragoman_worker.job.worker import Worker, WorkerState
 from dragoman_worker.kafka.memory import MemoryConsumer
-from dragoman_worker.ports import ClaimRequest
+from dragoman_worker.ports import CancelNotice, ClaimRequest
 from support.fakes.core import TIMEOUT_S, Core, record
 from support.fakes.traced import traced
 from support.processes.waiting import eventually
@@ -541,6 +542,36 @@ class _Log:
 
     def __getattr__(self, level: str) -> object:
         return lambda event, **fields: self._lines.append((level, event, fields))
+
+
+async def test_a_job_that_something_else_cancels_halts_the_worker_and_is_released(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    core = Core()
+
+    async def cancelled(_: ClaimRequest) -> ClaimAnswer:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(core.store, "claim", cancelled)
+    core.consumer.append(record())
+    with pytest.raises(Halt, match=r"dragoman\.jobs/0/0"):
+        await core.run_all()
+    assert core.consumer.committed() == 0
+
+
+async def test_a_background_task_that_something_else_cancels_halts_the_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    core = Core()
+
+    async def cancels() -> AsyncIterator[CancelNotice]:
+        raise asyncio.CancelledError
+        yield CancelNotice()
+
+    monkeypatch.setattr(core.store, "cancels", cancels)
+    with pytest.raises(Halt, match="cancels"):
+        async with core.working():
+            await core.ended()
 
 
 # --- revoked partitions ---------------------------------------------------------------------------
