@@ -15,6 +15,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +35,7 @@ from dragoman_demo.translating import translate
 from dragoman_demo.worker_child import EngineKind
 from dragoman_producer import DragomanError
 from dragoman_producer.documents.manifest import FolderBusy, NoFolder, NoSpace
+from dragoman_worker.process.signals import HANG_UP, STOP_SIGNALS, stays_ignored
 
 FAILURE = 1
 USAGE_ERROR = 2
@@ -192,11 +194,13 @@ async def _until_signal(engine: EngineKind, folder: Path, screen: Screen, act: A
 
     def stop() -> None:
         if not task.cancelling():  # a second signal must not interrupt the shutdown
-            screen.line("Stopping all processes; this takes some seconds ...")
             task.cancel()
+            with suppress(OSError):  # the terminal is closed
+                screen.line("Stopping all processes; this takes some seconds ...")
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, stop)
+    for number in (*STOP_SIGNALS, HANG_UP):
+        if not stays_ignored(number):
+            asyncio.get_running_loop().add_signal_handler(number, stop)
     return await task
 
 

@@ -25,6 +25,7 @@ from dragoman_worker.process.forking import LINK
 from dragoman_worker.process.leave_group import LeaveGroupProcess
 from dragoman_worker.process.parent_link import (
     ABORT_SIGNAL,
+    TERMINAL_SIGNALS,
     FailureKind,
     GroupMember,
     adopt_orphans,
@@ -250,7 +251,7 @@ class ChildProcesses:
         return None
 
     def _started(self, number: int, link: Link) -> Process:
-        with _sigint_blocked():
+        with _terminal_signals_blocked():
             return subprocess.Popen(  # noqa: S603  the command is this program's own
                 self._command(number, self.socket(number), str(link.fileno())),
                 stdin=subprocess.DEVNULL,
@@ -312,9 +313,9 @@ class ChildProcesses:
 
 
 @contextmanager
-def _sigint_blocked() -> Iterator[None]:
-    """Block SIGINT: a replica inherits this until it ignores Ctrl-C, and no SIGINT is lost here."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def _terminal_signals_blocked() -> Iterator[None]:
+    """Block them: a replica inherits this until it ignores them, and none is lost here."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_SIGNALS)
     try:
         yield
     finally:

@@ -27,6 +27,9 @@ Repeated SIGTERMs only drain, so a signal to the process group and one forwarded
 act alike.
 """
 
+TERMINAL_SIGNALS: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+"""What a terminal sends to its foreground process group; replicas leave it to the supervisor."""
+
 FailureKind = Literal["settings", "device", "unreachable", "failed"]
 """`device`: a setting does not fit the memory of this replica's GPUs, and may fit that of others.
 
@@ -57,13 +60,14 @@ class ParentLink:
         return cls(socket.socket(fileno=descriptor))
 
     def hold(self) -> None:
-        """Die at once when the supervisor dies, and leave Ctrl-C to the supervisor, from now on.
+        """Die when the supervisor dies, and leave what a terminal sends to it, from now on.
 
-        The supervisor started this process with SIGINT blocked, so none has been lost. The first
-        replica also has SIGTERM blocked, because its supervisor could not forward one yet.
+        The supervisor started this process with these signals blocked, so none has been lost. The
+        first replica also has SIGTERM blocked, because its supervisor could not forward one yet.
         """
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+        for number in TERMINAL_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*TERMINAL_SIGNALS, signal.SIGTERM})
         if not die_with_parent(self._connection):
             threading.Thread(target=self._die_when_closed, name="parent-link", daemon=True).start()
 

@@ -1,4 +1,8 @@
-"""Signal handlers: the first stop signal drains, the second aborts."""
+"""Signal handlers: the first stop signal drains, the second aborts.
+
+A closed terminal or a lost ssh drains too. It never aborts: the shell and the kernel may each send
+a SIGHUP, and systemd sends one right after its SIGTERM.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +14,22 @@ from typing import Final
 
 from dragoman_worker.process.parent_link import ABORT_SIGNAL
 
-STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+HANG_UP: Final = signal.SIGHUP
+_BLOCKED: Final = (*STOP_SIGNALS, HANG_UP)
+_MAY_BE_IGNORED: Final = (signal.SIGQUIT, HANG_UP)
+"""A program that was started with these ignored, as by nohup, continues to ignore them."""
 
 
 @contextmanager
 def stop_signals(stop: Callable[[], None], abort: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` at the first SIGTERM or SIGINT and `abort` at every further one."""
+    """Call `stop` at the first stop signal and at every SIGHUP, `abort` at further stop signals."""
     pending = iter([stop])
 
     def on_signal() -> None:
         next(pending, abort)()
 
-    with _handled(dict.fromkeys(STOP_SIGNALS, on_signal)):
+    with _handled({**dict.fromkeys(STOP_SIGNALS, on_signal), HANG_UP: stop}):
         yield
 
 
@@ -49,7 +57,7 @@ def supervised_signals(stop: Callable[[], None], abort: Callable[[], None]) -> I
 @contextmanager
 def stop_signals_blocked() -> Iterator[None]:
     """Block stop signals until `stop_signals_unblocked`, or until the context exits."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
     try:
         yield
     finally:
@@ -59,7 +67,7 @@ def stop_signals_blocked() -> Iterator[None]:
 @contextmanager
 def stop_signals_unblocked() -> Iterator[None]:
     """Unblock stop signals inside the context, pending ones first; then restore the mask."""
-    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
     try:
         yield
     finally:
@@ -69,10 +77,16 @@ def stop_signals_unblocked() -> Iterator[None]:
 @contextmanager
 def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
     loop = asyncio.get_running_loop()
-    for number, handler in handlers.items():
-        loop.add_signal_handler(number, handler)
+    handled = [number for number in handlers if not stays_ignored(number)]
+    for number in handled:
+        loop.add_signal_handler(number, handlers[number])
     try:
         yield
     finally:
-        for number in handlers:
+        for number in handled:
             loop.remove_signal_handler(number)
+
+
+def stays_ignored(number: signal.Signals) -> bool:
+    """Whether the program was started with this signal ignored, and continues to ignore it."""
+    return number in _MAY_BE_IGNORED and signal.getsignal(number) is signal.SIG_IGN

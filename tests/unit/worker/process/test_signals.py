@@ -10,6 +10,7 @@ import pytest
 
 from dragoman_worker.process.parent_link import ABORT_SIGNAL
 from dragoman_worker.process.signals import (
+    HANG_UP,
     STOP_SIGNALS,
     stop_signals,
     stop_signals_blocked,
@@ -41,6 +42,30 @@ async def test_either_signal_counts_as_the_first() -> None:
         await send(signal.SIGTERM, handled)
         await send(signal.SIGINT, handled)
     assert handled == ["stop", "abort"]
+
+
+async def test_a_hang_up_drains_and_never_aborts_however_often_it_comes() -> None:
+    handled: list[str] = []
+    with stop_signals(lambda: handled.append("stop"), lambda: handled.append("abort")):
+        for number in (HANG_UP, HANG_UP, signal.SIGTERM, HANG_UP, signal.SIGTERM):
+            await send(number, handled)
+    assert handled == ["stop", "stop", "stop", "stop", "abort"]
+
+
+@pytest.mark.parametrize("number", [HANG_UP, signal.SIGQUIT])
+async def test_a_signal_that_was_ignored_at_the_start_stays_ignored(
+    number: signal.Signals,
+) -> None:
+    before = signal.signal(number, signal.SIG_IGN)  # as nohup does
+    handled: list[str] = []
+    try:
+        with stop_signals(lambda: handled.append("stop"), lambda: handled.append("abort")):
+            os.kill(os.getpid(), number)
+            await send(signal.SIGTERM, handled)
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+    assert handled == ["stop"]
 
 
 async def test_the_previous_signal_handlers_are_restored() -> None:
