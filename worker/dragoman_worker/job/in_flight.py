@@ -42,6 +42,9 @@ class Step(Enum):
     SETTLE = "settle"
 
 
+_CLAIMED: Final = frozenset({Step.ENGINE, Step.SETTLE})
+
+
 @dataclass(slots=True, eq=False)
 class JobInFlight:
     """All that is known of one job, from the read of its envelope until it is settled."""
@@ -197,11 +200,15 @@ class JobsInFlight:
         return (job.claim for job in jobs if job.claim is not None and not job.released)
 
     def lost(self, still_assigned: Callable[[Delivery], bool]) -> list[JobInFlight]:
-        """Return the running jobs whose partition is gone and whose claim is not released."""
+        """Return the claimed jobs whose partition is gone and whose claim is not released.
+
+        Also those that wait to be settled, which an outage may delay while partitions move on. A
+        claim under way is left alone: released before it arrives, it would stay.
+        """
         return [
             job
             for job in self._by_key.values()
-            if job.running and not job.released and not still_assigned(job.delivery)
+            if job.step in _CLAIMED and not job.released and not still_assigned(job.delivery)
         ]
 
     def steps(self) -> Iterator[tuple[Step, float]]:

@@ -106,3 +106,19 @@ async def test_unsettled_s_is_the_wait_of_the_oldest_job_in_settlement() -> None
     assert 7 <= in_flight.unsettled_s() < 12
     in_flight.leave(jobs[2], RESULT)
     assert in_flight.unsettled_s() == 0
+
+
+@pytest.mark.parametrize(
+    ("step", "released"),
+    [(Step.PERMIT, False), (Step.CLAIM, False), (Step.ENGINE, True), (Step.SETTLE, True)],
+)
+def test_a_lost_partition_releases_claims_that_were_answered_and_none_under_way(
+    step: Step, released: bool
+) -> None:
+    in_flight = JobsInFlight()
+    job = entered(in_flight)
+    job.enter(step)
+    assert in_flight.lost(lambda _: True) == []
+    assert in_flight.lost(lambda _: False) == ([job] if released else [])
+    job.released = True
+    assert in_flight.lost(lambda _: False) == []

@@ -945,3 +945,14 @@ async def test_the_membership_of_a_new_consumer_is_reported_and_each_only_once(
     bench.fake.member_id = "m2"
     await eventually(lambda: len(bench.joined) > 1, timeout_s=30, what="the second report")
     assert [each.member for each in bench.joined] == ["m1", "m2"]
+
+
+async def test_a_commit_after_an_outage_is_expected_again(bench: Bench) -> None:
+    deliveries = await bench.consumer.poll(Capacity(2))
+    bench.consumer.complete(deliveries[0])
+    bench.fake.commit_failures.append(KafkaConnectionError())
+    await bench.consumer.commit()
+    assert bench.consumer.commits is None, "no commit is expected while no broker answers"
+    await bench.consumer.commit()
+    bench.consumer.complete(deliveries[1])
+    assert bench.consumer.commits == 1
