@@ -32,7 +32,7 @@ demo: install ## Translate the samples on this machine: embedded Kafka and Redis
 	@$(BIN)/dragoman-demo --out build/demo $(ARGS)
 
 test: install services ## Run every test, on a real Kafka, Redis and vLLM; a skipped test is a failure
-	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest -n 3 --durations=15 -m "not gpu $(NO_LINKS) $(NO_LIMITS)" $(ARGS)
+	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest -n 4 --durations=15 -m "not gpu $(NO_LINKS) $(NO_LIMITS)" $(ARGS)
 
 # --- development ----------------------------------------------------------------------------------
 

@@ -173,7 +173,7 @@ def test_refusals_of_redis_are_named_and_change_nothing(
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert "give the user of redis.url this right" in err
         client.replicaof("127.0.0.1", str(free_port()))
-        short = RedisShell("glossary", own_redis.url, tmp_path, timeout_s=10)
+        short = RedisShell("glossary", own_redis.url, tmp_path, timeout_s=3)
         status, out, err = short(*other)
         assert (status, out, err.count("\n")) == (1, "", 1)
         assert "read-only replica" in err

@@ -257,7 +257,7 @@ def test_nothing_stored_in_a_full_redis_is_a_failure(
 
 
 def test_a_read_only_replica_is_named_as_one(own_redis: RedisServer, tmp_path: Path) -> None:
-    memory = RedisShell("memory", own_redis.url, tmp_path, timeout_s=10)
+    memory = RedisShell("memory", own_redis.url, tmp_path, timeout_s=3)
     with redis.Redis.from_url(own_redis.url) as client:
         client.replicaof("127.0.0.1", str(free_port()))
     status, _, err = memory("import", memory.file("a.tsv", "a\tb\n"), "--to", "fr")
@@ -289,7 +289,7 @@ def test_redis_that_dies_during_an_import_leaves_a_count(
     own_redis: RedisServer, tmp_path: Path
 ) -> None:
     """The pipe holds the command between two batches while the server is killed."""
-    shell = RedisShell("memory", own_redis.url, tmp_path, timeout_s=10)
+    shell = RedisShell("memory", own_redis.url, tmp_path, timeout_s=3)
     pipe = tmp_path / "slow.tsv"
     os.mkfifo(pipe)
     argv = command("dragoman", "memory", "import", str(pipe), "--to", "de")

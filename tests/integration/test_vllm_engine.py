@@ -44,8 +44,8 @@ pytestmark = [
 WITHOUT_LOOPS = 2.0  # a frequency penalty: random weights repeat themselves otherwise
 
 
-@pytest.fixture(autouse=True)
-def _collect_vllms_garbage() -> Iterator[None]:
+@pytest.fixture
+def garbage_collected() -> Iterator[None]:
     """Collect what failed starts of vLLM left open, in the test that caused it.
 
     A failed start ends the worker's process, so vLLM need not close its ZeroMQ context.
@@ -195,12 +195,14 @@ async def test_cancelling_aborts_inside_vllm(vllm_engine: VllmEngine) -> None:
 # --- invalid settings -----------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("garbage_collected")
 async def test_a_missing_model_folder_is_named(tmp_path: Path) -> None:
     engine = VllmEngine(vllm_settings(tmp_path / "nowhere"))
     with pytest.raises(SettingsError, match=r"engine\.model: there is no folder .*nowhere"):
         await engine.start()
 
 
+@pytest.mark.usefixtures("garbage_collected")
 async def test_a_context_beyond_the_models_is_refused_with_the_largest(tiny_model: Path) -> None:
     engine = VllmEngine(vllm_settings(tiny_model, max_model_len=100_000))
     with pytest.raises(SettingsError) as refused:
@@ -209,6 +211,7 @@ async def test_a_context_beyond_the_models_is_refused_with_the_largest(tiny_mode
     assert str(CONTEXT_TOKENS) in str(refused.value)
 
 
+@pytest.mark.usefixtures("garbage_collected")
 async def test_a_context_beyond_the_kv_cache_is_refused_with_the_largest_that_fits(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,6 +291,7 @@ async def test_a_frozen_engine_is_silent_and_declared_dead_leaves_no_process_and
     assert not sockets_in(folder)
 
 
+@pytest.mark.usefixtures("garbage_collected")
 async def test_a_cancelled_start_leaves_no_process(tiny_model: Path) -> None:
     others = {process.pid for process in engine_processes()}
     engine = VllmEngine(vllm_settings(tiny_model))
@@ -334,10 +338,13 @@ def engine_processes_beside(others: object) -> list[psutil.Process]:
 async def test_with_a_prefill_share_a_full_engine_lets_requests_in_together(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The engine's sockets are removed with it."""
     share = 0.5
     engine = VllmEngine(vllm_settings(tiny_model).model_copy(update={"prefill_share": share}))
     await engine.start()
     assert engine._built is not None
+    folder = Path(engine._built.folder.name)
+    assert sockets_in(folder)
     processor, firsts = engine._built.client.output_processor, list[int]()
     process = processor.process_outputs
 
@@ -356,6 +363,7 @@ async def test_with_a_prefill_share_a_full_engine_lets_requests_in_together(
             made = await asyncio.gather(*(engine.generate(each) for each in requests))
     finally:
         await engine.close()
+    assert not sockets_in(folder)
     assert [each.completion_tokens for each in made] == lengths
     groups = [count for count in firsts if count]
     assert sum(groups) == len(lengths)

@@ -314,9 +314,8 @@ async def test_tmx_of_a_run_without_a_source_language_is_refused(out: Path, revi
     assert not (out / "work.tmx").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
+def test_what_cannot_be_done_is_refused_with_what_to_do(review: Review) -> None:
+    refused = (
         (("--export", "work.json"), "give a file in .xlf, .xliff, .tmx"),
         (("--export", "no/work.xlf", "--to", "de"), "No such file or directory; give"),
         (("--to", "ja"), "there are translations into de, fr"),
@@ -327,13 +326,10 @@ async def test_tmx_of_a_run_without_a_source_language_is_refused(out: Path, revi
         (("--apply", "no.json"), "no.json: No such file"),
         (("--apply", __file__), "not XML"),
         (("--apply", "no.json", "--only", "ok"), "takes neither"),
-    ],
-)
-def test_what_cannot_be_done_is_refused_with_what_to_do(
-    review: Review, arguments: tuple[str, ...], why: str
-) -> None:
-    ended = review(*arguments)
-    assert (ended.exit_code, why in ended.output) == (2, True), ended.output
+    )
+    for arguments, why in refused:
+        ended = review(*arguments)
+        assert (ended.exit_code, why in ended.output) == (2, True), ended.output
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
