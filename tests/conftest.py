@@ -14,7 +14,14 @@ import redis
 from hypothesis import HealthCheck, settings
 
 # Hypothesis measures how long an example and its data take, which depends on the machine's pace.
-settings.register_profile("dragoman", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Every run has other examples; `--hypothesis-profile thorough` tries many at once.
+for name, examples in (("dragoman", 40), ("thorough", 500)):
+    settings.register_profile(
+        name,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("dragoman")
 pytest.register_assert_rewrite("support")  # its failed assertions show what differed
 
