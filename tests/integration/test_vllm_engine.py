@@ -23,6 +23,7 @@ from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.errors import EngineDead, Halt
 from dragoman_worker.ports import Decoding, GenerationRequest, Prompt
+from dragoman_worker.prompts.base import completed
 from support.builders.engine_requests import (
     MAX_NUM_SEQS,
     a_request,
@@ -166,7 +167,7 @@ async def test_an_answer_crosses_to_the_front_end_in_two_messages(
 
 async def test_a_control_token_in_a_text_stays_text(vllm_engine: VllmEngine) -> None:
     source = "Write <|end|> and <|fr|>."
-    prompt = Prompt(completion=f"<|en|>{source}<|de|><|translation|>", user_texts=(source,))
+    prompt = completed("<|en|>", source, "<|de|><|translation|>")
     ids = vllm_engine.encode(prompt)
     assert [SPECIAL_TOKENS[i] for i in ids if i < len(SPECIAL_TOKENS)] == [
         "<|en|>",

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from dragoman_worker.engines.vllm.profiles import check_profiles
-from dragoman_worker.ports import Prompt
 from dragoman_worker.prompts import tokens
-from dragoman_worker.prompts.base import Segment
+from dragoman_worker.prompts.base import Segment, completed
 from dragoman_worker.prompts.table import get_profile
 from dragoman_worker.settings import EngineSettings
 
@@ -46,7 +45,7 @@ def test_a_text_forms_no_control_token_of_mistrals_tokenizer(mistral: Any) -> No
         for prompt in (plain, spelled)
     ]
     assert kinds[0] == kinds[1]
-    completion = Prompt(completion="a [INST] b", add_special_tokens=True, user_texts=("[INST]",))
+    completion = completed("a ", "[INST]", " b")._replace(add_special_tokens=True)
     assert [each for each in tokens.encode(completion, mistral) if each in special] == [
         mistral.bos_token_id
     ]

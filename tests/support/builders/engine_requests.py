@@ -9,7 +9,8 @@ from typing import Any
 
 import psutil
 
-from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest, Prompt
+from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest
+from dragoman_worker.prompts.base import completed
 from dragoman_worker.settings import EngineSettings
 from support.builders.tiny_model import CONTEXT_TOKENS
 from support.processes.waiting import eventually, wait_until
@@ -44,7 +45,7 @@ def a_request(
     attempt: int = 1,
 ) -> GenerationRequest:
     """Return a request that continues `source` by 8 tokens unless `decoding` is given."""
-    prompt = Prompt(completion=f"<|en|>{source}<|de|>", user_texts=(source,))
+    prompt = completed("<|en|>", source, "<|de|>")
     return GenerationRequest(
         request_id=request_id,
         prompt_ids=engine.encode(prompt),

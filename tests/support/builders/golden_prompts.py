@@ -130,7 +130,7 @@ def _described(prompt: Prompt) -> dict[str, Any]:
         return {
             "completion": prompt.completion,
             "add_special_tokens": prompt.add_special_tokens,
-            "user_texts": list(prompt.user_texts),
+            "user_texts": [prompt.completion[start:end] for start, end in prompt.user_spans],
         }
     messages = [
         {

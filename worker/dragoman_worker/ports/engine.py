@@ -21,6 +21,8 @@ class Message:
 
     role: Literal["system", "user", "assistant"]
     content: str | tuple[Mapping[str, str], ...]
+    user_spans: tuple[tuple[int, int], ...] | None = None
+    """Where users' texts are in a content of one string; None: they may be anywhere in it."""
 
 
 _NO_OPTIONS: Final[Mapping[str, object]] = MappingProxyType({})
@@ -29,17 +31,16 @@ _NO_OPTIONS: Final[Mapping[str, object]] = MappingProxyType({})
 class Prompt(NamedTuple):
     """Either chat messages, for the tokenizer's own template, or a raw completion text.
 
-    `user_texts` are the substrings that come from users (source, context, terms): a control token
-    spelled inside them must reach the model as plain characters, never as that token.
+    Texts of users (source, context, terms) may be anywhere in the messages, and in a completion at
+    its `user_spans`. A control token that they spell reaches the model as plain characters.
     """
 
     messages: tuple[Message, ...] = ()
     completion: str = ""
     add_special_tokens: bool = False
     template_options: Mapping[str, object] = _NO_OPTIONS
-    user_texts: tuple[str, ...] = ()
     user_spans: tuple[tuple[int, int], ...] = ()
-    """Where the user texts are in `completion`, in order; if empty, they are searched for."""
+    """Where the user texts are in `completion`, in order."""
     answer_start: str = ""
     """Beginning of the answer, with control tokens, after the chat template's own."""
 

@@ -57,6 +57,12 @@ def is_usual(segment: Segment) -> bool:
     )
 
 
+def completed(before: str, text: str, after: str) -> Prompt:
+    """Return a completion that has the user's text between two strings of the profile."""
+    span = (len(before), len(before) + len(text))
+    return Prompt(completion=before + text + after, user_spans=(span,))
+
+
 class Rendering(NamedTuple):
     """A prompt, and one sentence per field of the segment that it ignores, for `warnings`."""
 

@@ -17,7 +17,7 @@ from dragoman_worker.prompts.base import (
     Steering,
 )
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import request, user_texts
+from dragoman_worker.prompts.instructed import request
 
 _SAMPLING: Final = ProfileSampling()
 WITHOUT_THINKING: Final[Mapping[str, object]] = MappingProxyType({"enable_thinking": False})
@@ -48,7 +48,6 @@ class Chat:
         prompt = Prompt(
             messages=(message,),
             template_options=WITHOUT_THINKING,
-            user_texts=user_texts(segment),
         )
         return Rendering(prompt)
 

@@ -12,7 +12,7 @@ from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import remedies, user_texts
+from dragoman_worker.prompts.instructed import remedies
 from dragoman_worker.prompts.templates import PromptTemplate, Rendered, TemplateFault
 
 VARIABLES: Final = (
@@ -90,16 +90,15 @@ class CustomProfile:
             return Prompt(
                 completion=user.text,
                 add_special_tokens=self.add_bos,
-                user_texts=tuple(user.text[start:end] for start, end in user.user_spans),
                 user_spans=user.user_spans,
             )
-        messages = [Message("user", user.text)]
+        messages = [Message("user", user.text, user.user_spans)]
         if self.system is not None:
-            messages.insert(0, Message("system", self.part(self.system, segment).text))
+            system = self.part(self.system, segment)
+            messages.insert(0, Message("system", system.text, system.user_spans))
         return Prompt(
             messages=tuple(messages),
             template_options=self.template_options,
-            user_texts=user_texts(segment),
         )
 
     def part(self, template: PromptTemplate, segment: Segment) -> Rendered:

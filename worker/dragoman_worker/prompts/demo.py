@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_text.composing import composed
-from dragoman_worker.ports import Prompt
 from dragoman_worker.prompts import names, steering
-from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.base import (
+    ProfileSampling,
+    Rendering,
+    Segment,
+    Steering,
+    completed,
+)
 
 _LANGUAGES: Final = frozenset(("en", "de", "fr", "es", "ja"))
 
@@ -47,13 +52,13 @@ class Demo:
         """Render the completion prompt. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         text = as_trained(segment.text)
-        completion = f"<|{names.base_of(segment.target_lang)}|>{text}<|translation|>"
+        before = f"<|{names.base_of(segment.target_lang)}|>"
         warnings = (
             *steering.warnings(self, segment),
             *steering.variant_warning(self, segment),
             *_weak_pair(segment),
         )
-        return Rendering(Prompt(completion=completion, user_texts=(text,)), warnings)
+        return Rendering(completed(before, text, "<|translation|>"), warnings)
 
     def clean(self, text: str, source: str | None = None) -> str:
         """Strip the output; the model writes nothing but the translation."""

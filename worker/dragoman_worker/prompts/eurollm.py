@@ -15,7 +15,7 @@ from dragoman_worker.prompts.base import (
     Steering,
 )
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import guidance, user_texts
+from dragoman_worker.prompts.instructed import guidance
 
 _SYSTEM: Final = (
     "You are EuroLLM --- an AI assistant specialized in European languages that provides safe, "
@@ -57,7 +57,7 @@ class EuroLlm:
         )
         content = "\n\n".join([*guidance(segment), request])
         messages = (Message("system", self.system), Message("user", content))
-        return Rendering(Prompt(messages=messages, user_texts=user_texts(segment)))
+        return Rendering(Prompt(messages=messages))
 
     def clean(self, text: str, source: str | None = None) -> str:
         """Remove wrappers and introductions from the output."""

@@ -16,7 +16,7 @@ from dragoman_worker.prompts.base import (
 )
 from dragoman_worker.prompts.chat import WITHOUT_THINKING
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import request, user_texts
+from dragoman_worker.prompts.instructed import request
 
 _OPENING: Final = "<|channel>"
 _CLOSING: Final = "<channel|>"
@@ -49,7 +49,6 @@ class Gemma4:
         prompt = Prompt(
             messages=(Message("user", request(segment)),),
             template_options=WITHOUT_THINKING,
-            user_texts=user_texts(segment),
         )
         return Rendering(prompt)
 

@@ -17,7 +17,7 @@ from dragoman_worker.prompts.base import (
     Steering,
 )
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import request, user_texts
+from dragoman_worker.prompts.instructed import request
 
 _FINAL: Final = "<|channel|>final<|message|>"
 _ANSWER_START: Final = f"<|channel|>analysis<|message|><|end|><|start|>assistant{_FINAL}"
@@ -53,7 +53,6 @@ class GptOss:
         prompt = Prompt(
             messages=(Message("user", request(segment)),),
             template_options=_OPTIONS,
-            user_texts=user_texts(segment),
             answer_start=_ANSWER_START,
         )
         return Rendering(prompt)

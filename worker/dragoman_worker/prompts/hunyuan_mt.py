@@ -81,8 +81,8 @@ class HunyuanMt:
     def render(self, segment: Segment) -> Rendering:
         """Render one user message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
-        content, given = _request(self, segment)
-        prompt = Prompt(messages=(Message("user", content),), user_texts=(segment.text, *given))
+        content = _request(self, segment)
+        prompt = Prompt(messages=(Message("user", content),))
         # The Chinese names of the card have neither script nor region.
         in_english = content.startswith(_ENGLISH)
         lost = () if in_english else steering.variant_warning(self, segment)
@@ -93,18 +93,16 @@ class HunyuanMt:
         return cleaned(text, source)
 
 
-def _request(profile: HunyuanMt, segment: Segment) -> tuple[str, tuple[str, ...]]:
-    """Return the message and what else of the user is in it."""
+def _request(profile: HunyuanMt, segment: Segment) -> str:
     context = (segment.context or "").strip() if "context" in profile.takes else ""
     terms = _terms(segment) if "glossary" in profile.takes else {}
     target, text = _chinese_name(segment.target_lang), segment.text
     if context or terms:
-        given = (context, *terms, *terms.values())
-        return _guided(target, text, context, terms), tuple(filter(None, given))
+        return _guided(target, text, context, terms)
     if "zh" in {names.base_of(tag) for tag in (segment.target_lang, segment.source_lang) if tag}:
-        return profile.chinese.format(target=target, text=text), ()
+        return profile.chinese.format(target=target, text=text)
     name = names.distinct_name(segment.target_lang)
-    return f"{_ENGLISH} {name}, without additional explanation.\n\n{text}", ()
+    return f"{_ENGLISH} {name}, without additional explanation.\n\n{text}"
 
 
 def _guided(target: str, text: str, context: str, terms: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from dragoman_worker.prompts.base import (
     Steering,
 )
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import keep_tokens, user_texts
+from dragoman_worker.prompts.instructed import keep_tokens
 
 LANGUAGES: Final = names.tags(
     "zh en fr pt es ja tr ru ar ko th it de vi ms id fil hi pl cs nl km my fa gu ur te mr he "
@@ -52,7 +52,7 @@ class HyMt2:
         """Render one user message, no system message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         content = "\n\n".join([*_background(segment), *_terms(segment), _task(segment)])
-        prompt = Prompt(messages=(Message("user", content),), user_texts=user_texts(segment))
+        prompt = Prompt(messages=(Message("user", content),))
         return Rendering(prompt)
 
     def clean(self, text: str, source: str | None = None) -> str:

@@ -57,17 +57,3 @@ def keep_tokens(text: str) -> str:
         f"Copy every numbered token of the text, such as {example}, unchanged to the place where "
         "it belongs in the translation."
     )
-
-
-def user_texts(segment: Segment) -> tuple[str, ...]:
-    """Return every user text of the segment that may appear in its prompt."""
-    given = (
-        segment.text,
-        segment.context or "",
-        *segment.glossary,
-        *segment.glossary.values(),
-        *segment.do_not_translate,
-        *segment.instructions,
-        segment.correction or "",
-    )
-    return tuple(text for text in given if text)

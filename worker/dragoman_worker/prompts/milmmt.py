@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from dragoman_worker.ports import Prompt
 from dragoman_worker.prompts import names, steering
-from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.base import (
+    ProfileSampling,
+    Rendering,
+    Segment,
+    Steering,
+    completed,
+)
 from dragoman_worker.prompts.cleaning import cleaned
 
 _LANGUAGES: Final = names.tags(
@@ -42,10 +47,8 @@ class MiLmmt:
         """Render the completion prompt. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         source, target = _name(segment.source_lang or ""), _name(segment.target_lang)
-        completion = (
-            f"Translate this from {source} to {target}:\n{source}: {segment.text}\n{target}:"
-        )
-        prompt = Prompt(completion=completion, user_texts=(segment.text,))
+        before = f"Translate this from {source} to {target}:\n{source}: "
+        prompt = completed(before, segment.text, f"\n{target}:")
         warnings = steering.warnings(self, segment) + steering.variant_warning(self, segment)
         return Rendering(prompt, warnings)
 

@@ -16,7 +16,7 @@ from dragoman_worker.prompts.base import (
 )
 from dragoman_worker.prompts.chat import WITHOUT_THINKING
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import request, user_texts
+from dragoman_worker.prompts.instructed import request
 
 # The cards' values without thinking. The generation_config.json beside the weights has those for
 # thinking; the engines do not read it. Qwen3's card allows a presence penalty of 0 to 2 against
@@ -44,7 +44,6 @@ class Qwen3:
         prompt = Prompt(
             messages=(Message("user", request(segment)),),
             template_options=WITHOUT_THINKING,
-            user_texts=user_texts(segment),
         )
         return Rendering(prompt)
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman_worker.ports import Prompt
 from dragoman_worker.prompts import names, steering
-from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.base import (
+    ProfileSampling,
+    Rendering,
+    Segment,
+    Steering,
+    completed,
+)
 from dragoman_worker.prompts.cleaning import cleaned
 
 _LANGUAGES: Final = names.tags(
@@ -39,11 +44,11 @@ class SeedX:
         """Render the completion prompt. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         tag = names.listed(segment.target_lang, _LANGUAGES)
-        completion = (
+        before = (
             f"Translate the following {_name(segment.source_lang or '')} sentence into "
-            f"{_name(segment.target_lang)}:\n{segment.text} <{tag}>"
+            f"{_name(segment.target_lang)}:\n"
         )
-        prompt = Prompt(completion=completion, add_special_tokens=True, user_texts=(segment.text,))
+        prompt = completed(before, segment.text, f" <{tag}>")._replace(add_special_tokens=True)
         warnings = (
             *steering.warnings(self, segment),
             *steering.variant_warning(self, segment),

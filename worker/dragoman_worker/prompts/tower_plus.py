@@ -56,7 +56,7 @@ class TowerPlus:
             f"Translate the following {source} source text to {target}:\n"
             f"{source}: {segment.text}\n{target}: "
         )
-        prompt = Prompt(messages=(Message("user", content),), user_texts=(segment.text,))
+        prompt = Prompt(messages=(Message("user", content),))
         return Rendering(prompt, steering.warnings(self, segment) + _lost_region(segment))
 
     def clean(self, text: str, source: str | None = None) -> str:

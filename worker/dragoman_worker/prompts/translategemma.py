@@ -56,7 +56,7 @@ class TranslateGemma:
             "target_lang_code": _code(segment.target_lang),
             "text": segment.text,
         }
-        prompt = Prompt(messages=(Message("user", (part,)),), user_texts=(segment.text,))
+        prompt = Prompt(messages=(Message("user", (part,)),))
         return Rendering(prompt, steering.warnings(self, segment) + _lost_variant(self, segment))
 
     def clean(self, text: str, source: str | None = None) -> str:
@@ -103,7 +103,7 @@ class DelimitedTranslateGemma:
         )
         text = _DELIMITER.sub(r"<<< \1>>>", segment.text)
         content = f"<<<source>>>{source}<<<target>>>{target}<<<text>>>{text}"
-        prompt = Prompt(messages=(Message("user", content),), user_texts=(text,))
+        prompt = Prompt(messages=(Message("user", content),))
         return Rendering(prompt, steering.warnings(self, segment) + _lost_variant(self, segment))
 
     def clean(self, text: str, source: str | None = None) -> str:

@@ -240,7 +240,6 @@ def test_remedies_are_in_the_prompts_that_take_instructions_and_in_no_other(name
     assert "numbered token of the text, such as <x1/>," in text
     bracketed = remedied._replace(text="Press ⟦2⟧ now.")
     assert "numbered token of the text, such as ⟦2⟧," in content(name, bracketed)
-    assert "Answer in German." in profile.render(remedied).prompt.user_texts
     blank = plain._replace(correction=" \n")
     assert content(name, blank) == content(name, plain)
 
@@ -263,10 +262,6 @@ def test_hy_mt1_5_has_the_prompts_of_its_card_for_terms_and_context() -> None:
     assert content("hy-mt1.5", with_context) == (
         "In a pub.\n参考上面的信息，把下面的文本翻译成德语，注意不需要翻译上文，也不要额外解释：\n"
         f"{PLAIN_TEXT}"
-    )
-    assert get_profile("hy-mt1.5").render(with_context).prompt.user_texts == (
-        PLAIN_TEXT,
-        "In a pub.",
     )
 
 
@@ -504,7 +499,8 @@ def test_the_demo_normalises_text_as_in_training() -> None:
     text = "  „Cafe\u0301“ \u00a0 isn’t\there.  \n \n  Next\u202fline! "
     prompt = get_profile("demo").render(Segment(text, "de", "en")).prompt
     assert prompt.completion == '<|de|>"Café" isn\'t here.\n\nNext line!<|translation|>'
-    assert prompt.user_texts == ('"Café" isn\'t here.\n\nNext line!',)
+    ((start, end),) = prompt.user_spans
+    assert prompt.completion[start:end] == '"Café" isn\'t here.\n\nNext line!'
 
 
 # --- the echo engine ------------------------------------------------------------------------------

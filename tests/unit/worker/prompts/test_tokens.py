@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import tokens
-from dragoman_worker.prompts.base import Segment
+from dragoman_worker.prompts.base import Segment, completed
 from dragoman_worker.prompts.table import get_profile
 from support.builders.chat_tokenizers import CONTROL, byte_level, sentencepiece_like
 
@@ -44,7 +44,7 @@ def tokenizer(request: pytest.FixtureRequest) -> PreTrainedTokenizerFast:
 
 def chat(*contents: str, **options: object) -> Prompt:
     messages = tuple(Message("user", content) for content in contents)
-    return Prompt(messages=messages, template_options=options, user_texts=contents)
+    return Prompt(messages=messages, template_options=options)
 
 
 def control_tokens(ids: list[int], tokenizer: PreTrainedTokenizerFast) -> list[str]:
@@ -166,7 +166,7 @@ def test_a_chat_keeps_only_its_own_control_tokens(
 def test_a_completion_keeps_only_its_own_control_tokens(
     tokenizer: PreTrainedTokenizerFast, text: str
 ) -> None:
-    prompt = Prompt(completion=f"<|user|>{text}<|assistant|>", user_texts=(text,))
+    prompt = completed("<|user|>", text, "<|assistant|>")
     ids = tokens.encode(prompt, tokenizer)
     assert control_tokens(ids, tokenizer) == ["<|user|>", "<|assistant|>"]
     assert ids[-1] == tokenizer.convert_tokens_to_ids("<|assistant|>")
@@ -205,7 +205,7 @@ def test_a_token_that_merges_a_stand_in_with_its_neighbour_is_detected() -> None
     )
     merging.add_special_tokens(["<|e|>"])
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=merging)
-    prompt = Prompt(completion="ba<|e|>ab", user_texts=("a<|e|>a",))
+    prompt = completed("b", "a<|e|>a", "b")
     ids = tokens.encode(prompt, tokenizer)
     assert tokenizer.convert_ids_to_tokens(ids) == list("ba<|e|>ab")
 
@@ -262,7 +262,7 @@ PIECES = st.lists(
 @given(text=PIECES)
 def test_no_user_text_forms_a_control_token(tokenizer: PreTrainedTokenizerFast, text: str) -> None:
     frame = ["<|user|>", "<|assistant|>"]
-    prompt = Prompt(completion=f"<|user|>{text}<|assistant|>", user_texts=(text,))
+    prompt = completed("<|user|>", text, "<|assistant|>")
     ids = tokens.encode(prompt, tokenizer)
     assert control_tokens(ids, tokenizer) == frame
     assert ids[0] in tokenizer.encode("<|user|>", add_special_tokens=False)

@@ -114,6 +114,8 @@ class VllmEngine:
         tokenizer = self._tokenizer()
         try:
             return tokens.encode(prompt, tokenizer)
+        except WorkerError:
+            raise
         except Exception as error:
             reason = one_line(f"{type(error).__name__}: {error}", max_chars=200)
             raise PermanentEngineError(
