@@ -88,7 +88,7 @@ def _conversation(outline: Outline) -> list[dict[str, Any]]:
     """Return the conversation with marks in place of the texts, numbered in order."""
     numbers = count()
 
-    def told(content: str | tuple[Fields, ...] | None) -> Any:
+    def content_of(content: str | tuple[Fields, ...] | None) -> Any:
         if isinstance(content, tuple):
             return [{key: field(value) for key, value in fields} for fields in content]
         blank = content is not None and not content.strip()
@@ -97,7 +97,7 @@ def _conversation(outline: Outline) -> list[dict[str, Any]]:
     def field(value: str | None) -> str:
         return _mark(next(numbers)) if value is None else value
 
-    return [{"role": role, "content": told(content)} for role, content in outline.messages]
+    return [{"role": role, "content": content_of(content)} for role, content in outline.messages]
 
 
 def _mark(number: int, wording: str = "") -> str:

@@ -11,6 +11,9 @@ _STEERING_SPELLING: Final = re.compile(
     r"<[|｜].*[|｜]>|</?(?:think|tool_call|tool_response|unused\d+)>|\[/?[A-Z_]{3,}\]"
 )
 
+_SHORTEST: Final = 3
+"""Shorter ones in the source of a chat template may be Jinja, such as ``==``."""
+
 
 class AddedToken(Protocol):
     """A token added to the learned vocabulary."""
@@ -58,19 +61,27 @@ class Tokenizer(Protocol):
 
 @lru_cache(maxsize=8)
 def control_ids(tokenizer: Tokenizer) -> frozenset[int]:
-    """Return the ids that are special, or whose spelling shows that they steer the model."""
+    """Return the ids that are special, or whose spelling or chat template shows that they steer."""
+    template = str(getattr(tokenizer, "chat_template", None) or "")
     return frozenset(
         index
         for index, token in tokenizer.added_tokens_decoder.items()
-        if token.content and (token.special or _STEERING_SPELLING.fullmatch(token.content))
+        if token.content and (token.special or _steers(token.content, template))
     )
+
+
+def _steers(spelling: str, template: str) -> bool:
+    """Return whether it is spelled like a control token, or is in the template and no word."""
+    in_template = len(spelling) >= _SHORTEST and not spelling.isalnum() and spelling in template
+    return bool(_STEERING_SPELLING.fullmatch(spelling)) or (in_template and _is_visible(spelling))
 
 
 @lru_cache(maxsize=8)
 def visible_added_ids(tokenizer: Tokenizer) -> frozenset[int]:
     """Return the ids of added tokens that are not blank, as Gemma's runs of spaces are."""
-    return frozenset(
-        index
-        for index, token in tokenizer.added_tokens_decoder.items()
-        if token.content.replace("▁", " ").strip()
-    )
+    added = tokenizer.added_tokens_decoder.items()
+    return frozenset(index for index, token in added if _is_visible(token.content))
+
+
+def _is_visible(spelling: str) -> bool:
+    return bool(spelling.replace("▁", " ").strip())

@@ -192,24 +192,6 @@ def test_the_tokens_around_a_spelled_token_are_unchanged(bos: bool) -> None:
     assert ids[-len(after) :] == after
 
 
-def test_a_token_that_merges_a_stand_in_with_its_neighbour_is_detected() -> None:
-    from tokenizers import Tokenizer, models
-    from transformers import PreTrainedTokenizerFast
-
-    merging = Tokenizer(
-        models.BPE(
-            vocab={character: index for index, character in enumerate("ab<|e> .\U000f0000")}
-            | {"a\U000f0000": 90},
-            merges=[("a", "\U000f0000")],
-        )
-    )
-    merging.add_special_tokens(["<|e|>"])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=merging)
-    prompt = completed("b", "a<|e|>a", "b")
-    ids = tokens.encode(prompt, tokenizer)
-    assert tokenizer.convert_ids_to_tokens(ids) == list("ba<|e|>ab")
-
-
 def test_context_and_terms_are_user_texts_too(tokenizer: PreTrainedTokenizerFast) -> None:
     segment = Segment(
         "Hello cat",
@@ -244,7 +226,7 @@ def test_think_tags_are_control_tokens_but_markup_is_text() -> None:
     assert "A <think> in a <table>." in spelled_out(ids, tokenizer)
 
 
-def test_stand_ins_are_no_characters_of_the_user_text() -> None:
+def test_private_use_characters_beside_a_spelled_token_stay() -> None:
     tokenizer = byte_level(bos=False)
     text = "\U000f0000 <|end|> \U000f0001"
     ids = tokens.encode(chat(text), tokenizer)

@@ -18,7 +18,7 @@ _TOKEN: Final = re.compile(
     r"|⟦\s*\d{1,6}\s*⟧|\{\{\s*\d{1,6}\s*\}\}"
 )
 # Control characters but tab, line feed and return; the replacement and SentencePiece characters;
-# byte-order marks; private use, which has the stand-ins of `prompts/tokens.py`; non-characters.
+# byte-order marks; private use, which has the marks of `prompts/shapes.py`; non-characters.
 _CHARACTER: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2581\ufeff\ufff9-\ufffd\ue000-\uf8ff"
     "\ufdd0-\ufdef\ufffe\uffff\U000f0000-\U0010ffff]"
