@@ -184,7 +184,9 @@ def test_a_worker_that_cannot_start_is_reported_with_its_last_log_lines(
 ) -> None:
     broken = folder / "dragoman_worker"
     broken.mkdir()
-    (broken / "__init__.py").touch()
+    (broken / "__init__.py").write_text(
+        "import pkgutil; __path__ = pkgutil.extend_path(__path__, __name__)"  # but its own __main__
+    )
     (broken / "__main__.py").write_text("raise SystemExit('out of order')")
     process = demo("--engine", "echo", PYTHONPATH=str(folder))
     assert process.wait(timeout_s=60) == 1
