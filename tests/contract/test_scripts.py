@@ -612,9 +612,15 @@ class TestFinish:
         assert job.finish() == FinishAnswer(written=False, status="running", replays=1)
         assert near(job.ttl_ms, LIVE_TTL_MS)
 
-    def test_of_a_newer_generation_than_the_key_changes_nothing(self, job: Job) -> None:
-        job.claim()
-        assert job.unchanged_by(lambda: job.finish(replays=1))
+    @pytest.mark.parametrize("held", ["running", "queued"])
+    def test_ends_a_job_whose_key_has_lost_the_replay(self, job: Job, held: str) -> None:
+        """A fail-over lost the replay, or the whole key: nobody else would end the job."""
+        if held == "running":
+            job.claim()
+        else:
+            job.stub()
+        assert job.finish(replays=1) == FinishAnswer(written=True, status="completed", replays=1)
+        assert (job.fields["status"], job.fields["replays"], job.claims) == ("completed", "1", {})
 
     def test_cannot_end_a_job_of_another_owner(self, job: Job) -> None:
         job.claim()

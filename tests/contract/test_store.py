@@ -500,6 +500,17 @@ async def test_a_finish_of_an_older_run_does_not_end_a_replay(store: Store, clie
     assert await store.finish(new, result("completed", "new"))
 
 
+async def test_a_finish_ends_a_job_whose_key_has_lost_its_replay(
+    store: Store, client: Client
+) -> None:
+    claim = await taken(store)
+    ended = result()
+    assert await store.finish(claim._replace(replay=1), ended) == ended
+    fields = await client.fields("a1")
+    assert fields is not None
+    assert (fields["status"], fields["replays"], fields["claims"]) == ("completed", 1, 0)
+
+
 async def test_a_replay_of_a_poisoned_job_starts_without_suspicion(store: Store) -> None:
     for _ in range(4):
         await taken(store, quarantine=Quarantine.BY_ITSELF)

@@ -22,6 +22,7 @@ A new code also needs its name in `dragoman_schemas.failures`; CONTRIBUTING.md h
     │   ├── Cancelled            cancel   cancelled
     │   └── Internal             reject   internal: a defect of ours, not of the job
     ├── Unavailable              wait     broker or Redis: never consumes an attempt of a job
+    │   └── UnknownReply         wait     for as long as Redis answers no other script
     ├── Unencodable              reject   a result that JSON in UTF-8 cannot hold
     └── Halt                     halt     the process exits non-zero, settles nothing more
         ├── EngineDead           halt
@@ -188,6 +189,26 @@ class Unavailable(WorkerError):
     """Kafka or Redis is unavailable. The work waits; no attempt is consumed."""
 
     disposition = Disposition.WAIT
+
+
+class UnknownReply(Unavailable):
+    """Redis answered a call with what no list knows: the server's trouble, or this call's.
+
+    Whoever repeats the call tells the two apart: while a server in trouble answers nothing, one
+    that refuses a single call goes on answering others.
+    """
+
+    def __init__(
+        self, message: str, *, server: str, answered_at: float | None, verdict: WorkerError
+    ) -> None:
+        """`answered_at`: when `server` last answered a script, on the monotonic clock.
+
+        `verdict` is raised instead if the server goes on answering others.
+        """
+        super().__init__(message)
+        self.server = server
+        self.answered_at = answered_at
+        self.verdict = verdict
 
 
 class Unencodable(WorkerError):

@@ -78,10 +78,13 @@ class Answer:
     """A reply or an error for each command of a call; after an error the rest was not sent.
 
     `confirmation` is the reply to the confirmation by the server of the first command, if asked.
+    `server` is the host and port that gave the first reply, or the error that is among the replies;
+    empty where there is only one server.
     """
 
     replies: list[Any]
     confirmation: Any = None
+    server: str = ""
 
 
 Connect = Callable[[str], Connection]

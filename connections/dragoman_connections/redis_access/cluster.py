@@ -42,8 +42,13 @@ class _Progress:
     def under_way(self) -> bool:
         return self.next < len(self.call.commands)
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: Exception, host: Host | None = None) -> None:
         self.answer.replies += [error] * (len(self.call.commands) - self.next)
+        self.answered_by(host)
+
+    def answered_by(self, host: Host | None) -> None:
+        if host is not None:
+            self.answer.server = f"{host[0]}:{host[1]}"
 
 
 class ClusterServers:
@@ -144,26 +149,28 @@ class ClusterServers:
         except Exception as error:  # noqa: BLE001  each of these calls gets it, the others continue
             self._stale = True
             for progress, _, _ in group:
-                progress.fail(error)
+                progress.fail(error, host)
             return
-        self._hand_out(replies[0].replies, group)
+        self._hand_out(host, replies[0].replies, group)
         for progress in confirmed:
             progress.answer.confirmation = replies[0].replies[-1] if confirmation else None
 
     def _hand_out(
-        self, replies: Sequence[Any], group: Sequence[tuple[_Progress, int, bool]]
+        self, host: Host, replies: Sequence[Any], group: Sequence[tuple[_Progress, int, bool]]
     ) -> None:
         position = 0
         for progress, count, asking in group:
             position += asking
             for reply in replies[position : position + count]:
-                if not self._record(progress, reply):
+                if not self._record(progress, reply, host):
                     break
             position += count
 
-    def _record(self, progress: _Progress, reply: Any) -> bool:
+    def _record(self, progress: _Progress, reply: Any, host: Host) -> bool:
         """Record one reply; return False if the commands after it have to be sent again."""
         if not isinstance(reply, Exception):
+            if progress.next == 0:
+                progress.answered_by(host)
             progress.answer.replies.append(reply)
             return True
         redirection = self._errors.redirection(reply)
@@ -180,7 +187,7 @@ class ClusterServers:
             reply = self._errors.not_found(
                 "more than 5 redirections for one call: a slot keeps moving"
             )
-        progress.fail(reply)
+        progress.fail(reply, host)
         return False
 
     async def _refresh(self) -> None:

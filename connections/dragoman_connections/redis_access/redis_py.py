@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from redis.asyncio import BlockingConnectionPool
-from redis.asyncio.connection import RedisSSLContext, SSLConnection
+from redis.asyncio.connection import DefaultParser, RedisSSLContext, SSLConnection
 from redis.exceptions import (
     AskError,
     AuthenticationError,
@@ -30,6 +30,12 @@ from redis.exceptions import TimeoutError as NotInTime
 from dragoman_connections.redis_access.calls import Errors
 from dragoman_connections.redis_access.slots import Redirection
 from dragoman_connections.tls import Signature, signature
+
+# Without a password Redis 6.2 and later reads no command of more than 10 arguments, nor a long one,
+# so such a command gets these replies in place of NOAUTH.
+_OF_ERR: Any = DefaultParser.EXCEPTION_CLASSES["ERR"]
+for _what in ("bulk", "multibulk"):
+    _OF_ERR[f"Protocol error: unauthenticated {_what} length"] = AuthenticationError
 
 
 class Misfit(NotConnected):

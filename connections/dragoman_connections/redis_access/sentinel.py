@@ -45,6 +45,8 @@ class SentinelServers:
             raise
         if any(is_read_only(answer.replies, self._errors) for answer in answers):
             self._forget(primary)
+        for answer in answers:
+            answer.server = f"{primary[0]}:{primary[1]}"
         return answers
 
     async def load_scripts(self) -> None:

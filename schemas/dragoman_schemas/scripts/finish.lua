@@ -12,9 +12,11 @@
 -- ARGV[9]  started_at, '' if the job never started
 --
 -- Reply    {written, status, replays, owned, result}: written is 1 if there was no key, or one that
---          is not terminal, is at the same replay and is not owned by another fingerprint; else 0
---          and nothing was changed. status and replays are the present values. owned is 0 if the
---          key belongs to another fingerprint: the id was reused, and this record is a conflict.
+--          is not terminal, is at no higher replay and is not owned by another fingerprint; else 0
+--          and nothing was changed. (A key at a lower replay has lost this one, as in a fail-over
+--          to a server that lags: nobody else would end the job.) status and replays are the
+--          present values. owned is 0 if the key belongs to another fingerprint: the id was reused,
+--          and this record is a conflict.
 --          Owned, not written and not terminal: a replay has taken over the job. result is the
 --          stored result if it was not written, is terminal and owned; else ''. The stored status
 --          is written again unchanged, so that a WAIT after the script covers it.
@@ -34,7 +36,7 @@ local terminal = status == 'completed' or status == 'failed' or status == 'cance
 
 local foreign = owner and owner ~= ARGV[6]
 
-if terminal or foreign or (redis.call('EXISTS', key) == 1 and replays ~= tonumber(ARGV[2])) then
+if terminal or foreign or replays > tonumber(ARGV[2]) then
   if status then redis.call('HSET', key, 'status', status) end
   local result = terminal and not foreign and redis.call('HGET', key, 'result')
   return {0, status or '', replays, foreign and 0 or 1, result or ''}

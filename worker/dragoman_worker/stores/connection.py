@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from hiredis import pack_command
 from redis.asyncio import Redis
-from redis.exceptions import ResponseError
+from redis.exceptions import InvalidResponse, ResponseError
 
 from dragoman_connections.redis_access.calls import Command
 from dragoman_connections.redis_access.redis_py import connection_errors, open_pool
@@ -46,6 +46,9 @@ class RedisConnection:
             try:
                 await _sent(connection, packed)
                 replies = await _replies(connection, len(commands))
+            except ValueError as error:  # redis-py's, for a redirection to no server
+                await connection.disconnect(nowait=True)  # replies may be left behind this one
+                raise InvalidResponse(type(error).__name__) from None
             finally:
                 await self._pool.release(connection)
         for place, command in enumerate(commands):

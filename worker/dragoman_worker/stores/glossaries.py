@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import RedisError
 
 from dragoman_connections.redis_access import open_servers
 from dragoman_connections.redis_access.calls import Call, Command
@@ -31,7 +31,7 @@ from dragoman_worker.errors import Unavailable
 from dragoman_worker.log import logger
 from dragoman_worker.ports import StoredGlossary
 from dragoman_worker.stores.connection import RedisConnection
-from dragoman_worker.stores.pipeline import classified
+from dragoman_worker.stores.refusals import Refusals, wrong_type
 
 READ_TIMEOUT_S: Final = 60.0
 """Time for the terms of one language: at most 64 MiB, in a single reply."""
@@ -79,6 +79,7 @@ class RedisGlossaries:
     ) -> None:
         connect = partial(RedisConnection, timeout_s=READ_TIMEOUT_S)
         self._servers = open_servers(settings.address, connect, ERRORS)
+        self._refusals = Refusals(settings.address.shown)
         self._keys = names.Keys(settings.key_prefix)
         self._refresh_s = refresh_s
         self._clock = clock
@@ -202,16 +203,17 @@ class RedisGlossaries:
         return (_stored(name, meta, index),)
 
     async def _send(self, *commands: Command) -> list[Any]:
-        """Return the replies. Raises Unavailable, Halt, and UnreadableGlossary."""
+        """Return the replies. Raises Unavailable, UnknownReply, Halt, and UnreadableGlossary."""
         try:
             (answer,) = await self._servers.send([Call(commands)])
         except (RedisError, OSError) as error:
-            raise classified(error) from None
-        for reply in answer.replies:
-            if isinstance(reply, ResponseError) and "WRONGTYPE" in str(reply):
-                raise UnreadableGlossary("its key is not a hash")
+            raise self._refusals.judged(error, commands[0]) from None
+        for command, reply in zip(commands, answer.replies, strict=True):
             if isinstance(reply, Exception):
-                raise classified(reply) from None
+                if wrong_type(reply):
+                    raise UnreadableGlossary("its key is not a hash")
+                raise self._refusals.judged(reply, command, answer.server) from None
+            self._refusals.answered(command, answer.server)
         return answer.replies
 
 

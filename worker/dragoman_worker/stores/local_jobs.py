@@ -286,6 +286,6 @@ def _owned_by_another(state: JobState, fingerprint: str) -> bool:
 
 
 def _open_to(state: JobState, claim: Claim) -> bool:
-    if state.terminal or state.replays != claim.replay:
+    if state.terminal or state.replays > claim.replay:
         return False
     return not _owned_by_another(state, claim.fingerprint)

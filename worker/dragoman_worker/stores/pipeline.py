@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from redis.exceptions import (
-    AuthenticationError,
-    ClusterDownError,
-    DataError,
-    NoPermissionError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-    TryAgainError,
-)
-
 from dragoman_connections.batching import Batcher
 from dragoman_connections.redis_access.calls import Answer, Call, Command
-from dragoman_worker.errors import Halt, Unavailable
-from dragoman_worker.log import logger
+from dragoman_worker.errors import Unavailable
+from dragoman_worker.stores.refusals import Refusals
 
 MAX_COMMANDS: Final = 1_024
 CONCURRENT_ROUND_TRIPS: Final = 2
 """While one pipeline waits for Redis, the next one is packed."""
-
-_NOT_NOW: Final = (
-    ClusterDownError,
-    NoPermissionError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    TryAgainError,
-)
-"""redis-py strips the error's first word (the code) from these, and only from these."""
-_NOT_NOW_WORDS: Final = re.compile(
-    # At the start, or where Redis 6 quotes the reply to a command inside a script.
-    r"(?:^| -)(?:OOM|MISCONF|READONLY|LOADING|MASTERDOWN|NOREPLICAS|BUSY|NOPERM) "
-    r"|ACL failure in script|user executing the script can't "  # Redis 7.2 and later, and before
-)
 
 
 class Transport(Protocol):
@@ -70,9 +41,17 @@ class Pipeline:
     it is repeated if the server has forgotten our scripts.
     """
 
-    def __init__(self, transport: Transport, confirmation: Confirmation | None = None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        confirmation: Confirmation | None = None,
+        *,
+        address: str = "redis.url",
+    ) -> None:
+        """`address` names Redis in errors where no server is known."""
         self._transport = transport
         self._confirmation = confirmation
+        self._refusals = Refusals(address)
         self._batcher = Batcher[Call, list[Any]](
             self._send,
             at_most=MAX_COMMANDS,
@@ -80,7 +59,6 @@ class Pipeline:
             flushes=CONCURRENT_ROUND_TRIPS,
             weigh=lambda call: len(call.commands),
         )
-        self._available = True
 
     @property
     def waiting(self) -> int:
@@ -103,8 +81,9 @@ class Pipeline:
     async def call(self, commands: list[Command], *, confirmed: bool = False) -> list[Any]:
         """Return the replies of `commands`, with `confirmed` only once their writes are confirmed.
 
-        Raises Unavailable for an outage, Halt for a refused password, and RedisError for a
-        command that Redis never accepts.
+        Raises Unavailable for an outage, UnknownReply for an error that no list knows, Halt for a
+        refused password, Conflict for a key that the script cannot read, and ResponseError for a
+        key of another type.
         """
         return await self._batcher.ask(Call(commands, confirmed))
 
@@ -114,37 +93,24 @@ class Pipeline:
         try:
             answers = await self._transport.send(calls, command)
         except Exception as error:  # noqa: BLE001  each caller gets an error of its own
-            self._note(available=False, error=error)
-            return [classified(error) for _ in calls]
-        outcomes = [self._outcome(*pair) for pair in zip(calls, answers, strict=True)]
-        refused = next((error for error in outcomes if isinstance(error, Unavailable)), None)
-        if refused is not None:
-            self._note(available=False, error=refused)
-        elif any(call.commands[0][0] == "EVALSHA" for call in calls):
-            self._note(available=True)  # a full or isolated server still answers reads
-        return outcomes
+            return [self._refusals.judged(error, call.commands[0]) for call in calls]
+        return [self._outcome(*pair) for pair in zip(calls, answers, strict=True)]
 
     def _outcome(self, call: Call, answer: Answer) -> list[Any] | Exception:
         """Return the replies of a call, or the error to raise instead."""
-        error: Exception | None = None
-        for reply in answer.replies:
+        first, server = call.commands[0], answer.server
+        for command, reply in zip(call.commands, answer.replies, strict=True):
             if isinstance(reply, Exception):
-                error = reply
-                break
-        if error is None and call.confirmed and self._confirmation is not None:
+                return self._refusals.judged(reply, command, server)
+        if first[0] == "EVALSHA":
+            if not isinstance(answer.replies[0], list | tuple):
+                return self._refusals.strange(first, server)
+            self._refusals.answered(first, server)
+        if call.confirmed and self._confirmation is not None:
             error = _shortfall(self._confirmation, answer.confirmation)
-        return answer.replies if error is None else classified(error)
-
-    def _note(self, *, available: bool, error: Exception | None = None) -> None:
-        """Log once that Redis is unavailable, and once that it is available again."""
-        if available == self._available:
-            return
-        self._available = available
-        if available:
-            logger().info("redis_back")
-        else:
-            words = str(error) if isinstance(error, Unavailable) else type(error).__name__
-            logger().warning("redis_unavailable", error=words)
+            if error is not None:
+                return self._refusals.judged(error, self._confirmation.command, server)
+        return answer.replies
 
 
 def _shortfall(confirmation: Confirmation, reply: Any) -> Exception | None:
@@ -153,26 +119,3 @@ def _shortfall(confirmation: Confirmation, reply: Any) -> Exception | None:
     if confirmation.enough(reply):
         return None
     return Unavailable("Redis: redis.durability is not reached: too few servers confirmed")
-
-
-def classified(error: Exception) -> Exception:
-    """Return the error to raise: Unavailable for an outage, the error itself for a defect.
-
-    A permission revoked while the worker runs can be granted again, so it counts as an outage.
-    A refused password halts the worker: no retry helps, and the next start reports it.
-    """
-    if isinstance(error, Unavailable | DataError):
-        return error
-    if isinstance(error, AuthenticationError):
-        return Halt(
-            "redis.url: Redis refuses its user or password (or redis.username, redis.password): "
-            f"{str(error)[:120]}"
-        )
-    lasting = isinstance(error, ResponseError) and not _refused_now(error)
-    if lasting or not isinstance(error, RedisError | OSError):
-        return error
-    return Unavailable(f"Redis: {type(error).__name__}: {str(error)[:120]}")
-
-
-def _refused_now(error: ResponseError) -> bool:
-    return isinstance(error, _NOT_NOW) or _NOT_NOW_WORDS.search(str(error)) is not None

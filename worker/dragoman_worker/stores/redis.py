@@ -19,7 +19,7 @@ from dragoman_schemas.scripts import ClaimAnswer
 from dragoman_schemas.wire import now_rfc3339, stored_result
 from dragoman_worker import errors
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import Conflict, Unreachable
+from dragoman_worker.errors import Conflict, Unavailable, UnknownReply, Unreachable
 from dragoman_worker.log import logger
 from dragoman_worker.ports import CancelNotice, Claim, ClaimRequest
 from dragoman_worker.stores.connection import RedisConnection
@@ -32,10 +32,10 @@ from dragoman_worker.stores.durability import (
 )
 from dragoman_worker.stores.encoding import encoded
 from dragoman_worker.stores.pipeline import Pipeline
+from dragoman_worker.stores.refusals import forbidden, shown, wrong_type
 
 CANCELS_BLOCK_MS: Final = 2_000
 _BETWEEN_TRIES_S: Final = 1.0
-_WRONG_TYPE: Final = "WRONGTYPE"
 
 
 class RedisStore:
@@ -52,7 +52,8 @@ class RedisStore:
         """Replicas that `redis.durability` needed beyond those that were connected at the start."""
         self.answers = True
         """Whether Redis answered the last look for cancellations, also of an idle worker."""
-        self._pipeline = Pipeline(self._servers, confirmation_for(settings.durability))
+        confirmation = confirmation_for(settings.durability)
+        self._pipeline = Pipeline(self._servers, confirmation, address=settings.address.shown)
         self._last_cancel: Any = b"0-0"
         self._hint_refused = False
         """Whether it was logged: one key of another type refuses the hints of every job."""
@@ -194,15 +195,24 @@ class RedisStore:
         return scripts.parse_confirm(replies[0]).status in TERMINAL_STATUSES
 
     async def announce(self, result: TranslationResult, ttl_s: int) -> None:
-        """Write the hints after a finish. A key of another type costs its hint, never the job."""
+        """Write the hints after a finish. What Redis refuses of them is lost, never the job.
+
+        Raises Unavailable while Redis serves nobody.
+        """
         try:
             await self._pipeline.call(self._what_follows(result, ttl_s))
-        except ResponseError as error:
-            if _WRONG_TYPE not in str(error):
+        except (Conflict, ResponseError, UnknownReply) as error:
+            self._lose_hint(result.job_id, error)
+        except Unavailable as error:
+            if not forbidden(error):
                 raise
-            if not self._hint_refused:
-                self._hint_refused = True
-                logger().warning("hint_refused", job_id=result.job_id, error=str(error)[:200])
+            self._lose_hint(result.job_id, error)
+
+    def _lose_hint(self, job_id: str, error: Exception) -> None:
+        if not self._hint_refused:
+            self._hint_refused = True
+            words = str(error) if isinstance(error, UnknownReply) else shown(error)
+            logger().warning("hint_refused", job_id=job_id, error=words)
 
     async def cancels(self) -> AsyncIterator[CancelNotice]:
         """Yield the cancellations since the start."""
@@ -213,12 +223,13 @@ class RedisStore:
                     *("XREAD", "COUNT", 1000, "BLOCK", CANCELS_BLOCK_MS, "STREAMS"),
                     *(self._keys.cancels, last),
                 )
-            except (RedisError, OSError) as error:
+                entries = [(at, fields) for _, found in streams or () for at, fields in found]
+            except (RedisError, OSError, TypeError, ValueError) as error:  # or no reply of XREAD
                 self.answers = isinstance(error, ResponseError)
                 await asyncio.sleep(_BETWEEN_TRIES_S)
                 continue
             self.answers = True
-            for entry_id, fields in (entry for _, entries in streams or () for entry in entries):
+            for entry_id, fields in entries:
                 last = entry_id
                 if (notice := _notice(fields or {})) is not None:
                     yield notice
@@ -239,7 +250,7 @@ class RedisStore:
         try:
             return await self._pipeline.call(commands, confirmed=confirmed)
         except ResponseError as error:
-            if _WRONG_TYPE not in str(error):
+            if not wrong_type(error):
                 raise
             raise Conflict(
                 f"the key {self._keys.job(job_id)} is not a job; "

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import pytest
 import redis.exceptions as problems
 from redis._parsers.base import BaseParser
-from structlog.testing import capture_logs
 
 from dragoman_connections.redis_access.calls import Answer, Call, Command
 from dragoman_connections.settings import RedisSettings
 from dragoman_schemas.scripts import CLAIM, RELEASE
-from dragoman_worker.errors import Halt, Unavailable
+from dragoman_worker.errors import Conflict, Halt, Unavailable, UnknownReply
 from dragoman_worker.stores.durability import confirmation_for
 from dragoman_worker.stores.pipeline import MAX_COMMANDS, Pipeline
 from dragoman_worker.stores.redis import RedisStore
@@ -31,6 +29,7 @@ class FakeTransport:
         self.confirm: Callable[[Call], Any] = lambda call: None
         self.answer: Callable[[Command], Any] = lambda command: command
         self.before: Callable[[], Any] = lambda: None
+        self.server = ""
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -41,7 +40,9 @@ class FakeTransport:
         await self.gate.wait()
         self.before()
         return [
-            Answer([self.answer(command) for command in call.commands], self.confirm(call))
+            Answer(
+                [self.answer(command) for command in call.commands], self.confirm(call), self.server
+            )
             for call in calls
         ]
 
@@ -150,29 +151,133 @@ async def test_a_server_that_cannot_serve_now_is_unavailable(
         await within(pipeline.call([("A",)]))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "WRONGPASS invalid username-password pair",
+        "NOAUTH Authentication required.",
+        "ERR Protocol error: unauthenticated multibulk length",  # in place of it, to a long command
+        "ERR Protocol error: unauthenticated bulk length",
+    ],
+)
 async def test_a_password_that_is_refused_ends_the_process(
-    pipeline: Pipeline, transport: FakeTransport
+    line: str, pipeline: Pipeline, transport: FakeTransport
 ) -> None:
-    transport.answer = lambda _: reply("WRONGPASS invalid username-password pair")
-    with pytest.raises(Halt, match=r"redis\.url: .*invalid username-password"):
+    transport.answer = lambda _: reply(line)
+    with pytest.raises(Halt, match=r"redis\.url: Redis refuses its user or password"):
         await within(pipeline.call([("A",)]))
+
+
+WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "WRONGTYPE Operation against a key holding the wrong kind of value",
-        f"WRONGTYPE Operation against a key holding the wrong kind of value {SCRIPT}",
-        "ERR unknown command 'EVALHSA'",
-        "ERR user_script:3: attempt to index a nil value (the READONLY flag of a table)",
+        WRONG_TYPE,
+        f"{WRONG_TYPE} {SCRIPT}",
+        f"ERR Error running script (call to f_0f3b): @user_script:50: {WRONG_TYPE}",
     ],
 )
-async def test_a_command_the_server_will_never_take_is_a_defect(
+async def test_a_key_of_another_type_is_told_to_its_caller(
     line: str, pipeline: Pipeline, transport: FakeTransport
 ) -> None:
     transport.answer = lambda _: reply(line)
-    with pytest.raises(problems.ResponseError):
+    with pytest.raises(problems.ResponseError, match="WRONGTYPE"):
         await within(pipeline.call([("A",)]))
+
+
+TEXT = "a text to translate"
+UNKNOWN = {
+    # Redis 6, 7 and 8
+    f"ERR unknown command `FOO`, with args beginning with: `{TEXT}`, ": "unknown command",
+    f"ERR unknown command 'FOO', with args beginning with: '{TEXT}' ": "unknown command",
+    f"ERR unknown command 'FOO', with args beginning with: '- -OOM {TEXT}'": "unknown command",
+    f"ERR unknown command 'FOO', with args beginning with: '{WRONG_TYPE}'": "unknown command",
+    f"ERR Unknown Redis command called from script {SCRIPT}": "Unknown Redis command",
+    "ERR Error running script (call to f_0f3b): @user_script:5: @user_script: 5: Unknown Redis "
+    "command called from Lua script": "Unknown Redis command",
+    f"ERR Script killed by user with SCRIPT KILL. {SCRIPT}": "Script killed",
+    "ERR Error running script (call to f_0f3b): @user_script:1: Script killed by user with SCRIPT "
+    "KILL...": "Script killed",
+    "MOVED 866 127.0.0.1:7001": "866",
+    "CROSSSLOT Keys in request don't hash to the same slot": "don't hash",
+    "EXECABORT Transaction discarded because of previous errors.": "Transaction discarded",
+    # Envoy, twemproxy, and one whose words nobody foresaw
+    "upstream failure": "upstream failure",
+    "no upstream host": "no upstream host",
+    "ERR Connection refused": "Connection refused",
+    f"XQ \x1b[31mno '{TEXT}'": "no",
+    "": "ResponseError",
+}
+
+
+@pytest.mark.parametrize(("line", "words"), UNKNOWN.items())
+async def test_an_unknown_reply_is_an_outage_that_quotes_no_argument(
+    line: str, words: str, pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.answer = lambda _: reply(line)
+    with pytest.raises(UnknownReply) as caught:
+        await within(pipeline.call([("EVALSHA", CLAIM.sha1, 1, "key", TEXT)]))
+    for text in (str(caught.value), str(caught.value.verdict)):
+        assert words in text
+        assert "claim" in text
+        assert TEXT not in text
+        assert text.isprintable()
+    assert isinstance(caught.value.verdict, Halt)
+
+
+@pytest.mark.parametrize("answer", [None, b"OK", 1, b"+PONG"])
+async def test_a_reply_that_no_script_gives_is_unknown(
+    answer: Any, pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    transport.answer = lambda _: answer
+    with pytest.raises(UnknownReply):
+        await within(pipeline.call([("EVALSHA", CLAIM.sha1, 1, "key")]))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"ERR user_script:3: attempt to index a nil value (the READONLY flag of a table) {SCRIPT}",
+        "ERR Error running script (call to f_0f3b): @user_script:3: user_script:3: attempt to call",
+    ],
+)
+async def test_a_key_that_breaks_a_script_which_others_survive_is_a_conflict(
+    line: str, pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    """A server that can run no script at all fails nobody's job."""
+    call: Command = ("EVALSHA", CLAIM.sha1, 1, "key")
+    transport.answer = lambda _: reply(line)
+    with pytest.raises(UnknownReply) as caught:
+        await within(pipeline.call([call]))
+    assert isinstance(caught.value.verdict, Conflict)
+    transport.answer = lambda command: command
+    await within(pipeline.call([call]))
+    transport.answer = lambda _: reply(line)
+    with pytest.raises(Conflict):
+        await within(pipeline.call([call]))
+
+
+async def test_an_unknown_reply_knows_when_its_own_server_last_answered_a_script(
+    pipeline: Pipeline, transport: FakeTransport
+) -> None:
+    """In a Cluster one node may refuse while others serve."""
+
+    async def refused_at(server: str) -> float | None:
+        transport.server, transport.answer = server, lambda _: reply("upstream failure")
+        with pytest.raises(UnknownReply) as caught:
+            await within(pipeline.call([("EVALSHA", CLAIM.sha1)]))
+        assert caught.value.server == server
+        return caught.value.answered_at
+
+    transport.server, transport.answer = "a:1", lambda command: command
+    await within(pipeline.call([("HGET", "key")]))
+    assert await refused_at("a:1") is None
+    transport.server, transport.answer = "a:1", lambda command: command
+    await within(pipeline.call([("EVALSHA", CLAIM.sha1)]))
+    assert await refused_at("a:1") is not None
+    assert await refused_at("b:1") is None
 
 
 @pytest.mark.parametrize(
@@ -197,21 +302,6 @@ async def test_a_server_out_of_reach_is_unavailable_to_all_and_then_back(
     assert [type(outcome) for outcome in outcomes] == [Unavailable] * 3
     transport.before = lambda: None
     assert await within(pipeline.call([("B",)])) == [("B",)]
-
-
-async def test_a_server_that_refuses_what_is_written_is_told_of_once_and_so_is_its_recovery(
-    transport: FakeTransport, pipeline: Pipeline
-) -> None:
-    write, read = ("EVALSHA", "digest"), ("HGET", "key")
-    full = reply("OOM command not allowed when used memory > 'maxmemory'.")
-    with capture_logs() as lines:
-        transport.answer = lambda command: full if command == write else command
-        for command in (write, read, write):
-            with suppress(Unavailable):
-                await within(pipeline.call([command]))
-        transport.answer = lambda command: command
-        await within(pipeline.call([write]))
-    assert [line["event"] for line in lines] == ["redis_unavailable", "redis_back"]
 
 
 async def test_one_call_s_error_is_nobody_else_s(
