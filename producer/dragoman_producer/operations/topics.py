@@ -168,7 +168,8 @@ def _new_topics(settings: DragomanSettings, plan: TopicPlan) -> list[NewTopic]:
     retention_s = plan.retention_s or settings.redis.live_ttl_s
 
     def topic(name: str, seconds: int) -> NewTopic:
-        configs = {"retention.ms": str(seconds * 1000)}
+        # Not the broker's default: a compacted topic loses jobs, and refuses records without a key.
+        configs = {"retention.ms": str(seconds * 1000), "cleanup.policy": "delete"}
         if name != settings.kafka.results_topic:
             configs["max.message.bytes"] = str(_MAX_MESSAGE_BYTES)
         new = NewTopic(name, plan.partitions, 1, topic_configs=configs)

@@ -1,18 +1,21 @@
-"""A proxy before Redis that loses replies or delays requests."""
+"""A proxy before Redis that loses replies, delays requests or refuses commands."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from types import TracebackType
 from typing import Self
 
 _CHUNK = 65_536
+_HEAD = re.compile(rb"[*$](\d+)\r\n")
 
 
 class RedisProxy:
     """Forwards to a port of this machine; `cut_after(word)` cuts once after forwarding the word.
 
     The server receives the whole request; its reply is lost. `hold(word)` keeps requests back.
+    `refuse(reply, word)` answers commands with an error that Redis never gave.
     """
 
     def __init__(self, port: int) -> None:
@@ -26,6 +29,8 @@ class RedisProxy:
         self.held = asyncio.Event()
         """Set while a request is kept back."""
         self.cuts = 0
+        self._refusal: tuple[bytes, bytes] | None = None
+        self.refused = 0
 
     @property
     def url(self) -> str:
@@ -46,6 +51,14 @@ class RedisProxy:
         self._hold = None
         self.held.clear()
         self._let_go.set()
+
+    def refuse(self, reply: bytes, word: bytes) -> None:
+        """Answer each command that contains `word` with the error `reply`, until `serve`."""
+        self._refusal = (reply, word)
+
+    def serve(self) -> None:
+        """Let Redis answer every command again."""
+        self._refusal = None
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -89,7 +102,8 @@ class RedisProxy:
     async def _requests(
         self, near: asyncio.StreamReader, forth: asyncio.StreamWriter, lost: asyncio.Event
     ) -> None:
-        while data := await near.read(_CHUNK):
+        while command := await _command(near):
+            data = self._refused(command)
             if self._cut_after is not None and self._cut_after in data:
                 self._cut_after = None
                 lost.set()
@@ -98,6 +112,14 @@ class RedisProxy:
                 await self._let_go.wait()
             forth.write(data)
             await forth.drain()
+
+    def _refused(self, command: bytes) -> bytes:
+        """Return the command, or one in its place that Redis answers with the error."""
+        if self._refusal is None or self._refusal[1] not in command:
+            return command
+        self.refused += 1
+        parts = (b"EVAL", b"return {err = ARGV[1]}", b"0", self._refusal[0])
+        return b"*4\r\n" + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
 
     async def _replies(
         self, far: asyncio.StreamReader, back: asyncio.StreamWriter, lost: asyncio.Event
@@ -108,3 +130,21 @@ class RedisProxy:
                 return
             back.write(data)
             await back.drain()
+
+
+async def _command(near: asyncio.StreamReader) -> bytes:
+    """Return the next command, an array of strings, as its bytes; empty at the end."""
+    try:
+        read = await near.readuntil(b"\r\n")
+        for _ in range(_number(read)):
+            head = await near.readuntil(b"\r\n")
+            read += head + await near.readexactly(_number(head) + 2)
+    except asyncio.IncompleteReadError:
+        return b""
+    return read
+
+
+def _number(head: bytes) -> int:
+    found = _HEAD.fullmatch(head)
+    assert found is not None, head
+    return int(found[1])

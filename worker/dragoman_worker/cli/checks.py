@@ -13,7 +13,7 @@ from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
 from dragoman_worker.errors import Halt, Unavailable
-from dragoman_worker.kafka.inspection import inspection
+from dragoman_worker.kafka.inspection import COMPACTED, inspection
 from dragoman_worker.kafka.rights import TopicRights
 from dragoman_worker.kafka.topics import problem_of
 from dragoman_worker.prompts.chooser import profiles_of
@@ -99,6 +99,8 @@ async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:
             yield Finding("kafka", "ok", settings.kafka.bootstrap_servers)
             for rights in await broker.topics():
                 finding = _topic(rights, settings)
+                if finding.status == "ok" and rights.name != settings.kafka.results_topic:
+                    finding = _kept(finding, compacted=await broker.compacted(rights.name))
                 if finding.status == "ok" and rights.name in settings.kafka.topic_names:
                     finding = _input(
                         finding, rights, await broker.retention_ms(rights.name), settings
@@ -114,6 +116,11 @@ def _topic(rights: TopicRights, settings: WorkerSettings) -> Finding:
     if (problem := problem_of(rights, settings.kafka)) is not None:
         return Finding(name, "bad", problem)
     return Finding(name, "ok", f"{rights.partitions} partitions")
+
+
+def _kept(finding: Finding, *, compacted: bool) -> Finding:
+    """Return the finding of a topic in which every record counts: of jobs, of dead letters."""
+    return replace(finding, status="warn", detail=COMPACTED) if compacted else finding
 
 
 def _input(

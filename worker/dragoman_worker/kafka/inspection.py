@@ -21,6 +21,10 @@ from dragoman_worker.kafka.topics import group_problem, needed_topics
 
 INSPECT_WITHIN_S: Final = 8.0
 _RETENTION: Final = "retention.ms"
+_CLEANUP: Final = "cleanup.policy"
+COMPACTED: Final = (
+    "cleanup.policy is compact, which removes all but the newest record of a key; set it to delete"
+)
 
 
 class Inspection:
@@ -35,22 +39,37 @@ class Inspection:
         return await topic_rights(self._admin, needed_topics(self._settings))
 
     async def retention_ms(self, topic: str) -> int | None:
-        """Return for how long the topic keeps its records, -1 for ever, None if it is not shown.
+        """Return for how long the topic keeps its records, -1 for ever, None if it is not shown."""
+        found = await topic_configs(self._admin, topic, _RETENTION)
+        return int(found[_RETENTION]) if _RETENTION in found else None
 
-        A user needs DESCRIBE_CONFIGS on the topic, which no worker needs.
-        """
-        resource = ConfigResource(ConfigResourceType.TOPIC, topic, {_RETENTION: None})
-        try:
-            (answer,) = await self._admin.describe_configs([resource])
-        except KafkaError:  # a broker without this request
-            return None
-        entries = [entry for *_, found in answer.resources for entry in found]
-        values = [entry[1] for entry in entries if entry[0] == _RETENTION]
-        return int(values[0]) if values and values[0] is not None else None
+    async def compacted(self, topic: str) -> bool:
+        """Return whether the topic keeps only the newest record of a key; False if not shown."""
+        return await compacted(self._admin, topic)
 
     async def group_problem(self) -> str | None:
         """Return why the user cannot join the consumer group, or None."""
         return await group_problem(self._admin, self._settings)
+
+
+async def compacted(admin: Any, topic: str) -> bool:
+    """Return whether the topic keeps only the newest record of a key; False if not shown."""
+    policy = (await topic_configs(admin, topic, _CLEANUP)).get(_CLEANUP, "")
+    return "compact" in policy.split(",")
+
+
+async def topic_configs(admin: Any, topic: str, *names: str) -> dict[str, str]:
+    """Return those configurations of a topic that the broker shows this user.
+
+    It needs DESCRIBE_CONFIGS on the topic, which no worker needs.
+    """
+    resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(names))
+    try:
+        (answer,) = await admin.describe_configs([resource])
+    except KafkaError:  # a broker without this request
+        return {}
+    entries = [entry for *_, found in answer.resources for entry in found]
+    return {entry[0]: entry[1] for entry in entries if entry[0] in names and entry[1] is not None}
 
 
 @asynccontextmanager

@@ -8,11 +8,13 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import (
+    BrokerResponseError,
     InvalidProducerEpoch,
     KafkaError,
     MessageSizeTooLargeError,
     OutOfOrderSequenceNumber,
     UnknownProducerId,
+    kafka_errors,
 )
 
 from dragoman_connections.kafka_client import client_options
@@ -48,6 +50,18 @@ class Unsendable(Exception):
 
 class TooLarge(Unsendable):
     """The broker refuses records of this size."""
+
+
+class InvalidRecord(BrokerResponseError):  # type: ignore[misc]
+    """Kafka's INVALID_RECORD, as a compacted topic answers a record without a key."""
+
+    errno = 87
+    message = "INVALID_RECORD"
+
+
+kafka_errors.setdefault(InvalidRecord.errno, InvalidRecord)  # aiokafka does not know it
+_REFUSED: Final = (MessageSizeTooLargeError, kafka_errors[InvalidRecord.errno])
+"""The broker refuses the record, and with it those of its batch."""
 
 
 class KafkaPublisher:
@@ -86,7 +100,7 @@ class KafkaPublisher:
         producer = await self._producer.started()
         try:
             await producer.send_and_wait(topic, key=key, value=value, headers=list(headers))
-        except MessageSizeTooLargeError:
+        except _REFUSED:
             await self._producer.retire(producer)
             await self._send_alone(topic, key=key, value=value, headers=headers)
         except (TypeError, ValueError) as error:  # aiokafka cannot encode it, and never will
@@ -99,7 +113,7 @@ class KafkaPublisher:
     async def _send_alone(
         self, topic: str, *, key: bytes | None, value: bytes | None, headers: Headers
     ) -> None:
-        """Send a record in a batch of its own: the broker refuses the small with the large."""
+        """Send a record in a batch of its own: the broker refuses the good with the bad."""
         producer = self._new_producer()
         try:
             await producer.start()
@@ -107,6 +121,10 @@ class KafkaPublisher:
             await producer.send_and_wait(topic, key=key, value=value, headers=list(headers))
         except MessageSizeTooLargeError as error:
             raise TooLarge from error
+        except _REFUSED as error:
+            if key is None:
+                raise Unsendable("without a key") from error
+            raise Unavailable(f"topic {topic}: {type(error).__name__}") from error
         except (KafkaError, OSError) as error:
             raise Unavailable(f"topic {topic}: {type(error).__name__}") from error
         finally:
@@ -137,9 +155,14 @@ class KafkaDeadLetters:
         self._topic = topic
         self._group_id = group_id
         self._worker_id = worker_id
+        self._needs_keys = False
+        """Whether the topic was found to refuse records without a key: it is compacted."""
 
     async def publish(self, dead_letter: DeadLetter) -> None:
-        """See the port. Publish only the headers of a record that is too large."""
+        """See the port. Publish only the headers of a record that is too large.
+
+        A topic that refuses a record without a key gets the record's place as its key.
+        """
         delivery = dead_letter.delivery
         added = {
             names.HEADER_ORIGINAL_TOPIC: delivery.topic,
@@ -164,22 +187,26 @@ class KafkaDeadLetters:
             names.HEADER_ORIGINAL_SHA256: hashlib.sha256(value).hexdigest(),
             names.HEADER_ORIGINAL_SIZE: str(len(value)),
         }
-        await self._first_sendable(
-            (delivery.key, delivery.value, _merged(delivery.headers, added)),
-            (delivery.key, None, _merged(delivery.headers, stub)),
-            (None, None, _merged((), stub)),
-        )
+        place = delivery.place.encode()
+        key = place if delivery.key is None and self._needs_keys else delivery.key
+        whole = _merged(delivery.headers, added)
+        stubbed, short = _merged(delivery.headers, stub), _merged((), stub)
+        forms = [(key, delivery.value, whole), (key, None, stubbed), (None, None, short)]
+        if key is None:
+            forms += [(place, delivery.value, whole), (place, None, stubbed)]
+        sent = await self._first_sendable(*forms, (place, None, short))
+        self._needs_keys = self._needs_keys or (key is None and sent > 2)
 
-    async def _first_sendable(self, *forms: tuple[bytes | None, bytes | None, Headers]) -> None:
-        """Publish the first form that can be sent: value, headers or key may be unsendable.
+    async def _first_sendable(self, *forms: tuple[bytes | None, bytes | None, Headers]) -> int:
+        """Publish the first form that can be sent, and return which: any part may be unsendable.
 
         The last form is at most 2 KB. A topic that refuses even that is misconfigured, which
         counts as an outage: a dead letter is never dropped.
         """
-        for key, value, headers in forms:
+        for number, (key, value, headers) in enumerate(forms):
             with contextlib.suppress(Unsendable):
                 await self._publisher.send(self._topic, key=key, value=value, headers=headers)
-                return
+                return number
         raise Unavailable(
             f"topic {self._topic} refuses a dead letter of 2 KB: raise its max.message.bytes"
         )

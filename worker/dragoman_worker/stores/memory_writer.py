@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from redis.exceptions import RedisError
-
 from dragoman_connections.redis_access.calls import Call, Servers
 from dragoman_schemas import names, scripts
 from dragoman_worker.settings import MemorySettings
@@ -96,7 +94,7 @@ class MemoryWriter:
         calls = [self._call(shard, pairs) for shard, pairs in batch.items()]
         try:
             answers = await self._servers.send(calls)
-        except (RedisError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  entries are lost, whatever it was
             self._outages.failed(error)
             self._lost(sum(len(pairs) // 2 for pairs in batch.values()))
             return

@@ -7,6 +7,8 @@ from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any, Final
 
+from redis.exceptions import InvalidResponse
+
 from dragoman_connections.batching import Batcher
 from dragoman_connections.redis_access import open_servers
 from dragoman_connections.redis_access.calls import Answer, Call
@@ -111,7 +113,7 @@ class RedisMemory:
         return Call([("HGET", new, field), ("HGET", old, field)])
 
     def _recalled(self, place: tuple[int, bytes], answer: Answer | None) -> Remembered | None:
-        values = self._values(answer)
+        values = self._values(answer, bytes)
         if values is None:
             return None
         value = values[0] if values[0] is not None else values[1]
@@ -129,8 +131,8 @@ class RedisMemory:
         return Call([("HMGET", key, *_fields(query))])
 
     def _approved(self, query: ApprovedQuery, answer: Answer | None) -> Remembered | None:
-        values = self._values(answer)
-        held = [place for place in enumerate(values[0]) if place[1] is not None] if values else []
+        values = self._values(answer, list)
+        held = [at for at in enumerate(values[0]) if isinstance(at[1], bytes)] if values else []
         if not held:
             return None
         number, value = held[0]
@@ -140,15 +142,16 @@ class RedisMemory:
             return None
         return approved_answer(query, found)
 
-    def _values(self, answer: Answer | None) -> list[Any] | None:
-        """Return the replies, None if there are none; that is counted and reported."""
+    def _values(self, answer: Answer | None, kind: type) -> list[Any] | None:
+        """Return the replies, None if there are none of `kind`; that is counted and reported."""
         if answer is None:
             self._errors.inc()
             return None
-        error = next((reply for reply in answer.replies if isinstance(reply, Exception)), None)
-        if error is None:
+        wrong = next((one for one in answer.replies if not isinstance(one, kind | None)), None)
+        if wrong is None:
             return answer.replies
         self._errors.inc()
+        error = wrong if isinstance(wrong, Exception) else InvalidResponse()
         self._outages.refused(refusal(error), "recall")
         return None
 

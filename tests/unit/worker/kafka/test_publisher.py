@@ -12,7 +12,13 @@ from dragoman_schemas.wire import decode_result
 from dragoman_worker import tracing
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka import publisher
-from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults, TooLarge
+from dragoman_worker.kafka.publisher import (
+    KafkaDeadLetters,
+    KafkaPublisher,
+    KafkaResults,
+    TooLarge,
+    Unsendable,
+)
 from dragoman_worker.ports import DeadLetter, Delivery
 
 Sent = dict[str, Any]
@@ -96,6 +102,24 @@ async def test_a_lone_surrogate_becomes_a_question_mark() -> None:
     assert sent["headers"]["a?b"] == b"1"
     assert sent["headers"]["x-error-message"] == b"?!"
     assert sent["value"] == b"{}"
+
+
+class Compacted(Topic):
+    """Compacted topic: it refuses a record without a key."""
+
+    async def send(self, _: str, *, key: Any, value: Any, headers: Any = ()) -> None:
+        if key is None:
+            raise Unsendable
+        await super().send(_, key=key, value=value, headers=headers)
+
+
+async def test_a_compacted_topic_gets_the_place_as_key_of_a_record_without_one() -> None:
+    topic = Compacted(limit=3_000)
+    await publish_dead_letter(topic, delivery(key=None))
+    await publish_dead_letter(topic, delivery(b"v" * 5_000, key=None))
+    await publish_dead_letter(topic, delivery(headers=(("own", b"1" * 5_000),)))
+    kept = [(one["key"], one["value"]) for one in topic.sent]
+    assert kept == [(b"t/1/2", b"{}"), (b"t/1/2", None), (b"t/1/2", None)]
 
 
 async def test_a_record_too_large_is_replaced_by_its_headers_and_then_by_its_origin() -> None:
