@@ -67,7 +67,7 @@ MUTANTS = (
     ),
     # --- finish, confirm, cancel, stub ---
     Mutant("the second end wins", "finish.lua", Always("foreign", False), SCRIPTS),
-    Mutant("a finish ends any replay", "finish.lua", Drop("EXISTS"), SCRIPTS),
+    Mutant("a finish ends any replay", "finish.lua", Drop("replays >"), SCRIPTS),
     Mutant("a finish sets no TTL", "finish.lua", Delete("PEXPIRE"), SCRIPTS),
     Mutant("a finish leaves claims", "finish.lua", Delete("HDEL key field"), SCRIPTS),
     Mutant("another payload's result is returned", "finish.lua", Drop("not foreign"), SCRIPTS),
