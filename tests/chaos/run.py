@@ -15,6 +15,7 @@ from pathlib import Path
 from support.chaos.brokers import Brokers
 from support.chaos.plan import Action
 from support.chaos.row import Row
+from support.chaos.silent_faults import SilentDragoman
 from support.chaos.storm import Options, storm
 from support.chaos.system import Dragoman
 from support.processes.unwinding import unwind_on_sigterm
@@ -23,7 +24,8 @@ _COLUMNS = (
     "seed", "records", "jobs", "seconds", "kills", "stops", "drains", "joins", "broker_blows",
     "moves", "redis_outages", "idle", "skipped", "failed", "own_deaths", "struck_in_flight",
     "redeliveries", "duplicate_computations", "duplicate_letters", "lost", "wrong", "condemned",
-    "changed", "beyond", "uncommitted", "immortal", "slow", "audit", "rest_s", "cached",
+    "changed", "beyond", "uncommitted", "immortal", "slow", "still", "untold", "audit",
+    "rest_s", "cached",
 )  # fmt: skip
 _SHORT = {
     "broker_blows": "broker", "redis_outages": "redis", "own_deaths": "died",
@@ -42,7 +44,8 @@ def main(arguments: list[str]) -> int:
     )
     options.out.mkdir(parents=True, exist_ok=True)
     table = options.table or options.out / "table.jsonl"
-    system = Dragoman(package_path=options.package_path, mixed=options.mixed, trust=options.trust)
+    kind = SilentDragoman if options.silent else Dragoman
+    system = kind(package_path=options.package_path, mixed=options.mixed, trust=options.trust)
     jobs = round(options.minutes * 60 * options.rate) if options.minutes else options.jobs
     broken = 0
     rows: list[Row] = []
@@ -64,6 +67,8 @@ def main(arguments: list[str]) -> int:
                     replay=options.replay,
                     mix=mix,
                     trust=options.trust,
+                    documents=options.mixed,
+                    silent=options.silent,
                     loud=options.loud,
                     folder=options.out / f"seed-{seed}",
                 ),
@@ -99,6 +104,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mix", default="odd,poison", help="additional records; '' for none")
     parser.add_argument(
         "--trust", action="store_true", help="texts that repeat; gates, memory and coalescing on"
+    )
+    parser.add_argument(
+        "--silent",
+        action="store_true",
+        help="faults that a probe does not see by itself: of logs, replies, tasks and the engine",
     )
     parser.add_argument("--replay", type=Path, help="a timeline whose faults are repeated")
     parser.add_argument("--package-path", type=Path, help="precedes the workers' packages")

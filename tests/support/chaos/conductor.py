@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from support.chaos.brokers import Brokers
@@ -16,7 +17,7 @@ from support.chaos.plan import Action, Stroke
 from support.chaos.redis_blows import StruckRedis
 from support.chaos.system import Place
 from support.chaos.timeline import Timeline
-from support.chaos.worker_blows import blow
+from support.chaos.worker_blows import blow, suits
 
 _DEADLY: Final = {
     Action.WORKER_KILL,
@@ -24,7 +25,14 @@ _DEADLY: Final = {
     Action.WORKER_TERM,
     Action.WORKER_REMOVE,
 }
-_ON_WORKERS: Final = _DEADLY | {Action.WORKER_STOP}
+_ON_WORKERS: Final = _DEADLY | {
+    Action.WORKER_STOP,
+    Action.LOG_CLOSED,
+    Action.LOG_STUCK,
+    Action.LOG_FULL,
+    Action.JOBS_CANCELLED,
+    Action.ENGINE_STALL,
+}
 _MEND_S: Final = 120.0
 
 
@@ -155,7 +163,12 @@ class Conductor:
     # --- workers --------------------------------------------------------------------------------
 
     def _strike_worker(self, stroke: Stroke) -> None:
-        chosen = self._fleet.choose(stroke.who, stroke.target, deadly=stroke.action in _DEADLY)
+        chosen = self._fleet.choose(
+            stroke.who,
+            stroke.target,
+            deadly=stroke.action in _DEADLY,
+            suits=partial(suits, stroke.action),
+        )
         if chosen is None:
             self._note(stroke, stroke.target, "skipped")
             return
@@ -283,6 +296,14 @@ class Conductor:
             Action.REDIS_FULL: (server.squeeze, _said("has room", server.relax)),
             Action.REDIS_SCRIPT_FLUSH: (server.forget_scripts, lambda: "scripts forgotten"),
             Action.REDIS_CLIENT_KILL: (server.drop_clients, lambda: "clients dropped"),
+            Action.REDIS_PASSWORD: (
+                server.change_password,
+                _said("no password", server.take_password_back),
+            ),
+            Action.REDIS_REPLIES: (
+                lambda: server.refuse_all("upstream failure"),
+                _said("commands pass", server.accept_all),
+            ),
             Action.REDIS_CLIENT_PAUSE: (
                 lambda: server.hold_clients(stroke.hold_s),
                 lambda: "answers again",

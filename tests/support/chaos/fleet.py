@@ -162,7 +162,12 @@ class Fleet:
         return len(self.all()) < self._size + 1
 
     def choose(
-        self, who: float, target: str | None, *, deadly: bool
+        self,
+        who: float,
+        target: str | None,
+        *,
+        deadly: bool,
+        suits: Callable[[Worker], bool] = lambda _: True,
     ) -> tuple[Worker, float | None] | None:
         """Choose a worker without a fault, busy ones first; return it and its jobs in flight.
 
@@ -176,6 +181,7 @@ class Fleet:
             and worker.running
             and not (deadly and worker.name in self.spared)
             and target in {None, worker.name}
+            and suits(worker)
         ]
         if not free:
             return None

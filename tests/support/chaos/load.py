@@ -15,6 +15,7 @@ from support.chaos.sent import Kind, Sent
 from support.chaos.texts import TaggedTexts, Texts
 
 CANCEL_AFTER_S: Final = 3.0
+DOCUMENT_SIZE: Final = 500
 
 
 _SHARES: Final = {
@@ -58,7 +59,10 @@ class Load:
         kinds: frozenset[str],
         poison: frozenset[int] = frozenset(),
         texts: Texts | None = None,
+        *,
+        documents: bool = False,
     ) -> None:
+        self._documents = documents
         self._random = random.Random(f"load {seed}")
         self._run = run
         self._texts = texts or TaggedTexts(run)
@@ -96,6 +100,8 @@ class Load:
             body = fields["text"]
             if kind is Kind.CONFLICT:
                 body = fields["text"] = f"Another payload {number}."
+        if self._documents and kind is Kind.PLAIN:
+            fields["document"] = document_of(self._run, number)
         if kind is Kind.PLAIN:
             self._recent.append(fields)
         ends = _ENDS.get(kind, _COMPLETED)
@@ -104,6 +110,12 @@ class Load:
         value = json.dumps(fields).encode()
         code = "poisoned" if kind is Kind.POISON else None
         return Sent(number, kind, value, fields["job_id"], fingerprint(fields), text, ends, code)
+
+
+def document_of(run: str, number: int) -> dict[str, Any]:
+    """Return the document that a plain job belongs to, if jobs belong to one."""
+    document, index = divmod(number, DOCUMENT_SIZE)
+    return {"document_id": f"{run}-d{document}", "index": index, "total": DOCUMENT_SIZE}
 
 
 def _peculiar(kind: Kind, body: str) -> dict[str, Any]:

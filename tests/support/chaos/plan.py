@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -33,6 +33,14 @@ class Action(StrEnum):
     REDIS_SCRIPT_FLUSH = "redis script flush"
     REDIS_CLIENT_KILL = "redis client kill"
     REDIS_CLIENT_PAUSE = "redis client pause"
+    # Only in the silent family and in scripts:
+    LOG_CLOSED = "log closed"
+    LOG_STUCK = "log stuck"
+    LOG_FULL = "log full"
+    JOBS_CANCELLED = "jobs cancelled"
+    ENGINE_STALL = "engine stall"
+    REDIS_PASSWORD = "redis password"  # noqa: S105  the name of a fault
+    REDIS_REPLIES = "redis replies"
     # Only in scripts:
     ALL_BROKERS_KILL = "all brokers kill"
     ALL_BROKERS_STOP = "all brokers stop"
@@ -61,7 +69,29 @@ WEIGHTS: Final = {
     Action.REDIS_CLIENT_KILL: 1,
     Action.REDIS_CLIENT_PAUSE: 1,
 }
+SILENT_WEIGHTS: Final = {
+    Action.LOG_CLOSED: 3,
+    Action.LOG_STUCK: 3,
+    Action.LOG_FULL: 3,
+    Action.JOBS_CANCELLED: 2,
+    Action.ENGINE_STALL: 2,
+    Action.REDIS_PASSWORD: 2,
+    Action.REDIS_REPLIES: 3,
+    Action.WORKER_KILL: 2,
+    Action.WORKER_TERM: 1,
+    Action.WORKER_STOP: 1,
+    Action.BROKER_STOP: 1,
+    Action.REDIS_FULL: 1,
+    Action.REDIS_STOP: 1,
+}
+"""The family of faults that a probe does not see by itself, with a few others between them."""
 _HOLD_S: Final = {
+    Action.LOG_CLOSED: (3.0, 20.0),
+    Action.LOG_STUCK: (3.0, 20.0),
+    Action.LOG_FULL: (3.0, 20.0),
+    Action.ENGINE_STALL: (65.0, 80.0),  # longer than an engine may be without a sign of life
+    Action.REDIS_PASSWORD: (2.0, 8.0),
+    Action.REDIS_REPLIES: (2.0, 10.0),
     Action.WORKER_KILL: (0.5, 3.0),
     Action.WORKER_TERM: (0.0, 1.0),
     Action.WORKER_STOP: (12.0, 15.0),  # twice the session timeout
@@ -93,12 +123,16 @@ class Stroke:
 
 
 def drawn(
-    seed: int, duration_s: float, *, only: frozenset[Action] | None = None
+    seed: int,
+    duration_s: float,
+    *,
+    only: frozenset[Action] | None = None,
+    family: Mapping[Action, int] = WEIGHTS,
 ) -> Iterator[Stroke]:
     """Return the plan of a seed, with four draws per stroke whether or not they are used."""
     draws = random.Random(f"plan {seed}")
-    actions = [action for action in WEIGHTS if only is None or action in only]
-    weights = [WEIGHTS[action] for action in actions]
+    actions = [action for action in family if only is None or action in only]
+    weights = [family[action] for action in actions]
     at_s = FIRST_S
     while at_s < duration_s:
         gap, choice, who, hold = (draws.random() for _ in range(4))

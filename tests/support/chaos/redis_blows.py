@@ -14,6 +14,7 @@ from redis.retry import Retry
 from support.processes.waiting import wait_until
 from support.services.ports import free_port
 from support.services.redis_server import RedisServer
+from support.services.refusing_proxy import RefusingProxy
 
 _ASK_S: Final = 2.0
 _MEND_S: Final = 60.0
@@ -34,6 +35,9 @@ class StruckRedis(RedisServer):
             auto_aof_rewrite_percentage="0",
             maxmemory_policy="noeviction",
         )
+
+        self._keeper: redis.Redis | None = None
+        self._proxy: RefusingProxy | None = None
 
     def client(self, wait_s: float = _ASK_S) -> redis.Redis:
         """Return a client that waits up to two seconds, or up to `wait_s`."""
@@ -73,6 +77,47 @@ class StruckRedis(RedisServer):
         """Run SCRIPT FLUSH: every EVALSHA is answered NOSCRIPT."""
         self._ask("SCRIPT", "FLUSH")
 
+    def change_password(self) -> None:
+        """Require a password, which workers do not have, and cut one of two of their connections.
+
+        Connections that stay keep their rights.
+        """
+        self._keeper = self.client()
+        self._keeper.config_set("requirepass", "changed")
+        others = [each for each in self._keeper.client_list() if each["cmd"] != "client|list"]
+        for each in others[::2]:
+            with suppress(redis.ResponseError):
+                self._keeper.client_kill(each["addr"])
+
+    def take_password_back(self) -> None:
+        """Require no password any longer."""
+        if self._keeper is not None:
+            self._keeper.config_set("requirepass", "")
+            self._keeper.close()
+            self._keeper = None
+
+    @property
+    def proxied_url(self) -> str:
+        """Database 0, through a proxy whose replies can be broken."""
+        if self._proxy is None:
+            self._proxy = RefusingProxy(self.port)
+        return self._proxy.url
+
+    def refuse_all(self, error: str) -> None:
+        """Answer every command that comes through the proxy with an error."""
+        assert self._proxy is not None, "its workers do not use the proxy"
+        self._proxy.refuse(error)
+
+    def accept_all(self) -> None:
+        """Let commands pass the proxy again."""
+        if self._proxy is not None:
+            self._proxy.accept()
+
+    def close_proxy(self) -> None:
+        """Stop the proxy, if there is one."""
+        if self._proxy is not None:
+            self._proxy.close()
+
     def drop_clients(self) -> Any:
         """Run CLIENT KILL for all other clients and return their number."""
         return self._ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -101,5 +146,7 @@ class StruckRedis(RedisServer):
         self.thaw()
         if self._process is None:
             self.start()
+        self.take_password_back()
+        self.accept_all()
         self.relax()
         self.make_writable()

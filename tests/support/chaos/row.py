@@ -8,6 +8,7 @@ from typing import Final
 
 from support.chaos.conductor import Conductor
 from support.chaos.gauges import Trend
+from support.chaos.green import Green
 from support.chaos.ledger import Verdict
 from support.chaos.plan import Action
 from support.chaos.watch import Seen
@@ -60,6 +61,11 @@ class Row:
     cached: int = 0
     """Jobs answered by the memory, or by an equal job in flight."""
     slow: int = 0
+    still: int = 0
+    """Times that a partition with open work stood still for 90 s behind green probes."""
+    untold: int = 0
+    """Ended jobs that the progress of their document does not show."""
+    longest_green_still_s: float = 0.0
     audit: int | None = None
     comparisons: int = 0
     trends: list[Trend] = field(default_factory=list)
@@ -70,7 +76,16 @@ class Row:
     @property
     def broken(self) -> bool:
         """Whether a guarantee was broken."""
-        counts = (self.lost, self.wrong, self.changed, self.beyond, self.uncommitted, self.immortal)
+        counts = (
+            self.lost,
+            self.wrong,
+            self.changed,
+            self.beyond,
+            self.uncommitted,
+            self.immortal,
+            self.still,
+            self.untold,
+        )
         return any(counts) or self.audit not in {0, None}
 
     def as_json(self) -> str:
@@ -109,6 +124,12 @@ class Row:
         self.lost, self.wrong = verdict.lost, verdict.wrong
         self.condemned = verdict.condemned
         self.problems += verdict.problems
+
+    def add_green(self, green: Green) -> None:
+        """Add what stood still behind green probes."""
+        self.still = len(green.violations)
+        self.longest_green_still_s = round(green.longest_s, 1)
+        self.problems += green.violations[:20]
 
     def add_watch(self, seen: Seen) -> None:
         """Add the observations of the watch."""

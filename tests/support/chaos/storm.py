@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +19,14 @@ from support.chaos.conductor import Conductor
 from support.chaos.feeder import Feeder, running
 from support.chaos.fleet import Fleet, Supervising, Tallies
 from support.chaos.gauges import Gauges
+from support.chaos.green import Green
 from support.chaos.ledger import Ledger, Letter
 from support.chaos.load import MIXED_IN, Load
-from support.chaos.plan import Action, Stroke, drawn, recorded
+from support.chaos.plan import SILENT_WEIGHTS, WEIGHTS, Action, Stroke, drawn, recorded
+from support.chaos.progress import untold
 from support.chaos.redis_blows import StruckRedis
 from support.chaos.row import Row
+from support.chaos.silent_faults import SilentDragoman
 from support.chaos.system import End, Place, System, Worker
 from support.chaos.texts import RepeatedTexts
 from support.chaos.timeline import Timeline
@@ -66,16 +69,25 @@ class Options:
     """Additional records: `odd` records, two `poison`ous jobs."""
     trust: bool = False
     """Texts that repeat, for gates, memory and coalescing (`Dragoman(trust=True)`)."""
+    documents: bool = False
+    """Plain jobs belong to documents, whose progress is judged."""
+    silent: bool = False
+    """Draw from the silent family; the system must be a `SilentDragoman`."""
     loud: bool = False
     folder: Path | None = None
     """Folder of timeline and logs; a temporary one otherwise."""
+
+    @property
+    def run(self) -> str:
+        """Prefix of the ids of this storm's jobs."""
+        return f"s{self.seed}"
 
     def load(self, kinds: frozenset[str]) -> Load:
         """Return the load, with one poisonous job in the middle and one shortly before the end."""
         poison = frozenset(round(self.jobs * part) for part in _POISON_AT)
         chosen = kinds - (MIXED_IN - frozenset(self.mix))
         texts = RepeatedTexts(self.seed) if self.trust else None
-        return Load(self.seed, f"s{self.seed}", chosen, poison, texts)
+        return Load(self.seed, self.run, chosen, poison, texts, documents=self.documents)
 
     def strokes(self) -> list[Stroke]:
         """Return the plan of faults."""
@@ -84,7 +96,8 @@ class Options:
         if self.script:
             return list(self.script)
         only = frozenset(Action(name) for name in self.only) or None
-        return list(drawn(self.seed, self.jobs / self.rate, only=only))
+        family = SILENT_WEIGHTS if self.silent else WEIGHTS
+        return list(drawn(self.seed, self.jobs / self.rate, only=only, family=family))
 
 
 Inspect = Callable[[Ledger, dict[str, End | None], Fleet], None]
@@ -104,6 +117,9 @@ def storm(
         folder.mkdir(parents=True, exist_ok=True)
         server = resources.enter_context(StruckRedis())
         place = _place(brokers, server, options, folder, f"storm-{options.seed}-{_stamp()}")
+        resources.callback(server.close_proxy)
+        if isinstance(system, SilentDragoman):
+            resources.callback(system.close)
         resources.callback(brokers.delete, place.topic, place.dead_letter_topic)
         return _Storm(brokers, server, system, options, place, inspect).run()
 
@@ -141,12 +157,14 @@ class _Storm:
         self._timeline = Timeline(file, loud=options.loud)
         self._ledger = Ledger()
         spared = frozenset(options.spared)
-        self._fleet = Fleet(system, place, self._timeline, size=options.workers, spared=spared)
+        there = replace(place, redis=server.proxied_url) if options.silent else place
+        self._fleet = Fleet(system, there, self._timeline, size=options.workers, spared=spared)
         self._conductor = Conductor(self._fleet, brokers, server, place, self._timeline)
         self._feeder = Feeder(place, self._ledger, rate=options.rate)
         self._watch = Watch(
             system, place, brokers, self._ledger, self._timeline, self._conductor.calm_s
         )
+        self._green = Green(self._fleet, self._watch.open_partitions, self._timeline)
         self._gauges = Gauges(self._spared)
         self._tallies = Tallies(self._fleet, (_REDELIVERIES, _STALE))
         self._uncommitted = 0
@@ -156,7 +174,7 @@ class _Storm:
         try:
             self._fleet.start()
             began = time.monotonic()
-            with Supervising(self._fleet, self._tallies.look):
+            with Supervising(self._fleet, self._look):
                 self._run_faults()
                 seconds = time.monotonic() - began
             with self._server.client(_VERDICT_WAITS_S) as client:
@@ -169,6 +187,10 @@ class _Storm:
                 self._server.mend()
             self._brokers.mend()
             self._fleet.stop()
+
+    def _look(self) -> None:
+        self._tallies.look()
+        self._green.look()
 
     def _spared(self) -> list[Worker]:
         return [worker for worker in self._fleet.all() if worker.name in self._fleet.spared]
@@ -242,6 +264,9 @@ class _Storm:
         row.add_conductor(self._conductor)
         row.add_verdict(verdict)
         row.add_watch(self._watch.seen)
+        if self._options.documents:
+            row.untold = untold(client, self._options.run, self._ledger, ends)
+        row.add_green(self._green)
         row.own_deaths = self._fleet.own_deaths
         row.redeliveries = self._tallies.sums()[_REDELIVERIES]
         row.uncommitted = self._uncommitted

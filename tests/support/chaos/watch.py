@@ -84,6 +84,18 @@ class Watch:
         """Time of the latest observed result (monotonic)."""
         return self._ended_at
 
+    def open_partitions(self) -> dict[int, int]:
+        """Return the committed offset of each partition that is not committed to its end."""
+        ends: dict[int, int] = {}
+        for (partition, offset), _ in self._ledger.entries(0):
+            ends[partition] = max(ends.get(partition, 0), offset + 1)
+        committed = self._committed
+        return {
+            each: committed.get(each, 0)
+            for each, end in ends.items()
+            if committed.get(each, 0) < end
+        }
+
     def stop(self) -> None:
         """Stop reading."""
         self._over.set()
