@@ -129,6 +129,7 @@ def explained(row: Row, timeline: Timeline | Path, options: Options) -> str:
     file = timeline if isinstance(timeline, Path) else timeline.file
     again = f"--seeds {options.seed} --jobs {options.jobs} --rate {options.rate:g}"
     again += " --trust" if options.trust else ""
+    again += " --silent" if options.silent else ""
     lines = [
         f"seed {row.seed}: {row.as_json()}",
         *row.problems[:20],
