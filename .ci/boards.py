@@ -411,6 +411,11 @@ QUALITY: Final = Board(
                 "Deleted by Kafka before they were read.",
                 f"sum(increase(dragoman_lost_to_retention_total{{{JOB}}}[$__range]))",
             ),
+            Figure(
+                "Partitions created anew",
+                "Their topic was deleted and created again; they are read from the beginning.",
+                f"sum(increase(dragoman_recreated_partitions_total{{{JOB}}}[$__range]))",
+            ),
         ],
         "Failures": [
             Chart(

@@ -38,18 +38,14 @@ class Gate:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.open = asyncio.Event()
         self.waiting = asyncio.Event()
-        self._asked: Any = Membership._committed
-        gate = self
+        adopt: Any = Membership._adopt
 
-        async def committed_later(
-            membership: Membership, partitions: set[TopicPartition]
-        ) -> dict[TopicPartition, int | None]:
-            gate.waiting.set()
-            await gate.open.wait()
-            found: dict[TopicPartition, int | None] = await gate._asked(membership, partitions)
-            return found
+        async def adopt_later(membership: Membership, assigned: set[TopicPartition]) -> None:
+            self.waiting.set()
+            await self.open.wait()
+            await adopt(membership, assigned)
 
-        monkeypatch.setattr(Membership, "_committed", committed_later)
+        monkeypatch.setattr(Membership, "_adopt", adopt_later)
 
     async def held_up(self) -> None:
         async with asyncio.timeout(60):

@@ -235,6 +235,17 @@ def test_a_new_group_starts_at_the_oldest_record(make_line: MakeLine) -> None:
     line.check(ids)
 
 
+def recreate(line: JobLine, kafka: KafkaBroker, admin: AdminClient) -> None:
+    """Delete the line's topic and create it anew, which also deletes its committed offsets."""
+    admin.delete_topics([line.topic])[line.topic].result(timeout=20)
+    wait_until(
+        lambda: line.topic not in admin.list_topics(timeout=5).topics,
+        timeout_s=20,
+        what="the topic is gone",
+    )
+    kafka.create_topic(line.topic, line.partitions)
+
+
 def test_a_recreated_topic_is_read_from_its_beginning(
     make_line: MakeLine, kafka: KafkaBroker, admin: AdminClient
 ) -> None:
@@ -242,16 +253,24 @@ def test_a_recreated_topic_is_read_from_its_beginning(
     line.working()
     line.check(line.put(40))
     line.stop()
-    admin.delete_topics([line.topic])[line.topic].result(timeout=20)
-    wait_until(
-        lambda: line.topic not in admin.list_topics(timeout=5).topics,
-        timeout_s=20,
-        what="the topic is gone",
-    )
-    kafka.create_topic(line.topic, 2)
+    recreate(line, kafka, admin)
     ids = line.put(20)
     line.working()
     line.check(ids)
+
+
+def test_a_topic_recreated_while_its_worker_was_paused_is_read_from_its_beginning(
+    make_line: MakeLine, kafka: KafkaBroker, admin: AdminClient
+) -> None:
+    line = make_line(1)
+    worker = line.working()
+    line.check(line.put(50))
+    os.kill(worker.pid, signal.SIGSTOP)
+    recreate(line, kafka, admin)
+    ids = line.put(120)  # the worker goes on reading at offset 50
+    os.kill(worker.pid, signal.SIGCONT)
+    line.check(ids)
+    assert worker.metric("dragoman_recreated_partitions_total") == 1
 
 
 # --- transactions --------------------------------------------------------------------------------

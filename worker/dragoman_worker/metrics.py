@@ -159,6 +159,10 @@ class Metrics:
         self.lost_to_retention = self._counter(
             "lost_to_retention", "Records that Kafka deleted before they were read."
         )
+        self.recreated_partitions = self._counter(
+            "recreated_partitions",
+            "Partitions read again from the beginning because their topic was created anew.",
+        )
         self.commits = self._counter("commits", "Offset commits, by outcome.", "outcome")
         self.commit_age_seconds = self._gauge(
             "commit_age_seconds", "Seconds for which finished work is unsettled or uncommitted."

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from aiokafka import TopicPartition
+from aiokafka.structs import OffsetAndMetadata
 
 TOPIC = "dragoman.jobs"
 
@@ -41,6 +42,7 @@ class FakeConsumer:
         self.group: list[int] | None = None
         self._assigned: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
+        self.committed_reads = 0
         self.committed_failure: BaseException | None = None
         self.start_failure: BaseException | None = None
         self.commit_gate: asyncio.Event | None = None
@@ -137,11 +139,6 @@ class FakeConsumer:
         if self.commit_gate is not None:  # committed, and the reply is still to come
             await self.commit_gate.wait()
 
-    async def committed(self, tp: TopicPartition) -> int | None:
-        if self.committed_failure is not None:
-            raise self.committed_failure
-        return self.stored.get(tp)
-
     async def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[Any, int]:
         if self.beginnings_failures:
             raise self.beginnings_failures.popleft()
@@ -159,7 +156,15 @@ class FakeConsumer:
             _coordination_task=self.coordination_ended,
             _pending_exception=self.untold_error,
             member_id=self.member_id,
+            fetch_committed_offsets=self._fetch_committed_offsets,
         )
+
+    async def _fetch_committed_offsets(self, partitions: list[TopicPartition]) -> dict[Any, Any]:
+        if self.committed_failure is not None:
+            raise self.committed_failure
+        self.committed_reads += 1
+        stored = {each: self.stored[each] for each in partitions if each in self.stored}
+        return {each: OffsetAndMetadata(offset, "") for each, offset in stored.items()}
 
     @property
     def _client(self) -> Any:

@@ -1,15 +1,22 @@
-"""Commits of finished offsets: every half second, with a timeout, never past unfinished work."""
+"""Commits of finished offsets: every half second, with a timeout, never past unfinished work.
+
+A topic that was deleted and created anew while this process was paused or cut off looks like the
+old one: the consumer would continue at the old position and skip all records before it. But Kafka
+deletes the committed offsets together with the topic. While the group has members, nobody else can
+lower them and, since Kafka 2.1, they don't expire. So they are read before each commit.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError
 
+from dragoman_worker.kafka import group_consumer
 from dragoman_worker.kafka.connection import forbidden
 from dragoman_worker.kafka.membership import Membership
 from dragoman_worker.kafka.offsets import PartitionOffsets
@@ -19,6 +26,11 @@ from dragoman_worker.metrics import Metrics
 
 COMMIT_EVERY_S: Final = 0.5
 COMMIT_TIMEOUT_S: Final = 10.0
+CHECK_EVERY_S: Final = 10.0
+"""Seconds between two looks for topics created anew while nothing is due.
+
+A new topic may have exactly as many records as the old one: then no fetch fails.
+"""
 LAST_COMMIT_S: Final = 5.0
 """Timeout of the last commit, at shutdown, where the time is short."""
 _Due = dict[TopicPartition, tuple[PartitionOffsets, int]]
@@ -36,7 +48,7 @@ class Committer:
         self._log = logger()
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._committed_at = time.monotonic()
+        self._committed_at = self._checked_at = time.monotonic()
         self.acknowledged = 0
         """Number of commits that the broker has acknowledged: a sign of life."""
         self.broker_unavailable = False
@@ -68,25 +80,17 @@ class Committer:
                 if not self._has_uncommitted():
                     self._committed_at = time.monotonic()
                 return
-            for offsets, mark in due.values():
-                offsets.tried = mark
-            outcome = await self._try_commit(
-                membership, {tp: mark for tp, (_, mark) in due.items()}, timeout_s
-            )
+            outcome = await self._try_commit(membership, due, timeout_s)
             self._metrics.commits.labels(outcome).inc()
             if outcome == "ok":
                 self.acknowledged += 1
                 self._committed_at = time.monotonic()
-                for offsets, mark in due.values():
-                    offsets.committed = mark
 
-    async def _try_commit(
-        self, membership: Membership, commit_offsets: dict[TopicPartition, int], timeout_s: float
-    ) -> str:
+    async def _try_commit(self, membership: Membership, due: _Due, timeout_s: float) -> str:
         self.broker_unavailable = False
         try:
             async with asyncio.timeout(timeout_s):  # aiokafka retries for ever
-                await membership.consumer.commit(commit_offsets)
+                await self._commit_unless_recreated(membership, due)
         except (CommitFailedError, IllegalStateError):
             return "rebalanced"
         except Exception as error:  # noqa: BLE001  uvloop: RuntimeError of a broken connection
@@ -98,6 +102,50 @@ class Committer:
             self._log.warning("commit_failed", error=type(error).__name__, where=where(error))
             return "failed"
         return "ok"
+
+    async def _commit_unless_recreated(self, membership: Membership, due: _Due) -> None:
+        recreated = await self._recreated(membership, {each: due[each][0] for each in due})
+        marks = {each: due[each] for each in due if each not in recreated}
+        for offsets, mark in marks.values():
+            offsets.tried = mark
+        if marks:
+            await membership.consumer.commit({each: mark for each, (_, mark) in marks.items()})
+        for offsets, mark in marks.values():
+            offsets.acknowledge(mark)
+        if recreated:
+            await membership.restart(recreated)
+
+    # --- topics created anew ----------------------------------------------------------------------
+
+    async def check(self) -> None:
+        """Restart the partitions whose topic was created anew. Never raises: it is tried again."""
+        async with self._lock:
+            membership = self._membership()
+            if membership is None or not membership.may_commit:
+                return
+            assigned = membership.consumer.assignment()
+            tracked = {each: held for each, held in self._partitions.items() if each in assigned}
+            try:
+                async with asyncio.timeout(COMMIT_TIMEOUT_S):
+                    if recreated := await self._recreated(membership, tracked):
+                        await membership.restart(recreated)
+            except Exception as error:  # noqa: BLE001  as in a commit, which reports it
+                self._log.debug("check_failed", error=type(error).__name__)
+
+    async def _recreated(
+        self, membership: Membership, tracked: Mapping[TopicPartition, PartitionOffsets]
+    ) -> list[TopicPartition]:
+        """Return the partitions whose committed offset is gone or lower than the broker's last."""
+        self._checked_at = time.monotonic()
+        known = {
+            each: offsets for each, offsets in tracked.items() if offsets.acknowledged is not None
+        }
+        if not known:
+            return []
+        held = await group_consumer.committed_offsets(membership.consumer, known)
+        return [each for each, offsets in known.items() if offsets.is_ahead_of(held.get(each))]
+
+    # --- state ------------------------------------------------------------------------------------
 
     @property
     def stopped(self) -> bool:
@@ -128,6 +176,8 @@ class Committer:
             await asyncio.sleep(COMMIT_EVERY_S)
             try:
                 await self.commit()
+                if time.monotonic() - self._checked_at > CHECK_EVERY_S:
+                    await self.check()
             except Exception as error:  # noqa: BLE001  a dead committer would stop all progress
                 self._metrics.commits.labels("failed").inc()
                 self._log.error("commit_broke", where=where(error))

@@ -7,6 +7,7 @@ The only module that reads aiokafka's private attributes: it has no public healt
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
@@ -127,6 +128,17 @@ def next_position(consumer: Any, partition: TopicPartition) -> int | None:
     """
     state = consumer._subscription.subscription.assignment.state_value(partition)
     return state.position if state.has_valid_position else None
+
+
+async def committed_offsets(
+    consumer: Any, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Return the group's committed offsets, from one request; partitions without one are missing.
+
+    aiokafka's `committed` sends a request for each partition. Both wait for a coordinator for ever.
+    """
+    found = await consumer._coordinator.fetch_committed_offsets(list(partitions))
+    return {partition: each.offset for partition, each in found.items()}
 
 
 def undelivered(consumer: Any, partition: TopicPartition) -> int:

@@ -15,6 +15,7 @@ from aiokafka.errors import KafkaError
 
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.kafka import group_consumer
+from dragoman_worker.kafka.offsets import PartitionOffsets
 from dragoman_worker.kafka.partitions import Partitions
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
@@ -182,6 +183,37 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
             self._partitions.track(partition, beginnings[partition], offsets.committed)
             self.consumer.seek(partition, beginnings[partition])
 
+    async def restart(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read partitions from the beginning, in a new generation: the topic was created anew.
+
+        The beginnings are committed first. Kafka accepts that only from a member of the present
+        generation, so what another member or an operator has committed since this one was expelled
+        is not mistaken for a new topic. Raises what `commit` raises.
+        """
+        before = {partition: self._partitions.get(partition) for partition in partitions}
+        async with asyncio.timeout(ASK_WITHIN_S):
+            beginnings = await self.consumer.beginning_offsets(list(before))
+        await self.consumer.commit(beginnings)
+        for partition, beginning in beginnings.items():
+            old = self._partitions.get(partition)
+            if old is None or old is not before[partition]:
+                continue  # revoked or restarted during the requests
+            self._report_recreation(partition, old, beginning)
+            self._partitions.track(partition, beginning, beginning).acknowledge(beginning)
+            self.consumer.seek(partition, beginning)
+
+    def _report_recreation(
+        self, partition: TopicPartition, old: PartitionOffsets, beginning: int
+    ) -> None:
+        self._metrics.recreated_partitions.inc()
+        self._log.error(
+            "topic_recreated",
+            topic=partition.topic,
+            partition=partition.partition,
+            acknowledged=old.acknowledged,
+            beginning=beginning,
+        )
+
     def _report_loss(self, partition: TopicPartition, position: int, beginning: int) -> None:
         lost = max(0, beginning - position)
         self._metrics.lost_to_retention.inc(lost)
@@ -219,26 +251,21 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
             self._failure = f"an assignment could not be taken over: {where(error)}"
 
     async def _adopt(self, assigned: set[TopicPartition]) -> None:
-        committed = await self._committed(assigned)
-        fresh = [partition for partition in assigned if committed[partition] is None]
+        committed = await group_consumer.committed_offsets(self.consumer, assigned)
+        fresh = [partition for partition in assigned if partition not in committed]
         beginnings = await self.consumer.beginning_offsets(fresh) if fresh else {}
         if self._retired:
             return
         self._partitions.keep_only(assigned)
         for partition in assigned:
-            held = committed[partition]
+            held = committed.get(partition)
             offsets = self._partitions.get(partition)
             if offsets is None or not offsets.continues(held):  # new, or moved by others
                 base = beginnings[partition] if held is None else held
                 offsets = self._partitions.track(partition, base, held)
-            offsets.committed = held
+            offsets.acknowledge(held)
             self.consumer.seek(partition, offsets.next_offset)
         # Nothing was awaited since the first seek: no fetch can have happened in between.
         self.may_commit = True
         self._assigned.set()
         self._log.info("assigned", partitions=len(assigned), generation=self._partitions.generation)
-
-    async def _committed(self, partitions: set[TopicPartition]) -> dict[TopicPartition, int | None]:
-        ordered = list(partitions)
-        offsets = await asyncio.gather(*map(self.consumer.committed, ordered))
-        return dict(zip(ordered, offsets, strict=True))

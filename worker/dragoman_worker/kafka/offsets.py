@@ -15,7 +15,16 @@ class PartitionOffsets:
     offset is below it.
     """
 
-    __slots__ = ("_ahead", "_unfinished", "base", "committed", "generation", "next_offset", "tried")
+    __slots__ = (
+        "_ahead",
+        "_unfinished",
+        "acknowledged",
+        "base",
+        "committed",
+        "generation",
+        "next_offset",
+        "tried",
+    )
 
     def __init__(self, *, generation: int, base: int, committed: int | None = None) -> None:
         self.generation = generation
@@ -27,6 +36,11 @@ class PartitionOffsets:
         """Offset that the broker has acknowledged as committed; None if there is none."""
         self.tried = committed
         """Offset of the last commit request: the broker may hold it although the reply was lost."""
+        self.acknowledged: int | None = None
+        """Offset that the broker held for this tracker when it last answered; None until then.
+
+        After an error "offset out of range" it is None, and `committed` is the earlier tracker's.
+        """
         self._unfinished: deque[int] = deque()
         self._ahead: set[int] = set()
 
@@ -53,6 +67,14 @@ class PartitionOffsets:
         self._ahead.add(offset)
         while self._unfinished and self._unfinished[0] in self._ahead:
             self._ahead.remove(self._unfinished.popleft())
+
+    def acknowledge(self, held: int | None) -> None:
+        """Note that the broker holds `held` as the committed offset of this tracker."""
+        self.committed = self.acknowledged = held
+
+    def is_ahead_of(self, held: int | None) -> bool:
+        """Whether the broker has acknowledged a higher offset than `held`, which it holds now."""
+        return self.acknowledged is not None and (held is None or held < self.acknowledged)
 
     def continues(self, held: int | None) -> bool:
         """Whether the broker's committed offset `held` is from this tracker, not another member."""

@@ -21,6 +21,7 @@ from aiokafka.errors import (
     OffsetOutOfRangeError,
     RecordTooLargeError,
     TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
     UnsupportedCodecError,
 )
 from prometheus_client import CollectorRegistry
@@ -107,6 +108,7 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     await made.consumer.start(Deadline.after(5))
     made.fake.fill(0, 10)
     made.fake.fill(1, 10)
+    made.fake.stored = {partition(0): 0, partition(1): 0}
     await made.fake.rebalance([0, 1])
     yield made
     await made.consumer.close()
@@ -260,7 +262,7 @@ async def test_a_gap_at_the_end_of_a_partition_is_committed_once_all_before_it_i
     for delivery in deliveries[1:]:
         bench.consumer.complete(delivery)
     await bench.consumer.commit()
-    assert bench.fake.stored == {partition(1): 10}
+    assert bench.fake.stored == {partition(0): 0, partition(1): 10}
     bench.consumer.complete(deliveries[0])
     await bench.consumer.commit()
     assert bench.fake.stored == {partition(0): 13, partition(1): 10}
@@ -294,7 +296,110 @@ async def test_jobs_in_flight_before_a_deletion_complete_nothing_after_it(bench:
         bench.consumer.complete(delivery)
     await bench.consumer.commit()
     assert bench.count("stale_completions") == 10
+    assert bench.fake.commits == [{partition(0): 5}], "the new base"
+
+
+# --- topics created anew while this process was paused --------------------------------------------
+
+
+def recreate(bench: Bench, count: int) -> None:
+    """Replace the topic by one with `count` records in partition 0, as seen after a pause."""
+    bench.fake.stored.clear()
+    bench.fake.log = {partition(0): list(range(count))}
+
+
+@pytest.mark.parametrize("finished", [0, 7, 10])
+@pytest.mark.parametrize("count", [11, 30])
+async def test_a_topic_created_anew_during_a_pause_is_read_from_its_beginning(
+    finished: int, count: int, bench: Bench
+) -> None:
+    old = await bench.consumer.poll(Capacity(10))
+    for delivery in old[:finished]:
+        bench.consumer.complete(delivery)
+    await bench.consumer.commit()
+    recreate(bench, count)
+    beyond = await bench.consumer.poll(Capacity(100))
+    assert beyond[0].offset == 10, "the old position"
+    for delivery in (*old[finished:], *beyond):
+        bench.consumer.complete(delivery)
+    await bench.consumer.commit()
+    assert bench.fake.stored[partition(0)] == 0
+    assert bench.count("recreated_partitions") >= 1
+    assert await bench.offsets() == [(0, offset) for offset in range(count)]
+    await bench.consumer.commit()
+    assert bench.fake.stored[partition(0)] == 0, "what was finished before completes nothing"
+
+
+async def test_a_topic_created_anew_is_noticed_although_nothing_is_due(bench: Bench) -> None:
+    for delivery in await bench.consumer.poll(Capacity(100)):
+        bench.consumer.complete(delivery)
+    await bench.consumer.commit()
+    recreate(bench, 10)  # exactly as many records as before: no fetch fails
+    assert await bench.offsets() == []
+    await bench.consumer._committer.check()
+    assert await bench.offsets() == [(0, offset) for offset in range(10)]
+    assert bench.count("recreated_partitions") == 2
+    await bench.consumer._committer.check()
+    assert bench.count("recreated_partitions") == 2
+
+
+async def test_a_partition_created_anew_delays_no_commit_of_another(bench: Bench) -> None:
+    for delivery in await bench.consumer.poll(Capacity(100)):
+        bench.consumer.complete(delivery)
+    del bench.fake.stored[partition(0)]
+    bench.fake.beginnings_failures.append(UnknownTopicOrPartitionError())  # deleted, not yet there
+    await bench.consumer.commit()
+    assert bench.fake.stored == {partition(1): 10}
+    assert bench.count("recreated_partitions") == 0
+    await bench.consumer.commit()
+    assert bench.fake.stored == {partition(0): 0, partition(1): 10}
+    assert bench.count("recreated_partitions") == 1
+
+
+@pytest.mark.parametrize("error", [KafkaConnectionError(), TimeoutError(), RuntimeError()])
+async def test_committed_offsets_that_cannot_be_read_restart_nothing(
+    error: BaseException, bench: Bench
+) -> None:
+    [delivery] = await bench.consumer.poll(Capacity(1))
+    bench.consumer.complete(delivery)
+    bench.fake.committed_failure = error
+    await bench.consumer.commit()
+    await bench.consumer._committer.check()
     assert bench.fake.commits == []
+    bench.fake.committed_failure = None
+    await bench.consumer.commit()
+    assert bench.fake.commits == [{partition(0): 1}]
+    assert bench.count("recreated_partitions") == 0
+
+
+@pytest.mark.parametrize("held", [None, 2, 9])
+async def test_an_offset_committed_by_others_after_an_expulsion_is_no_new_topic(
+    held: int | None, bench: Bench
+) -> None:
+    deliveries = await bench.consumer.poll(Capacity(10))
+    for delivery in deliveries[:5]:
+        bench.consumer.complete(delivery)
+    await bench.consumer.commit()
+    bench.consumer.complete(deliveries[5])
+    if held is None:  # the group was empty, and an operator has deleted or set its offsets
+        del bench.fake.stored[partition(0)]
+    else:
+        bench.fake.stored[partition(0)] = held
+    bench.fake.commit_failures.extend([CommitFailedError()] * 2)  # again before the rebalance
+    bench.fake.seeks.clear()
+    await bench.consumer.commit()
+    assert (bench.count("recreated_partitions"), bench.fake.seeks) == (0, [])
+    await bench.fake.rebalance([0, 1])
+    assert (await bench.offsets())[0] == (0, held or 0)
+
+
+async def test_all_committed_offsets_are_read_at_once(bench: Bench) -> None:
+    reads = bench.fake.committed_reads
+    for delivery in await bench.consumer.poll(Capacity(100)):
+        bench.consumer.complete(delivery)
+    await bench.consumer.commit()
+    assert bench.fake.commits == [{partition(0): 10, partition(1): 10}]
+    assert bench.fake.committed_reads == reads + 1
 
 
 # --- committing -----------------------------------------------------------------------------------
