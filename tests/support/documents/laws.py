@@ -17,7 +17,7 @@ HOSTILE: Final = (
     "a|b", "- x", "# x", "1. x", "<b>&amp;", "*a*", "_a_", "`a`", "\"q\" 'q'", "\\\\", "x\\",
     "{x}", "%s x", "a: b", "a #b", "a\tb", "a\u2028b", "]]>x", "--x", "x --> y", "\U0001f600 x",
     "\u05e9\u05dc\u05d5\u05dd", "'x", '"x', "a,b;c", "a\u00a0b", "\ufeffx", "\u200bx", "[de] x",
-    "x" * 5_000, "WEBVTT", "NOTE x", "=x", "!x", "@x", "x\\n", "\\u0041x", "a  b",
+    "x" * 5_000, "WEBVTT", "NOTE x", "=x", "!x", "@x", "x\\{x", "x\\n", "\\u0041x", "a  b",
 )  # fmt: skip
 """Translations, without blanks at their ends and newlines, that look like markup somewhere."""
 translations: Final = st.one_of(

@@ -22,6 +22,8 @@ _LINE_START: Final = re.compile(
     r"(?P<mark>#{1,6}(?=[ \t]|\Z)|[>=:{]|!!!|\?\?\?|%%|[-+](?=[ \t\-+=]|\Z))"
     r"|(?P<number>[0-9]{1,9})(?P<dot>[.)])(?=[ \t]|\Z)"
 )
+_BRACE: Final = re.compile(r"((?:\\\\)*)\\?\{")
+"""A brace that a backslash may escape, after pairs of backslashes that are backslashes."""
 _MODULE: Final = re.compile(r"(?:import|export)(?=[ \t{*])")
 _BREAKS: Final = re.compile(r"[\r\n\v\f]+")
 _BLANKS: Final = " \t"
@@ -166,7 +168,7 @@ def _escaped(parts: Sequence[_Part], index: int, around: Context, *, dollars: bo
 
 def _escaped_heading(escaped: str, *, last: bool) -> str:
     """Escape what ends a heading: attributes in braces, which no backslash prevents, and `#`."""
-    escaped = escaped.replace("\\{", "{").replace("{", "&#123;")
+    escaped = _BRACE.sub(r"\1&#123;", escaped)
     return escaped[:-1] + "\\#" if last and escaped.endswith("#") else escaped
 
 
