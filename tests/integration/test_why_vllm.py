@@ -97,15 +97,6 @@ def job(document: str, number: int, count: int, tokens: int) -> dict[str, Any]:
     }
 
 
-def test_two_sequences_are_too_few(working: OpenBench) -> None:
-    with working(max_num_seqs=2) as bench:
-        bench.give("short", 6_000, SHORT)
-        answer = is_named(bench.worker, "sequences", settle_s=90)
-        assert answer["change"].startswith("Raise engine.options.max_num_seqs")
-        assert answer["numbers"]["max_num_seqs"] == 2
-        assert answer["numbers"]["kv_cache_usage"] < 0.5
-
-
 def test_short_texts_are_limited_by_compute_and_long_ones_by_the_cache(working: OpenBench) -> None:
     """48 sequences in 4,096 tokens: all short ones fit, and a quarter of the long ones."""
     options = {"max_num_seqs": 48, "block_size": 32, "num_gpu_blocks_override": 128}

@@ -7,7 +7,7 @@ import zipfile
 from io import BytesIO
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs import registry
@@ -192,7 +192,6 @@ CONTENTS = st.lists(
 
 
 @given(CONTENTS, translations, st.randoms(use_true_random=False))
-@settings(max_examples=200)
 def test_any_order_of_tags_keeps_the_document(
     content: list[str], text: str, random: object
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.codec import DocumentError, Options
@@ -73,7 +73,6 @@ def test_words_are_text(value: str) -> None:
 
 
 @given(translations)
-@settings(max_examples=80)
 def test_any_text_reads_back(text: str) -> None:
     output = assert_read_back(CODEC, b'{"a": "x y", "b": ["x y"]}\n', [text, None])
     assert json.loads(output)["a"] == text

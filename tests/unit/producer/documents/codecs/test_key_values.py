@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.codec import Codec, DocumentError
@@ -120,7 +120,6 @@ def test_newlines_stay(newline: str) -> None:
 
 
 @given(translations)
-@settings(max_examples=100)
 def test_any_text_reads_back(text: str) -> None:
     text = f"Wort {text}"
     assert_read_back(PROPERTIES, b"k = a b\nl=c d", [text, None])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.codec import Codec, Segment
@@ -144,7 +144,6 @@ def _around(text: str, segment: Segment) -> str:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
 def test_any_translation_reads_back(data: st.DataObject) -> None:
     extraction = CODEC.extract(DATA, GERMAN)
     lettered = translations.filter(has_letters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.plain import CODECS
@@ -71,7 +71,6 @@ def test_text_like_markup_is_text(text: str) -> None:
     assert_read_back(CODEC, (LINES + "\n" + WRAPPED).encode(), [held] * 5)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(translations.filter(has_letters), min_size=5, max_size=5))
 def test_any_translation_reads_back(held: list[str]) -> None:
     document = ("1\n\nFirst title\n\nshort\n\nThird\n\nx\n\n" + WRAPPED).encode()

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.codec import DocumentError, Options
@@ -268,7 +268,6 @@ def test_bytes_that_are_not_in_the_declared_charset_are_refused(charset: bytes) 
 
 
 @given(st.lists(translations, min_size=3, max_size=3))
-@settings(max_examples=60)
 def test_any_text_reads_back(texts: list[str]) -> None:
     assert_read_back(CODEC, PO, [*texts, None, None])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs import encodings
@@ -250,14 +250,12 @@ def test_a_cue_with_a_nul_in_a_tag_keeps_its_source() -> None:
 
 
 @given(st.lists(translations, min_size=4, max_size=4))
-@settings(max_examples=60)
 def test_any_text_of_a_cue_reads_back_in_webvtt(texts: list[str]) -> None:
     cues = "".join(f"\n00:0{n}:01.000 --> 00:0{n}:02.000\nA text.\n" for n in range(4))
     assert_read_back(VTT, f"WEBVTT\n{cues}".encode(), texts)
 
 
 @given(translations.filter(lambda text: "<" not in text and "{" not in text))
-@settings(max_examples=60)
 def test_any_text_without_markup_reads_back_in_srt(text: str) -> None:
     assert_read_back(SRT, srt(("01,000", "02,000", "A text.")).encode(), [text])
 

@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.codec import DocumentError, Options
@@ -141,7 +141,6 @@ def test_a_changed_cell_beside_one_that_is_written_over_is_noticed(changed: str)
 
 
 @given(translations)
-@settings(max_examples=80)
 def test_any_text_reads_back(text: str) -> None:
     for codec, data in ((CSV, b"name,n\nA hat,1\n"), (TSV, b"name\tn\nA hat\t1\n")):
         for options in (GERMAN, IN_PLACE):

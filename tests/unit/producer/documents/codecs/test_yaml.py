@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.codec import DocumentError
@@ -99,7 +99,6 @@ def test_text_like_markup_is_text_in_every_place(text: str) -> None:
     assert_read_back(CODEC, DOCUMENT.encode(), [held] * count)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_any_translation_reads_back(data: st.DataObject) -> None:
     count = len(CODEC.extract(DOCUMENT.encode(), GERMAN).segments)
@@ -107,7 +106,6 @@ def test_any_translation_reads_back(data: st.DataObject) -> None:
     assert_read_back(CODEC, DOCUMENT.encode(), held)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.text(min_size=1).map(lambda text: f"x{text}x"))
 def test_quotes_hold_every_character(text: str) -> None:
     assert_read_back(CODEC, b"a: \"one\"\nb: two\nc: 'three'", [text] * 3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.documents.codecs.codec import Options
@@ -154,7 +154,6 @@ def test_two_documents_with_one_message_each_are_two_messages() -> None:
     assert documents == [{"other": "[ja] Users"}, {"other": "[ja] Files"}]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from(["1 a", "22 b", "21 c", "x: y", "- z", "'q"]), min_size=4),
     st.sampled_from(["pl", "ar", "ja", "de"]),
