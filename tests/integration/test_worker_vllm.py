@@ -140,13 +140,13 @@ def test_real_text_is_translated_and_each_engine_is_gone_with_its_killed_replica
 def check_spans(receiver: SpanReceiver, usage: dict[str, int]) -> None:
     """Check that vLLM's span is the child of the only generation of the traced job."""
 
-    def both() -> list[ReceivedSpan]:
-        spans = {span.name: span for span in receiver.of(TRACE_ID)}
-        names = ("generate", "llm_request")
-        return [spans[name] for name in names] if spans.keys() >= set(names) else []
+    def all_three() -> dict[str, ReceivedSpan]:
+        spans = {span.name.split()[0]: span for span in receiver.of(TRACE_ID)}
+        return spans if spans.keys() >= {"process", "generate", "llm_request"} else {}
 
-    ours, of_vllm = wait_until(both, timeout_s=60, what="vLLM's span")
-    assert of_vllm.parent_id == ours.span_id
+    spans = wait_until(all_three, timeout_s=60, what="vLLM's span and the job's")
+    of_vllm = spans["llm_request"]
+    assert of_vllm.parent_id == spans["generate"].span_id
     assert of_vllm.attributes["gen_ai.usage.completion_tokens"] == usage["completion_tokens"]
     assert of_vllm.attributes["gen_ai.usage.prompt_tokens"] == usage["prompt_tokens"]
     recorded = [

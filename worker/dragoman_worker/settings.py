@@ -21,6 +21,9 @@ from dragoman_schemas.jobs import OnFail, QualityLevel
 _GPU: Final = re.compile(r"[0-9]+|(?:GPU|MIG)-[0-9A-Za-z/-]+")
 MOST_REPLICAS: Final = 64
 """Upper bound, above what any machine can use: each engine takes a core and a GPU share."""
+VLLM_SIGN_WITHIN_S: Final = 10.0
+"""Least `supervisor.stuck_after_s` with vLLM: twice the 5 s that lay between two messages of a
+healthy engine with `disable_log_stats` on one H100 (vLLM 0.26)."""
 
 
 class EchoSettings(Group):
@@ -198,6 +201,15 @@ class WorkerSettings(DragomanSettings):
         if self.engine.kind == "echo" and "level" not in self.quality.model_fields_set:
             unjudged = self.quality.model_copy(update={"level": "off"})
             object.__setattr__(self, "quality", unjudged)  # frozen for everybody else
+        return self
+
+    @model_validator(mode="after")
+    def _vllm_is_given_time_to_answer(self) -> WorkerSettings:
+        if self.engine.kind == "vllm" and self.supervisor.stuck_after_s < VLLM_SIGN_WITHIN_S:
+            raise ValueError(
+                f"supervisor.stuck_after_s: give at least {VLLM_SIGN_WITHIN_S:.0f} with vLLM, "
+                "whose signs of life can be 5 s apart"
+            )
         return self
 
     @property

@@ -12,6 +12,7 @@ from dragoman_connections.settings import SettingsError, load_settings
 from dragoman_worker.settings import WorkerSettings
 
 ECHO = {"engine.kind": "echo"}
+VLLM = {"engine.kind": "vllm", "engine.model": "m"}
 
 
 def load(**options: Any) -> WorkerSettings:
@@ -151,6 +152,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"glossary.refresh_s": 0}, "glossary.refresh_s"),
     ({"shutdown.grace_s": -1}, "shutdown.grace_s"),
     ({"supervisor.stuck_after_s": 0}, "supervisor.stuck_after_s"),
+    (VLLM | {"supervisor.stuck_after_s": 9.9}, "supervisor.stuck_after_s"),
     ({"shutdown.grace_s": float("inf")}, "shutdown.grace_s"),
     ({"http.host": ""}, "http.host"),
     ({"http.port": 70_000}, "http.port"),
