@@ -37,7 +37,8 @@ class Verdict:
     wrong: int = 0
     condemned: int = 0
     """Harmless jobs that ended as `poisoned` because they were in flight in that many crashes: a
-    storm kills workers more often than `retry.poison_after` is made for."""
+    storm kills workers more often than `retry.poison_after` is made for. Also those that a worker
+    without its partition completed between their dead letter and their end."""
     duplicate_computations: int = 0
     letters: int = 0
     duplicate_letters: int = 0
@@ -51,6 +52,13 @@ class Verdict:
         else:
             self.wrong += 1
         self.problems.append(f"{account}: {words}")
+
+    def condemn(self, sent: Sent, end: End) -> None:
+        """Count a harmless job that was taken for poison."""
+        self.condemned += 1
+        self.problems.append(
+            f"condemned: {sent.job_id} ({sent.kind}), {end.status}, {end.deliveries} deliveries"
+        )
 
 
 class Ledger:
@@ -109,7 +117,7 @@ class Ledger:
                 if spot not in by_spot:
                     verdict.note("lost", f"unreadable record {spot} has no dead letter")
         if with_letters:
-            self._judge_strangers(verdict, by_spot, expected)
+            self._judge_strangers(verdict, ends, by_spot, expected)
         return verdict
 
     def _judge_job(
@@ -142,26 +150,38 @@ class Ledger:
                 verdict.note("lost", f"conflict {job_id} at {spot} has no dead letter")
 
     def _judge_strangers(
-        self, verdict: Verdict, by_spot: Mapping[Spot, list[Letter]], expected: set[Spot]
+        self,
+        verdict: Verdict,
+        ends: Mapping[str, End | None],
+        by_spot: Mapping[Spot, list[Letter]],
+        expected: set[Spot],
     ) -> None:
         for spot in by_spot.keys() - expected:
             sent = self._spots.get(spot)
             if sent is None and self.refused:
                 continue  # possibly a record that the producer gave up
+            code = by_spot[spot][0].code
+            end = ends.get(sent.job_id) if sent is not None and sent.job_id is not None else None
+            if sent is not None and end is not None and _was_condemned(code, end):
+                verdict.condemn(sent, end)
+                continue
             what = "a record nobody sent" if sent is None else f"{sent.job_id} ({sent.kind})"
-            verdict.note("wrong", f"dead letter {by_spot[spot][0].code} for {what} at {spot}")
+            verdict.note("wrong", f"dead letter {code} for {what} at {spot}")
 
 
 def _judge_end(verdict: Verdict, job_id: str, sent: Sent, end: End) -> None:
-    if sent.code != "poisoned" and end.code == "poisoned" and end.deliveries >= POISON_AFTER:
-        verdict.condemned += 1
-        verdict.problems.append(f"condemned: {job_id} ({sent.kind}), {end.deliveries} deliveries")
+    if sent.code != "poisoned" and _was_condemned(end.code, end):
+        verdict.condemn(sent, end)
     elif end.status not in sent.ends:
         verdict.note("wrong", f"{job_id} ({sent.kind}) is {end.status} {end.code}")
     elif sent.code is not None and end.code != sent.code:
         verdict.note("wrong", f"{job_id} ({sent.kind}) failed as {end.code}, not as {sent.code}")
     elif end.status == "completed" and sent.text is not None and end.text != sent.text:
         verdict.note("wrong", f"{job_id} ({sent.kind}) has the text {end.text!r}")
+
+
+def _was_condemned(code: str | None, end: End) -> bool:
+    return code == "poisoned" and end.deliveries >= POISON_AFTER
 
 
 def _is_of(sent: Sent, end: End) -> bool:
