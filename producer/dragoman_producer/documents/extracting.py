@@ -36,7 +36,7 @@ class Children:
     def __init__(self, count: int | None = None, seconds: int = SECONDS_PER_FILE) -> None:
         self.count = count or min(4, os.cpu_count() or 1)
         self._seconds = seconds
-        self._idle: asyncio.Queue[Process | None] = asyncio.Queue()
+        self._idle: asyncio.Queue[Process | None] = asyncio.LifoQueue()  # one that runs comes first
         for _ in range(self.count):
             self._idle.put_nowait(None)
         self._all: set[Process] = set()

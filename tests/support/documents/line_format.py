@@ -11,8 +11,7 @@ import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from dragoman_producer.documents.codecs import registry
 from dragoman_producer.documents.codecs.codec import (
@@ -21,6 +20,9 @@ from dragoman_producer.documents.codecs.codec import (
     Options,
     Segment,
 )
+
+if TYPE_CHECKING:  # every child process imports this module, and none of them needs pytest
+    import pytest
 
 
 class Lines:
