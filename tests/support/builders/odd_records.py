@@ -247,7 +247,7 @@ def _empty_items(job_id: str) -> bytes:
 
 @kind(COMPLETED)
 def _short_items_with_a_long_context(job_id: str) -> bytes:
-    return job(job_id, ["Hello."] * 512, context=repeated("All of it. ", MOST_CONTEXT))
+    return job(job_id, ["Hello."] * 128, context=repeated("All of it. ", MOST_CONTEXT))
 
 
 @kind(COMPLETED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -54,10 +54,12 @@ def _tokenizer() -> Any:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _everything_is_loaded() -> None:
+def _everything_is_loaded() -> Iterator[None]:
     """As a worker has loaded it before its first job."""
     names.load()
     tokens.encode(CHAT.render(Segment("A text.", "de", "en")).prompt, _tokenizer())
+    with seldom_collected():
+        yield
 
 
 @pytest.mark.parametrize("name", ODD_RECORDS)
@@ -103,11 +105,6 @@ async def _worked_off(core: Core, *values: bytes | None) -> Stalls:
     """Return the longest stall until these records and a bystander behind them are completed."""
     for value in (*values, record("bystander")):
         core.consumer.append(value)
-    with seldom_collected():
-        return await _watched(core)
-
-
-async def _watched(core: Core) -> Stalls:
     async with longest_stall() as stalls, core.working():
         await eventually(
             lambda: core.consumer.committed() == core.consumer.end(),
