@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import subprocess
 import sys
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Final
 from unittest import mock
 
@@ -24,3 +28,33 @@ def fork_server() -> ForkServerContext:
     with mock.patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):
         forkserver.ensure_running()
     return context
+
+
+class Forked:
+    """The methods of `subprocess.Popen` that `ChildProcess` uses, for a forked process."""
+
+    def __init__(self, process: BaseProcess) -> None:
+        assert process.pid is not None
+        self._process = process
+        self.pid = process.pid
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("a forked process", timeout or 0.0)
+        return self._process.exitcode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+def own_session(out: Path, err: Path) -> None:
+    """Give this forked process a session of its own, no input, and these files as its output."""
+    os.setsid()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, file in ((1, out), (2, err)):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), number)

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from support.processes.fork_server import fork_server
+from support.processes.fork_server import fork_server, own_session
 from support.processes.waiting import patient
 
 
@@ -26,7 +26,7 @@ def run_forked(
     environment = dict(os.environ if env is None else env)
     with tempfile.TemporaryDirectory(prefix="command-") as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
-        options = (name, arguments, environment, str(out), str(err))
+        options = (name, arguments, environment, out, err)
         process = fork_server().Process(target=_run, args=options)
         process.start()
         process.join(patient(timeout_s))
@@ -39,17 +39,9 @@ def run_forked(
 
 
 def _run(
-    name: str, arguments: tuple[str, ...], environment: dict[str, str], out: str, err: str
+    name: str, arguments: tuple[str, ...], environment: dict[str, str], out: Path, err: Path
 ) -> None:
-    os.setsid()
-    for number, (path, flags) in enumerate(
-        (
-            (os.devnull, os.O_RDONLY),
-            (out, os.O_WRONLY | os.O_CREAT),
-            (err, os.O_WRONLY | os.O_CREAT),
-        )
-    ):
-        os.dup2(os.open(path, flags, 0o600), number)
+    own_session(out, err)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(environment)

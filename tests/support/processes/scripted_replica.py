@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,9 @@ class Scripted:
         if "exit" in step:
             return int(step["exit"])
         async with await asyncio.start_unix_server(self._answer, place):
-            await asyncio.sleep(step.get("load_s", 0))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), step.get("load_s", 0))
+                return 0
             if step.get("ready", True):
                 at = time.monotonic()
                 self._parent_link.ready()  # first: a test that sees the event may kill this process

@@ -1,20 +1,17 @@
-"""A supervisor over scripted replicas, as a script because it owns all of its children.
+"""A supervisor over scripted replicas, as a process because it owns all of its children.
 
-Usage: `python supervised.py FOLDER OPTIONS`, with dotted settings as JSON; "places" among them is a
-list with the fields of each replica's Place, "fork_server" what scripted_fork_server.py is to do.
-If FOLDER/early exists, it sends itself the signal named there as it starts its first replica.
+Forked, because its imports cost more than the rest of a test.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, Self
 
 from dragoman_connections.settings import SettingsError, load_settings
 from dragoman_worker.process.backoff import Backoff
@@ -24,10 +21,36 @@ from dragoman_worker.process.placement import Place
 from dragoman_worker.process.signals import stop_signals_blocked
 from dragoman_worker.settings import WorkerSettings
 from support.processes import scripted_fork_server, scripted_replica, scripted_standby
+from support.processes.child_process import ChildProcess
+from support.processes.fork_server import Forked, fork_server, own_session
 
 
-def main(folder: str, options: str) -> NoReturn:
-    given = json.loads(options)
+class Supervised(ChildProcess):
+    """A supervisor with dotted settings.
+
+    "places" among them is a list with the fields of each replica's Place, "fork_server" what
+    scripted_fork_server.py is to do. If FOLDER/early exists, it sends itself the signal named there
+    as it starts its first replica.
+    """
+
+    def __init__(self, folder: Path, options: dict[str, Any]) -> None:
+        super().__init__(["supervisor", str(folder)], log=folder / "log", split_streams=True)
+        self._options = options
+
+    def start(self) -> Self:
+        """Fork it."""
+        streams = self._stream("out"), self._stream("err")
+        for stream in streams:
+            stream.touch()  # the child opens it later than a test may read it
+        run = (str(self.log.parent), self._options, *streams)
+        process = fork_server().Process(target=_supervise, args=run)
+        process.start()
+        self._process = Forked(process)
+        return self
+
+
+def _supervise(folder: str, given: dict[str, Any], out: Path, err: Path) -> NoReturn:
+    own_session(out, err)
     places = [
         Place(**{**fields, "gpus": tuple(fields.get("gpus", ()))}) for fields in given.pop("places")
     ]
@@ -40,12 +63,12 @@ def main(folder: str, options: str) -> NoReturn:
         script = str(scripted_replica.__file__)
         return [sys.executable, script, str(number), str(socket), parent_link, folder]
 
-    def fork_server(connection: str) -> Sequence[str]:
+    def server(connection: str) -> Sequence[str]:
         return [sys.executable, str(scripted_fork_server.__file__), folder, how, connection]
 
     with stop_signals_blocked():
         standby = [sys.executable, str(scripted_standby.__file__), folder]
-        backoff = partial(Backoff, initial_s=0.05, max_s=1.0)
+        backoff = partial(Backoff, initial_s=0.05, max_s=0.1)
         try:
             result = supervise(
                 settings,
@@ -53,13 +76,9 @@ def main(folder: str, options: str) -> NoReturn:
                 backoff,
                 places=places,
                 end_memberships=standby,
-                fork_server=fork_server if how else None,
+                fork_server=server if how else None,
             )
         except SettingsError as error:
             sys.exit(f"{error}")
         sys.stdout.write(f"{result.status}: {result.message}\n")
         exit_now(result.status)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

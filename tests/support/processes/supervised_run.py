@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -14,8 +12,7 @@ from typing import Any
 
 import psutil
 
-from support.processes import supervised
-from support.processes.child_process import ChildProcess
+from support.processes.supervised import Supervised
 from support.processes.waiting import wait_until
 from support.services.ports import free_port
 
@@ -31,9 +28,7 @@ class Run:
         (folder / "plan.json").write_text(json.dumps(plan))
         (folder / "events.jsonl").touch()
         settings = {"http.port": self.port, "places": [{}] * max(1, len(plan)), **options}
-        argv = [sys.executable, supervised.__file__, str(folder), json.dumps(settings)]
-        env = {"PYTHONPATH": os.pathsep.join(sys.path)}
-        self.process = ChildProcess(argv, log=folder / "log", env=env, split_streams=True)
+        self.process = Supervised(folder, settings)
 
     def events(self, event: str = "", number: int = 0) -> list[dict[str, Any]]:
         lines = (self.folder / "events.jsonl").read_text().splitlines()

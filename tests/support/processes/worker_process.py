@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +13,7 @@ import psutil
 
 from support.processes.child_process import ChildProcess, argv_of, command
 from support.processes.crash_points import start_replica
+from support.processes.fork_server import Forked
 from support.services.ports import free_ports
 
 
@@ -106,30 +103,8 @@ class ForkedWorker(WorkerProcess):
         """Fork the replica."""
         assert not self.env, "a forked replica shares the environment of the fork server"
         self.log.touch()  # the child opens it later than a test may read it
-        self._process = _Forked(start_replica(self.settings, None, self.log))
+        self._process = Forked(start_replica(self.settings, None, self.log))
         return self
-
-
-class _Forked:
-    """The methods of `subprocess.Popen` that `ChildProcess` uses, for a forked process."""
-
-    def __init__(self, process: BaseProcess) -> None:
-        assert process.pid is not None
-        self._process = process
-        self.pid = process.pid
-
-    def poll(self) -> int | None:
-        return self._process.exitcode
-
-    def wait(self, timeout: float | None = None) -> int:
-        self._process.join(timeout)
-        if self._process.exitcode is None:
-            raise subprocess.TimeoutExpired("a forked worker", timeout or 0.0)
-        return self._process.exitcode
-
-    def send_signal(self, number: signal.Signals) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, number)
 
 
 def _is_replica(child: psutil.Process) -> bool:

@@ -95,7 +95,7 @@ def test_a_killed_fork_server_leaves_its_replicas_and_is_replaced_for_the_next(r
 def test_without_a_usable_fork_server_replicas_start_in_the_ordinary_way(
     run: NewRun, how: str
 ) -> None:
-    made = run({"0": [{}, {}]}, how, supervisor__start_within_s=5 if how == "hang" else 600)
+    made = run({"0": [{}, {}]}, how, supervisor__start_within_s=3 if how == "hang" else 600)
     os.kill(made.starts(1)[0]["pid"], signal.SIGKILL)
     # A busy machine may exceed the limit of "hang" in a start too, which is then repeated.
     assert not any(start["forked"] for start in made.starts(2))
