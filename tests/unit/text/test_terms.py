@@ -165,13 +165,13 @@ def test_two_entries_of_one_source_are_both_found() -> None:
     assert TermIndex(entries).find("GO!") == tuple(entries[:2])
 
 
-def test_a_hundred_thousand_terms_are_indexed_and_searched_in_little_time_and_memory() -> None:
-    terms = [term(f"term {number} of the glossary") for number in range(100_000)]
+def test_twenty_thousand_terms_are_indexed_and_searched_in_little_time_and_memory() -> None:
+    terms = [term(f"term {number} of the glossary") for number in range(20_000)]
     tracemalloc.start()
     index = TermIndex(terms)
-    assert tracemalloc.get_traced_memory()[1] < 300_000_000
+    assert tracemalloc.get_traced_memory()[1] < 60_000_000
     tracemalloc.stop()
-    text = "a term 77 of the glossary, and term 99999 of it. " * 2_000
+    text = "a term 77 of the glossary, and term 19999 of it. " * 2_000
     started = time.process_time()
     assert [each.source for each in index.find(text)] == ["term 77 of the glossary"]
     assert time.process_time() - started < LINEAR_S

@@ -76,7 +76,7 @@ class OffsetsAgainstAnOracle(RuleBasedStateMachine):
 
 
 OffsetsAgainstAnOracle.TestCase.settings = settings(
-    max_examples=300, stateful_step_count=50, deadline=None
+    max_examples=60, stateful_step_count=50, deadline=None
 )
 TestOffsets = OffsetsAgainstAnOracle.TestCase
 
