@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 
 import pytest
 import redis.asyncio
+from structlog.testing import capture_logs
 
 from dragoman_connections.settings import RedisSettings
 from dragoman_schemas import names, scripts
@@ -451,8 +452,10 @@ async def test_a_document_s_progress_counts_each_index_once(store: Store, client
         document = DocumentRef(document_id="d1", index=index, total=3)
         stored = result(cast("TerminalStatus", status), job_id=f"d1.{index}", document=document)
         await store.finish(await taken(store, job_id=f"d1.{index}"), stored)
-        for _ in range(2):
-            await store.announce(stored, TTL_S)
+        with capture_logs() as lines:
+            for _ in range(2):
+                await store.announce(stored, TTL_S)
+        assert lines == [], "no hint was refused"
     assert await client.progress("d1") == (3, 2)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from dragoman_connections.batching import Batcher
 from dragoman_connections.redis_access.calls import Answer, Call, Command
 from dragoman_worker.errors import Unavailable
-from dragoman_worker.stores.refusals import Refusals
+from dragoman_worker.stores.refusals import Refusals, is_reply_of
 
 MAX_COMMANDS: Final = 1_024
 CONCURRENT_ROUND_TRIPS: Final = 2
@@ -103,7 +103,7 @@ class Pipeline:
             if isinstance(reply, Exception):
                 return self._refusals.judged(reply, command, server)
         if first[0] == "EVALSHA":
-            if not isinstance(answer.replies[0], list | tuple):
+            if not is_reply_of(first, answer.replies[0]):
                 return self._refusals.strange(first, server)
             self._refusals.answered(first, server)
         if call.confirmed and self._confirmation is not None:

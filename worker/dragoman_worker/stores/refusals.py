@@ -21,7 +21,7 @@ from redis.exceptions import (
 )
 
 from dragoman_connections.redis_access.calls import Command
-from dragoman_schemas.scripts import SCRIPTS
+from dragoman_schemas.scripts import CLAIM, CONFIRM, FINISH, MARK, RELEASE, SCRIPTS
 from dragoman_worker.errors import Conflict, Halt, Unavailable, UnknownReply, WorkerError
 
 MOST_SHOWN: Final = 120
@@ -46,6 +46,8 @@ _OF_THE_SCRIPT: Final = re.compile(r"(?:^|: )user_script:\d+: (?!Script killed)"
 _ARGUMENTS: Final = re.compile(r",? *with args|args beginning with")
 _QUOTE: Final = re.compile(r"(?<![A-Za-z])['\"`]")
 _NAMES: Final = {script.sha1: script.name for script in SCRIPTS}
+_SIZES: Final = {CLAIM.sha1: 8, FINISH.sha1: 5, CONFIRM.sha1: 2, RELEASE.sha1: 2}
+"""Values in the replies of the scripts that the worker calls; `mark` replies with a number."""
 
 
 class Refusals:
@@ -117,6 +119,13 @@ class Refusals:
             f"answered other calls: {reply}. No job was failed. Check its log, and whether it, or "
             "a proxy before it, runs every script of docs/reference/scripts.md"
         )
+
+
+def is_reply_of(command: Command, reply: object) -> bool:
+    """Return whether a reply has the form that its script gives it."""
+    if command[1] == MARK.sha1:
+        return isinstance(reply, int)
+    return isinstance(reply, list | tuple) and len(reply) == _SIZES.get(command[1], len(reply))
 
 
 def wrong_type(error: Exception) -> bool:

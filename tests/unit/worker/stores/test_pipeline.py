@@ -20,6 +20,8 @@ from dragoman_worker.stores.redis import RedisStore
 from support.builders.store_calls import claim_of, request
 from support.processes.waiting import eventually
 
+CLAIMED = [b"run", 1, 0, b"", b"", b"running", b"", 0]
+
 
 class FakeTransport:
     """Answers every command with itself, unless a test has other plans."""
@@ -227,7 +229,7 @@ async def test_an_unknown_reply_is_an_outage_that_quotes_no_argument(
     assert isinstance(caught.value.verdict, Halt)
 
 
-@pytest.mark.parametrize("answer", [None, b"OK", 1, b"+PONG"])
+@pytest.mark.parametrize("answer", [None, b"OK", 1, b"+PONG", [], [b"run"], [1] * 5])
 async def test_a_reply_that_no_script_gives_is_unknown(
     answer: Any, pipeline: Pipeline, transport: FakeTransport
 ) -> None:
@@ -252,7 +254,7 @@ async def test_a_key_that_breaks_a_script_which_others_survive_is_a_conflict(
     with pytest.raises(UnknownReply) as caught:
         await within(pipeline.call([call]))
     assert isinstance(caught.value.verdict, Conflict)
-    transport.answer = lambda command: command
+    transport.answer = lambda _: CLAIMED
     await within(pipeline.call([call]))
     transport.answer = lambda _: reply(line)
     with pytest.raises(Conflict):
@@ -274,7 +276,7 @@ async def test_an_unknown_reply_knows_when_its_own_server_last_answered_a_script
     transport.server, transport.answer = "a:1", lambda command: command
     await within(pipeline.call([("HGET", "key")]))
     assert await refused_at("a:1") is None
-    transport.server, transport.answer = "a:1", lambda command: command
+    transport.server, transport.answer = "a:1", lambda _: CLAIMED
     await within(pipeline.call([("EVALSHA", CLAIM.sha1)]))
     assert await refused_at("a:1") is not None
     assert await refused_at("b:1") is None
