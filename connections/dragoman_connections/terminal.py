@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from typing import Any, Final, TextIO
 
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -22,10 +24,18 @@ def shown(text: str, stream: TextIO) -> str:
 
 
 def print_to(stream: TextIO | None, text: str, *, flush: bool = False) -> None:
-    """Print a line or lines; nothing to a stream that the caller has closed, which is None."""
+    """Print a line or lines; nothing to a stream that the caller has closed, which is None.
+
+    A stderr that cannot be written (a full disk, no reader) costs its lines, not the command.
+    """
     if stream is None:
         return
-    print(shown(text, stream), file=stream, flush=flush)
+    try:
+        print(shown(text, stream), file=stream, flush=flush)
+    except OSError:
+        if stream is not sys.stderr:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # with what is in its buffer
 
 
 def json_line(value: Any) -> str:

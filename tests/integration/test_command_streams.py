@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 from typing import Final
 
 import pytest
@@ -53,6 +54,10 @@ def shell(line: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+def worker(*arguments: str) -> str:
+    return shlex.join(command("dragoman-worker", *arguments))
+
+
 def dragoman(*arguments: str) -> str:
     return shlex.join(command("dragoman", *arguments))
 
@@ -85,5 +90,21 @@ def test_a_closed_pipe_and_a_full_disk_stop_a_command_without_a_traceback() -> N
     _, _, errors = shell(f"{dragoman('--help')} | true")
     assert errors == ""
     status, _, errors = shell(f"{dragoman('--version')} > /dev/full")
+    assert (status, errors.count("\n")) == (1, 1)
+    assert "No space left" in errors
+
+
+def test_a_full_stderr_costs_its_lines_and_neither_work_nor_status() -> None:
+    assert shell(f"{dragoman('submit', '--nope')} 2> /dev/full")[0] == 2
+    assert shell(f"{worker('check', '--set', 'nonsense=1')} 2> /dev/full")[0] == 2
+    status, out, _ = shell(
+        f"{sys.executable} -c 'import sys; from dragoman_connections.terminal import print_to; "
+        'print_to(sys.stderr, "lost"); print_to(sys.stdout, "said")\' 2> /dev/full'
+    )
+    assert (status, out) == (0, "said\n")
+
+
+def test_a_full_disk_stops_a_command_of_the_worker_with_one_line() -> None:
+    status, _, errors = shell(f"{worker('profiles')} > /dev/full")
     assert (status, errors.count("\n")) == (1, 1)
     assert "No space left" in errors

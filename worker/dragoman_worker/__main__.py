@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 
@@ -49,6 +50,10 @@ def main() -> None:
         raise SystemExit(2) from None
     except ModuleNotFoundError as error:  # the client's installation lacks the worker's extras
         fail(2, not_installed(error))
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        fail(1, f"{error.filename or 'standard output'}: {error.strerror or error}")
     except KeyboardInterrupt:
         raise SystemExit(130) from None
 
