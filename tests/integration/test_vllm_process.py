@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
+import multiprocessing
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -19,6 +14,7 @@ from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.ports import Decoding
 from support.builders.engine_requests import gone, vllm_settings
 from support.processes import engine_parent
+from support.processes.fork_server import fork_server
 
 pytestmark = [
     pytest.mark.vllm,
@@ -26,72 +22,27 @@ pytestmark = [
 ]
 
 
-class Parent:
-    """A process that holds a vLLM (support/processes/engine_parent.py), and its reports."""
-
-    def __init__(self, model: Path, log: Path) -> None:
-        self._log = log.open("w")
-        self._child = subprocess.Popen(
-            [sys.executable, engine_parent.__file__, str(model)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-            start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        self.engine: list[psutil.Process] = []
-
-    def started(self) -> None:
-        """Wait until the engine answers."""
-        self.engine = [psutil.Process(pid) for pid in self.next_report()["started"]]
-
-    def next_report(self) -> dict[str, Any]:
-        """Return its next report."""
-        assert self._child.stdout is not None
-        line = self._child.stdout.readline()
-        assert line, Path(self._log.name).read_text()
-        report: dict[str, Any] = json.loads(line)
-        return report
-
-    def go_on(self) -> None:
-        """Start its next step."""
-        assert self._child.stdin is not None
-        self._child.stdin.write("\n")
-        self._child.stdin.flush()
-
-    def end(self) -> int:
-        """Wait until it exits and return its status."""
-        return self._child.wait(60)
-
-    def clean_up(self) -> None:
-        """Kill whatever is left of it."""
-        for process in self.engine:
-            if process.is_running():
-                process.kill()
-        self._child.kill()
-        self._child.communicate(timeout=10)
-        self._log.close()
-
-
-@pytest.fixture
-def parent(tiny_model: Path, tmp_path: Path) -> Iterator[Parent]:
-    made = Parent(tiny_model, tmp_path / "parent.log")
+def test_sigint_to_the_group_lets_requests_finish_and_close_aborts_the_rest(
+    tiny_model: Path,
+) -> None:
+    ours, its = multiprocessing.Pipe()
+    parent = fork_server(vllm=True).Process(target=engine_parent.run, args=(tiny_model, its))
+    parent.start()
+    its.close()
+    engine: list[psutil.Process] = []
     try:
-        made.started()
-        yield made
+        engine += map(psutil.Process, ours.recv()["started"])
+        ours.send("go on")
+        assert ours.recv() == {"finished": ["length"] * 4}
+        closed = ours.recv()
+        parent.join(60)
     finally:
-        made.clean_up()
-
-
-def test_sigint_to_the_group_lets_requests_finish_and_close_aborts_the_rest(parent: Parent) -> None:
-    parent.go_on()
-    assert parent.next_report() == {"finished": ["length"] * 4}
-    closed = parent.next_report()
+        for process in [psutil.Process(parent.pid), *engine] if parent.is_alive() else engine:
+            process.kill()
     assert closed["left"] == []
     assert set(closed["closed"]) == {"abort"}
-    assert parent.end() == 0
-    gone(parent.engine)
+    assert parent.exitcode == 0
+    gone(engine)
 
 
 def test_all_sampling_is_explicit(tiny_model: Path) -> None:

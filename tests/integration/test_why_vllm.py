@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Any
 import pytest
 
 from support.builders.engine_requests import ONE_PROCESS
-from support.processes.child_process import command
+from support.processes.forked_command import run_forked
 from support.processes.waiting import wait_until
 from support.processes.why import is_named, named
-from support.processes.worker_process import WorkerProcess
+from support.processes.worker_process import ForkedWorker
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import publish
 from support.services.redis_server import RedisServer
@@ -41,7 +40,7 @@ pytestmark = [pytest.mark.vllm, pytest.mark.kafka, pytest.mark.redis, pytest.mar
 class Bench:
     """A worker on its own topic, and jobs with a given number of tokens."""
 
-    def __init__(self, worker: WorkerProcess, kafka: str, redis: str, topic: str) -> None:
+    def __init__(self, worker: ForkedWorker, kafka: str, redis: str, topic: str) -> None:
         self.worker = worker
         self._where = ("--kafka", kafka, "--redis", redis)
         self._topic = topic
@@ -53,8 +52,9 @@ class Bench:
 
     def cancel_rest(self, document: str) -> None:
         """Cancel the remaining jobs."""
-        argv = command("dragoman", "cancel", "--document", f"{self._topic}-{document}")
-        subprocess.run([*argv, *self._where], check=True, timeout=60, capture_output=True)
+        name = f"{self._topic}-{document}"
+        asked = run_forked("dragoman", "cancel", "--document", name, *self._where)
+        assert asked.returncode == 0, asked.stderr
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def working(
         name = topic(partitions=1)
         kafka.create_topic(f"{name}-dead", 1)
         engine = {f"engine.options.{option}": value for option, value in options.items()}
-        worker = WorkerProcess(
+        worker = ForkedWorker(
             tmp_path,
             kafka=kafka.bootstrap,
             redis=redis_server.url,

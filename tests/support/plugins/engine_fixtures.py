@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from dragoman_worker.engines.echo import EchoEngine
-from dragoman_worker.engines.vllm import VllmEngine
+from dragoman_worker.engines.vllm import VllmEngine, arguments
 from dragoman_worker.settings import EchoSettings, EngineSettings
 from support.builders.engine_requests import OPTIONS, vllm_settings
 from support.builders.tiny_model import CONTEXT_TOKENS, make_tiny_model
+from support.processes.forked_engine import forked_engines
 
 
 @pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a Qwen3 with random weights once per session and return its folder."""
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Make a Qwen3 with random weights and return its folder; its engines are forked from now on.
+
+    The session has one.
+    """
     pytest.importorskip("vllm", reason="vLLM is not installed")
-    return make_tiny_model(tmp_path_factory.mktemp("tiny-model"))
+    model = make_tiny_model(tmp_path_factory.mktemp("tiny-model"))
+    arguments.prepare_environment(vllm_settings(model), verbose=False)
+    with forked_engines():
+        yield model
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -11,6 +11,7 @@ import inspect
 import itertools
 import os
 import signal
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
@@ -25,9 +26,11 @@ from dragoman_connections.settings import load_settings
 from dragoman_worker import log
 from dragoman_worker.app import App
 from dragoman_worker.engines.echo import EchoEngine
+from dragoman_worker.engines.vllm import standby
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaResults
+from dragoman_worker.process.parent_link import ParentLink
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.redis import RedisStore
 from support.processes.fork_server import fork_server
@@ -67,8 +70,9 @@ class Point:
 
 def start_replica(settings: Mapping[str, Any], point: Point | None, log_file: Path) -> BaseProcess:
     """Fork a replica with these settings (dotted names to values)."""
+    server = fork_server(vllm=settings.get("engine.kind") == "vllm")
     # Not a daemon: multiprocessing would send SIGTERM to it when the tests exit.
-    process = fork_server().Process(target=_replica, args=(dict(settings), point, str(log_file)))
+    process = server.Process(target=_replica, args=(dict(settings), point, str(log_file)))
     process.start()
     return process
 
@@ -81,6 +85,8 @@ def _replica(settings: dict[str, Any], point: Point | None, log_file: str) -> No
     if point is not None:
         _arm(point)
     made = load_settings(WorkerSettings, None, settings)
+    if made.engine.kind == "vllm":
+        standby.prepare(ParentLink(socket.socketpair()[0]))
     log.configure(made.log, worker_id=made.worker_id)
     uvloop.run(App(made).run())
 

@@ -1,22 +1,23 @@
-"""A process that holds a vLLM, as a script that tests can signal and kill.
+"""A process that holds a vLLM, as a replica does, for tests that signal and kill it.
 
-Usage: `python engine_parent.py MODEL`, in its own session. It prints one JSON line after each step.
-First `{"started": [pids]}`. After a line on stdin it generates, sends SIGINT to its whole process
-group meanwhile, and prints `{"finished": [reasons]}`. Then it closes the engine with requests in
-flight and prints `{"closed": [reasons], "left": [pids]}`.
+It runs in its own session. It sends one dictionary after each step. First `started`: the process
+ids of the engine. After any message it generates, sends SIGINT to its whole process group
+meanwhile, and sends `finished`: the reasons. Then it closes the engine with requests in flight and
+sends `closed`: the reasons, and `left`: process ids.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
-import sys
+import socket
+from multiprocessing.connection import Connection
 from pathlib import Path
 
-from dragoman_worker.engines.vllm import VllmEngine
+from dragoman_worker.engines.vllm import VllmEngine, standby
 from dragoman_worker.ports import Decoding, Generation
+from dragoman_worker.process.parent_link import ParentLink
 from support.builders.engine_requests import (
     a_request,
     begin_long,
@@ -28,35 +29,32 @@ from support.builders.engine_requests import (
 from support.processes.waiting import eventually
 
 
-def report(**what: object) -> None:
-    sys.stdout.write(f"{json.dumps(what)}\n")
-    sys.stdout.flush()
-
-
 def reasons(results: list[Generation | BaseException]) -> list[str]:
     return [r.finish_reason if isinstance(r, Generation) else repr(r) for r in results]
 
 
-async def main(model: Path) -> None:
+def run(model: Path, tests: Connection) -> None:
+    """Run in the process, which has been forked."""
+    os.setsid()
+    link, _ = socket.socketpair()
+    standby.prepare(ParentLink(link))
+    asyncio.run(main(model, tests))
+
+
+async def main(model: Path, tests: Connection) -> None:
     interrupts: list[int] = []
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: interrupts.append(1))
     # With a worker process beside the engine's, as with several GPUs or on CPUs.
     engine = VllmEngine(vllm_settings(model, distributed_executor_backend="mp"))
     await engine.start()
-    report(started=[process.pid for process in engine_processes()])
-    await asyncio.to_thread(sys.stdin.readline)
+    tests.send({"started": [process.pid for process in engine_processes()]})
+    await asyncio.to_thread(tests.recv)
     medium = Decoding(max_tokens=1_500, exact_length=True)
     tasks = await begin_running(engine, 4, lambda engine: a_request(engine, decoding=medium))
     os.killpg(os.getpgrp(), signal.SIGINT)
     await eventually(lambda: interrupts, timeout_s=30, what="SIGINT")
-    report(finished=reasons(await ended(tasks)))
+    tests.send({"finished": reasons(await ended(tasks))})
     tasks = await begin_long(engine, 4)
     await engine.close()
-    report(
-        closed=reasons(await ended(tasks)),
-        left=[process.pid for process in engine_processes()],
-    )
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    closed = reasons(await ended(tasks))
+    tests.send({"closed": closed, "left": [process.pid for process in engine_processes()]})
