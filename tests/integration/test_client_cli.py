@@ -19,6 +19,7 @@ import pytest
 from dragoman_schemas.wire import open_record
 from support.fakes.played_worker import PlayedWorker, Record, records
 from support.processes.child_process import ChildProcess, command
+from support.processes.forked_command import run_forked
 from support.services.kafka_broker import KafkaBroker
 from support.services.ports import free_ports
 from support.services.redis_server import RedisServer
@@ -58,15 +59,8 @@ class Shell:
         }
 
     def __call__(self, *arguments: str, stdin: bytes = b"") -> Ended:
-        done = subprocess.run(
-            command("dragoman", *arguments),
-            env=self.env,
-            input=stdin,
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        ended = Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+        done = run_forked("dragoman", *arguments, env=self.env, stdin=stdin)
+        ended = Ended(done.returncode, done.stdout, done.stderr)
         assert "Traceback" not in ended.err
         return ended
 
@@ -267,9 +261,7 @@ def test_interrupting_a_submission_exits_with_130_and_prints_the_count(
 def test_a_usage_error_exits_with_2_and_one_line_that_names_the_option(
     arguments: list[str], message: str
 ) -> None:
-    done = subprocess.run(
-        command("dragoman", *arguments), capture_output=True, text=True, timeout=30, check=False
-    )
+    done = run_forked("dragoman", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1

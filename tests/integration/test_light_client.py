@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.processes.light_client import run_light
-from support.processes.worker_process import WorkerProcess
+from support.processes.worker_process import ForkedWorker
 from support.services.kafka_broker import KafkaBroker
 from support.services.redis_server import RedisServer
 
@@ -104,7 +104,7 @@ def test_an_application_with_its_own_schemas_module_submits_and_reads(
     app.write_text(_FOREIGN_APP)
     name = topic()
     kafka.create_topic(f"{name}-dead")
-    with WorkerProcess(
+    with ForkedWorker(
         tmp_path, kafka=kafka.bootstrap, redis=redis_server.url, topic=name
     ) as worker:
         worker.ready()

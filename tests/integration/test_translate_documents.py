@@ -18,6 +18,7 @@ import pytest
 from dragoman_producer.documents.source_parts import PART_BYTES
 from support.documents import line_format
 from support.processes.child_process import ChildProcess, command
+from support.processes.forked_command import run_forked
 from support.processes.waiting import patient, wait_until
 from support.processes.worker_process import ForkedWorker
 from support.services.kafka_broker import KafkaBroker
@@ -25,7 +26,7 @@ from support.services.ports import free_ports
 from support.services.redis_server import RedisServer
 
 Topic = Callable[..., str]
-FILES, LINES = 40, 50
+FILES, LINES = 20, 50
 
 
 class Translating:
@@ -49,13 +50,25 @@ class Translating:
             "DRAGOMAN_REDIS__URL": redis_url,
             "DRAGOMAN_CONNECT_TIMEOUT_S": "5",
         }
-        self.argv = command(
-            "dragoman", "translate", str(self.source), "--to", "de", "--out", str(self.out)
-        )
+        self.arguments = ["translate", str(self.source), "--to", "de", "--out", str(self.out)]
 
     def __call__(self, *more: str, status: int = 0) -> str:
+        return self.run(*self.arguments, *more, status=status).stderr
+
+    def run(
+        self, *arguments: str, stdin: bytes = b"", status: int = 0
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `dragoman`."""
+        done = run_forked("dragoman", *arguments, env=self.env, stdin=stdin, timeout_s=120)
+        assert "Traceback" not in done.stderr
+        assert done.returncode == status, done.stderr
+        return done
+
+    def limited(self, kilobytes: int, *, status: int) -> str:
+        """Run the command on a disk that is full once a file has that size; return its errors."""
+        limit = f'ulimit -f {2 * kilobytes}; exec "$@"'
         done = subprocess.run(
-            [*self.argv, *more],
+            ["sh", "-c", limit, "sh", *command("dragoman", *self.arguments)],
             env=self.env, capture_output=True, text=True, check=False, timeout=patient(120),
         )  # fmt: skip
         assert "Traceback" not in done.stderr
@@ -63,7 +76,8 @@ class Translating:
         return done.stderr
 
     def child(self, log: Path, *more: str) -> ChildProcess:
-        return ChildProcess([*self.argv, *more], log=log, env=self.env, split_streams=True)
+        argv = command("dragoman", *self.arguments, *more)
+        return ChildProcess(argv, log=log, env=self.env, split_streams=True)
 
     @property
     def report(self) -> dict[str, Any]:
@@ -142,21 +156,18 @@ def test_review_writes_the_page_of_a_translated_folder(
 ) -> None:
     start()
     translate()
-    review = command("dragoman", "review", str(translate.out))
-    page = subprocess.run(review, capture_output=True, text=True, check=True).stdout.split("\n")[0]
+    page = translate.run("review", str(translate.out)).stdout.split("\n")[0]
     assert "[de] Sentence 3 of file 7." in Path(page).read_text()
 
 
 def test_tmx_of_a_review_is_imported_into_the_memory(
-    translate: Translating, start: Callable[..., ForkedWorker], redis_server: RedisServer
+    translate: Translating, start: Callable[..., ForkedWorker]
 ) -> None:
     start()
     translate("--from", "en")
     file = translate.out / "work.tmx"
-    exported = command("dragoman", "review", str(translate.out), "--export", str(file))
-    subprocess.run(exported, check=True)
-    imported = command("dragoman", "memory", "import", str(file), "--redis", redis_server.url)
-    ended = subprocess.run(imported, capture_output=True, text=True, check=True)
+    translate.run("review", str(translate.out), "--export", str(file))
+    ended = translate.run("memory", "import", str(file))
     assert ended.stdout.startswith(f"{FILES * LINES:,} new\t0 replaced")
 
 
@@ -175,7 +186,7 @@ def test_after_kill_9_at_half_no_segment_is_paid_twice(
     assert worker.metric("dragoman_items_total") == FILES * LINES
 
 
-def test_after_kill_9_inside_a_file_in_parts_the_output_is_that_of_a_run_without(
+def test_after_kill_9_inside_a_file_in_parts_the_output_is_whole(
     translate: Translating, start: Callable[..., ForkedWorker], tmp_path: Path
 ) -> None:
     worker = start(engine__echo__latency_s=0.5)
@@ -184,24 +195,18 @@ def test_after_kill_9_inside_a_file_in_parts_the_output_is_that_of_a_run_without
     source = tmp_path / "large.jsonl"
     source.write_text("".join(rows))
     assert source.stat().st_size > PART_BYTES
-    argv = [*command("dragoman", "translate", str(source), "--to", "de", "--field", "text")]
-
-    def translated(name: str) -> bytes:
-        translate.argv = [*argv, "--out", str(tmp_path / name)]
-        translate()
-        return (tmp_path / name / "de" / "large.jsonl").read_bytes()
-
-    translate.argv = [*argv, "--out", str(tmp_path / "killed")]
+    given = ["translate", str(source), "--to", "de", "--field", "text", "--out"]
+    translate.arguments = [*given, str(tmp_path / "killed")]
     with translate.child(tmp_path / "log", "--in-flight", "64") as child:
         wait_until(
             lambda: worker.metric("dragoman_items_total") > 0,
             timeout_s=60, what="a result",
         )  # fmt: skip
         os.kill(child.pid, signal.SIGKILL)
-    output = translated("killed")
+    translate()
     assert worker.metric("dragoman_items_total") == count
+    output = (tmp_path / "killed" / "de" / "large.jsonl").read_bytes()
     assert output == source.read_bytes().replace(b'"Sentence', b'"[de] Sentence')
-    assert output == translated("whole")
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -229,13 +234,9 @@ def test_stdin_is_translated_to_stdout(
     translate: Translating, start: Callable[..., ForkedWorker]
 ) -> None:
     start()
-    done = subprocess.run(
-        command("dragoman", "translate", "-", "--format", "lines", "--to", "de"),
-        env=translate.env, input=b"One.\n# two\nThree.\n", capture_output=True, check=False,
-        timeout=patient(120),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == b"[de] One.\n# two\n[de] Three.\n"
+    arguments = ("translate", "-", "--format", "lines", "--to", "de")
+    done = translate.run(*arguments, stdin=b"One.\n# two\nThree.\n")
+    assert done.stdout == "[de] One.\n# two\n[de] Three.\n"
     assert not translate.out.exists()
 
 
@@ -274,8 +275,7 @@ def test_a_stored_glossary_that_changed_translates_anew_and_an_unknown_one_write
     terms = tmp_path / "terms.tsv"
     for version, source in enumerate(("Sentence", "file"), start=1):
         terms.write_text(f"{source}\tWort\n")
-        argv = command("dragoman", "glossary", "add", "terms", str(terms), "--to", "de")
-        subprocess.run(argv, env=translate.env, check=True, timeout=patient(60))
+        translate.run("glossary", "add", "terms", str(terms), "--to", "de")
         for _ in range(2):
             translate("--glossary", "terms")
         assert worker.metric("dragoman_items_total") == version * FILES * LINES
@@ -347,23 +347,19 @@ def test_a_document_that_does_not_fit_on_the_disk_is_one_line_and_the_others_are
 ) -> None:
     start()
     markup = "# " + "x" * 998 + "\n"
-    (translate.source / "large.lines").write_text(markup * 8_000 + "Text.")
-    limited = ["sh", "-c", 'ulimit -f 12000; exec "$@"', "sh", *translate.argv]  # 6 MB
-    translate.argv, argv = limited, translate.argv
-    errors = translate(status=3)
+    (translate.source / "large.lines").write_text(markup * 3_000 + "Text.")
+    errors = translate.limited(2_000, status=3)
     assert "large.lines [de]: failed: no_space" in errors
     assert not (translate.out / "de/large.lines").exists()
     assert translate.counts["written"] == FILES
-    translate.argv = argv
     translate()
-    translate.check_written("large.lines", markup * 8_000 + "[de] Text.")
+    translate.check_written("large.lines", markup * 3_000 + "[de] Text.")
 
 
 def test_a_disk_too_small_for_the_manifest_ends_the_run_in_one_line(
     translate: Translating,
 ) -> None:
-    translate.argv = ["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", *translate.argv]
-    errors = translate(status=1)
+    errors = translate.limited(50, status=1)
     assert len(errors.splitlines()) == 1
     assert "the disk is full" in errors
 
@@ -384,10 +380,8 @@ def test_a_disk_too_small_for_the_manifest_ends_the_run_in_one_line(
 def test_a_usage_error_exits_with_2_and_one_line_that_names_the_option(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    done = subprocess.run(
-        command("dragoman", "translate", str(tmp_path), "--to", "de", "--out", "o", *arguments),
-        capture_output=True, text=True, check=False, timeout=patient(30), cwd=tmp_path,
-    )  # fmt: skip
+    given = ("translate", str(tmp_path), "--to", "de", "--out", str(tmp_path / "o"))
+    done = run_forked("dragoman", *given, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1

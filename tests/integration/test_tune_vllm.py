@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import psutil
@@ -13,6 +11,8 @@ import pytest
 
 from dragoman_connections.settings import load_settings
 from dragoman_worker.settings import WorkerSettings
+from support.processes.fork_server import fork_server
+from support.processes.forked_command import run_forked
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]
 
@@ -31,14 +31,13 @@ def test_tune_measures_vllm_in_one_start_and_writes_settings(
     )
     jobs.write_text("".join(json.dumps(line) + "\n" for line in lines))
     out = tmp_path / "tuned"
-    command = [sys.executable, "-m", "dragoman_worker", "tune", "--json", "--jobs", str(jobs)]
+    command = ["tune", "--json", "--jobs", str(jobs)]
     command += ["--out", str(out), "--seconds-per-point", "1", "--warm-s", "0.2"]
     command += ["--sequences", "1,8", "--stages", "memory", "--set", "engine.profile=demo"]
     command += ["--set", f"engine.model={demo_model}"]
     environment = {**os.environ, MARK: str(tmp_path)}
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=600, env=environment
-    )
+    fork_server(vllm=True)
+    done = run_forked("dragoman-worker", *command, env=environment, timeout_s=600)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])
 

@@ -12,7 +12,7 @@ import redis
 
 from dragoman_connections.settings import KafkaSettings
 from support.processes.forked_command import run_forked
-from support.processes.worker_process import WorkerProcess
+from support.processes.worker_process import ForkedWorker, WorkerProcess
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import ended, publish
 from support.services.ports import free_ports
@@ -80,7 +80,7 @@ def test_an_unreachable_service_exits_with_1_and_is_named(
         assert all(json.loads(line) for line in worker.output.splitlines() if line)
 
 
-@pytest.mark.parametrize("level", ["aof", "wait:0x", "wait:1"])
+@pytest.mark.parametrize("level", ["aof", "wait:1"])
 def test_the_durability_level_is_enforced(
     kafka: KafkaBroker,
     own_redis: RedisServer,
@@ -91,17 +91,13 @@ def test_the_durability_level_is_enforced(
 ) -> None:
     name = topic()
     kafka.create_topic(f"{name}-dead")
-    worker = WorkerProcess(
+    worker = ForkedWorker(
         tmp_path,
         kafka=kafka.bootstrap,
         redis=own_redis.url,
         topic=name,
         settings={"redis.durability": level},
     )
-    if level == "wait:0x":
-        with worker:
-            assert worker.wait(timeout_s=30) == 2
-        return
     publish(kafka.bootstrap, name, [{"job_id": "a", "text": "Hello.", "target_lang": "de"}])
     with worker, redis.Redis.from_url(own_redis.url) as client:
         worker.ready()

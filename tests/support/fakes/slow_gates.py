@@ -9,7 +9,8 @@ from pathlib import Path
 from support.fakes import odd_gates
 
 NAME = f"{__name__}:judge"
-_START_S = 8.0
+_START_S = 4.0
+"""Longer than the time-out of the test."""
 
 judge = odd_gates.judge
 if Path(sys.argv[0]).name == "judge_child.py":

@@ -60,9 +60,9 @@ class Forked:
             os.kill(self.pid, number)
 
 
-def own_session(out: Path, err: Path) -> None:
-    """Give this forked process a session of its own, no input, and these files as its output."""
+def own_session(out: Path, err: Path, given: Path = Path(os.devnull)) -> None:
+    """Give this forked process a session of its own, its input, and these files as its output."""
     os.setsid()
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(os.open(given, os.O_RDONLY), 0)
     for number, file in ((1, out), (2, err)):
         os.dup2(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), number)

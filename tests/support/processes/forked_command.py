@@ -17,7 +17,11 @@ from support.processes.waiting import patient
 
 
 def run_forked(
-    name: str, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = 60.0
+    name: str,
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    timeout_s: float = 60.0,
 ) -> subprocess.CompletedProcess[str]:
     """Run `dragoman` or `dragoman-worker`; the outcome is that of `subprocess.run`.
 
@@ -25,8 +29,9 @@ def run_forked(
     """
     environment = dict(os.environ if env is None else env)
     with tempfile.TemporaryDirectory(prefix="command-") as folder:
-        out, err = Path(folder, "out"), Path(folder, "err")
-        options = (name, arguments, environment, out, err)
+        given, out, err = (Path(folder, stream) for stream in ("in", "out", "err"))
+        given.write_bytes(stdin)
+        options = (name, arguments, environment, given, out, err)
         process = fork_server().Process(target=_run, args=options)
         process.start()
         process.join(patient(timeout_s))
@@ -39,13 +44,19 @@ def run_forked(
 
 
 def _run(
-    name: str, arguments: tuple[str, ...], environment: dict[str, str], out: Path, err: Path
+    name: str,
+    arguments: tuple[str, ...],
+    environment: dict[str, str],
+    given: Path,
+    out: Path,
+    err: Path,
 ) -> None:
-    own_session(out, err)
+    own_session(out, err, given)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = [name, *arguments]
+    sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
     if name == "dragoman":
         from dragoman_producer.cli import main
     else:
