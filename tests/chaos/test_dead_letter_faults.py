@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 
+from support.chaos.brokers import Brokers
 from support.processes.crash_points import Point
 from support.processes.replica_process import ReplicaProcess
 from support.processes.waiting import wait_until
@@ -107,15 +108,14 @@ def a_job(job_id: str, text: Any = "Hello.") -> dict[str, Any]:
 
 
 @pytest.fixture
-def three_brokers(kafka_installed: Path) -> Iterator[KafkaBroker]:
-    """Start a cluster: a single broker never needs more replicas than itself."""
-    del kafka_installed
-    with KafkaBroker(nodes=3) as cluster:
-        yield cluster
+def three_brokers(brokers: Brokers) -> Iterator[Brokers]:
+    """Return the cluster of the storms: a single broker never needs more replicas than itself."""
+    yield brokers
+    brokers.mend()
 
 
 def test_too_few_replicas_hold_the_offset_until_the_dead_letter_is_acknowledged(
-    bench: MakeBench, three_brokers: KafkaBroker
+    bench: MakeBench, three_brokers: Brokers
 ) -> None:
     made = bench(three_brokers, min_insync_replicas="3")
     made.publish(a_job("before"))

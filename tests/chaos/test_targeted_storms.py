@@ -46,9 +46,9 @@ def test_a_worker_killed_while_redis_hangs_has_committed_no_job_without_a_result
 
 
 def test_brokers_that_all_hang_or_die_at_once_cost_only_time(run_storm: RunStorm) -> None:
-    hang = stroke(4.0, Action.ALL_BROKERS_STOP, hold_s=10.0)
-    die = stroke(17.0, Action.ALL_BROKERS_KILL, hold_s=2.0)
-    row = run_storm(jobs=1_330, rate=70.0, workers=2, script=(hang, die))
+    hang = stroke(4.0, Action.ALL_BROKERS_STOP, hold_s=6.0)  # twice the session
+    die = stroke(12.0, Action.ALL_BROKERS_KILL, hold_s=2.0)
+    row = run_storm(jobs=1_000, rate=70.0, workers=2, script=(hang, die), session_timeout_s=3.0)
     assert row.broker_blows == 2
 
 

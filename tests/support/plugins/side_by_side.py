@@ -20,6 +20,7 @@ _GROUPS: Final = {
     "tests/integration/test_demo.py": "vllm",
     "tests/integration/test_read_only_root.py": "vllm",
     "tests/chaos/test_*_storms.py": "storms",
+    "tests/chaos/test_dead_letter_faults.py": "storms",
     "tests/integration/test_client_install.py": "client environment",
     "tests/integration/test_light_client.py": "client environment",
     "tests/integration/test_readme.py": "client environment",
@@ -32,8 +33,13 @@ _ORDER: Final = (
     "client environment",
     "tests/contract/test_crash_points.py",
     "tests/chaos/",
+    "tests/integration/test_translate_documents.py",
+    "tests/unit/worker/job/test_odd_records.py",
+    "tests/unit/worker/process/test_supervisor.py",
     "secured broker",
     "tests/integration/",
+    "tests/unit/producer/documents/",
+    "tests/unit/worker/tuning/",
     "tests/contract/",
 )
 

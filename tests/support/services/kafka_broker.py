@@ -36,6 +36,8 @@ _POM = Path(__file__).with_name("kafka") / "pom.xml"
 _JVM = ("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
 _COPY = ("mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime")
 _START_S = 60.0
+_EXIT_S = 10.0
+"""Time to write the archive of loaded classes; other brokers are killed with their log."""
 _CLUSTER_ID: Final = "ZHJhZ29tYW4tdGVzdHMtMQ"
 """One id for all clusters, so that formatted storage can be copied."""
 
@@ -110,6 +112,7 @@ class KafkaBroker:
         self._count = nodes
         self._users = dict(users or {})
         self._nodes: list[_Node] = []
+        self._grace_s = 0.0
         self._resources = ExitStack()
 
     @property
@@ -130,7 +133,7 @@ class KafkaBroker:
             jars = kafka_jars()
             self._lay_out(jars)
             for node in self._nodes:
-                self._resources.callback(node.process.stop)
+                self._resources.callback(node.process.stop, grace_s=self._grace_s)
                 node.process.start()
             self._wait_until_serving()
             starting.pop_all()
@@ -212,6 +215,7 @@ class KafkaBroker:
         if archive.is_file():
             return f"-XX:SharedArchiveFile={archive}"
         written = folder / "classes.jsa"
+        self._grace_s = _EXIT_S
         self._resources.callback(_keep, written, archive)
         return f"-XX:ArchiveClassesAtExit={written}"
 
