@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.processes.light_client import run_light
+from support.processes.light_client import UV, run_light
 from support.processes.worker_process import ForkedWorker
 from support.services.kafka_broker import KafkaBroker
 from support.services.redis_server import RedisServer
@@ -32,7 +32,8 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def test_nothing_heavy_is_installed(light: Path, tmp_path: Path) -> None:
+def test_all_that_is_needed_is_installed_and_nothing_heavy(light: Path, tmp_path: Path) -> None:
+    run_light(UV, "pip", "check", "--python", light / "python", cwd=tmp_path)
     code = (
         "import importlib.util as u, json, sys; "
         f"print(json.dumps([name for name in {_HEAVY!r} if u.find_spec(name)]))"

@@ -21,7 +21,6 @@ _GROUPS: Final = {
     "tests/integration/test_read_only_root.py": "vllm",
     "tests/chaos/test_*_storms.py": "storms",
     "tests/chaos/test_dead_letter_faults.py": "storms",
-    "tests/integration/test_client_install.py": "client environment",
     "tests/integration/test_light_client.py": "client environment",
     "tests/integration/test_readme.py": "client environment",
     "tests/integration/test_kafka_rights.py": "secured broker",
