@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from support.processes.child_process import command
+from support.processes.forked_command import run_forked
 
 COMMANDS: Final = [
     ("topics", "create"),
@@ -66,10 +67,10 @@ def dragoman(*arguments: str) -> str:
 def test_a_command_without_services_prints_one_line_and_exits_with_one(
     arguments: tuple[str, ...],
 ) -> None:
-    status, out, errors = shell(dragoman(*arguments))
-    assert (status, out, errors.count("\n")) == (1, "", 1)
-    assert "could not be reached" in errors
-    assert "127.0.0.1:1" in errors
+    ended = run_forked("dragoman", *arguments, env={**os.environ, **NOWHERE})
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
+    assert "could not be reached" in ended.stderr
+    assert "127.0.0.1:1" in ended.stderr
 
 
 def test_a_closed_stdin_is_reported() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import pytest
 from dragoman_demo.samples import TARGETS, samples
 from dragoman_producer import TranslationClient, TranslationJob
 from support.processes.child_process import ChildProcess, argv_of, command
+from support.processes.forked_command import run_forked
 from support.processes.installation import a_job
 from support.processes.waiting import wait_until
 from support.services.plain_clients import publish
@@ -84,22 +86,7 @@ def test_all_samples_go_through_kafka_worker_and_redis(demo: Demo, folder: Path)
     _nothing_left(children, folder)
 
 
-async def test_serve_runs_jobs_until_ctrl_c(demo: Demo, folder: Path) -> None:
-    process = demo("serve", "--engine", "echo", "--json")
-    process.wait_for(lambda: "\n" in process.output, timeout_s=300, what="the addresses")
-    addresses = json.loads(process.output)
-    async with TranslationClient(addresses["bootstrap_servers"], addresses["redis_url"]) as client:
-        job = TranslationJob(job_id="a1", text="Hello.", target_lang="de")
-        result = await (await client.submit(job)).result(timeout_s=30)
-    assert [item.text for item in result.translations] == ["[de] Hello."]
-    children = _children(process)
-    assert len(children) >= 5
-    process.interrupt()
-    assert process.wait(timeout_s=30) == 0, process.errors
-    _nothing_left(children, folder)
-
-
-def test_the_printed_commands_work_unchanged(demo: Demo) -> None:
+def test_the_printed_commands_work_unchanged_and_a_dead_worker_stops_the_demo(demo: Demo) -> None:
     process = demo("serve", "--engine", "echo")
     process.wait_for(lambda: "Ctrl-C" in process.errors, timeout_s=300, what="the commands")
     lines = [line.strip() for line in process.errors.splitlines() if line.startswith("  ")]
@@ -116,9 +103,17 @@ def test_the_printed_commands_work_unchanged(demo: Demo) -> None:
     assert json.loads(status)["status"] == "completed"
     assert any("balances" in line for line in audit_and_why)
     assert any(line.startswith("To change:") for line in audit_and_why)
+    children = _children(process)
+    [worker] = [child for child in children if argv_of(child)[1:3] == ["-m", "dragoman_worker"]]
+    worker.kill()
+    assert process.wait(timeout_s=30) == 1
+    assert "the worker exited with status 137" in process.errors
+    assert psutil.wait_procs(children, timeout=20)[1] == []
 
 
-def test_every_operation_works_on_the_embedded_broker(demo: Demo) -> None:
+def test_every_operation_works_on_the_embedded_broker_until_ctrl_c(
+    demo: Demo, folder: Path
+) -> None:
     process = demo("serve", "--engine", "echo", "--json")
     process.wait_for(lambda: "\n" in process.output, timeout_s=300, what="the addresses")
     addresses = json.loads(process.output)
@@ -129,16 +124,10 @@ def test_every_operation_works_on_the_embedded_broker(demo: Demo) -> None:
     }
 
     def dragoman(*arguments: str, **more: str) -> tuple[int, str, str]:
-        done = subprocess.run(
-            command("dragoman", *arguments),
-            env={**env, **more},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = run_forked("dragoman", *arguments, env={**env, **more})
         return done.returncode, done.stdout, done.stderr
 
+    assert asyncio.run(_translated(addresses)) == "[de] Hello."
     status, made, errors = dragoman("topics", "create")
     assert (status, errors) == (0, "")
     assert made == "dragoman.jobs\texists\t12\ndragoman.dead-letters\texists\t12\n"
@@ -161,6 +150,18 @@ def test_every_operation_works_on_the_embedded_broker(demo: Demo) -> None:
     status, _, errors = dragoman("topics", "create", DRAGOMAN_KAFKA__TOPICS="elsewhere")
     assert (status, errors.count("\n")) == (1, 1)
     assert "cannot be created" in errors
+    children = _children(process)
+    assert len(children) >= 5
+    process.interrupt()
+    assert process.wait(timeout_s=30) == 0, process.errors
+    _nothing_left(children, folder)
+
+
+async def _translated(addresses: dict[str, str]) -> str:
+    """Return what the client gets for a job."""
+    async with TranslationClient(addresses["bootstrap_servers"], addresses["redis_url"]) as client:
+        job = TranslationJob(job_id="a1", text="Hello.", target_lang="de")
+        return await (await client.submit(job)).text(timeout_s=30)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -195,17 +196,6 @@ def test_a_worker_that_cannot_start_is_reported_with_its_last_log_lines(
     assert "out of order" in process.errors
     [log] = folder.glob("dragoman-*/worker.log")
     assert str(log) in process.errors
-
-
-def test_a_worker_that_dies_stops_the_demo_at_once(demo: Demo) -> None:
-    process = demo("serve", "--engine", "echo", "--json")
-    process.wait_for(lambda: "\n" in process.output, timeout_s=300, what="the addresses")
-    children = _children(process)
-    [worker] = [child for child in children if argv_of(child)[1:3] == ["-m", "dragoman_worker"]]
-    worker.kill()
-    assert process.wait(timeout_s=30) == 1
-    assert "the worker exited with status 137" in process.errors
-    assert psutil.wait_procs(children, timeout=20)[1] == []
 
 
 @pytest.mark.timeout(1000)
