@@ -32,7 +32,7 @@ demo: install ## Translate the samples on this machine: embedded Kafka and Redis
 	@$(BIN)/dragoman-demo --out build/demo $(ARGS)
 
 test: install services ## Run every test, on a real Kafka, Redis and vLLM; a skipped test is a failure
-	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest -n 4 --durations=15 -m "not gpu $(NO_LINKS) $(NO_LIMITS)" $(ARGS)
+	DRAGOMAN_NO_SKIPS=1 $(BIN)/pytest -n 5 --durations=15 -m "not gpu $(NO_LINKS) $(NO_LIMITS)" $(ARGS)
 
 # --- development ----------------------------------------------------------------------------------
 
@@ -55,18 +55,24 @@ services: ## Install redis-server, Java, Maven, kcat, gettext, promtool and Go w
 	@tests/support/system-packages.sh
 
 check: install ## Format, lint, types, import contracts: what a commit must pass
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target style pyright mypy imports
+
+style: install
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/rumdl check --quiet $$(git ls-files '*.md')
-	$(BIN)/mypy
-	$(BIN)/pyright
+
+mypy pyright: install
+	$(BIN)/$@
+
+imports: install
 	$(BIN)/lint-imports
 
 docs: install ## Build the site into build/site; a dead link is a failure. Uses no network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
-unit: install ## Run the unit tests alone (no services, two minutes)
-	$(BIN)/pytest -q tests/unit $(ARGS)
+unit: install ## Run the unit tests alone, without services
+	$(BIN)/pytest -q -n 2 tests/unit $(ARGS)
 
 chaos: install services ## Many seeded storms with odd records and poison (ARGS="--seeds 1-30 --jobs 4500")
 	PYTHONPATH=tests $(BIN)/python tests/chaos/run.py $(ARGS)
@@ -121,4 +127,4 @@ up: ## Start Kafka, Redis, Prometheus, Grafana and a worker without GPU in conta
 down: ## Stop the containers of `make up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down
 
-.PHONY: help demo test install services check docs unit chaos odd fuzz soak fmt lock release mutants speed-beside clean up down
+.PHONY: help demo test install services check style mypy pyright imports docs unit chaos odd fuzz soak fmt lock release mutants speed-beside clean up down
