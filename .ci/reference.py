@@ -22,8 +22,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from typer.models import OptionInfo
 
+from dragoman_documents.registry import codec, formats
 from dragoman_producer.cli.translate import translate
-from dragoman_producer.documents.codecs.registry import codec, formats
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import TranslationResult

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from identity import found
 
-from dragoman_producer.documents.codecs import registry
-from dragoman_producer.documents.codecs.codec import Codec, DocumentError, Extraction, Options
-from dragoman_producer.documents.codecs.read_back import SkeletonDiffers, differing, usable
+from dragoman_documents import registry
+from dragoman_documents.codec import Codec, DocumentError, Extraction, Options
+from dragoman_documents.read_back import SkeletonDiffers, differing, usable
 
 SLOWEST = 1_000_000
 """Bytes per CPU second; a fifth of the goal. Files below 100,000 bytes are not judged."""

@@ -34,8 +34,8 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "quality")]
 import pipeline  # noqa: E402
 from demo_model import SETTINGS  # noqa: E402
 
-from dragoman_producer.documents.codecs.codec import DocumentError, Options  # noqa: E402
-from dragoman_producer.documents.codecs.registry import codec  # noqa: E402
+from dragoman_documents.codec import DocumentError, Options  # noqa: E402
+from dragoman_documents.registry import codec  # noqa: E402
 from dragoman_text.inline import pieces  # noqa: E402
 
 HTML: Final = codec("html")

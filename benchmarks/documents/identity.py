@@ -23,12 +23,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dragoman_producer.documents.codecs.codec import Codec, DocumentError, Extraction, Options
-from dragoman_producer.documents.codecs.read_back import SkeletonDiffers, differing
-from dragoman_producer.documents.codecs.registry import codec, formats
+from dragoman_documents.codec import Codec, DocumentError, Extraction, Options
+from dragoman_documents.read_back import SkeletonDiffers, differing
+from dragoman_documents.registry import codec, formats
 
 try:
-    from dragoman_producer.documents.plurals import settled
+    from dragoman_documents.plurals.rules import settled
 except ModuleNotFoundError:  # without Babel: no plurals
     settled = None  # type: ignore[assignment]
 

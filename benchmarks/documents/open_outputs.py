@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dragoman_producer.documents.codecs.codec import DocumentError, Options
-from dragoman_producer.documents.codecs.registry import codec, formats
-from dragoman_producer.documents.putting_back import put_back
+from dragoman_documents.codec import DocumentError, Options
+from dragoman_documents.putting_back import put_back
+from dragoman_documents.registry import codec, formats
 
 OFFICE: Final = ("docx", "pptx", "xlsx", "odt", "ods", "odp")
 GROUPS: Final = {"office": OFFICE, "epub": ("epub",), "po": ("po",)}

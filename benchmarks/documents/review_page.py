@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from dragoman_producer.documents.review.page import Finding, Review, Row, pages
+from dragoman_producer.review.page import Finding, Review, Row, pages
 
 HOSTILE: Final = (
     "</script><script>alert(1)</script>",

@@ -49,7 +49,7 @@ from dragoman_worker.stores import redis
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.tracing import Tracer
 
-PACKAGES = ("connections", "demo", "producer", "schemas", "text", "worker")
+PACKAGES = ("connections", "demo", "documents", "producer", "schemas", "text", "worker")
 _TIME = b"2030-01-01T00:00:00.000Z"
 _CLAIMED = (b"run", 1, 0, _TIME, _TIME, b"running", b"", 0)
 _FINISHED = (1, b"completed", 0, 1, b"")

@@ -277,7 +277,7 @@ def _environment(gpus: str | None, tree: Path | None = None) -> dict[str, str]:
     if gpus is not None:
         own["CUDA_VISIBLE_DEVICES"] = gpus
     if tree is not None:
-        parts = ("worker", "producer", "connections", "schemas", "text")
+        parts = ("worker", "producer", "connections", "documents", "schemas", "text")
         found = [str((tree / part).resolve(strict=True)) for part in parts]
         own["PYTHONPATH"] = ":".join([*found, own.get("PYTHONPATH", "")])
     return own

@@ -34,7 +34,7 @@ from dragoman_demo.serving import addresses, commands_to_try
 from dragoman_demo.translating import translate
 from dragoman_demo.worker_child import EngineKind
 from dragoman_producer import DragomanError
-from dragoman_producer.documents.manifest import FolderBusy, NoFolder, NoSpace
+from dragoman_producer.manifest.database import FolderBusy, NoFolder, NoSpace
 from dragoman_worker.process.signals import HANG_UP, STOP_SIGNALS, stays_ignored
 
 FAILURE = 1

@@ -10,12 +10,12 @@ from typing import Any, Final, get_args
 
 from dragoman_demo.samples import TARGETS
 from dragoman_producer import TranslationClient, documents
-from dragoman_producer.documents.events import DocumentEnded, Finished, Planned, Progressed
-from dragoman_producer.documents.manifest import Manifest
-from dragoman_producer.documents.review.page import Verdict
-from dragoman_producer.documents.review.rows import Standing
-from dragoman_producer.documents.review.writing import write_pages
-from dragoman_producer.documents.selecting import MANIFEST, STATE_FOLDER
+from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.review.page import Verdict
+from dragoman_producer.review.rows import Standing
+from dragoman_producer.review.writing import write_pages
+from dragoman_producer.runs.events import DocumentEnded, Finished, Planned, Progressed
+from dragoman_producer.runs.selecting import MANIFEST, STATE_FOLDER
 
 HOLIDAY: Final = Path(__file__).with_name("holiday")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_producer.documents.source_parts import PART_BYTES
+from dragoman_documents.parts.source import PART_BYTES
 from support.documents import line_format
 from support.processes.child_process import ChildProcess, command
 from support.processes.forked_command import run_forked

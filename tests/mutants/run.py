@@ -28,7 +28,7 @@ from mutants.breaks import apply, functions, only
 from mutants.table import MUTANTS, Mutant
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("schemas", "text", "connections", "producer", "worker")
+PRODUCT = ("schemas", "text", "documents", "connections", "producer", "worker")
 SOURCES = (*PRODUCT, "demo", "tests")
 TIMEOUT_S = 900
 RED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)

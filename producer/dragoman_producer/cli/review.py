@@ -22,9 +22,9 @@ from dragoman_producer.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from dragoman_producer.documents.manifest import Manifest
-    from dragoman_producer.documents.review.page import Verdict
-    from dragoman_producer.documents.review.rows import Standing
+    from dragoman_producer.manifest.database import Manifest
+    from dragoman_producer.review.page import Verdict
+    from dragoman_producer.review.rows import Standing
 
 
 def review(
@@ -89,9 +89,9 @@ def review(
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[Manifest]:
-    from dragoman_producer.documents.manifest import FolderBusy, Manifest, NoSpace
-    from dragoman_producer.documents.review.rows import NoRun
-    from dragoman_producer.documents.selecting import MANIFEST, STATE_FOLDER
+    from dragoman_producer.manifest.database import FolderBusy, Manifest, NoSpace
+    from dragoman_producer.review.rows import NoRun
+    from dragoman_producer.runs.selecting import MANIFEST, STATE_FOLDER
 
     path = folder / STATE_FOLDER / MANIFEST
     if not path.is_file():
@@ -115,7 +115,7 @@ def _show(
     last_run: bool,
     as_json: bool,
 ) -> int:
-    from dragoman_producer.documents.review.rows import Standing
+    from dragoman_producer.review.rows import Standing
 
     to, only, export = given
     standing = Standing(manifest, folder, last_run=last_run)
@@ -141,7 +141,7 @@ def _langs(standing: Standing, to: str | None) -> list[str]:
 
 
 def _verdicts(only: str | None) -> tuple[Verdict, ...]:
-    from dragoman_producer.documents.review.page import Verdict
+    from dragoman_producer.review.page import Verdict
 
     known: tuple[Verdict, ...] = get_args(Verdict)
     if only is None:
@@ -155,7 +155,7 @@ def _verdicts(only: str | None) -> tuple[Verdict, ...]:
 def _write_pages(
     standing: Standing, lang: str, verdicts: tuple[Verdict, ...], folder: Path, *, as_json: bool
 ) -> None:
-    from dragoman_producer.documents.review.writing import write_pages
+    from dragoman_producer.review.writing import write_pages
 
     for number, (path, total) in enumerate(write_pages(standing, lang, verdicts, folder), start=1):
         if as_json:

@@ -22,9 +22,9 @@ from dragoman_producer.cli.terminal import (
 
 if TYPE_CHECKING:
     from dragoman_connections.settings import DragomanSettings
-    from dragoman_producer.documents.manifest import Manifest
-    from dragoman_producer.documents.review.applying import Applied, Applying
-    from dragoman_producer.documents.review.edits import Edits
+    from dragoman_producer.manifest.database import Manifest
+    from dragoman_producer.review.applying import Applied, Applying
+    from dragoman_producer.review.edits import Edits
     from dragoman_schemas.approved import ApprovedTranslation
 
 _MOST_LISTED: Final = 20
@@ -43,7 +43,7 @@ def apply_files(
 
     Raises NoRun and typer.Exit.
     """
-    from dragoman_producer.documents.review.applying import Applying, missing
+    from dragoman_producer.review.applying import Applying, missing
 
     applying = Applying(manifest, folder)
     read = [_read(path) for path in files]
@@ -55,8 +55,8 @@ def apply_files(
 
 
 async def _apply_all(applying: Applying, files: list[Path], read: list[Edits]) -> None:
-    from dragoman_producer.documents.extracting import Children
-    from dragoman_producer.documents.review.edits import BadEdits
+    from dragoman_producer.review.edits import BadEdits
+    from dragoman_producer.runs.extracting import Children
 
     children = Children()
     try:
@@ -70,7 +70,7 @@ async def _apply_all(applying: Applying, files: list[Path], read: list[Edits]) -
 
 
 def _read(path: Path) -> Edits:
-    from dragoman_producer.documents.review import edits, xliff
+    from dragoman_producer.review import edits, xliff
 
     try:
         content = path.read_bytes()

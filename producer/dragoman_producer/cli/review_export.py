@@ -10,8 +10,8 @@ from dragoman_producer.cli.review_apply import refused
 from dragoman_producer.cli.terminal import PARTIAL, SUCCESS, print_json, print_line, print_note
 
 if TYPE_CHECKING:
-    from dragoman_producer.documents.review.page import Verdict
-    from dragoman_producer.documents.review.rows import Standing
+    from dragoman_producer.review.page import Verdict
+    from dragoman_producer.review.rows import Standing
 
 _TMX: Final = ".tmx"
 _SUFFIXES: Final = (".xlf", ".xliff", _TMX)
@@ -32,7 +32,7 @@ def write(
     as_json: bool,
 ) -> int:
     """Write the file and return the exit status; `paths` are the folder of outputs and the file."""
-    from dragoman_producer.documents.outputs import Outputs
+    from dragoman_producer.runs.outputs import Outputs
 
     path = paths[1]
     is_tmx = path.suffix.lower() == _TMX
@@ -63,9 +63,9 @@ def write(
 def _xliff(
     standing: Standing, lang: str, verdicts: tuple[Verdict, ...], paths: tuple[Path, Path]
 ) -> tuple[int, int]:
-    from dragoman_producer.documents.review import xliff
-    from dragoman_producer.documents.review.coded import coded
-    from dragoman_producer.documents.review.writing import review_of
+    from dragoman_producer.review import xliff
+    from dragoman_producer.review.coded import coded
+    from dragoman_producer.review.writing import review_of
 
     with paths[1].open("w", encoding="utf-8") as file:
         rows = asyncio.run(coded(standing, lang, verdicts))
@@ -77,8 +77,8 @@ def _xliff(
 def _tmx(
     standing: Standing, lang: str, verdicts: tuple[Verdict, ...], paths: tuple[Path, Path]
 ) -> tuple[int, int]:
-    from dragoman_producer.documents.review import tmx
-    from dragoman_producer.documents.review.writing import review_of
+    from dragoman_producer.review import tmx
+    from dragoman_producer.review.writing import review_of
 
     with paths[1].open("w", encoding="utf-8") as file:
         texts = (each for each in standing.stored(lang) if each.row.verdict in verdicts)

@@ -23,7 +23,7 @@ from dragoman_producer.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from dragoman_producer.documents.request import Request
+    from dragoman_producer.runs.request import Request
 
 _FORMATS = "Formats"
 _TRANSLATION = "Translation"
@@ -220,7 +220,7 @@ async def _streamed(request: Request, connection: Connection) -> int:
 
 
 def _request(paths: list[Path], out: Path, given: dict[str, Any]) -> Request:
-    from dragoman_producer.documents.options import Unusable, request_of  # keeps --help fast
+    from dragoman_producer.runs.options import Unusable, request_of  # keeps --help fast
 
     try:
         request = request_of(paths, out, given)
@@ -241,11 +241,11 @@ async def _translated(
 ) -> int:
     from dragoman_producer.cli.translate_progress import Display
     from dragoman_producer.client import TranslationClient  # keeps --help fast
-    from dragoman_producer.documents.manifest import FolderBusy, NoFolder, NoSpace
-    from dragoman_producer.documents.request import UnknownGlossary
-    from dragoman_producer.documents.selecting import NothingThere
-    from dragoman_producer.documents.stopping import Stop
-    from dragoman_producer.documents.translating import run_documents
+    from dragoman_producer.manifest.database import FolderBusy, NoFolder, NoSpace
+    from dragoman_producer.runs.request import UnknownGlossary
+    from dragoman_producer.runs.selecting import NothingThere
+    from dragoman_producer.runs.stopping import Stop
+    from dragoman_producer.runs.translating import run_documents
 
     stop = Stop()
     display = Display(as_json=as_json, streamed=streamed)

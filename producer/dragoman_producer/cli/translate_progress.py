@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from dragoman_producer.cli.terminal import PARTIAL, plain, print_json, print_line, print_note
-from dragoman_producer.documents.events import (
+from dragoman_producer.runs.events import (
     DocumentEnded,
     Event,
     Extracted,

@@ -17,7 +17,7 @@ from dragoman_connections.terminal import escaped
 from dragoman_producer.cli.terminal import FAILURE, flushed
 
 if TYPE_CHECKING:
-    from dragoman_producer.documents.request import Request
+    from dragoman_producer.runs.request import Request
 
 NAME: Final = "stdin"
 """Name of the document in messages."""
@@ -65,8 +65,8 @@ def store(path: Path, source: BinaryIO, format_name: str) -> None:
 
     Formats that are read in parts have no limit.
     """
-    from dragoman_producer.documents import source_parts  # keeps --help fast
-    from dragoman_producer.documents.cutting import PARTED
+    from dragoman_documents.parts import source as source_parts  # keeps --help fast
+    from dragoman_documents.parts.cutting import PARTED
 
     most = math.inf if format_name in PARTED else source_parts.LARGEST_WHOLE + 1
     stored = 0
@@ -77,7 +77,7 @@ def store(path: Path, source: BinaryIO, format_name: str) -> None:
 
 def show(request: Request, status: int) -> int:
     """Write the output to stdout, if there is one; return the exit status."""
-    from dragoman_producer.documents.selecting import output_of  # keeps --help fast
+    from dragoman_producer.runs.selecting import output_of  # keeps --help fast
 
     path = output_of(request, NAME, request.to[0])
     if not path.is_file():

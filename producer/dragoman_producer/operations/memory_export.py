@@ -8,7 +8,7 @@ from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from dragoman_connections.terminal import json_line
-from dragoman_producer.documents.codecs.inline_codes import same_tags
+from dragoman_documents.inline_codes import same_tags
 from dragoman_producer.operations.memory import fields_of
 from dragoman_producer.operations.memory_files import NAMED, escaped
 from dragoman_schemas.approved import ApprovedTranslation

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from dragoman_producer.documents.codecs.codec import Codec, Extraction, Options
-from dragoman_producer.documents.codecs.read_back import differing, usable
+from dragoman_documents.codec import Codec, Extraction, Options
+from dragoman_documents.read_back import differing, usable
 
 GERMAN: Final = Options("de", "en")
 HOSTILE: Final = (

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman_producer.documents.codecs import registry
-from dragoman_producer.documents.codecs.codec import (
+from dragoman_documents import registry
+from dragoman_documents.codec import (
     DocumentError,
     Extraction,
     Options,

@@ -208,7 +208,7 @@ ELSEWHERE = {
     "producer/dragoman_producer/cli/review_export.py": 1,  # into a file
     "producer/dragoman_producer/cli/translate_stdin.py": 2,  # a document: escaped lines, or bytes
     "producer/dragoman_producer/client.py": 1,  # an example
-    "producer/dragoman_producer/documents/__init__.py": 1,  # an example
+    "producer/dragoman_producer/documents.py": 1,  # an example
 }
 
 

@@ -1,0 +1,1 @@
+"""Zip archives: read within limits, and written with every untouched member byte for byte."""

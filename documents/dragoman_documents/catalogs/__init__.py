@@ -1,0 +1,1 @@
+"""Catalogs of messages and resources of programs."""

@@ -1,0 +1,1 @@
+"""Apple's string catalogs and `.strings` files."""

@@ -1,0 +1,1 @@
+"""PO and POT files of gettext."""

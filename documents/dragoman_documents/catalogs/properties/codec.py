@@ -1,0 +1,153 @@
+"""Java's .properties and Apple's .strings: the values of keys, everything else byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_documents.catalogs.apple import strings as strings_lines
+from dragoman_documents.catalogs.properties import lines as properties_lines
+from dragoman_documents.catalogs.properties.entries import Entry
+from dragoman_documents.codec import (
+    Codec,
+    Extraction,
+    Options,
+    Segment,
+    layout_of,
+)
+from dragoman_documents.encodings import Decoded
+from dragoman_documents.inline_codes import fits, of_text, rendered
+from dragoman_documents.plurals.icu.messages import Message, parsed
+from dragoman_documents.splicing import Replacement, replaced, skeleton
+from dragoman_text.spans import is_translatable
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """An entry with its segments: the sentences of an ICU message, or one text."""
+
+    entry: Entry
+    segments: tuple[Segment, ...]
+    message: Message | None = None
+    doubled: bool = False
+    """Whether apostrophes are doubled, as Java's MessageFormat has it."""
+
+    @property
+    def fixed(self) -> str:
+        """Return what of the value no translation changes."""
+        if self.message is not None:
+            return self.message.signature
+        core = self.entry.value.strip()
+        lead, _, trail = self.entry.value.partition(core)
+        return f"{lead}|{trail}"
+
+    def spelled(self, texts: Sequence[str | None]) -> str | None:
+        """Return the value with translations, decoded; None if it stays."""
+        if all(text is None for text in texts):
+            return None
+        if self.message is not None:
+            return self.message.spelled(texts)
+        text, codes = texts[0] or "", self.segments[0].codes
+        if not fits(text, codes) or not is_translatable(text):
+            return None  # a text without words would be no segment of the output
+        core = self.entry.value.strip()
+        lead, _, trail = self.entry.value.partition(core)
+        found = rendered(text, codes, str)
+        return lead + (found.replace("'", "''") if self.doubled else found) + trail
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    file: Decoded
+    values: tuple[_Value, ...]
+
+
+@dataclass(frozen=True)
+class KeyValueCodec:
+    """Keys with values, one segment per value; ICU messages have one per sentence."""
+
+    name: str
+    suffixes: frozenset[str]
+    read: Callable[[bytes], Decoded]
+    """Decodes a file. Raises DocumentError."""
+    entries: Callable[[str], Iterator[Entry]]
+    """Yields the entries of a file. Raises DocumentError."""
+    escape: Callable[[str], str]
+    """Spells a value."""
+    fallback: Callable[[str], str]
+    """Spells a character that the encoding lacks."""
+    message_format: bool = False
+    by_language: bool = True
+    has_targets: bool = False
+    can_double: bool = False
+
+    def extract(self, data: bytes, options: Options) -> Extraction:
+        """Return the values that have words. Raises DocumentError."""
+        file = self.read(data)
+        values = [self._value(entry, options) for entry in self.entries(file.text)]
+        kept = tuple(value for value in values if value.segments)
+        return Extraction(
+            tuple(segment for value in kept for segment in value.segments),
+            skeleton(
+                file.text,
+                [(value.entry.start, value.entry.end) for value in kept],
+                *(value.fixed for value in kept),
+            ),
+            file.encoding,
+            layout=_Layout(file, kept),
+        )
+
+    def splice(
+        self,
+        data: bytes,
+        extraction: Extraction,
+        texts: Sequence[str | None],
+        options: Options,
+    ) -> bytes:
+        """Return the file with translations; the others stay as they are."""
+        layout = layout_of(extraction, _Layout)
+        changes: list[Replacement[str]] = []
+        place = 0
+        for value in layout.values:
+            behind = place + len(value.segments)
+            new = value.spelled(texts[place:behind])
+            if new is not None:
+                content = self.escape(new)
+                changes.append(Replacement(value.entry.start, value.entry.end, content))
+            place = behind
+        if not changes:
+            return data
+        return layout.file.encoded(replaced(layout.file.text, changes), self.fallback)
+
+    def _value(self, entry: Entry, options: Options) -> _Value:
+        message = parsed(entry.value, options)
+        if message is not None:
+            return _Value(entry, message.segments(entry.key), message)
+        doubled = self.message_format and properties_lines.is_message_format(entry.value)
+        core = entry.value.strip()
+        text, codes = of_text(core.replace("''", "'") if doubled else core)
+        if not is_translatable(text):
+            return _Value(entry, ())
+        return _Value(entry, (Segment(text, entry.key, "value", codes),), None, doubled)
+
+
+CODECS: Final[Mapping[str, Codec]] = {
+    "properties": KeyValueCodec(
+        "properties",
+        frozenset({".properties"}),
+        properties_lines.read,
+        properties_lines.entries,
+        properties_lines.escaped,
+        properties_lines.unicode_escape,
+        message_format=True,
+    ),
+    "strings": KeyValueCodec(
+        "strings",
+        frozenset({".strings"}),
+        strings_lines.read,
+        strings_lines.entries,
+        strings_lines.escaped,
+        strings_lines.unicode_escape,
+    ),
+}

@@ -1,0 +1,78 @@
+"""The entries of a .properties file, as java.util.Properties reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from dragoman_documents.catalogs.properties.entries import Entry, units, with_pairs
+from dragoman_documents.codec import DocumentError
+from dragoman_documents.encodings import Decoded, decoded
+
+_BLANK: Final = r"[ \t\f]"
+_NEWLINE: Final = r"(?:\r\n|\r|\n)"
+_LINE: Final = re.compile(
+    rf"{_BLANK}*+(?:[#!][^\r\n]*+|(?P<key>(?:\\(?:\r\n|[\s\S])|[^\\\r\n=: \t\f])*+)"
+    rf"(?:\\{_NEWLINE}{_BLANK}*+|{_BLANK})*+(?:[=:](?:\\{_NEWLINE}{_BLANK}*+|{_BLANK})*+)?"
+    r"(?P<value>(?:\\(?:\r\n|[\s\S])|[^\\\r\n])*+)\\?)"
+    rf"(?:{_NEWLINE}|\Z)"
+)
+"""A logical line: a comment, or a key and a value that may go on behind a backslash."""
+_ESCAPE: Final = re.compile(rf"\\(?:u([0-9A-Fa-f]{{4}})|({_NEWLINE}{_BLANK}*+)|([\s\S]))")
+_MEANT: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_SPELLED: Final = str.maketrans(
+    {chr(code): f"\\u{code:04x}" for code in [*range(32), 127]}
+    | {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
+)
+_ARGUMENT: Final = re.compile(r"\{[0-9]{1,3}[,}]")
+
+
+def read(data: bytes) -> Decoded:
+    """Return the text: ASCII (all else escaped), UTF-8 or ISO-8859-1. Raises DocumentError."""
+    if not data.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in data:
+        raise DocumentError("encoding", "it has NUL bytes; is it a .properties file?")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return decoded(data, "iso-8859-1")
+    return decoded(data, "ascii")
+
+
+def entries(text: str) -> Iterator[Entry]:
+    """Yield the entries in order; every text is a .properties file."""
+    place = 0
+    while place < len(text) and (match := _LINE.match(text, place)) is not None:
+        if match["value"]:
+            start, end = match.span("value")
+            yield Entry(_meaning(match["key"]), _meaning(match["value"]), start, end)
+        place = match.end()
+
+
+def _meaning(spelled: str) -> str:
+    return with_pairs(_ESCAPE.sub(_meant, spelled)) if "\\" in spelled else spelled
+
+
+def _meant(match: re.Match[str]) -> str:
+    if match[1]:
+        return chr(int(match[1], 16))
+    return "" if match[2] else _MEANT.get(match[3], match[3])
+
+
+def escaped(value: str) -> str:
+    """Return a value as it is spelled."""
+    spelled = value.translate(_SPELLED)
+    return f"\\{spelled}" if spelled.startswith(" ") else spelled
+
+
+def unicode_escape(character: str) -> str:
+    r"""Return a character as `\uXXXX`, two of them beyond U+FFFF."""
+    return "".join(f"\\u{unit:04x}" for unit in units(character))
+
+
+def is_message_format(value: str) -> bool:
+    """Return whether a value is for MessageFormat, where apostrophes are doubled.
+
+    It has an argument, and no single apostrophe, with which MessageFormat would begin a quote.
+    """
+    return _ARGUMENT.search(value) is not None and "'" not in value.replace("''", "")

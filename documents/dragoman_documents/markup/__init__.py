@@ -1,0 +1,1 @@
+"""Formats of markup: Markdown, HTML, notebooks."""

@@ -1,0 +1,291 @@
+"""Segments of a Markdown document, and where they are in its bytes."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from dragoman_documents.catalogs.yaml.scanning import Scalar, scalars
+from dragoman_documents.codec import (
+    DocumentError,
+    InlineCode,
+    Options,
+    Remark,
+    Segment,
+)
+from dragoman_documents.inline_codes import (
+    LOOKALIKE,
+    Closing,
+    Opening,
+    Piece,
+    Single,
+    composed,
+)
+from dragoman_documents.markup.markdown import html_blocks as markdown_blocks
+from dragoman_documents.markup.markdown.events import (
+    Block,
+    Metadata,
+    Token,
+    definitions,
+    parsed,
+)
+from dragoman_documents.markup.markdown.html_blocks import Html, HtmlSlots
+from dragoman_documents.markup.markdown.spelling import escaped_lookalike
+from dragoman_documents.markup.markdown.titles import Title, title_at, titles
+from dragoman_documents.markup.markdown.units import Unit, units
+from dragoman_documents.splicing import skeleton
+from dragoman_documents.values import is_text
+
+_METADATA: Final = ("title", "description", "summary")
+"""Keys of front matter that are translated."""
+_PREFIX: Final = re.compile(rb"[ \t>]*")
+_CANONICAL: Final = {"_": "*", "__": "**"}
+_CR_ALONE: Final = re.compile(r"\r(?!\n)")
+_IN_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
+
+
+@dataclass(frozen=True, slots=True)
+class InnerTitle:
+    """A title in the markup of a unit, which a translation may move with its code."""
+
+    index: int
+    """Of its own segment."""
+    code: str
+    start: int
+    end: int
+
+    def code_with(self, title: str) -> str:
+        """Return the markup with another title."""
+        return self.code[: self.start] + title + self.code[self.end :]
+
+
+class Slot(NamedTuple):
+    """Where a segment is in the source: a title, or a unit with the titles inside it."""
+
+    start: int
+    end: int
+    unit: Unit | None = None
+    titles: tuple[InnerTitle, ...] = ()
+    scalar: Scalar | None = None
+    """Of front matter."""
+
+
+@dataclass(slots=True)
+class Extracting:
+    """Segments and slots of a document, in the order of its blocks."""
+
+    source: bytes
+    options: Options
+    mdx: bool
+    segments: list[Segment] = field(default_factory=list)
+    slots: list[Slot] = field(default_factory=list)
+    html: list[HtmlSlots] = field(default_factory=list)
+    _left: list[str] = field(default_factory=list)
+    """The places of blocks of HTML with texts that are not translated."""
+    _codes: list[str] = field(default_factory=list)
+    _inner: set[int] = field(default_factory=set)
+    _headings: list[tuple[int, str]] = field(default_factory=list)
+    _counted: int = 0
+    _line: int = 1
+    _newline: bytes = b"\n"
+
+    def __post_init__(self) -> None:
+        if b"\n" not in self.source:
+            self._newline = b"\r"
+
+    def run(self, text: str) -> None:
+        """Add all segments of the text, which is the source decoded.
+
+        A CR alone ends a line in CommonMark, but not for the parser.
+        """
+        text = _CR_ALONE.sub("\n", text) if "\r" in text else text
+        for block in parsed(text, self.source):
+            self._add(block)
+        if "]:" in text:
+            self._counted, self._line = 0, 1
+            for start, end in sorted(definitions(text)):
+                self._add_titles(title_at(start, end, self.source))
+
+    def skeleton(self) -> str:
+        """Return the digest of all that is not a segment, and of the codes of those that are."""
+        outer = (slot for index, slot in enumerate(self.slots) if index not in self._inner)
+        ranges = [(slot.start, slot.end) for slot in outer]
+        ranges += [(block.start, block.end) for block in self.html]
+        blocks = map(markdown_blocks.skeleton, self.html)
+        return skeleton(self.source, sorted(ranges), *self._codes, *blocks)
+
+    def remarks(self) -> Iterator[Remark]:
+        """Yield what of the document is left as it is, though it has text."""
+        if self._left:
+            detail = f"{len(self._left):,} blocks of HTML are left as they are, the first one here"
+            yield Remark(self._left[0], detail)
+
+    def _add(self, block: Block | Metadata | Html) -> None:
+        if isinstance(block, Metadata):
+            self._add_metadata(block)
+            return
+        if isinstance(block, Html):
+            self._add_html(block)
+            return
+        while block.level and self._headings and self._headings[-1][0] >= block.level:
+            self._headings.pop()
+        rest = deque(titles(block.tokens, self.source))
+        for unit in units(block, self.source, mdx=self.mdx):
+            self._add_titles(_until(unit.start, rest))
+            self._add_unit(unit, list(_until(unit.end, rest)) if rest else ())
+        self._add_titles(rest)
+        if block.level and self.options.headings:
+            self._add_heading(block)
+
+    def _add_metadata(self, block: Metadata) -> None:
+        """Add the texts of front matter; one that is no YAML is left alone."""
+        first = self.source.find(self._newline, block.start, block.end) + 1
+        text = self.source[first : block.end].rstrip(b"-.").decode()
+        with suppress(DocumentError):
+            found = [each for each in scalars(text, _METADATA) if is_text(each.text)]
+            done, end = 0, first
+            for scalar in found:
+                start = end + len(text[done : scalar.start].encode())
+                end = start + len(text[scalar.start : scalar.end].encode())
+                done = scalar.end
+                self.slots.append(Slot(start, end, scalar=scalar))
+                value, codes = composed([scalar.text])
+                self.segments.append(
+                    Segment(value, self._place(start), "metadata", codes, doubled=False)
+                )
+
+    def _add_html(self, block: Html) -> None:
+        page, is_translated = markdown_blocks.page_of(block, self.source)
+        if not page.segments:
+            return
+        if self.mdx or not is_translated:
+            self._left.append(self._place(block.start))
+            return
+        first = len(self.slots)
+        self.html.append(HtmlSlots(block.start, block.end, page, first))
+        self._inner.update(range(first, first + len(page.segments)))
+        done, start = 0, block.start
+        for place, segment in zip(page.places, page.segments, strict=True):
+            start += len(page.text[done : place.start].encode())
+            done = max(done, place.start)
+            self.slots.append(Slot(start, start))
+            self.segments.append(segment._replace(place=self._place(start), headings=self._above()))
+
+    def _add_titles(self, found: Iterable[Title]) -> None:
+        for title in found:
+            self.slots.append(Slot(title.start, title.end))
+            place, above = self._place(title.start), self._above()
+            self.segments.append(
+                Segment(title.text, place, "attribute", headings=above, doubled=False)
+            )
+
+    def _add_unit(self, unit: Unit, within: Sequence[Title]) -> None:
+        first = len(self.slots)
+        self._inner.update(range(first, first + len(within)))
+        place = self._place(unit.start)
+        self._add_titles(within)
+        inner = tuple(_inner(unit, within, first, self.source)) if within else ()
+        self.slots.append(Slot(unit.start, unit.end, unit, inner))
+        text, codes = _composed(unit.tokens, self.source)
+        if codes or unit.wrap[0]:
+            self._codes.append("\0".join((*unit.wrap, _digestible(codes, inner))))
+        kind, above = unit.block.kind, self._above()
+        doubled = can_follow(unit)
+        self.segments.append(Segment(text, place, kind, codes, headings=above, doubled=doubled))
+
+    def _add_heading(self, block: Block) -> None:
+        text = "".join(token.text if token.kind == "text" else " " for token in block.tokens)
+        self._headings.append((block.level, " ".join(text.split())))
+
+    def _above(self) -> tuple[str, ...]:
+        return tuple(text for _, text in self._headings) if self._headings else ()
+
+    def _place(self, start: int) -> str:
+        """Return the line of a byte; each byte is counted once, because places rise."""
+        if start > self._counted:
+            self._line += self.source.count(self._newline, self._counted, start)
+            self._counted = start
+        return f"line {self._line}"
+
+
+def _until(place: int, titles: deque[Title]) -> Iterator[Title]:
+    """Take the titles that begin before a place from those that are left."""
+    while titles and titles[0].start < place:
+        yield titles.popleft()
+
+
+def can_follow(unit: Unit) -> bool:
+    """Return whether a copy can stand after a unit: it is a whole paragraph or heading."""
+    breaks = unit.block.level and any(token.kind == "hard" for token in unit.tokens)
+    return unit.whole and not breaks
+
+
+def _composed(tokens: Sequence[Token], source: bytes) -> tuple[str, tuple[InlineCode, ...]]:
+    """Return the text and the codes of a unit."""
+    if len(tokens) == 1 and tokens[0].kind == "text" and "<" not in tokens[0].text:
+        return tokens[0].text, ()
+    return composed(_pieces(tokens, source), escaped_lookalike)
+
+
+def _pieces(tokens: Sequence[Token], source: bytes) -> Iterator[Piece]:
+    """Yield the texts and the codes of tokens."""
+    closings = _closings(tokens, source)
+    for index, token in enumerate(tokens):
+        if token.kind == "text":
+            yield token.text
+        elif token.kind == "soft":
+            yield " "
+        else:
+            yield _code(index, tokens, closings, source)
+
+
+def _code(index: int, tokens: Sequence[Token], closings: Mapping[int, str], source: bytes) -> Piece:
+    token = tokens[index]
+    if token.kind == "close":
+        return Closing()
+    raw = source[token.start : token.end].decode()
+    if token.kind == "open":
+        return Opening(raw, closings[index])
+    if token.kind == "hard" and (prefix := _PREFIX.match(source, token.end)):
+        end = min(prefix.end(), tokens[index + 1].start)
+        return Single(raw + source[token.end : end].decode())
+    return Single(raw)
+
+
+def _closings(tokens: Sequence[Token], source: bytes) -> dict[int, str]:
+    closings: dict[int, str] = {}
+    opened: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.kind == "open":
+            opened.append(index)
+        elif token.kind == "close":
+            closings[opened.pop()] = token.text or source[token.start : token.end].decode()
+    return closings
+
+
+def _inner(unit: Unit, within: Iterable[Title], first: int, source: bytes) -> Iterator[InnerTitle]:
+    tokens = iter(unit.tokens)
+    for index, title in enumerate(within, first):
+        token = next(token for token in tokens if token.end > title.end)
+        start = len(source[token.start : title.start].decode())
+        code = source[token.start : token.end].decode()
+        yield InnerTitle(index, code, start, start + len(source[title.start : title.end].decode()))
+
+
+def _digestible(codes: Iterable[InlineCode], inner: Iterable[InnerTitle]) -> str:
+    """Return the codes in an order of their own, each in one of its spellings, without titles."""
+    bare = {title.code: title.code_with("") for title in inner}
+    spellings: list[str] = []
+    for code in codes:
+        opening = _CANONICAL.get(code.opening, code.opening)
+        if code.closing is not None:
+            closing = _CANONICAL.get(code.closing, code.closing)
+            spellings.append(f"{opening}\0{bare.get(closing, closing)}")
+        elif not (opening.startswith("\\") and LOOKALIKE.fullmatch(opening, 1)):
+            single = bare.get(opening, opening)
+            spellings.append(_IN_ANGLES.sub(r"\1", single) if "<" in single else single)
+    return "\0\0".join(sorted(spellings))

@@ -1,0 +1,93 @@
+"""Inline HTML among Markdown tokens: pairs of tags, and elements whose content is not text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from dragoman_documents.markup.markdown.events import Token
+
+_NAME: Final = re.compile(r"</?([A-Za-z][A-Za-z0-9:.\-]*)")
+_EMPTY_NAMES: Final = "area base br col embed hr img input link meta source track wbr"
+_CODE_NAMES: Final = "code kbd math pre samp script style svg template textarea tt var"
+_EMPTY: Final = frozenset(_EMPTY_NAMES.split())
+_CODE: Final = frozenset(_CODE_NAMES.split())
+_UNTRANSLATED: Final = re.compile(
+    r"""\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*["']?[^"'>]*\bnotranslate\b""", re.IGNORECASE
+)
+
+
+def with_pairs(tokens: list[Token]) -> list[Token]:
+    """Return the tokens with HTML tags as pairs and single codes; code elements become one code."""
+    if not any(token.kind == "html" for token in tokens):
+        return tokens
+    pairing = _Pairing(tokens, list(tokens))
+    for index, token in enumerate(tokens):
+        pairing.add(index, token)
+    return _merged(pairing.tokens, pairing.opaque)
+
+
+@dataclass(slots=True)
+class _Pairing:
+    """Tags that are open, per pair of Markdown's own delimiters, which no HTML pair may cross."""
+
+    originals: list[Token]
+    tokens: list[Token]
+    opaque: dict[int, int] = field(default_factory=dict)
+    _opened: list[tuple[int, str]] = field(default_factory=list)
+    """Index and name of each tag that is open; the name is empty for Markdown's delimiters."""
+    _names: list[Counter[str]] = field(default_factory=lambda: [Counter()])
+
+    def add(self, index: int, token: Token) -> None:
+        if token.kind == "open":
+            self._opened.append((index, ""))
+            self._names.append(Counter())
+        elif token.kind == "close":
+            self._names.pop()
+            while self._opened.pop()[1]:
+                pass
+        elif token.kind == "html":
+            self._add_tag(index, token)
+
+    def _add_tag(self, index: int, token: Token) -> None:
+        self.tokens[index] = Token("single", token.start, token.end)
+        found = _NAME.match(token.text)
+        name = found[1].lower() if found else ""
+        if not name or name in _EMPTY or token.text.endswith("/>"):
+            return
+        if not token.text.startswith("</"):
+            self._opened.append((index, name))
+            self._names[-1][name] += 1
+        elif self._names[-1][name]:
+            self._close(index, name)
+
+    def _close(self, index: int, name: str) -> None:
+        while (last := self._opened.pop())[1] != name:
+            self._names[-1][last[1]] -= 1
+        self._names[-1][name] -= 1
+        begin = self.tokens[last[0]]
+        end = self.tokens[index]
+        self.tokens[last[0]] = Token("open", begin.start, begin.end)
+        self.tokens[index] = Token("close", end.start, end.end)
+        if name in _CODE or self._is_untranslated(last[0]):
+            self.opaque[last[0]] = index
+
+    def _is_untranslated(self, index: int) -> bool:
+        return _UNTRANSLATED.search(self.originals[index].text) is not None
+
+
+def _merged(tokens: list[Token], opaque: dict[int, int]) -> list[Token]:
+    """Return the tokens with each element of code as one."""
+    merged: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        last = opaque.get(index)
+        if last is None:
+            merged.append(tokens[index])
+            index += 1
+        else:
+            merged.append(Token("single", tokens[index].start, tokens[last].end))
+            index = last + 1
+    return merged

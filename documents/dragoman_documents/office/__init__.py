@@ -1,0 +1,1 @@
+"""Office documents: Office Open XML and OpenDocument."""

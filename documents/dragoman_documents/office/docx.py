@@ -1,0 +1,198 @@
+"""DOCX: the body, tables, headers, footers, notes, text boxes, alternative texts, the title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from dragoman_documents.archive.reading import Archive
+from dragoman_documents.codec import Codec, Kind, Options
+from dragoman_documents.office.bilingual import Doubled
+from dragoman_documents.office.ooxml import (
+    PREFIXES,
+    Paragraph,
+    add_charts,
+    add_diagrams,
+    add_title,
+    alternative_texts,
+    content_types,
+    number,
+    of_type,
+    paragraph_slot,
+    remark_signature,
+)
+from dragoman_documents.office.packages import (
+    Found,
+    PackageCodec,
+    Part,
+    attribute_slot,
+    opened,
+)
+from dragoman_documents.office.runs.reading import Dialect, Reader
+from dragoman_documents.xml.slots import Slot
+from dragoman_documents.xml.tree import Element
+
+WORD: Final = Dialect(
+    run="w:r",
+    properties="w:rPr",
+    text="w:t",
+    wrappers=frozenset({
+        "w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:dir", "w:bdo",
+    }),
+    dropped=frozenset({"w:proofErr", "w:lastRenderedPageBreak"}),
+    ignored=frozenset({"w:lang", "w:noProof"}),
+    outside=frozenset({"w:pPr"}),
+    field="w:fldChar",
+    field_type="w:fldCharType",
+)  # fmt: skip
+_LEVELS: Final = {"title": 0, **{f"heading {level}": level for level in range(1, 10)}}
+"""Per name of a built-in style its level in the outline."""
+_LEFT_ALONE: Final = frozenset({
+    "w:del", "w:moveFrom", "m:oMath", "m:oMathPara", "w:fldSimple",
+    "w:rPr", "w:pPr", "w:tblPr", "w:trPr", "w:tcPr", "w:sectPr",
+})  # fmt: skip
+_PARTS: Final = {
+    ".main+xml": "",
+    "wordprocessingml.header+xml": "header",
+    "wordprocessingml.footer+xml": "footer",
+    "wordprocessingml.footnotes+xml": "footnotes",
+    "wordprocessingml.endnotes+xml": "endnotes",
+}
+
+
+def _found(archive: Archive, options: Options) -> Found:
+    types = content_types(archive, "Word document", "wordprocessingml", "ms-word")
+    found = Found()
+    styles = _headings(archive, types)
+    for kind, label in _PARTS.items():
+        for name in of_type(types, kind):
+            part = opened(archive, name, PREFIXES)
+            place = f"{label} {number(name)}".removesuffix(" 0") + ", " if label else ""
+            walk = _Walk(part, Reader(part.data, WORD), options, styles, place)
+            found.add(part, list(walk.below(part.root)))
+    add_charts(found, archive, types)
+    add_diagrams(found, archive, types)
+    add_title(found, archive)
+    remark_signature(found, archive)
+    return found
+
+
+def _headings(archive: Archive, types: dict[str, str]) -> dict[str, int]:
+    """Return the level of each style that is a heading; a title has level 0."""
+    levels: dict[str, int] = {}
+    for name in of_type(types, "wordprocessingml.styles+xml"):
+        for style in opened(archive, name, PREFIXES).root.children:
+            called = style.child("w:name")
+            title = "" if called is None else called.attributes.get("w:val", "").lower()
+            if title in _LEVELS:
+                levels[style.attributes.get("w:styleId", "")] = _LEVELS[title]
+    return levels
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Goes through the paragraphs of a part in their order."""
+
+    part: Part
+    reader: Reader
+    options: Options
+    styles: Mapping[str, int]
+    place: str
+    count: int = 0
+    cells: int = 0
+    headings: list[tuple[int, str]] = field(default_factory=list)
+
+    def below(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+        """Yield the slots of the segments below an element."""
+        for each in element.children:
+            for slot in self._attributes(each):
+                yield (slot,)
+            if each.name in _LEFT_ALONE or _is_bound(each):
+                continue
+            if each.name == "w:p":
+                yield from self._paragraph(each)
+            elif each.name == "mc:AlternateContent":
+                yield from self._alternatives(each)
+            elif each.children:
+                self.cells += each.name == "w:tc"
+                yield from self.below(each)
+                self.cells -= each.name == "w:tc"
+
+    def _attributes(self, element: Element) -> Iterator[Slot]:
+        """Yield the slots of attributes of pictures, tables and shapes of old versions of Word."""
+        name, place = element.name, f"{self.place}paragraph {self.count}"
+        if name == "wp:docPr":
+            yield from alternative_texts(self.part, element, place)
+        elif name in {"w:tblCaption", "w:tblDescription"}:
+            yield from attribute_slot(self.part, element, "w:val", f"{place}, text of a table")
+        elif name == "w:tblPr":
+            for each in element.children:
+                yield from self._attributes(each)
+        elif name == "v:textpath":
+            yield from attribute_slot(self.part, element, "string", f"{place}, WordArt")
+        elif name.startswith("v:"):
+            yield from attribute_slot(self.part, element, "alt", f"{place}, alternative text")
+
+    def _paragraph(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+        self.count += 1
+        kind, level = self._kind(element)
+        place = f"{self.place}paragraph {self.count}"
+        shown = tuple(text for _, text in self.headings) if self.options.headings else ()
+        slot = paragraph_slot(
+            self.part, self.reader, element, Paragraph(place, kind, headings=shown)
+        )
+        inside = list(self.below(element))
+        if slot is not None:
+            if level is not None:
+                self.headings = [each for each in self.headings if each[0] < level]
+                self.headings.append((level, slot.segment.text))
+            yield (self._doubled(slot, element, inside=bool(inside)),)
+        yield from inside
+
+    def _doubled(self, slot: Slot, element: Element, *, inside: bool) -> Slot:
+        if not self.options.bilingual:
+            return slot
+        return Doubled.of(slot, self.part.data, element, inside=inside)
+
+    def _kind(self, element: Element) -> tuple[Kind, int | None]:
+        properties = element.child("w:pPr")
+        style = None if properties is None else properties.child("w:pStyle")
+        level = None if style is None else self.styles.get(style.attributes.get("w:val", ""))
+        if level is not None:
+            return "heading" if level else "title", level
+        if properties is not None and properties.child("w:numPr") is not None:
+            return "list_item", None
+        return "cell" if self.cells else "paragraph", None
+
+    def _alternatives(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+        """Yield the slots of alternatives: together if all hold the same paragraphs."""
+        held: list[list[tuple[Slot, ...]]] = []
+        for each in element.children:
+            found = list(self.below(each))
+            yield from (slots for slots in found if slots[0].segment.kind == "attribute")
+            paragraphs = [slots for slots in found if slots[0].segment.kind != "attribute"]
+            held += [paragraphs] if paragraphs else []
+        texts = [[slots[0].segment.text for slots in paragraphs] for paragraphs in held]
+        if len(held) > 1 and all(each == texts[0] for each in texts):
+            for same in zip(*held, strict=True):
+                yield tuple(slot for slots in same for slot in slots)
+        else:
+            for paragraphs in held:
+                yield from paragraphs
+
+
+def _is_bound(element: Element) -> bool:
+    """Return whether an element is a content control in a line, or one that shows other data."""
+    if element.name != "w:sdt":
+        return False
+    properties = element.child("w:sdtPr")
+    bound = properties is not None and properties.child("w:dataBinding") is not None
+    return bound or next(element.descendants("w:p"), None) is None
+
+
+CODECS: Final[Mapping[str, Codec]] = {
+    "docx": PackageCodec(
+        "docx", frozenset({".docx", ".docm", ".dotx", ".dotm"}), _found, can_double=True
+    )
+}

@@ -1,0 +1,1 @@
+"""ODT, ODS and ODP."""

@@ -1,0 +1,250 @@
+"""ODT, ODS and ODP: paragraphs, headings, cells, notes, headers, alternative texts, the title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from dragoman_documents.archive.reading import Archive
+from dragoman_documents.codec import Codec, DocumentError, Kind, Options, Segment
+from dragoman_documents.inline_codes import plain
+from dragoman_documents.office.bilingual import Doubled
+from dragoman_documents.office.odf.places import Places
+from dragoman_documents.office.packages import (
+    Found,
+    PackageCodec,
+    Part,
+    PlainName,
+    opened,
+    text_slot,
+    wrong_type,
+)
+from dragoman_documents.office.xlsx.sheets import Formulas
+from dragoman_documents.xml.inline import Rules, mixed
+from dragoman_documents.xml.slots import Slot, translatable
+from dragoman_documents.xml.tree import Element, attribute_range
+
+_ODF: Final = "urn:oasis:names:tc:opendocument:xmlns"
+PREFIXES: Final[dict[str, str]] = {
+    **{
+        f"{_ODF}:{name}:1.0": name
+        for name in ("office", "text", "table", "style", "chart", "presentation", "manifest")
+    },
+    f"{_ODF}:drawing:1.0": "draw",
+    f"{_ODF}:svg-compatible:1.0": "svg",
+    "http://openoffice.org/2009/office": "officeooo",
+    "http://purl.org/dc/elements/1.1/": "dc",
+}
+_TYPE: Final = "application/vnd.oasis.opendocument."
+_PAIRS: Final = frozenset({"text:span", "text:a", "text:meta"})
+_LEFT_ALONE: Final = frozenset({
+    "text:tracked-changes", "office:annotation", "office:forms", "office:scripts",
+    "office:font-face-decls", "office:automatic-styles", "text:index-body", "office:styles",
+    "table:content-validations", "table:tracked-changes", "text:alphabetical-index-source",
+})  # fmt: skip
+_HEADERS: Final = frozenset({
+    "style:header", "style:header-left", "style:header-first", "style:footer",
+    "style:footer-left", "style:footer-first",
+})  # fmt: skip
+_IDS_OF_REVISIONS: Final = frozenset({"officeooo:rsid", "officeooo:paragraph-rsid"})
+
+
+def _found(archive: Archive, options: Options, *, kind: str, label: str) -> Found:
+    _check(archive, kind, label)
+    found = Found()
+    for name in _contents(archive):
+        part = opened(archive, name, PREFIXES)
+        walk = _Walk(part, found, options, _rules(part.root), Places(kind))
+        if name == "content.xml":
+            walk.note_formulas()
+        roots = _roots(part.root, name)
+        found.add(part, [slots for each in roots for slots in walk.below(each)])
+    if "meta.xml" in archive:
+        part = opened(archive, "meta.xml", PREFIXES)
+        title = next(part.root.descendants("dc:title"), None)
+        found.add(part, [(slot,) for slot in text_slot(part, title, "title", "title")])
+    if "META-INF/documentsignatures.xml" in archive:
+        found.remark("document", "the digital signature no longer fits once it is translated")
+    return found
+
+
+def _check(archive: Archive, kind: str, label: str) -> None:
+    mark = archive.read("mimetype").strip() if "mimetype" in archive else b""
+    if not mark.startswith(f"{_TYPE}{kind}".encode()) or "content.xml" not in archive:
+        raise wrong_type(f"OpenDocument {label}")
+    manifest = "META-INF/manifest.xml"
+    if manifest in archive and b"encryption-data" in archive.read(manifest):
+        raise DocumentError(
+            "encrypted", "the document is protected by a password; save it without one"
+        )
+
+
+def _contents(archive: Archive) -> Iterator[str]:
+    """Yield the parts with text: the content, headers and footers, charts in the document."""
+    yield from (each for each in ("content.xml", "styles.xml") if each in archive)
+    yield from (each for each in archive.names if each.endswith("/content.xml"))
+
+
+def _roots(root: Element, name: str) -> Iterator[Element]:
+    if name == "content.xml":
+        yield root
+    elif name == "styles.xml":
+        yield from root.descendants(*_HEADERS)
+    else:
+        yield from root.descendants("chart:title", "chart:subtitle")
+
+
+def _rules(root: Element) -> Rules:
+    """Return the rules of a part; styles that only have ids of revisions mean nothing."""
+    empty = {
+        style.attributes.get("style:name", "")
+        for style in root.descendants("style:style")
+        if style.attributes.get("style:family") == "text"
+        and "style:parent-style-name" not in style.attributes
+        and all(_IDS_OF_REVISIONS.issuperset(each.attributes) for each in style.children)
+    }
+    return Rules(
+        _PAIRS,
+        lambda each: each.name == "text:span" and each.attributes.get("text:style-name") in empty,
+    )
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Goes through the paragraphs of a part in their order."""
+
+    part: Part
+    found: Found
+    options: Options
+    rules: Rules
+    places: Places
+    formulas: Formulas | None = None
+    headings: list[tuple[int, str]] = field(default_factory=list)
+
+    def note_formulas(self) -> None:
+        """Note the texts with which formulas compare."""
+        self.formulas = Formulas()
+        for cell in self.part.root.descendants("table:table-cell"):
+            self.formulas.add(cell.attributes.get("table:formula", ""))
+        for each in self.part.root.descendants("table:content-validation"):
+            self.formulas.add(each.attributes.get("table:condition", ""))
+
+    def below(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+        """Yield the slots of the segments below an element."""
+        for each in element.children:
+            if each.name in _LEFT_ALONE or _is_value(each):
+                self.places.enter(each)
+                self.places.leave(each)
+                continue
+            self.places.enter(each)
+            if each.name in {"text:p", "text:h"}:
+                yield from self._paragraph(each, element)
+            elif each.name in {"svg:title", "svg:desc"}:
+                place = f"{self.places}, alternative text"
+                for slot in text_slot(self.part, each, place, "attribute"):
+                    yield (slot,)
+            else:
+                yield from self.below(each)
+            self.places.leave(each)
+
+    def _paragraph(self, element: Element, parent: Element) -> Iterator[tuple[Slot, ...]]:
+        found = mixed(self.part.data, element, self.rules)
+        place = str(self.places)
+        inside = list(self.below(element))
+        if translatable(found.text):
+            kind = _kind(element, parent, self.places)
+            self._remark(found.text, place)
+            segment = Segment(
+                found.text, place, kind, found.codes, headings=self._above(element), doubled=False
+            )
+            self._enter(element, found.text)
+            slot = Slot(segment, element.content, element.stop, found.writer, self.part.name)
+            if self.options.bilingual and not inside:
+                slot = self._doubled(slot, element)
+            yield (slot, *self._value(slot, parent))
+        yield from inside
+
+    def _above(self, element: Element) -> tuple[str, ...]:
+        """Return the headings above a paragraph of a text; a heading ends those of its level."""
+        if not self.options.headings or self.places.kind != "text":
+            return ()
+        if element.name == "text:h":
+            level = _level(element)
+            self.headings = [each for each in self.headings if each[0] < level]
+        return tuple(text for _, text in self.headings)
+
+    def _enter(self, element: Element, text: str) -> None:
+        if element.name == "text:h" and self.part.name == "content.xml":
+            self.headings.append((_level(element), plain(text)))
+
+    def _remark(self, text: str, place: str) -> None:
+        if self.formulas is not None and text.casefold() in self.formulas.texts:
+            self.found.remark(place, "a formula or a list of allowed values names this text")
+
+    def _doubled(self, slot: Slot, element: Element) -> Slot:
+        """Return the slot of a paragraph with its translation in a copy after it."""
+        data = self.part.data
+        style = attribute_range(data, element, "text:style-name")
+        named = b' text:style-name="' + data[slice(*style)] + b'"' if style else b""
+        writer = Doubled(
+            slot.writer, data, b"<text:p" + named + b">", b"</text:p>", slot.start, slot.end
+        )
+        segment = slot.segment._replace(doubled=True)
+        return slot._replace(segment=segment, writer=writer, start=element.end, end=element.end)
+
+    def _value(self, slot: Slot, cell: Element) -> Iterator[Slot]:
+        """Yield the slot of a cell's value, if it is kept beside its one paragraph."""
+        if "office:string-value" not in cell.attributes:
+            return
+        paragraphs = (each for each in cell.children if each.name == "text:p")
+        place = attribute_range(self.part.data, cell, "office:string-value")
+        if len(list(islice(paragraphs, 2))) == 1 and place:
+            yield Slot(slot.segment, *place, PlainName(), self.part.name)
+
+
+def _is_value(element: Element) -> bool:
+    """Return whether an element is a cell with a number, a date or the result of a formula."""
+    if element.name not in {"table:table-cell", "table:covered-table-cell"}:
+        return False
+    kind = element.attributes.get("office:value-type", "string")
+    return kind != "string" or "table:formula" in element.attributes
+
+
+def _level(heading: Element) -> int:
+    digits = heading.attributes.get("text:outline-level", "1")
+    return int(digits) if digits.isdecimal() and len(digits) < 3 else 1
+
+
+def _kind(element: Element, parent: Element, places: Places) -> Kind:
+    if element.name == "text:h":
+        return "heading"
+    if parent.name == "table:table-cell":
+        return "cell"
+    if parent.name == "text:list-item":
+        return "list_item"
+    return "note" if places.in_notes else "paragraph"
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Reads documents of one kind."""
+
+    kind: str
+    label: str
+
+    def __call__(self, archive: Archive, options: Options) -> Found:
+        """Return the parts of a document with their slots."""
+        return _found(archive, options, kind=self.kind, label=self.label)
+
+
+CODECS: Final[Mapping[str, Codec]] = {
+    "odt": PackageCodec(
+        "odt", frozenset({".odt", ".ott"}), _Finder("text", "text"), can_double=True
+    ),
+    "ods": PackageCodec("ods", frozenset({".ods", ".ots"}), _Finder("spreadsheet", "spreadsheet")),
+    "odp": PackageCodec(
+        "odp", frozenset({".odp", ".otp"}), _Finder("presentation", "presentation")
+    ),
+}

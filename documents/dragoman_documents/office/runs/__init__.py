@@ -1,0 +1,1 @@
+"""Runs of formatted text in paragraphs of Office Open XML."""

@@ -1,0 +1,118 @@
+"""Sheets of a workbook: which cell shows which string, and what formulas say about texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from dragoman_documents.archive.reading import Archive
+from dragoman_documents.office.ooxml import PREFIXES, related
+from dragoman_documents.office.packages import opened
+from dragoman_documents.xml.tree import (
+    Element,
+    scanned,
+    source,
+    start_tag_end,
+    text_of,
+)
+
+_LITERAL: Final = re.compile(r'"((?:[^"]|"")*)"')
+_COLUMN: Final = re.compile(r"\[((?:[^\[\]']|'.)+)\]")
+_QUOTED: Final = re.compile(r"'(.)")
+_FORMULAS: Final = frozenset({"x:f", "x:formula", "x:formula1", "x:formula2"})
+_FILTERS: Final = frozenset({"x:filter", "x:customFilter"})
+
+
+@dataclass(slots=True)
+class Formulas:
+    """Texts and columns that formulas, filters and lists of allowed values name, casefolded."""
+
+    texts: set[str] = field(default_factory=set)
+    columns: set[str] = field(default_factory=set)
+
+    def add(self, formula: str) -> None:
+        """Add what a formula names."""
+        for match in _LITERAL.finditer(formula):
+            text = match[1].replace('""', '"').casefold()
+            self.texts.add(text)
+            self.texts.update(each.strip() for each in text.split(","))
+        if "[" in formula:
+            names = _COLUMN.findall(formula)
+            self.columns.update(_QUOTED.sub(r"\1", each.lstrip("@")).casefold() for each in names)
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A sheet of a workbook."""
+
+    name: str
+    part: str
+    strings: dict[int, str] = field(default_factory=dict)
+    """The first cell that shows each shared string."""
+    headers: dict[str, int] = field(default_factory=dict)
+    """The shared string of each cell that is a header of a table."""
+    has_inline: bool = False
+    validations: list[Element] = field(default_factory=list)
+    """Rules for the values of cells, which may show messages."""
+
+
+def sheets(archive: Archive, types: Mapping[str, str]) -> Iterator[Sheet]:
+    """Yield the sheets in the order of the workbook, not yet read; each part once."""
+    seen: set[str] = set()
+    books = (name for name, kind in types.items() if kind.endswith(".main+xml"))
+    for book in books:
+        targets = related(archive, book)
+        for each in opened(archive, book, PREFIXES).root.descendants("x:sheet"):
+            part = targets.get(each.attributes.get("r:id", ""), "")
+            if part not in seen and types.get(part, "").endswith("worksheet+xml"):
+                seen.add(part)
+                yield Sheet(each.attributes.get("name", ""), part)
+
+
+def read(archive: Archive, sheet: Sheet, headers: frozenset[str], formulas: Formulas) -> None:
+    """Read the cells and formulas of a sheet, without a tree: it may have millions of cells."""
+    data = source(archive.read(sheet.part)).data
+    reading = _Reading(data, sheet, headers, formulas)
+    scanned(data, PREFIXES, reading.start, reading.end, what=sheet.part)
+
+
+@dataclass(slots=True)
+class _Reading:
+    data: bytes
+    sheet: Sheet
+    headers: frozenset[str]
+    formulas: Formulas
+    cell: str = ""
+    is_shared: bool = False
+    content: int = 0
+
+    def start(self, name: str, attributes: Mapping[str, str], position: int) -> None:
+        if name == "x:c":
+            self.cell = attributes.get("r", "")
+            kind = attributes.get("t")
+            self.is_shared = kind == "s"
+            self.sheet.has_inline |= kind == "inlineStr"
+        elif name == "x:v" or name in _FORMULAS:
+            self.content = self.data.index(b">", position) + 1
+        elif name == "x:dataValidation":
+            end = start_tag_end(self.data, position)
+            self.sheet.validations.append(Element(name, dict(attributes), position, end))
+        elif name in _FILTERS:
+            self.formulas.texts.add(attributes.get("val", "").casefold())
+
+    def end(self, name: str, position: int) -> None:
+        if name == "x:v":
+            if self.is_shared:
+                self._shared(self.data[self.content : position])
+        elif name in _FORMULAS and self.content <= position:
+            self.formulas.add(text_of(self.data[self.content : position]))
+
+    def _shared(self, digits: bytes) -> None:
+        if not digits.strip().isdigit() or len(digits) > 12:
+            return
+        index = int(digits)
+        self.sheet.strings.setdefault(index, self.cell)
+        if self.cell in self.headers:
+            self.sheet.headers[self.cell] = index

@@ -1,0 +1,1 @@
+"""Large files in parts that are documents of their own."""

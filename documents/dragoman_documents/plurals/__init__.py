@@ -1,0 +1,1 @@
+"""Plural forms: the rules of languages, and messages with one text per form."""

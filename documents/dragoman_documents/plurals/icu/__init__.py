@@ -1,0 +1,1 @@
+"""ICU messages with plurals and selects."""

@@ -1,0 +1,268 @@
+"""ICU messages with plurals and selects: one segment per form of the target language and choice.
+
+`You have {n, plural, one{# file} other{# files}}` is translated as "You have 1 file" and "You have
+2 files": whole sentences. Written back, the selects are outside, the plural inside, and the text
+around them is in each arm: `{n, plural, one{Sie haben # Datei} other{Sie haben # Dateien}}`.
+
+For codecs whose strings may be messages: `parsed`, then `Message.segments` and `Message.spelled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_documents.codec import InlineCode, Options, Segment
+from dragoman_documents.inline_codes import (
+    Piece,
+    Single,
+    composed,
+    fits,
+    plain,
+    rendered,
+)
+from dragoman_documents.plurals.icu import parsing as icu_parsing
+from dragoman_documents.plurals.icu.choices import Branch, Leaf, tree
+from dragoman_documents.plurals.icu.parsing import (
+    ARGUMENT,
+    MARK,
+    Argument,
+    Count,
+    Node,
+    NoMessage,
+    Text,
+    has_arms,
+)
+from dragoman_documents.plurals.rules import restored
+from dragoman_text.spans import is_translatable
+
+_LONGEST: Final = 65_536
+"""Characters of a message; a longer one is text that happens to look like one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A leaf with its text as it is translated, and the number that stands for the count."""
+
+    leaf: Leaf
+    text: str
+    codes: tuple[InlineCode, ...]
+    number: int | None
+    placeholder: str | None
+
+    @property
+    def is_segment(self) -> bool:
+        """Whether it has words."""
+        return is_translatable(plain(self.text))
+
+    @property
+    def number_optional(self) -> bool:
+        """Whether a translation may say its number as a word."""
+        return self.number is not None and self.leaf.form.is_one
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message with arms, as the sentences of the target language."""
+
+    root: Branch | Leaf
+    sentences: tuple[_Sentence, ...]
+    doubled: bool
+    source: str
+    """The message as its document has it."""
+
+    @property
+    def signature(self) -> str:
+        """Return what no translation may change: variables, selectors, sentences without words."""
+        fixed = [each.text for each in self.sentences if not each.is_segment]
+        return "\0".join([*_shape(self.root), *fixed])
+
+    def segments(self, place: str) -> tuple[Segment, ...]:
+        """Return a segment per sentence that has words.
+
+        Forms of one plural have the same place; the selectors of selects are part of it.
+        """
+        return tuple(_segment(each, place) for each in self.sentences if each.is_segment)
+
+    def spelled(self, texts: Sequence[str | None]) -> str:
+        """Return the message with a translation for each segment; the source where it is None.
+
+        A translation whose tags or number do not fit is None too. A message that gets too long to
+        be read as one stays as it is.
+        """
+        given = iter(texts)
+        found = {
+            each.leaf.selectors: self._spelled(each, next(given) if each.is_segment else None)
+            for each in self.sentences
+        }
+        new = "".join(_written(self.root, found))
+        return new if len(new) <= _LONGEST else self.source
+
+    def _spelled(self, sentence: _Sentence, text: str | None) -> str:
+        if text is not None and fits(text, sentence.codes) and is_translatable(plain(text)):
+            core = sentence.text.strip()
+            lead, _, trail = sentence.text.partition(core)
+            new = self._rendered(sentence, f"{lead}{text.replace(MARK, '')}{trail}")
+            if new is not None:
+                return new
+        return self._rendered(sentence, sentence.text) or ""
+
+    def _rendered(self, sentence: _Sentence, text: str) -> str | None:
+        if sentence.number is not None:
+            marked = restored(text, sentence.number, MARK, optional=sentence.number_optional)
+            if marked is None:
+                return None
+            text = marked
+
+        def escape(piece: str) -> str:
+            return icu_parsing.spelled(
+                piece,
+                counted=sentence.leaf.counted,
+                hash_counts=_hash_counts(sentence.leaf, sentence.number),
+                doubled=self.doubled,
+            )
+
+        return rendered(text, sentence.codes, escape).replace(MARK, sentence.placeholder or "")
+
+
+def parsed(text: str, options: Options) -> Message | None:
+    """Return the message that a text is; None if it has no arms or is not valid ICU syntax.
+
+    None too if its choices give more than 64 sentences, if it counts two things, or if it holds the
+    character that stands for the count while a sentence is spelled.
+    """
+    if len(text) > _LONGEST or not has_arms(text) or MARK in text:
+        return None
+    try:
+        root = tree(icu_parsing.parsed(text), options)
+    except NoMessage:
+        return None
+    doubled = "''" in text
+    return Message(root, tuple(_sentences(root, doubled=doubled)), doubled, text)
+
+
+def _sentences(root: Branch | Leaf, *, doubled: bool) -> Iterator[_Sentence]:
+    """Yield the sentences; those of one plural have numbers all, or none has one."""
+    if isinstance(root, Leaf):
+        yield _sentence(root, None, None, doubled=doubled)
+        return
+    arms = [arm for _, arm in root.arms]
+    leaves = [arm for arm in arms if isinstance(arm, Leaf)]
+    if root.choice.kind == "select" or len(leaves) < len(arms):
+        for arm in arms:
+            yield from _sentences(arm, doubled=doubled)
+        return
+    numbered = [_numbered(leaf, root, doubled=doubled) for leaf in leaves]
+    complete = [each for each in numbered if each is not None]
+    if len(complete) == len(leaves):
+        yield from complete
+        return
+    for leaf in leaves:
+        yield _sentence(leaf, None, None, doubled=doubled)
+
+
+def _numbered(leaf: Leaf, branch: Branch, *, doubled: bool) -> _Sentence | None:
+    """Return a sentence with its number; without one if it has no count; None if it has no room."""
+    placeholder = _placeholder(leaf, branch)
+    without = _sentence(leaf, None, None, doubled=doubled)
+    if placeholder is None:
+        return without if not _counts(leaf, branch) else None
+    bare = without.text.replace(placeholder, " ")
+    number = leaf.form.number_for(bare)
+    if number is None:
+        return None
+    found = _sentence(leaf, number, placeholder, doubled=doubled)
+    return found if restored(found.text, number, placeholder) is not None else None
+
+
+def _counts(leaf: Leaf, branch: Branch) -> list[str]:
+    """Return the places of the count in a sentence, as spelled."""
+    own = f"{{{branch.choice.name}}}" if not branch.choice.offset else None
+    found = ("#" if isinstance(node, Count) else getattr(node, "raw", None) for node in leaf.nodes)
+    return [each for each in found if each is not None and each in {"#", own}]
+
+
+def _placeholder(leaf: Leaf, branch: Branch) -> str | None:
+    found = _counts(leaf, branch)
+    return found[0] if len(found) == 1 else None
+
+
+def _sentence(
+    leaf: Leaf, number: int | None, placeholder: str | None, *, doubled: bool
+) -> _Sentence:
+    quotes = _quotes_are_codes(leaf, number)
+    found: list[Piece] = [_piece(node, number, placeholder, quotes=quotes) for node in leaf.nodes]
+    text, codes = composed(
+        found,
+        lambda piece: icu_parsing.spelled(
+            piece,
+            counted=leaf.counted,
+            hash_counts=_hash_counts(leaf, number),
+            doubled=doubled,
+        ),
+    )
+    return _Sentence(leaf, text, codes, number, placeholder)
+
+
+def _piece(node: Node, number: int | None, placeholder: str | None, *, quotes: bool) -> Piece:
+    match node:
+        case Text(text, raw):
+            return Single(raw) if quotes and raw is not None else text
+        case Count():
+            return "#" if number is None else str(number)
+        case Argument(raw):
+            if number is not None and raw == placeholder:
+                return str(number)
+            return raw if ARGUMENT.fullmatch(raw) else Single(raw)
+        case _:
+            raise TypeError("a sentence has no choices")
+
+
+def _hash_counts(leaf: Leaf, number: int | None) -> bool:
+    """Return whether `#` in the text is the count, because no number stands for it."""
+    return number is None and any(isinstance(node, Count) for node in leaf.nodes)
+
+
+def _quotes_are_codes(leaf: Leaf, number: int | None) -> bool:
+    """Return whether quoted text would be taken for an argument or a count if it were text."""
+    texts = [node for node in leaf.nodes if isinstance(node, Text)]
+    if _hash_counts(leaf, number) and any("#" in each.text for each in texts):
+        return True
+    joined = "".join(node.text if isinstance(node, Text) else MARK for node in leaf.nodes)
+    return ARGUMENT.search(joined) is not None
+
+
+def _segment(sentence: _Sentence, place: str) -> Segment:
+    leaf = sentence.leaf
+    return Segment(
+        text=sentence.text.strip(),
+        place=", ".join([place, *leaf.selects]),
+        kind="plural" if leaf.category else "message",
+        codes=sentence.codes,
+        plural=leaf.category,
+        number=sentence.number,
+        number_optional=sentence.number_optional,
+    )
+
+
+def _shape(root: Branch | Leaf) -> Iterator[str]:
+    if isinstance(root, Leaf):
+        return
+    yield f"{root.choice.name} {root.choice.kind} {root.choice.offset}"
+    for selector, arm in root.arms:
+        yield selector
+        yield from _shape(arm)
+
+
+def _written(root: Branch | Leaf, found: dict[tuple[str, ...], str]) -> Iterator[str]:
+    if isinstance(root, Leaf):
+        yield found[root.selectors]
+        return
+    offset = f" offset:{root.choice.offset}" if root.choice.offset else ""
+    yield f"{{{root.choice.name}, {root.choice.kind},{offset}"
+    for selector, arm in root.arms:
+        yield f" {selector}{{"
+        yield from _written(arm, found)
+        yield "}"
+    yield "}"

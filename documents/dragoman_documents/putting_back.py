@@ -1,0 +1,141 @@
+"""Translations into a document, so that each of them reads back and the markup is intact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_documents.codec import Codec, Extraction, Options
+from dragoman_documents.read_back import SkeletonDiffers, differing, usable
+
+MOST_SPLICES: Final = 200
+"""Splices of one document at most; each bad text among n costs about log2(n)."""
+
+
+class Unwritable(Exception):
+    """No set of translations was found whose output has the markup of its source."""
+
+
+@dataclass(slots=True)
+class Spliced:
+    """An output, and the segments that keep their source in it."""
+
+    data: bytes
+    tags: list[int]
+    """Segments whose translation lacks a tag, or has one too many."""
+    general: list[int]
+    """Plural forms that hold the general form, because their number did not come back."""
+    lost: list[int]
+    """Plural forms whose number did not come back, and that no general form could replace."""
+    changed: list[int]
+    """Segments whose translation does not read back as it was put in."""
+
+
+def put_back(
+    codec: Codec,
+    data: bytes,
+    extraction: Extraction,
+    texts: Sequence[str | None],
+    options: Options,
+) -> Spliced:
+    """Return the document with all translations that it can hold. Raises Unwritable.
+
+    A translation that does not read back is left out; one that changes the markup is found by
+    bisection.
+    """
+    fitting = usable(texts, extraction.segments)
+    tags = _lost(texts, fitting)
+    forms, general = _settled(extraction, fitting)
+    output, kept = _Work(codec, data, extraction, options).largest(forms)
+    general = [index for index in general if kept[index] is not None]
+    return Spliced(output, tags, general, _lost(fitting, forms), _lost(forms, kept))
+
+
+def _lost(before: Sequence[str | None], after: Sequence[str | None]) -> list[int]:
+    pairs = enumerate(zip(before, after, strict=True))
+    return [index for index, (a, b) in pairs if a is not None and b is None]
+
+
+def _settled(
+    extraction: Extraction, texts: Sequence[str | None]
+) -> tuple[list[str | None], list[int]]:
+    if all(segment.plural is None for segment in extraction.segments):
+        return list(texts), []
+    from dragoman_documents.plurals.rules import settled  # noqa: PLC0415  needs Babel
+
+    return settled(extraction.segments, texts)
+
+
+class _Work:
+    """Splices of one document until its output is right."""
+
+    def __init__(self, codec: Codec, data: bytes, extraction: Extraction, options: Options) -> None:
+        self._codec = codec
+        self._data = data
+        self._extraction = extraction
+        self._options = options
+        self._splices = 0
+
+    def largest(self, texts: Sequence[str | None]) -> tuple[bytes, list[str | None]]:
+        """Return an output and the texts that are in it."""
+        kept = list(texts)
+        while True:
+            try:
+                output, bad = self._tried(kept)
+            except SkeletonDiffers:
+                kept = self._bisected(kept)
+                output, bad = self._tried_or_unwritable(kept)
+            if not bad:
+                return output, kept
+            for index in bad:
+                kept[index] = None
+
+    def _tried(self, texts: Sequence[str | None]) -> tuple[bytes, list[int]]:
+        """Return the output and the indices of the texts that differ.
+
+        Raises SkeletonDiffers, also if a translation changes a segment that has none, and
+        Unwritable.
+        """
+        self._splices += 1
+        if self._splices > MOST_SPLICES:
+            raise Unwritable("too many of its translations change the markup")
+        try:
+            output = self._codec.splice(self._data, self._extraction, texts, self._options)
+        except (ValueError, IndexError, KeyError, TypeError) as error:
+            raise SkeletonDiffers(f"the codec fails: {type(error).__name__}") from error
+        bad = differing(self._codec, output, self._extraction, texts, self._options)
+        if any(texts[index] is None for index in bad):
+            raise SkeletonDiffers("a segment that was not translated reads back otherwise")
+        return output, bad
+
+    def _tried_or_unwritable(self, texts: Sequence[str | None]) -> tuple[bytes, list[int]]:
+        try:
+            return self._tried(texts)
+        except SkeletonDiffers as error:
+            raise Unwritable(str(error)) from error
+
+    def _bisected(self, texts: Sequence[str | None]) -> list[str | None]:
+        """Return the texts without those that change the markup."""
+        kept: list[str | None] = [None] * len(texts)
+        self._tried_or_unwritable(kept)  # otherwise the source itself does not read back
+        given = [index for index, text in enumerate(texts) if text is not None]
+        waiting = [given]
+        while waiting:
+            some = waiting.pop()
+            tried = list(kept)
+            for index in some:
+                tried[index] = texts[index]
+            if self._holds(tried):
+                kept = tried
+            elif len(some) > 1:
+                half = len(some) // 2
+                waiting += [some[half:], some[:half]]
+        return kept
+
+    def _holds(self, texts: Sequence[str | None]) -> bool:
+        try:
+            self._tried(texts)
+        except SkeletonDiffers:
+            return False
+        return True

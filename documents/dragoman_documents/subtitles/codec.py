@@ -1,0 +1,221 @@
+"""SRT and WebVTT: cues of one sentence are translated together; times and cues never change."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dragoman_documents.codec import (
+    Codec,
+    DocumentError,
+    Extraction,
+    InlineCode,
+    Options,
+    Segment,
+    layout_of,
+)
+from dragoman_documents.encodings import Decoded, decoded, newline_of
+from dragoman_documents.inline_codes import Piece, composed, fits, plain, rendered
+from dragoman_documents.references import unescaped
+from dragoman_documents.splicing import Replacement, replaced, skeleton
+from dragoman_documents.subtitles.cues import Cue, changes_cues, cues_of, lines_of
+from dragoman_documents.subtitles.groups import Layout, Reading, Unit, groups
+from dragoman_documents.subtitles.text import (
+    SRT_TAG,
+    VTT_TAG,
+    core,
+    cut,
+    joined,
+    pieces_of,
+    width,
+    wrapped,
+)
+from dragoman_text.spans import is_translatable
+
+_DASHES: Final = "-–—‐"
+_DASH: Final = re.compile(rf"[{_DASHES}]\s*")
+_BLANKS: Final = re.compile(r"[\s\0]+")
+_BREAK: Final = re.compile(r"[\r\n\0]")
+_MARK: Final = "\0"
+
+
+@dataclass(frozen=True)
+class SubtitleCodec:
+    """Subtitles. Header, notes, styles, regions, settings and voices are left alone."""
+
+    name: str
+    suffixes: frozenset[str]
+    vtt: bool
+    by_language: bool = False
+    has_targets: bool = False
+    can_double: bool = True
+
+    def extract(self, data: bytes, options: Options) -> Extraction:
+        """Return a segment per sentence, or per cue that holds whole ones. Raises DocumentError."""
+        file, text = self._read(data)
+        cues = cues_of(text, vtt=self.vtt)
+        units = [unit for index, cue in enumerate(cues) for unit in self._units(text, index, cue)]
+        found_groups = list(groups(text, cues, units, self._tags))
+        found = [(group, self._segment(text, group)) for group in found_groups]
+        kept = [
+            (group, segment) for group, segment in found if is_translatable(plain(segment.text))
+        ]
+        return Extraction(
+            tuple(segment for _, segment in kept),
+            skeleton(file.text, [(unit.start, unit.end) for group, _ in kept for unit in group]),
+            file.encoding,
+            layout=Layout(
+                file, text, newline_of(file.text), tuple(cues), tuple(group for group, _ in kept)
+            ),
+        )
+
+    def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
+        """Return the segments of an output, with the sentences that its source had.
+
+        Bilingual: each source is followed by its translation, if it has one.
+        """
+        layout = layout_of(before, Layout)
+        file, text = self._read(data)
+        cues = cues_of(text, vtt=self.vtt)
+        if len(cues) != len(layout.cues):
+            raise DocumentError("corrupt", "the output has another number of cues than its source")
+        held = Reading(layout, text, cues).groups()
+        ranges = [(unit.start, unit.end) for group in held for unit in group]
+        segments: list[Segment] = []
+        for group, source in zip(held, layout.groups, strict=True):
+            if options.bilingual:
+                segments += self._read_group(text, group, layout, source)
+            else:
+                segments.append(self._segment(text, group))
+        return Extraction(tuple(segments), skeleton(file.text, ranges), file.encoding)
+
+    def splice(
+        self,
+        data: bytes,
+        extraction: Extraction,
+        texts: Sequence[str | None],
+        options: Options,
+    ) -> bytes:
+        """Return the file with translations; cues that a translation does not fit stay."""
+        layout = layout_of(extraction, Layout)
+        changes: list[Replacement[str]] = []
+        for group, segment, text in zip(layout.groups, extraction.segments, texts, strict=True):
+            if text is not None and fits(text, segment.codes):
+                changes += self._changes(layout, group, segment, text, options)
+        return layout.file.encoded(replaced(layout.file.text, changes)) if changes else data
+
+    def _read(self, data: bytes) -> tuple[Decoded, str]:
+        file = decoded(data)
+        # Of the same length: a CR is a blank at the end of its line, or ends it alone.
+        return file, file.text.replace("\r", " " if "\n" in file.text else "\n")
+
+    @property
+    def _tags(self) -> re.Pattern[str]:
+        return VTT_TAG if self.vtt else SRT_TAG
+
+    def _decode(self, text: str) -> str:
+        return unescaped(text) if self.vtt and "&" in text else text
+
+    def _escape(self, text: str) -> str:
+        return html.escape(text, quote=False) if self.vtt else text
+
+    def _units(self, text: str, index: int, cue: Cue) -> Iterator[Unit]:
+        if not _is_dialogue(text, cue):
+            yield Unit(index, *self._core(text, cue.start, cue.end))
+            return
+        lines = list(lines_of(text, cue.start, cue.end))
+        cores = [self._core(text, *line) for line in lines]
+        dashes = [_DASH.match(text, start, end) for start, end in cores]
+        if sum(dash is not None for dash in dashes) < 2:
+            yield Unit(index, *self._core(text, cue.start, cue.end))
+            return
+        for line, (start, end), dash in zip(lines, cores, dashes, strict=True):
+            begin = dash.end() if dash else start
+            yield Unit(index, begin, end, text[line[0] : begin], text[end : line[1]], is_line=True)
+
+    def _core(self, text: str, start: int, end: int) -> tuple[int, int]:
+        first, last = core(text[start:end], self._tags)
+        return start + first, start + last
+
+    def _segment(self, text: str, group: Sequence[Unit]) -> Segment:
+        spelled, codes = self._composed(text, [(unit.start, unit.end) for unit in group])
+        first, last = group[0].cue + 1, group[-1].cue + 1
+        place = f"cue {first}" if first == last else f"cues {first}-{last}"
+        return Segment(spelled, place, "cue", codes)
+
+    def _composed(
+        self, text: str, ranges: Iterable[tuple[int, int]]
+    ) -> tuple[str, tuple[InlineCode, ...]]:
+        pieces: list[Piece] = []
+        for start, end in ranges:
+            pieces += ["\n"] if pieces else []
+            pieces += pieces_of(text[start:end], self._tags, self._decode)
+        spelled, codes = composed(pieces, self._escape)
+        return joined(spelled), codes
+
+    def _changes(
+        self,
+        layout: Layout,
+        group: Sequence[Unit],
+        segment: Segment,
+        text: str,
+        options: Options,
+    ) -> Iterator[Replacement[str]]:
+        sources = [layout.text[unit.start : unit.end] for unit in group]
+        shares = [max(1, width(source)) for source in sources]
+        if _BREAK.search(text):
+            text = _BLANKS.sub(_without_breaks, text).strip()
+        parted = cut(text, shares, _MARK, nested=False)
+        if parted is None:
+            return
+        if not group[0].is_line:
+            lines = (source.split("\n") for source in sources)
+            parted = _MARK.join(map(wrapped, parted.split(_MARK), lines))
+        parts = rendered(parted, segment.codes, self._escape).split(_MARK)
+        if len(parts) != len(group):  # a tag of the cue holds the mark
+            return
+        pairs = list(zip(group, parts, strict=True))
+        if any(changes_cues(part, layout.text, unit.end) for unit, part in pairs):
+            return
+        for unit, part in pairs:
+            new = part.replace("\n", layout.newline)
+            kept = layout.file.text[unit.start : unit.end] + _between(unit, layout)
+            yield Replacement(unit.start, unit.end, kept + new if options.bilingual else new)
+
+    def _read_group(
+        self, text: str, group: Sequence[Unit], layout: Layout, source: Sequence[Unit]
+    ) -> Iterator[Segment]:
+        """Yield the source of a bilingual group, and its translation if it has one."""
+        own = self._segment(layout.text, source)
+        yield own
+        ranges = [
+            (unit.start + first.end - first.start + len(_between(first, layout)), unit.end)
+            for unit, first in zip(group, source, strict=True)
+        ]
+        if all(start < end for start, end in ranges):
+            spelled, codes = self._composed(text, ranges)
+            yield own._replace(text=spelled, codes=codes)
+
+
+def _is_dialogue(text: str, cue: Cue) -> bool:
+    """Return whether two lines of a cue may begin with a dash; most cues need no closer look."""
+    if text.find("\n", cue.start, cue.end) < 0:
+        return False
+    return sum(text.count(dash, cue.start, cue.end) for dash in _DASHES) > 1
+
+
+def _without_breaks(match: re.Match[str]) -> str:
+    return " " if _BREAK.search(match[0]) else match[0]
+
+
+def _between(unit: Unit, layout: Layout) -> str:
+    """Return what is between a source and its translation below it."""
+    return f"{unit.trail}{layout.newline}{unit.lead}"
+
+
+_VTT: Final = SubtitleCodec("vtt", frozenset({".vtt"}), vtt=True)
+_SRT: Final = SubtitleCodec("srt", frozenset({".srt"}), vtt=False)
+CODECS: Final[Mapping[str, Codec]] = {"srt": _SRT, "vtt": _VTT}

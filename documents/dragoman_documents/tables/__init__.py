@@ -1,0 +1,1 @@
+"""Tables and rows: CSV, TSV, JSONL."""

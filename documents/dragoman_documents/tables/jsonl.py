@@ -1,0 +1,172 @@
+"""JSONL: strings of each line's members, everything else byte by byte."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from dragoman_documents.catalogs.json.scanning import DEEPEST, is_escaped
+from dragoman_documents.codec import (
+    Codec,
+    DocumentError,
+    Extraction,
+    Options,
+    Segment,
+    layout_of,
+)
+from dragoman_documents.encodings import Decoded, decoded
+from dragoman_documents.inline_codes import fits, of_text, rendered
+from dragoman_documents.splicing import Replacement, replaced, skeleton
+from dragoman_documents.values import at_places, is_text, place_of
+from dragoman_text.spans import is_translatable
+
+_LINE: Final = re.compile(r"[^\n]*+\n?")
+_SPELLED: Final = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\r]*+(:)?')
+"""A string of a line that is valid JSON; with a colon behind it, it is a key."""
+_Path = tuple[str, ...]
+
+
+class _Members(tuple[tuple[str, Any], ...]):
+    """The members of an object: a dictionary would lose those whose name is there twice."""
+
+    __slots__ = ()
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_Members)
+
+
+class _TooDeep(Exception):
+    """A value with more levels than are read."""
+
+
+class _String(NamedTuple):
+    """A string value: its members from the outside, without places in lists, and its range."""
+
+    path: tuple[str, ...]
+    value: str
+    start: int
+    end: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    file: Decoded
+    escaped: bool
+    count: int
+    """Number of string values of the file."""
+    indices: Sequence[int]
+    """Of those that have segments, among them."""
+    strings: Sequence[_String]
+
+
+@dataclass(frozen=True)
+class JsonLinesCodec:
+    """One JSON value per line."""
+
+    name: str = "jsonl"
+    suffixes: frozenset[str] = frozenset({".jsonl", ".ndjson"})
+    by_language: bool = False
+    has_targets: bool = False
+    can_double: bool = False
+
+    def extract(self, data: bytes, options: Options) -> Extraction:
+        """Return the strings of the fields; by default all that are text. Raises DocumentError."""
+        file = decoded(data)
+        wanted = frozenset(tuple(each.split(".")) for each in options.fields)
+        count, indices, kept = 0, list[int](), list[_String]()
+        for index, string in enumerate(_strings(file.text)):
+            count = index + 1
+            if _is_wanted(string, wanted):
+                indices.append(index)
+                kept.append(string)
+        return _extraction(file, count, indices, kept)
+
+    def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
+        """Return the strings of an output that are in the places of its source's segments."""
+        layout = layout_of(before, _Layout)
+        file = decoded(data)
+        found = at_places(_strings(file.text), layout.indices, layout.count)
+        return _extraction(file, layout.count, layout.indices, found)
+
+    def splice(
+        self,
+        data: bytes,
+        extraction: Extraction,
+        texts: Sequence[str | None],
+        options: Options,
+    ) -> bytes:
+        """Return the file with translations; the others stay as they are."""
+        layout = layout_of(extraction, _Layout)
+        changes: list[Replacement[str]] = []
+        for segment, string, text in zip(extraction.segments, layout.strings, texts, strict=True):
+            if text is not None and fits(text, segment.codes):
+                lead, _, trail = string.value.partition(string.value.strip())
+                value = lead + rendered(text, segment.codes, str) + trail
+                content = json.dumps(value, ensure_ascii=layout.escaped)
+                changes.append(Replacement(string.start, string.end, content))
+        return layout.file.encoded(replaced(layout.file.text, changes)) if changes else data
+
+
+def _is_wanted(string: _String, fields: frozenset[tuple[str, ...]]) -> bool:
+    if not fields:
+        return is_text(string.value)
+    return string.path in fields and is_translatable(string.value.strip())
+
+
+def _extraction(
+    file: Decoded, count: int, indices: Sequence[int], kept: Sequence[_String]
+) -> Extraction:
+    return Extraction(
+        tuple(map(_segment, kept)),
+        skeleton(file.text, ((each.start, each.end) for each in kept)),
+        file.encoding,
+        layout=_Layout(file, is_escaped(file.text), count, indices, kept),
+    )
+
+
+def _segment(string: _String) -> Segment:
+    text, codes = of_text(string.value.strip())
+    place = f"line {string.line}, {place_of(string.path)}".removesuffix(", ")
+    return Segment(text, place, "value", codes)
+
+
+def _strings(text: str) -> Iterator[_String]:
+    for number, line in enumerate(_LINE.finditer(text), 1):
+        if line[0].strip():
+            yield from _strings_of_line(text, line.start(), line.end(), number)
+
+
+def _strings_of_line(text: str, place: int, end: int, line: int) -> Iterator[_String]:
+    """Yield the string values of a line. Raises DocumentError if it is no JSON."""
+    held: list[tuple[_Path, str]] = []
+    try:
+        _collect(_DECODER.decode(text[place:end]), (), held)
+    except (ValueError, RecursionError):
+        raise DocumentError("corrupt", f"line {line} is not a JSON value") from None
+    except _TooDeep:
+        detail = f"line {line} is nested more than {DEEPEST} times"
+        raise DocumentError("bomb", detail) from None
+    spelled = (each.span(1) for each in _SPELLED.finditer(text, place, end) if not each[2])
+    for (path, value), (start, stop) in zip(held, spelled, strict=True):
+        yield _String(path, value, start, stop, line)
+
+
+def _collect(value: object, path: _Path, held: list[tuple[_Path, str]], depth: int = 0) -> None:
+    """Add the strings of a value in their order, with the members that lead to them."""
+    if depth > DEEPEST:
+        raise _TooDeep
+    if isinstance(value, str):
+        held.append((path, value))
+    elif isinstance(value, _Members):
+        for key, each in value:
+            _collect(each, (*path, key), held, depth + 1)
+    elif isinstance(value, list):
+        for each in value:
+            _collect(each, path, held, depth + 1)
+
+
+CODECS: Final[Mapping[str, Codec]] = {"jsonl": JsonLinesCodec()}

@@ -1,0 +1,44 @@
+"""Values of data: which are text (no identifiers, paths, times or colours), and their places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+from dragoman_documents.codec import DocumentError
+from dragoman_text.spans import is_translatable
+
+_IDENTIFIER: Final = re.compile(
+    r"[!-~]*[0-9][!-~]*|[!-~]*[_/\\:#@=.][A-Za-z/#][!-~]*|true|false|null"
+)
+"""One word of ASCII with a digit or a mark inside it: `user_id`, `a/b.png`, `2026-01-01T10:00Z`."""
+
+_LONGEST_IDENTIFIER: Final = 200
+_LONGEST_PLACE: Final = 200
+Value = TypeVar("Value")
+
+
+def is_text(value: str) -> bool:
+    """Return whether a value of unknown use is text to translate. Linear in its length."""
+    core = value.strip()
+    if len(core) <= _LONGEST_IDENTIFIER and _IDENTIFIER.fullmatch(core):
+        return False  # asked first: it is far cheaper
+    return is_translatable(core)
+
+
+def place_of(path: Sequence[str | int]) -> str:
+    """Return a path for people, shortened: a long key may lead to very many values."""
+    place = ".".join([str(step)[:_LONGEST_PLACE] for step in path])
+    return place if len(place) <= _LONGEST_PLACE else f"{place[: _LONGEST_PLACE - 3]}..."
+
+
+def at_places(found: Iterable[Value], indices: Sequence[int], count: int) -> list[Value]:
+    """Return the values of an output that are in the places of its source's segments.
+
+    What is text there may not look like it. Raises DocumentError if the source had another `count`.
+    """
+    values = list(found)
+    if len(values) != count:
+        raise DocumentError("corrupt", "the output has other strings than its source")
+    return [values[index] for index in indices]

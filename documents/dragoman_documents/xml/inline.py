@@ -1,0 +1,224 @@
+"""Elements of text and markup mixed, as in ODF and XLIFF, to a segment with inline codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from dragoman_documents.codec import InlineCode
+from dragoman_documents.inline_codes import (
+    Closing,
+    Opening,
+    Piece,
+    Single,
+    composed,
+    pieces,
+)
+from dragoman_documents.xml.slots import Inner, around, shown
+from dragoman_documents.xml.tree import Element, escaped, text_of
+
+_NO_TEXT: Final = re.compile(
+    rb"(<!\[CDATA\[.*?\]\]>)|<!--.*?-->|<\?.*?\?>"
+    rb"|&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:][^;&<\s]{0,99};",
+    re.DOTALL,
+)
+"""CDATA, which is text; comments, instructions and entities of the file, which are not."""
+_TEXT: Final = "\0"
+"""Marks a code that is text and no markup; XML cannot hold a NUL."""
+
+
+def _nothing(_: Element) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Which elements inside a text are what. All others are single codes."""
+
+    pairs: frozenset[str] = frozenset()
+    """Elements whose content belongs to the text."""
+    transparent: Callable[[Element], bool] = _nothing
+    """Whether the tags of a pair mean nothing; they are lost when the text is written."""
+    read: Callable[[bytes], str] = text_of
+    """Decodes text between markup."""
+    write: Callable[[str], str] = escaped
+    """Spells text for its place."""
+    write_ends: Callable[[str], str] = escaped
+    """Spells the blanks before and after the text."""
+
+
+class Range(NamedTuple):
+    """Markup that stays as it is."""
+
+    start: int
+    end: int
+
+
+class Tags(NamedTuple):
+    """The tags of an element around text."""
+
+    opening: bytes
+    closing: bytes
+
+
+class Mixed(NamedTuple):
+    """The text of an element, and how its translation is written."""
+
+    text: str
+    codes: tuple[InlineCode, ...]
+    writer: MixedWriter
+
+
+_Codes = tuple[Range | Tags | str, ...]
+"""Per inline code what it stands for; a text that looks like one of our tags is a code too."""
+
+
+def mixed(data: bytes, element: Element, rules: Rules) -> Mixed:
+    """Return the text and codes of an element's content."""
+    only = _only_text(data, element, rules)
+    text, shown_codes, codes = _with_codes(data, element, rules) if only is None else (only, (), ())
+    core = text.strip()
+    start = len(text) - len(text.lstrip())
+    writer = MixedWriter(data, codes, rules, text[:start], text[start + len(core) :])
+    return Mixed(core, shown_codes, writer)
+
+
+def _only_text(data: bytes, element: Element, rules: Rules) -> str | None:
+    """Return a text without markup, references or what looks like a tag: most texts are so."""
+    raw = data[element.content : element.stop]
+    if element.children or b"<" in raw or b"&" in raw:
+        return None
+    text = rules.read(raw)
+    return None if "<" in text else text
+
+
+def _with_codes(
+    data: bytes, element: Element, rules: Rules
+) -> tuple[str, tuple[InlineCode, ...], _Codes]:
+    reading = _Reading(data, rules)
+    reading.content(element)
+    text, found = composed(reading.pieces, _marked)
+    if len(found) == len(reading.codes):
+        return text, found, tuple(reading.codes)
+    markup = iter(reading.codes)
+    codes = [code.opening[1:] if code.opening[:1] == _TEXT else next(markup) for code in found]
+    shown_codes = (
+        InlineCode(code) if isinstance(code, str) else each
+        for each, code in zip(found, codes, strict=True)
+    )
+    return text, tuple(shown_codes), tuple(codes)
+
+
+def _marked(text: str) -> str:
+    """Return a text that looks like one of our tags with a mark that no markup has."""
+    return _TEXT + text
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The content of an element as it is read."""
+
+    data: bytes
+    rules: Rules
+    pieces: list[Piece] = field(default_factory=list[Piece])
+    codes: list[Range | Tags] = field(default_factory=list[Range | Tags])
+
+    def content(self, element: Element) -> None:
+        """Add what an element contains."""
+        end = element.content
+        for each in element.children:
+            self._text(end, each.start)
+            self._child(each)
+            end = each.end
+        self._text(end, element.stop)
+
+    def _child(self, element: Element) -> None:
+        empty = element.content == element.end
+        if empty or element.name not in self.rules.pairs:
+            self._single(element.start, element.end)
+        elif self.rules.transparent(element):
+            self.content(element)
+        else:
+            opening = self.data[element.start : element.content]
+            closing = self.data[element.stop : element.end]
+            self.codes.append(Tags(opening, closing))
+            self.pieces.append(Opening(shown(opening.decode()), closing.decode()))
+            self.content(element)
+            self.pieces.append(Closing())
+
+    def _text(self, start: int, end: int) -> None:
+        """Add text, with comments, instructions and entities in it as codes."""
+        if start == end:
+            return
+        raw = self.data[start:end]
+        last = 0
+        for match in _NO_TEXT.finditer(raw) if b"<" in raw or b"&" in raw else ():
+            if match[1] is not None:
+                continue
+            self.pieces.append(self.rules.read(raw[last : match.start()]))
+            self._single(start + match.start(), start + match.end())
+            last = match.end()
+        self.pieces.append(self.rules.read(raw[last:] if last else raw))
+
+    def _single(self, start: int, end: int) -> None:
+        self.codes.append(Range(start, end))
+        self.pieces.append(Single(shown(self.data[start:end].decode())))
+
+
+class MixedWriter(NamedTuple):
+    """Writes the content of one element."""
+
+    data: bytes
+    codes: _Codes
+    rules: Rules
+    lead: str = ""
+    trail: str = ""
+
+    def written(self, text: str, inner: Inner) -> bytes:
+        """Return the content of the element."""
+        return b"".join(self._parts(text, inner))
+
+    def _parts(self, text: str, inner: Inner) -> Iterator[bytes]:
+        opened: list[bytes] = []
+        yield self.rules.write_ends(self.lead).encode()
+        marks = tuple(
+            InlineCode(str(index), "" if isinstance(code, Tags) else None)
+            for index, code in enumerate(self.codes)
+        )
+        for piece in pieces(text, marks):
+            match piece:
+                case str():
+                    yield self._text(piece)
+                case Closing():
+                    yield opened.pop()
+                case Opening(index) | Single(index):
+                    yield self._code(self.codes[int(index)], inner, opened)
+        yield self.rules.write_ends(self.trail).encode()
+
+    def _code(self, code: Range | Tags | str, inner: Inner, opened: list[bytes]) -> bytes:
+        match code:
+            case str():
+                return self._text(code)
+            case Tags(opening, closing):
+                opened.append(closing)
+                return opening
+            case Range(start, end):
+                return inner(start, end)
+
+    def _text(self, text: str) -> bytes:
+        return self.rules.write(text).encode()
+
+    def fixed(self, ranges: Sequence[tuple[int, int]]) -> str:
+        """Return the codes and the blanks around the text, whatever the order of the codes.
+
+        A NUL stands between them, because XML cannot hold one.
+        """
+        codes = [self._fixed(each, ranges) for each in self.codes if not isinstance(each, str)]
+        return "\0".join((self.lead, self.trail, *sorted(codes)))
+
+    def _fixed(self, code: Range | Tags, ranges: Sequence[tuple[int, int]]) -> str:
+        if isinstance(code, Tags):
+            return (code.opening + code.closing).decode()
+        return around(self.data, code.start, code.end, ranges)

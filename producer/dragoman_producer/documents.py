@@ -1,0 +1,83 @@
+"""Documents: files in, a mirrored folder of translated files out.
+
+::
+
+    async with TranslationClient() as client:
+        async for event in documents.translate(client, ["docs"], to=["de"], out="out"):
+            print(event)
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman_producer.runs.events import Event
+from dragoman_producer.runs.request import IN_FLIGHT, Layout, Reading, Request, Translation
+from dragoman_producer.runs.stopping import Stop
+
+if TYPE_CHECKING:
+    from dragoman_producer.runs.running import Client
+    from dragoman_producer.runs.texts import stream, translate_texts
+
+__all__ = ["Event", "Reading", "Stop", "Translation", "stream", "translate", "translate_texts"]
+
+
+def __getattr__(name: str) -> object:
+    if name in {"stream", "translate_texts"}:
+        from dragoman_producer.runs import texts  # noqa: PLC0415  loads Kafka and Redis
+
+        return getattr(texts, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+async def translate(
+    client: Client,
+    paths: Sequence[str | PathLike[str]],
+    *,
+    to: Sequence[str],
+    out: str | PathLike[str],
+    translation: Translation | None = None,
+    reading: Reading | None = None,
+    layout: Layout = "folders",
+    copy_others: bool = False,
+    overwrite: bool = False,
+    in_flight: int = IN_FLIGHT,
+    stop: Stop | None = None,
+    cancel: bool = False,
+    dry_run: bool = False,
+) -> AsyncIterator[Event]:
+    """Translate files and folders into `out`, and yield what happens; the last is Finished.
+
+    Calling `stop` ends the run and its report is written; with `cancel` its jobs in flight are
+    cancelled then. With `dry_run` files and segments are only counted: `Planned` has the numbers.
+    A run that was stopped goes on where it stopped, and one that was finished costs only what has
+    changed. Raises ValueError for a language or a stored glossary that does not exist, and
+    TypeError for one string in the place of a list.
+    """
+    from dragoman_producer.runs.translating import run_documents  # noqa: PLC0415  Redis, Kafka
+    from dragoman_schemas.languages import normalise  # noqa: PLC0415
+
+    if isinstance(paths, str | PathLike):
+        raise TypeError("paths: give a list of files and folders, not one of them")
+    if isinstance(to, str):
+        raise TypeError(f"to: give a list of languages, such as [{to!r}]")
+    if not to:
+        raise ValueError("to: give at least one language")
+    request = Request(
+        paths=tuple(Path(path) for path in paths),
+        to=tuple(dict.fromkeys(normalise(lang) for lang in to)),
+        out=Path(out),
+        translation=translation or Translation(),
+        reading=reading or Reading(),
+        layout=layout,
+        copy_others=copy_others,
+        overwrite=overwrite,
+        in_flight=in_flight,
+        cancel=cancel,
+        dry_run=dry_run,
+    )
+    async for event in run_documents(client, request, stop=stop):
+        yield event

@@ -1,0 +1,57 @@
+"""The texts of a review with their inline codes, which stand in the documents alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from dragoman_documents.codec import InlineCode
+from dragoman_documents.inline_codes import plain
+from dragoman_producer.review.page import Row, Verdict
+from dragoman_producer.review.rows import Standing, Stored
+from dragoman_producer.runs.extracting import Children, Refused
+from dragoman_producer.runs.paths import loaded
+from dragoman_producer.runs.reading import question
+
+
+async def coded(standing: Standing, lang: str, verdicts: Collection[Verdict]) -> list[Row]:
+    """Return the texts with these verdicts; those of documents that have changed without codes."""
+    found: list[Row] = []
+    children = Children(1)
+    try:
+        for _, some in groupby(_wanted(standing, lang, verdicts), lambda each: each.file):
+            found += await _with_codes(standing, lang, list(some), children)
+    finally:
+        await children.close()
+    return found
+
+
+def _wanted(standing: Standing, lang: str, verdicts: Collection[Verdict]) -> Iterator[Stored]:
+    return (each for each in standing.stored(lang) if each.row.verdict in verdicts)
+
+
+async def _with_codes(
+    standing: Standing, lang: str, texts: list[Stored], children: Children
+) -> list[Row]:
+    codes: dict[int, tuple[InlineCode, ...]] = {}
+
+    def keep(rows: list[list[Any]]) -> None:
+        codes.update((number, tuple(InlineCode(*code) for code in some)) for number, some in rows)
+
+    if any(plain(each.row.source) != each.row.source for each in texts):
+        try:
+            await children.codes(_question(standing, lang, texts[0]), keep)
+        except Refused:  # it has changed or is gone: the tags are exported all the same
+            codes.clear()
+    return [replace(each.row, codes=codes.get(each.number, ())) for each in texts]
+
+
+def _question(standing: Standing, lang: str, text: Stored) -> dict[str, Any]:
+    source, form, sha256 = standing.manifest.one(
+        "SELECT source, format, sha256 FROM file WHERE id=?", (text.file,)
+    )
+    asked = question(standing.request_of(text.run), Path(loaded(source)), form, lang)
+    return {**asked, "sha256": sha256}

@@ -1,0 +1,189 @@
+"""The translations that stand in a folder, read from its manifest for a review."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.review.page import Finding, Origin, Row, Verdict
+from dragoman_producer.review.reasons import REASONS
+from dragoman_producer.runs.edits_kept import EDITED
+from dragoman_producer.runs.paths import shown
+from dragoman_producer.runs.planning import Target
+from dragoman_producer.runs.request import Request, to_write_again
+
+_ALTERED: Final = frozenset({"tags", "read_back", "plural", "plural_lost"})
+"""Codes of segments whose document does not hold the translation as it came."""
+_STANDING: Final = (
+    "output p JOIN target g ON g.id = p.target AND g.lang=? WHERE (? IS NULL OR p.run=?)"
+    " AND (p.status <> 'failed' OR NOT EXISTS (SELECT 1 FROM output q JOIN target h"
+    " ON h.id = q.target AND h.lang = g.lang WHERE q.file = p.file AND q.target <> p.target"
+    " AND (q.status <> 'failed' OR q.target > p.target)))"
+)
+"""The documents of a language: its language, then twice a run or NULL for all.
+
+One that failed is left out if an output of other settings stands in its place.
+"""
+_ROWS: Final = (
+    "SELECT f.path, o.file, o.number, o.place, s.id, s.text, s.context, s.max_chars, t.text,"  # noqa: S608
+    " t.quality, t.code, t.cached, t.run, p.target, p.run FROM"
+    f" (SELECT p.file, p.target, p.run FROM {_STANDING}{{}}) p JOIN file f ON f.id = p.file"
+    " JOIN occurrence o ON o.file = p.file JOIN segment s ON s.id = o.segment"
+    " LEFT JOIN translation t ON t.target = p.target AND t.segment = s.id"
+    " ORDER BY p.file, p.target, o.number, o.part"
+)
+
+
+class NoRun(Exception):
+    """A folder without a run that could be reviewed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A row of the table `output`."""
+
+    file: int
+    target: int
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A text of a document with its translation, as the manifest has it."""
+
+    file: int
+    target: int
+    """Of the table `target`."""
+    segment: int
+    """Of the table `segment`."""
+    context: str | None
+    row: Row
+    number: int = 0
+    """Of the segment in its document, which may be in several parts."""
+    run: str = ""
+    """That wrote the document last."""
+
+
+class Standing:
+    """What stands in a folder, whichever run wrote it; `id` and `request` are of the last run."""
+
+    def __init__(self, manifest: Manifest, out: Path, *, last_run: bool = False) -> None:
+        """Read what the last run was; with `last_run`, show only its documents. Raises NoRun."""
+        self.manifest = manifest
+        self._out = out
+        found = manifest.one("SELECT id, options FROM run ORDER BY began DESC LIMIT 1")
+        if found is None:
+            raise NoRun(f"no run of `dragoman translate --out {out}` has ended; run it to its end")
+        self.id: str = found[0]
+        self.request: Request = to_write_again(out, json.loads(found[1]))
+        self._only = self.id if last_run else None
+
+    def request_of(self, run: str) -> Request:
+        """Return the request of a run; of the last one if its own was not recorded."""
+        found = self.manifest.one("SELECT options FROM run WHERE id=?", (run,))
+        return self.request if found is None else to_write_again(self._out, json.loads(found[0]))
+
+    @cached_property
+    def langs(self) -> list[str]:
+        """Languages of the documents, sorted."""
+        rows = self.manifest.rows(
+            "SELECT DISTINCT t.lang FROM output o JOIN target t ON t.id = o.target"
+            " WHERE ? IS NULL OR o.run=? ORDER BY t.lang",
+            (self._only, self._only),
+        )
+        return [lang for (lang,) in rows]
+
+    @cached_property
+    def targets(self) -> list[Target]:
+        """Targets of the last run, by language."""
+        rows = self.manifest.rows(
+            "SELECT DISTINCT t.id, t.lang FROM output o JOIN target t ON t.id = o.target"
+            " WHERE o.run=? ORDER BY t.lang",
+            (self.id,),
+        )
+        return [Target(*row) for row in rows]
+
+    def settings(self, run: str) -> str | None:
+        """Return the digest of what changed the translations of a run; None if none has this id."""
+        found = self.manifest.one("SELECT options FROM run WHERE id=?", (run,))
+        return None if found is None else str(json.loads(found[0]).get("settings"))
+
+    def count(self, lang: str, verdicts: Collection[Verdict]) -> int:
+        """Return the number of rows of `rows`."""
+        if set(verdicts) >= set(get_args(Verdict)):
+            return self.manifest.number(
+                "SELECT COUNT(*) FROM occurrence o"  # noqa: S608  constants
+                f" JOIN (SELECT p.file FROM {_STANDING}) p ON o.file = p.file"
+                " WHERE o.segment IS NOT NULL",
+                (lang, self._only, self._only),
+            )
+        return sum(1 for _ in self.rows(lang, verdicts))
+
+    def rows(self, lang: str, verdicts: Collection[Verdict]) -> Iterator[Row]:
+        """Yield the texts with these verdicts, in the order of the documents."""
+        return (each.row for each in self.stored(lang) if each.row.verdict in verdicts)
+
+    def stored(self, lang: str, document: str | None = None) -> Iterator[Stored]:
+        """Yield all texts of a language, or those of the document that is shown as this path."""
+        files = self._files.get(document, []) if document is not None else None
+        within = "" if files is None else f" AND p.file IN ({','.join('?' * len(files))})"
+        values = (lang, self._only, self._only, *(files or ()))
+        document_of, index, issues = (-1, -1), 0, dict[int, list[Finding]]()
+        for found in self.manifest.rows(_ROWS.format(within), values):
+            file, target = found[1], found[13]
+            if (file, target) != document_of:
+                document_of, index, issues = (file, target), 0, self._issues(file, target)
+            row = self._row(found[:13], index, issues)
+            yield Stored(file, target, found[4], found[6], row, found[2], found[14])
+            index += 1
+
+    def holding(self, lang: str, segments: Collection[tuple[int, int]]) -> Iterator[Output]:
+        """Yield the documents that hold one of these pairs of a target and a segment."""
+        rows = self.manifest.rows(
+            "SELECT p.file, p.target, p.run, o.segment FROM occurrence o"  # noqa: S608  constants
+            f" JOIN (SELECT p.file, p.target, p.run FROM {_STANDING}) p ON o.file = p.file"
+            " WHERE o.segment IS NOT NULL",
+            (lang, None, None),
+        )
+        return (Output(*row[:3]) for row in rows if (row[1], row[3]) in segments)
+
+    @cached_property
+    def _files(self) -> dict[str, list[int]]:
+        """Files by the paths that pages show."""
+        found: dict[str, list[int]] = {}
+        rows = self.manifest.rows("SELECT id, path FROM file")
+        for number, path in rows:
+            found.setdefault(shown(path), []).append(number)
+        return found
+
+    def _issues(self, file: int, target: int) -> dict[int, list[Finding]]:
+        found: dict[int, list[Finding]] = {}
+        for number, code, detail in self.manifest.rows(
+            "SELECT number, code, detail FROM issue WHERE file=? AND target=? AND number >= 0",
+            (file, target),
+        ):
+            finding = Finding(code, REASONS.get(code, detail or ""))
+            if finding not in (known := found.setdefault(number, [])):
+                known.append(finding)
+        return found
+
+    def _row(self, found: Any, index: int, issues: dict[int, list[Finding]]) -> Row:
+        path, _, number, place, _, source, _, max_chars, text, quality, code, cached, run = found
+        findings = tuple(issues.get(number, ()))
+        altered = any(each.gate in _ALTERED for each in findings)
+        verdict: Verdict = "fail" if text is None else quality or "unchecked"
+        if altered and verdict == "ok":
+            verdict = "warn"
+        origin: Origin = "new" if run == self.id else "reused"
+        if code == EDITED:
+            origin = "edited"
+        elif cached:
+            origin = "memory"
+        return Row(
+            shown(path), index, place, source, text, verdict, findings, origin, max_chars
+        )  # fmt: skip

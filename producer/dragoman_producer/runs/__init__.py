@@ -1,0 +1,1 @@
+"""Runs over documents: read, planned, translated, written, reported."""

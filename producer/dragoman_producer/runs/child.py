@@ -1,0 +1,287 @@
+"""The child process that reads and writes documents: limited in memory and time.
+
+`python -m dragoman_producer.runs.child` answers requests on stdin until stdin ends. A hostile
+file ends this process at most.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import hashlib
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from dragoman_documents import registry
+from dragoman_documents.codec import (
+    Codec,
+    DocumentError,
+    Options,
+    Segment,
+)
+from dragoman_documents.encodings import Notes, noting
+from dragoman_documents.parts.source import Changed, Part, Source
+from dragoman_documents.putting_back import Spliced, Unwritable, put_back
+from dragoman_producer.runs import ignored
+from dragoman_producer.runs.frames import ROWS_PER_FRAME, Text, options_of, receive, send
+
+MEMORY_BYTES: Final = 2 * 1024**3
+PATIENCE: Final = 10
+_OTHER_SEGMENTS: Final = "its segments are not those that were translated"
+_NO_MORE: Final = object()
+_REASONS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
+    (Changed, "changed", "it changed while it was translated; run the command again"),
+    (Unwritable, "skeleton", ""),
+    (
+        MemoryError,
+        "too_large",
+        f"it needs more than {MEMORY_BYTES // 1024**3} GiB of memory; split the file",
+    ),
+    (RecursionError, "corrupt", "it is nested too deeply"),
+)
+"""Reason and detail per error; without a detail that of the error."""
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class _Refused(Exception):
+    """A document that ends as one line of the report."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+def main() -> None:
+    """Answer requests until stdin ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes stdin
+    _limit_memory()
+    gc.set_threshold(100_000, 50, 50)  # trees of documents hold no cycles: a ninth of the time
+    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a parser prints must not be read as an answer
+    while (request := receive(source)) is not None:
+        texts = _texts(source) if request["do"] == "write" else iter(())
+        for answer in _answers(request, texts):
+            send(sink, answer)
+
+
+def _limit_memory() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(hard, MEMORY_BYTES)
+    with suppress(ValueError, OSError):  # macOS does not limit the address space
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _texts(source: BinaryIO) -> Iterator[Text]:
+    while (some := receive(source)) is not None and some:
+        yield from some
+
+
+def _answers(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
+    """Yield the answers to a request; the last one of `write` once all texts have been read.
+
+    The parent sends all texts before it reads an answer.
+    """
+    if request["do"] in _READING:
+        yield from _or_refusal(_READING[request["do"]](request))
+        return
+    answers = list(_or_refusal(_write(request, texts)))
+    for _ in texts:
+        pass
+    yield from answers
+
+
+def _or_refusal(answers: Iterator[object]) -> Iterator[object]:
+    """Yield answers; why there are no more of them if they fail."""
+    refusal = None
+    try:
+        yield from answers
+    except Exception as error:  # noqa: BLE001  a codec that fails ends this document alone
+        refusal = _refusal(error)
+    _limit_time(0)
+    if refusal is not None:
+        yield {"reason": refusal[0], "detail": refusal[1]}
+
+
+def _refusal(error: Exception) -> tuple[str, str]:
+    """Return the reason and detail of the report's line."""
+    if isinstance(error, _Refused | DocumentError):
+        return error.reason, error.detail
+    for kind, reason, detail in _REASONS:
+        if isinstance(error, kind):
+            return reason, detail or str(error)
+    if isinstance(error, OSError):
+        reason = "no_space" if error.errno in _FULL else "corrupt"
+        return reason, error.strerror or type(error).__name__
+    return "corrupt", f"the codec failed with {type(error).__name__}; please report it"
+
+
+def _limit_time(seconds: int) -> None:
+    """Terminate this process after that CPU time, or PATIENCE times as long on the clock; 0: never.
+
+    A parser in C is not interrupted otherwise. On a busy machine the clock alone would refuse
+    documents that are merely large.
+    """
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(seconds * PATIENCE)
+
+
+def _opened(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
+    """Return the file, its codec, and the options as far as the format supports them."""
+    _limit_time(request["seconds"])
+    try:
+        codec = registry.codec(request["format"])
+    except registry.MissingExtra as error:
+        raise _Refused("unsupported_format", str(error)) from None
+    given = options_of(request["options"])
+    options = replace(given, bilingual=given.bilingual and codec.can_double)
+    return Source(Path(request["path"]), codec, options), codec, options
+
+
+def _unchanged(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
+    """Return the result of `_opened`. Raises Changed if the file is not the one that was read."""
+    source, codec, options = _opened(request)
+    if source.sha256 != request["sha256"]:
+        raise Changed
+    return source, codec, options
+
+
+def _limited(parts: Iterator[Part], seconds: int) -> Iterator[Part]:
+    """Yield parts of a file, with the time limit for each."""
+    for part in parts:
+        _limit_time(seconds)
+        yield part
+
+
+def _read(request: dict[str, Any]) -> Iterator[object]:
+    """Yield the answers to `read`: rows of segments, then what is known of the file."""
+    source, codec, options = _opened(request)
+    count, encoding = 0, ""
+    remarks = [["", each] for each in ignored.remarks(codec, options_of(request["options"]))]
+    notes = _notes(source, options)
+    for part in _limited(source.parts(), request["seconds"]):
+        with noting(notes):
+            found = codec.extract(part.data, options)
+            part.check(codec, found, options)
+        rows = [_row(part, segment) for segment in part.own(found.segments)]
+        for first in range(0, len(rows), ROWS_PER_FRAME):
+            yield {"rows": rows[first : first + ROWS_PER_FRAME]}
+        count, encoding = count + len(rows), encoding or found.encoding
+        remarks += [[remark.place, remark.detail] for remark in found.remarks]
+    if notes.recognised is not None:
+        name = notes.recognised
+        remarks.append(["", f"read as {name}, which was recognised; give --encoding if it is not"])
+    yield {
+        "by_language": codec.by_language,
+        "sha256": source.sha256,
+        "encoding": encoding,
+        "segments": count,
+        "remarks": remarks,
+    }
+
+
+def _notes(source: Source, options: Options) -> Notes:
+    """Return what is known of the encoding. All parts of a file have that of the file."""
+    return Notes(None if source.is_parted else options.encoding, options.source_lang)
+
+
+def _row(part: Part, segment: Segment) -> list[object]:
+    """Return a segment as [text, place, max_chars, state, context, headings].
+
+    A text that no encoding can express, as of a JSON escape for half a surrogate, is None.
+    """
+    context = [segment.context, list(segment.headings)]
+    text = segment.text if _is_encodable(segment.text) else None
+    return [text, part.place(segment), segment.max_chars, segment.state, *context]
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _codes(request: dict[str, Any]) -> Iterator[object]:
+    """Yield the answers to `codes`: [number, codes] of the segments with inline codes."""
+    source, codec, options = _unchanged(request)
+    first = 0
+    for part in _limited(source.parts(), request["seconds"]):
+        segments = part.own(codec.extract(part.data, options).segments)
+        rows = [[first + index, each.codes] for index, each in enumerate(segments) if each.codes]
+        for start in range(0, len(rows), ROWS_PER_FRAME):
+            yield {"rows": rows[start : start + ROWS_PER_FRAME]}
+        first += len(segments)
+    yield {}
+
+
+_READING: Final = {"read": _read, "codes": _codes}
+
+
+def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
+    """Yield the answer to `write`: the output is in the temporary file by then."""
+    source, codec, options = _unchanged(request)
+    digest = hashlib.sha256()
+    bad: dict[str, list[int]] = {name: [] for name in ("tags", "general", "lost", "changed")}
+    first = 0
+    notes = _notes(source, options)
+    with _new_file(Path(request["temporary"])) as file:
+        for part in _limited(source.parts(), request["seconds"]):
+            with noting(notes):
+                spliced, count = _spliced(codec, part, options, texts)
+            if spliced.data == part.data:
+                notes.left = None  # of a translation that was left out
+            output = part.stripped(spliced.data)
+            digest.update(output)
+            file.write(output)
+            for name, numbers in bad.items():
+                found: list[int] = getattr(spliced, name)
+                numbers += [first + each - part.first for each in found if each >= part.first]
+            first += count
+        if next(texts, _NO_MORE) is not _NO_MORE:
+            raise _Refused("changed", _OTHER_SEGMENTS)
+    yield {"sha256": digest.hexdigest(), "left": notes.left, **bad}
+
+
+def _spliced(
+    codec: Codec, part: Part, options: Options, waiting: Iterator[Text]
+) -> tuple[Spliced, int]:
+    """Return the output of a part, and the number of its own segments."""
+    extraction = codec.extract(part.data, options)
+    count = len(part.own(extraction.segments))
+    given = list(islice(waiting, count))
+    if len(given) != count:
+        raise _Refused("changed", _OTHER_SEGMENTS)
+    drafts = frozenset(part.first + index for index, each in enumerate(given) if type(each) is list)
+    plain = [each[0] if isinstance(each, list) else each for each in given]
+    texts = part.texts(plain, extraction.segments)
+    return put_back(codec, part.data, extraction, texts, replace(options, drafts=drafts)), count
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a new file. Nothing is left of one that is not written whole."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        with os.fdopen(os.open(path, flags, 0o666), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+if __name__ == "__main__":
+    main()

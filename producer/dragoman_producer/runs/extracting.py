@@ -1,0 +1,154 @@
+"""Child processes that read and write documents, so that a hostile file ends one at most."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+
+from dragoman_producer.runs.frames import LENGTH, ROWS_PER_FRAME, Text, encoded
+
+SECONDS_PER_FILE: Final = 120
+"""Of CPU time."""
+_MODULE: Final = "dragoman_producer.runs.child"
+
+Rows = Callable[[list[list[Any]]], None]
+
+
+class Refused(Exception):
+    """A document that was not read or written: one line of the report."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+class Children:
+    """A few child processes, each with one document at a time; started when first needed."""
+
+    def __init__(self, count: int | None = None, seconds: int = SECONDS_PER_FILE) -> None:
+        self.count = count or min(4, os.cpu_count() or 1)
+        self._seconds = seconds
+        self._idle: asyncio.Queue[Process | None] = asyncio.LifoQueue()  # one that runs comes first
+        for _ in range(self.count):
+            self._idle.put_nowait(None)
+        self._all: set[Process] = set()
+
+    async def read(self, request: dict[str, Any], rows: Rows) -> dict[str, Any]:
+        """Extract a file: call `rows` with some rows at a time, then return what is known of it.
+
+        A row is [text, place, max_chars, state, context, headings]. Raises Refused.
+        """
+        return await self._read(request, "read", rows)
+
+    async def codes(self, request: dict[str, Any], rows: Rows) -> None:
+        """Call `rows` with [number, codes] of the segments of a file that have inline codes.
+
+        `request["sha256"]` is the digest of the file. Raises Refused.
+        """
+        await self._read(request, "codes", rows)
+
+    async def _read(self, request: dict[str, Any], what: str, rows: Rows) -> dict[str, Any]:
+        async with self._child() as child:
+            await self._ask(child, {**request, "do": what, "seconds": self._seconds})
+            while "rows" in (answer := await self._answer(child)):
+                rows(answer["rows"])
+            return answer
+
+    async def write(self, request: dict[str, Any], texts: Iterable[Text]) -> dict[str, Any]:
+        """Write a document to `request["temporary"]`; return its digest and bad segments.
+
+        Raises Refused.
+        """
+        async with self._child() as child:
+            await self._ask(child, {**request, "do": "write", "seconds": self._seconds})
+            await self._send_texts(child, texts)
+            return await self._answer(child)
+
+    async def close(self) -> None:
+        """Terminate all children."""
+        for child in list(self._all):
+            await self._end(child)
+
+    @asynccontextmanager
+    async def _child(self) -> AsyncIterator[Process]:
+        """Give an idle child; one that is left in the middle of an answer is replaced."""
+        child = await self._idle.get()
+        try:
+            if child is None or child.returncode is not None:
+                child = await self._started()
+            yield child
+        except Refused:
+            raise
+        except BaseException:
+            if child is not None:
+                await self._end(child)
+                child = None
+            raise
+        finally:
+            self._idle.put_nowait(child if child is not None and child.returncode is None else None)
+
+    async def _started(self) -> Process:
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", _MODULE),
+            stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+        self._all.add(child)
+        return child
+
+    async def _end(self, child: Process) -> None:
+        """Terminate a child and discard its answers: `wait` alone would wait for a full pipe."""
+        with suppress(ProcessLookupError):
+            child.kill()
+        self._all.discard(child)
+        await child.communicate()
+
+    async def _ask(self, child: Process, message: object) -> None:
+        assert child.stdin is not None  # noqa: S101  it is a pipe
+        child.stdin.write(encoded(message))
+        with suppress(ConnectionError):  # reading its answer finds out why it ended
+            await child.stdin.drain()
+
+    async def _send_texts(self, child: Process, texts: Iterable[Text]) -> None:
+        assert child.stdin is not None  # noqa: S101  it is a pipe
+        some: list[Text] = []
+        for text in texts:
+            some.append(text)
+            if len(some) == ROWS_PER_FRAME:
+                await self._ask(child, some)
+                some = []
+                if child.stdin.is_closing():  # it ended: asyncio would log each further write
+                    return
+        if some:
+            await self._ask(child, some)
+        await self._ask(child, [])
+
+    async def _answer(self, child: Process) -> dict[str, Any]:
+        """Return the next message of a child. Raises Refused."""
+        assert child.stdout is not None  # noqa: S101  it is a pipe
+        try:
+            (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
+            answer: dict[str, Any] = json.loads(await child.stdout.readexactly(length))
+        except asyncio.IncompleteReadError:
+            self._all.discard(child)
+            raise _death(await child.wait(), self._seconds) from None
+        if "reason" in answer:
+            raise Refused(answer["reason"], answer["detail"])
+        return answer
+
+
+def _death(status: int, seconds: int) -> Refused:
+    if status in {-signal.SIGALRM, -signal.SIGPROF}:
+        return Refused("timeout", f"it was not done within {seconds} s of CPU time; split the file")
+    if status == -signal.SIGXFSZ:
+        return Refused("no_space", "the output is larger than this user may write")
+    how = f"signal {-status}" if status < 0 else f"status {status}"
+    return Refused("corrupt", f"the process that read it ended with {how}")

@@ -1,0 +1,88 @@
+"""Files of outputs: what is there is looked at first, and replaced whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.runs.extracting import Refused
+from dragoman_producer.runs.paths import sha256_of, stored
+from dragoman_producer.runs.request import Request
+from dragoman_producer.runs.selecting import escapes, is_source
+
+
+class Outputs:
+    """The outputs of a folder. A file that no run wrote is replaced only if that is asked for."""
+
+    def __init__(self, request: Request, manifest: Manifest) -> None:
+        self._request = request
+        self._manifest = manifest
+
+    def wrote(self, path: str) -> bool:
+        """Return whether a run wrote a path in the folder of outputs, whatever it holds now."""
+        row = (stored(path),)
+        return self._manifest.one("SELECT 1 FROM written WHERE path=? LIMIT 1", row) is not None
+
+    def check(self, output: Path, source: Path) -> None:
+        """Make the folder of an output. Raises Refused and OSError."""
+        self._check_inside(output)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        if is_source(output, source):
+            raise Refused("collision", "its output would replace it; give another --out")
+        if output.is_dir():
+            raise Refused("collision", "a folder has the name of its output")
+        if not self._request.overwrite and not self._may_replace(output):
+            raise Refused(
+                "collision",
+                "its output was changed by hand, or no run wrote it; move it, or give --overwrite",
+            )
+
+    def publish(self, temporary: Path, output: Path, sha256: str | None) -> None:
+        """Put a file with this digest in the place of an output. Raises Refused, NoSpace, OSError.
+
+        The digest is stored before: after a crash in between the file is known as ours.
+        """
+        self._check_inside(output)
+        row = (self._name(output), sha256)
+        with self._manifest.writing() as db:
+            db.execute("INSERT OR IGNORE INTO written VALUES (?,?)", row)
+        temporary.replace(output)
+        with self._manifest.writing(lazily=True) as db:
+            db.execute("DELETE FROM written WHERE path=? AND sha256<>?", row)
+
+    def remember(self, path: Path) -> None:
+        """Record a file of a review, so that no run reads it as a source. Raises NoSpace."""
+        real, out = path.resolve(), self._request.out.resolve()
+        if not real.is_relative_to(out):
+            return
+        with self._manifest.writing() as db:
+            row = (stored(str(real.relative_to(out))), sha256_of(real))
+            db.execute("INSERT OR IGNORE INTO written VALUES (?,?)", row)
+
+    def is_kept(self, output: Path, sha256: str) -> bool:
+        """Return whether an output with this digest may stay: it is there, as it was or edited.
+
+        One that another run wrote, as with other options, may not.
+        """
+        found = sha256_of(output)
+        if found is None or found == sha256:
+            return found is not None
+        return not self._request.overwrite and not self._is_ours(output, found)
+
+    def _check_inside(self, output: Path) -> None:
+        if escapes(self._request, output):
+            raise Refused("outside", "its output would be outside of the folder of outputs")
+
+    def _may_replace(self, output: Path) -> bool:
+        return not os.path.lexists(output) or self._is_ours(output, sha256_of(output))
+
+    def _is_ours(self, output: Path, sha256: str | None) -> bool:
+        """Return whether a run wrote what an output holds."""
+        row = (self._name(output), sha256)
+        return (
+            self._manifest.one("SELECT 1 FROM written WHERE path=? AND sha256=?", row) is not None
+        )
+
+    def _name(self, output: Path) -> str | bytes:
+        return stored(str(output.relative_to(self._request.out)))

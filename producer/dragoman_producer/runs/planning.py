@@ -1,0 +1,233 @@
+"""Jobs of what is missing: planned in the manifest before the first of them is submitted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.runs.batching import Glossary, Item, batches, kept_of, terms_of
+from dragoman_producer.runs.edits_kept import EDITED, KeptEdits
+from dragoman_producer.runs.request import Request
+from dragoman_schemas.jobs import MAX_DOCUMENT_JOBS, DocumentRef, TranslationJob
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A target language with the settings of the run."""
+
+    number: int
+    lang: str
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a target needs: segments of its documents, and those without a translation."""
+
+    segments: int
+    unique: int
+    missing: int
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedJob:
+    """One row of the table `job`."""
+
+    job_id: str
+    target: Target
+    document: str
+    number: int
+    total: int
+    segments: tuple[int, ...]
+
+
+class Planner:
+    """Plans the jobs of one run."""
+
+    def __init__(self, request: Request, manifest: Manifest, glossary: Glossary, run: str) -> None:
+        self._request = request
+        self._manifest = manifest
+        self._glossary = glossary
+        self._run = run
+        self._waves: dict[str, int] = {}
+        self._refreshes = request.translation.memory == "refresh"
+        self._edits = KeptEdits(manifest, overwrite=request.overwrite)
+        digest = request.translation.digest()
+        self.targets = [Target(manifest.target(lang, digest), lang) for lang in request.to]
+
+    def need(self, target: Target) -> Need:
+        """Return what a target needs; its failures of earlier runs are to be translated again."""
+        self._collect_wanted(target)
+        self._edits.collect(target.lang)
+        overwrite = self._request.overwrite
+        if not self._request.dry_run:
+            self._forget(target)
+            self._edits.settle(target.number)
+        count = self._manifest.number
+        segments = count(
+            "SELECT COUNT(*) FROM occurrence o JOIN file f ON f.id = o.file"
+            " WHERE o.segment IS NOT NULL AND f.run=? AND f.reason IS NULL AND f.lang IN ('',?)",
+            (self._run, target.lang),
+        )
+        unique = count("SELECT COUNT(*) FROM wanted")
+        missing, characters = self._manifest.one(
+            "SELECT COUNT(*), SUM(LENGTH(s.text)) FROM wanted w JOIN segment s "  # noqa: S608  constants
+            f" ON s.id = w.segment WHERE w.segment NOT IN ({_HELD})",
+            (target.number, self._refreshes, target.number, overwrite, overwrite),
+        )
+        return Need(segments, unique, missing, characters or 0)
+
+    def plan(self, target: Target) -> None:
+        """Write the jobs for what is missing and in no open job. Wave 1 of the target."""
+        self._collect_wanted(target)
+        with self._manifest.writing() as db:
+            db.execute("CREATE TEMP TABLE IF NOT EXISTS planned (segment INTEGER PRIMARY KEY)")
+            db.execute("DELETE FROM planned")
+            db.executemany("INSERT OR IGNORE INTO planned VALUES (?)", self._open_segments(target))
+            self._write(db, target, batches(self._missing(target), self._glossary))
+
+    def plan_again(self, target: Target) -> int:
+        """Write a job of its own for each segment that may succeed now; return their number."""
+        with self._manifest.writing() as db:
+            db.execute("DELETE FROM translation WHERE target=? AND retry=1", (target.number,))
+            db.execute("UPDATE job SET ended=1 WHERE target=?", (target.number,))
+            db.execute("DELETE FROM planned")
+            self._collect_wanted(target)
+            return self._write(db, target, ([item] for item in self._missing(target)))
+
+    def jobs(self, target: Target) -> Iterator[PlannedJob]:
+        """Yield the open jobs of a target in their order, oldest document first."""
+        totals: dict[str, int] = {}
+        rows = self._manifest.db.execute(
+            "SELECT id, document, number, segments FROM job WHERE target=? AND ended=0"
+            " ORDER BY document, number",
+            (target.number,),
+        ).fetchall()
+        for job_id, document, number, segments in rows:
+            if document not in totals:
+                totals[document] = self._manifest.number(
+                    "SELECT MAX(number) + 1 FROM job WHERE target=? AND document=?",
+                    (target.number, document),
+                )
+            ids = tuple(json.loads(segments))
+            yield PlannedJob(job_id, target, document, number, totals[document], ids)
+
+    def job(self, planned: PlannedJob) -> TranslationJob:
+        """Return the job of a plan: always the same for the same plan."""
+        marks = ",".join("?" * len(planned.segments))
+        rows = self._manifest.rows(
+            "SELECT id, text, context, max_chars FROM segment"  # noqa: S608  marks alone
+            f" WHERE id IN ({marks}) ORDER BY id",
+            planned.segments,
+        )
+        items = [Item(*row) for row in rows]
+        fields: dict[str, Any] = self._request.translation.fields()
+        if terms := terms_of(items, self._glossary):
+            fields["glossary"] = terms
+        fields["do_not_translate"] = kept_of(items, self._glossary) or None
+        document = DocumentRef(
+            document_id=planned.document, index=planned.number, total=planned.total
+        )
+        return TranslationJob.model_validate(
+            {
+                "job_id": planned.job_id,
+                "text": [item.field() for item in items],
+                "target_lang": planned.target.lang,
+                "document": document,
+                **fields,
+            }
+        )
+
+    def _collect_wanted(self, target: Target) -> None:
+        db = self._manifest.db
+        db.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (segment INTEGER PRIMARY KEY)")
+        db.execute("DELETE FROM wanted")
+        db.execute(
+            "INSERT OR IGNORE INTO wanted SELECT o.segment FROM occurrence o"
+            " JOIN file f ON f.id = o.file WHERE o.segment IS NOT NULL"
+            " AND f.run=? AND f.reason IS NULL AND f.lang IN ('',?)",
+            (self._run, target.lang),
+        )
+
+    def _forget(self, target: Target) -> None:
+        """Remove failures of earlier runs; with `refresh` also what is to be translated anew."""
+        number = target.number
+        began = self._manifest.number("SELECT COUNT(*) FROM refresh WHERE target=?", (number,))
+        with self._manifest.writing() as db:
+            db.execute("DELETE FROM translation WHERE target=? AND text IS NULL", (number,))
+            if bool(began) is not self._refreshes:  # their bytes differ in the field `memory`
+                db.execute("UPDATE job SET ended=1 WHERE target=?", (number,))
+            if self._refreshes:
+                db.execute(
+                    f"DELETE FROM translation WHERE target=? AND segment IN wanted AND {_STALE}",  # noqa: S608  a constant
+                    (number, number),
+                )
+                db.execute("INSERT INTO refresh VALUES (?,?)", (number, self._run))
+            else:
+                db.execute("DELETE FROM refresh WHERE target=?", (number,))
+
+    def refreshed(self) -> None:
+        """Record that nothing is left to refresh: the next run with `refresh` begins anew."""
+        with self._manifest.writing() as db:
+            db.executemany(
+                "DELETE FROM refresh WHERE target=?", ((each.number,) for each in self.targets)
+            )
+
+    def _open_segments(self, target: Target) -> Iterator[tuple[int]]:
+        """Yield the segments of open jobs of earlier runs; close those that nobody needs."""
+        rows = self._manifest.db.execute(
+            "SELECT id, segments FROM job WHERE target=? AND ended=0", (target.number,)
+        ).fetchall()
+        for job_id, segments in rows:
+            ids = json.loads(segments)
+            marks = ",".join("?" * len(ids))
+            needed = self._manifest.number(
+                f"SELECT COUNT(*) FROM {_MISSING} AND w.segment IN ({marks})",  # noqa: S608
+                (target.number, *ids),
+            )
+            if needed:
+                yield from ((each,) for each in ids)
+            else:
+                self._manifest.db.execute("UPDATE job SET ended=1 WHERE id=?", (job_id,))
+
+    def _missing(self, target: Target) -> Iterator[Item]:
+        yield from (
+            Item(*row)
+            for row in self._manifest.rows(
+                f"SELECT s.id, s.text, s.context, s.max_chars FROM {_MISSING}"  # noqa: S608
+                " AND w.segment NOT IN planned ORDER BY w.segment",
+                (target.number,),
+            )
+        )
+
+    def _write(self, db: Any, target: Target, jobs: Iterator[list[Item]]) -> int:
+        count = 0
+        document = ""
+        for items in jobs:
+            if count % MAX_DOCUMENT_JOBS == 0:
+                wave = self._waves[target.lang] = self._waves.get(target.lang, 0) + 1
+                document = f"{self._run}-{target.lang}-{wave}"
+            number = count % MAX_DOCUMENT_JOBS
+            ids = json.dumps(sorted(item.segment for item in items), separators=(",", ":"))
+            db.execute(
+                "INSERT INTO job (id, target, document, number, segments) VALUES (?,?,?,?,?)",
+                (f"{document}.{number}", target.number, document, number, ids),
+            )
+            count += 1
+        return count
+
+
+_STALE = f"code IS NOT '{EDITED}' AND run NOT IN (SELECT run FROM refresh WHERE target=?)"  # noqa: S608  a constant
+"""Condition for a machine's translation from before the refresh that is under way."""
+_HELD = (
+    f"SELECT segment FROM translation WHERE target=? AND text IS NOT NULL AND NOT (? AND {_STALE})"  # noqa: S608  constants
+    f" AND NOT (? AND code IS '{EDITED}') UNION SELECT wanted FROM edited WHERE NOT ?"
+)
+"""Segments that need nothing; a dry run has removed nothing."""
+_MISSING = (
+    "wanted w JOIN segment s ON s.id = w.segment"
+    " LEFT JOIN translation t ON t.target=? AND t.segment = w.segment WHERE t.segment IS NULL"
+)

@@ -1,0 +1,228 @@
+"""First pass of a run: every file into the manifest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman_documents.codec import Options
+from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.runs.batching import Glossary, cut_context, parts
+from dragoman_producer.runs.events import Event, Extracted
+from dragoman_producer.runs.extracting import Children, Refused
+from dragoman_producer.runs.frames import options_fields
+from dragoman_producer.runs.paths import sha256_of, shown, stored
+from dragoman_producer.runs.request import Request
+from dragoman_producer.runs.selecting import Found, Selection
+
+UNSUPPORTED: Final = "unsupported_format"
+"""Reason of a file whose name has no known format, and of one whose parser is not installed."""
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads the files of a request; one that is read already with the same hash is not again."""
+
+    request: Request
+    manifest: Manifest
+    children: Children
+    glossary: Glossary
+    run: str
+    emit: Callable[[Event], None]
+    stopped: Callable[[], bool] = lambda: False
+    files: int = 0
+    segments: int = 0
+
+    async def read_all(self, selection: Selection) -> None:
+        """Read every file, as many at once as there are children. Raises NothingThere, NoSpace."""
+        waiting = iter(selection.files())
+        working = [self._work(waiting) for _ in range(self.children.count)]
+        async with asyncio.TaskGroup() as group:
+            for each in working:
+                group.create_task(each, name="dragoman-read")
+
+    async def read_again(self, found: Iterable[Found]) -> None:
+        """Read files that have changed since."""
+        await self._work(iter(found))
+
+    async def _work(self, waiting: Iterator[Found]) -> None:
+        for found in waiting:
+            if self.stopped():
+                return
+            why = await self.read(found)
+            await asyncio.sleep(0)  # files that are known already wait for nothing: let Ctrl-C in
+            self.files += 1
+            skipped = why is not None and found.format is None and why.reason == UNSUPPORTED
+            self.emit(
+                Extracted(
+                    shown(found.path),
+                    self.files,
+                    self.segments,
+                    why.reason if why else None,
+                    why.detail if why else None,
+                    skipped,
+                )
+            )
+
+    async def read(self, found: Found) -> Refused | None:
+        """Read one file; return why it cannot be translated, None if it can."""
+        if found.format is None or found.reason is not None:
+            why = Refused(found.reason or "corrupt", found.detail or "")
+            self._refuse(found, "", why)
+            return why
+        first, *others = self.request.to
+        if self._is_known(found):
+            return self._known_reason(found)
+        by_language, reason = await self._read(found, first, "")
+        if by_language:
+            for lang in others:
+                _, again = await self._read(found, lang, lang)
+                reason = reason or again
+        return reason
+
+    def _is_known(self, found: Found) -> bool:
+        """Return whether the file was read before with these options; if so, mark it as read."""
+        rows = list(
+            self.manifest.rows(
+                "SELECT id, lang, sha256, reading FROM file WHERE path=?", (stored(found.path),)
+            )
+        )
+        langs = {row[1] for row in rows}
+        if not rows or not ("" in langs or langs >= set(self.request.to)):
+            return False
+        if any(row[3] != self._reading(found, row[1]) or row[2] is None for row in rows):
+            return False
+        if sha256_of(found.source) != rows[0][2]:
+            return False
+        with self.manifest.writing(lazily=True) as db:
+            source = stored(str(found.source.absolute()))
+            db.executemany(
+                "UPDATE file SET run=?, source=? WHERE id=?",
+                ((self.run, source, row[0]) for row in rows),
+            )
+        return True
+
+    def _known_reason(self, found: Found) -> Refused | None:
+        row = self.manifest.one(
+            "SELECT reason, segments, detail FROM file WHERE path=?", (stored(found.path),)
+        )
+        self.segments += row[1] or 0
+        return None if row[0] is None else Refused(row[0], row[2])
+
+    def _reading(self, found: Found, lang: str) -> str:
+        source_lang = self.request.translation.source_lang  # by which an encoding is recognised
+        terms = self.glossary.digest()
+        return self.request.reading.digest(found.format, lang, source_lang, terms)
+
+    def _refuse(self, found: Found, lang: str, refused: Refused) -> None:
+        with self.manifest.writing(lazily=True) as db:
+            file = self._new_file(db, found, lang)
+            db.execute(
+                "UPDATE file SET reason=?, detail=? WHERE id=?",
+                (refused.reason, refused.detail, file),
+            )
+
+    def _new_file(self, db: Any, found: Found, lang: str) -> int:
+        """Begin a file anew."""
+        path, source = stored(found.path), stored(str(found.source.absolute()))
+        _forget(db, "path=? AND lang=?", (path, lang))
+        made = db.execute(
+            "INSERT INTO file (path, lang, source, format, segments, run) VALUES (?,?,?,?,0,?)",
+            (path, lang, source, found.format, self.run),
+        )
+        return int(made.lastrowid)
+
+    async def _read(self, found: Found, target: str, lang: str) -> tuple[bool, Refused | None]:
+        """Read a file for one target language; return whether its segments depend on that."""
+        with self.manifest.writing(lazily=True) as db:
+            file = self._new_file(db, found, lang)
+        rows = _Rows(self, file)
+        try:
+            known = await self.children.read(self._question(found, target), rows.add)
+        except Refused as refused:
+            self._refuse(found, lang, refused)
+            return False, refused
+        self.segments += known["segments"]
+        reading_lang = target if known["by_language"] else ""
+        with self.manifest.writing(lazily=True) as db:
+            others = "path=? AND id<>? AND (lang=? OR lang='' OR ?='')"
+            _forget(db, others, (stored(found.path), file, reading_lang, reading_lang))
+            found_in = (known["sha256"], known["encoding"], known["segments"])
+            db.execute(
+                "UPDATE file SET lang=?, reading=?, sha256=?, encoding=?, segments=? WHERE id=?",
+                (reading_lang, self._reading(found, reading_lang), *found_in, file),
+            )
+            db.executemany(
+                "INSERT INTO issue VALUES (?,0,-1,?,'remark',?)",
+                ((file, place, detail) for place, detail in known["remarks"]),
+            )
+        return known["by_language"], None
+
+    def _question(self, found: Found, target: str) -> dict[str, Any]:
+        return question(self.request, found.source, found.format or "", target)
+
+
+def question(request: Request, source: Path, format_name: str, target: str) -> dict[str, Any]:
+    """Return what a child needs to read a file."""
+    reading = request.reading
+    options = Options(
+        target_lang=target,
+        source_lang=request.translation.source_lang,
+        columns=reading.columns,
+        fields=reading.fields,
+        keys=reading.keys,
+        in_place=reading.in_place,
+        bilingual=reading.bilingual,
+        headings=reading.headings,
+        encoding=reading.encoding,
+    )
+    return {
+        "path": str(source.absolute()), "format": format_name, "options": options_fields(options)
+    }  # fmt: skip
+
+
+def _forget(db: Any, which: str, values: tuple[Any, ...]) -> None:
+    """Remove files and what was found in them; their translations stay."""
+    files = db.execute(f"SELECT id FROM file WHERE {which}", values).fetchall()  # noqa: S608
+    for table, column in (
+        ("occurrence", "file"),
+        ("issue", "file"),
+        ("output", "file"),
+        ("file", "id"),
+    ):
+        db.executemany(f"DELETE FROM {table} WHERE {column}=?", files)  # noqa: S608  constants
+
+
+class _Rows:
+    """Segments of one file, as they arrive, into the manifest."""
+
+    def __init__(self, reader: Reader, file: int) -> None:
+        self._reader = reader
+        self._file = file
+        self._number = 0
+
+    def add(self, rows: list[list[Any]]) -> None:
+        made: list[tuple[Any, ...]] = []
+        for row in rows:
+            made += self._made(row)
+            self._number += 1
+        self._reader.manifest.add_segments(self._file, made)
+
+    def _made(self, row: list[Any]) -> Iterable[tuple[Any, ...]]:
+        text, place, max_chars, state, context, headings = row
+        reading = self._reader.request.reading
+        if text is None or (state == "done" and not reading.refresh):
+            yield (self._number, 0, None, None, None, None, None, place)
+            return
+        context = cut_context(" > ".join([*headings, *([context] if context else [])]) or None)
+        lang = self._reader.request.translation.source_lang
+        made = parts(text, context, max_chars, self._reader.glossary, lang)
+        for number, part in enumerate(made):
+            digest = part.digest if part.text else None
+            yield (
+                self._number, number, digest, part.text, context, max_chars, part.before or None,
+                place,
+            )  # fmt: skip

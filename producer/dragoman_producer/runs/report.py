@@ -1,0 +1,161 @@
+"""The report of a run: `DIR/report.json`, without any text of the documents."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.runs.paths import shown
+from dragoman_producer.runs.planning import Target
+from dragoman_producer.runs.reading import UNSUPPORTED
+from dragoman_producer.runs.request import Request
+from dragoman_producer.runs.selecting import REPORT, STATE_FOLDER
+from dragoman_producer.runs.tally import COUNTS
+from dragoman_producer.runs.writing import ENCODING
+
+SCHEMA: Final = 1
+_SKIPPED: Final = f"format IS NULL AND reason='{UNSUPPORTED}'"
+"""Condition for files of no known format; a missing parser is a failure."""
+
+
+class Report:
+    """Reads what a run did from the manifest."""
+
+    def __init__(self, request: Request, manifest: Manifest, run: str) -> None:
+        self._request = request
+        self._manifest = manifest
+        self._run = run
+        self._began = time.time()
+
+    def exit_status(self) -> int:
+        """Return 0 if all is done, 1 if nothing is, 3 if some segment or document is not."""
+        statuses = dict(
+            self._manifest.rows(
+                "SELECT status, COUNT(*) FROM output WHERE run=? GROUP BY status", (self._run,)
+            )
+        )
+        refused = self._manifest.number(
+            "SELECT COUNT(*) FROM file WHERE run=? AND reason IS NOT NULL"  # noqa: S608  a constant
+            f" AND NOT ({_SKIPPED})",
+            (self._run,),
+        )
+        good = sum(statuses.get(name, 0) for name in ("done", "unchanged"))
+        bad = statuses.get("failed", 0) + refused
+        if bad or statuses.get("partial"):
+            return 3 if good or statuses.get("partial") else 1
+        return 0 if good else 1
+
+    def totals(
+        self, targets: list[Target], tokens: int, *, hidden: int = 0, other_outputs: int = 0
+    ) -> dict[str, Any]:
+        """Return the members of the report besides the documents.
+
+        Hidden files and outputs of other runs are counted alone: they were not read.
+        """
+        request = self._request
+        return {
+            "schema": SCHEMA,
+            "run": self._run,
+            "began": round(self._began, 3),
+            "seconds": round(time.time() - self._began, 3),
+            "tokens": tokens,
+            "options": request.reported_options(),
+            "hidden": hidden,
+            "other_outputs": other_outputs,
+            "targets": {target.lang: self._of_target(target) for target in targets},
+        }
+
+    def _of_target(self, target: Target) -> dict[str, int]:
+        sums = ", ".join(f"SUM(counts ->> '{name}')" for name in COUNTS)
+        row = self._manifest.one(
+            f"SELECT COUNT(*), SUM(status <> 'failed'), {sums}"  # noqa: S608  constants
+            " FROM output WHERE run=? AND target=?",
+            (self._run, target.number),
+        )
+        unique = self._manifest.one(
+            "SELECT SUM(NOT cached), SUM(cached) FROM translation"
+            " WHERE target=? AND run=? AND text IS NOT NULL",
+            (target.number, self._run),
+        )
+        names = ("documents", "written", *COUNTS)
+        counts = {name: int(value or 0) for name, value in zip(names, row, strict=True)}
+        repeats = counts["new"] + counts["memory"] - int(unique[0] or 0) - int(unique[1] or 0)
+        new, memory = int(unique[0] or 0), int(unique[1] or 0)
+        return counts | {"new": new, "memory": memory, "reused": counts["reused"] + max(0, repeats)}
+
+    def record(self, segments: int, seconds: float) -> None:
+        """Record the run as it is now: also outputs of one that is killed can be reviewed."""
+        options = json.dumps(self._request.writing_options())
+        row = (self._run, time.time() - seconds, segments, seconds, options)
+        with self._manifest.writing() as db:
+            db.execute("INSERT OR REPLACE INTO run VALUES (?,?,?,?,?)", row)
+
+    def write(self, totals: dict[str, Any]) -> Path:
+        """Write the report whole, document by document. Raises OSError."""
+        path = self._request.out / REPORT
+        temporary = self._request.out / STATE_FOLDER / REPORT
+        with temporary.open("w", encoding="utf-8") as file:
+            head = json.dumps(totals, ensure_ascii=False, indent=1)
+            file.write(head.rstrip("}").rstrip() + ',\n "documents": [')
+            self._write_documents(file)
+            file.write("\n ]\n}\n")
+        temporary.replace(path)
+        return path
+
+    def _write_documents(self, file: TextIO) -> None:
+        comma = "\n  "
+        for document in self._documents():
+            file.write(comma + json.dumps(document, ensure_ascii=False))
+            comma = ",\n  "
+
+    def _documents(self) -> Iterator[dict[str, Any]]:
+        refused = self._manifest.rows(
+            f"SELECT path, format, reason, detail, {_SKIPPED} FROM file"  # noqa: S608  a constant
+            " WHERE run=? AND reason IS NOT NULL ORDER BY path",
+            (self._run,),
+        )
+        for path, format_name, reason, detail, skipped in refused:
+            status = "skipped" if skipped else "failed"
+            yield {
+                "path": shown(path), "target_lang": None, "format": format_name, "encoding": None,
+                "status": status, "reason": reason, "detail": detail, "output": None,
+                "sha256": None, "counts": dict.fromkeys(COUNTS, 0), "output_encoding": None,
+                "issues": [],
+            }  # fmt: skip
+        rows = self._manifest.rows(
+            "SELECT o.file, o.target, f.path, t.lang, f.format, f.encoding, o.status, o.reason,"
+            " o.detail, o.path, o.sha256, o.counts FROM output o JOIN file f ON f.id = o.file"
+            " JOIN target t ON t.id = o.target WHERE o.run=? ORDER BY o.target, o.file",
+            (self._run,),
+        )
+        for row in rows:
+            yield self._document(row)
+
+    def _document(self, row: Any) -> dict[str, Any]:
+        file, target, path, lang, *rest = row
+        format_name, encoding, status, reason, detail, output, sha256, counts = rest
+        found = {
+            "path": shown(path), "target_lang": lang, "format": format_name, "encoding": encoding,
+            "status": status, "reason": reason, "detail": detail,
+            "output": None if status == "failed" else self._relative(output), "sha256": sha256,
+            "counts": json.loads(counts),
+        }  # fmt: skip
+        issues = [
+            {"segment": None if number < 0 else number, "place": place, "code": code, "detail": why}
+            for number, place, code, why in self._manifest.rows(
+                "SELECT number, place, code, detail FROM issue"
+                " WHERE file=? AND target IN (0,?) ORDER BY number",
+                (file, target),
+            )
+        ]
+        codes = {issue["code"] for issue in issues}
+        written = "utf-8" if ENCODING in codes else encoding
+        return {**found, "output_encoding": written if found["output"] else None, "issues": issues}
+
+    def _relative(self, output: str | bytes) -> str:
+        path = shown(output)
+        return path.removeprefix(f"{shown(str(self._request.out))}/")

@@ -1,0 +1,90 @@
+"""Counts and issues of one document as it is written."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from dragoman_producer.runs.edits_kept import EDITED
+from dragoman_producer.runs.frames import Text
+
+_MOST_CODES: Final = 3
+COUNTS: Final = ("segments", "new", "reused", "memory", "edited", "warned", "source", "failed")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What becomes of the segments of one document."""
+
+    run: str
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+    issues: list[tuple[int, str, str, str | None]] = field(default_factory=list)
+    """Number of the segment, its place, a gate or code, and a verdict."""
+    _source: set[int] = field(default_factory=set[int])
+    _warned: set[int] = field(default_factory=set[int])
+
+    def add(self, number: int, rows: list[Any]) -> Text:
+        """Count a segment; return its translation, in a list if it is to be looked at."""
+        wanted = [row for row in rows if row[2] is not None]
+        if not wanted:
+            return None
+        self.counts["segments"] += 1
+        if len(rows) == 1 and _is_plain(rows[0]):
+            self._count_origin(wanted)
+            return cast("str", rows[0][5])
+        bad = next((row for row in wanted if row[5] is None), None)
+        place = rows[0][4]
+        warned = self._note(number, place, wanted)
+        if warned:
+            self._warn(number)
+        if bad is not None:
+            self.counts["failed"] += 1
+            self.keep_source(number)
+            self.issues.append((number, place, bad[8] or "missing", None))
+            return None
+        self._count_origin(wanted)
+        text = "".join((row[3] or "") + (row[5] or "") for row in rows)
+        return [text] if warned else text
+
+    def _count_origin(self, rows: list[Any]) -> None:
+        if any(row[8] == EDITED for row in rows):
+            self.counts["edited"] += 1
+            return
+        new = any(row[10] == self.run for row in rows)
+        cached = new and all(row[9] for row in rows)
+        self.counts["memory" if cached else "new" if new else "reused"] += 1
+
+    def _note(self, number: int, place: str, rows: list[Any]) -> bool:
+        notes = [note for row in rows if row[7] for note in json.loads(row[7])]
+        self.issues += [(number, place, gate, verdict) for gate, verdict in notes]
+        return any(row[6] in {"warn", "fail"} and row[5] is not None for row in rows)
+
+    def _warn(self, number: int) -> None:
+        self.counts["warned"] += number not in self._warned
+        self._warned.add(number)
+
+    def detail(self) -> str | None:
+        """Return how many segments keep their source, and the codes of why; None if none does."""
+        if not self._source:
+            return None
+        codes = Counter(code for number, _, code, _ in self.issues if number in self._source)
+        why = ", ".join(code for code, _ in codes.most_common(_MOST_CODES))
+        return f"{len(self._source):,} segments keep their source: {why}"
+
+    def keep_source(self, number: int) -> None:
+        """Count a segment that keeps its source, once."""
+        self.counts["source"] += number not in self._source
+        self._source.add(number)
+
+    def replace_source(self, number: int) -> None:
+        """Count a plural form that has the general form in place of its own, or of its source."""
+        self.counts["source"] -= number in self._source
+        self._source.discard(number)
+        self._warn(number)
+
+
+def _is_plain(row: Any) -> bool:
+    """Return whether a part has a translation that nothing is to be said of."""
+    return row[5] is not None and not row[3] and not row[7] and row[6] not in {"warn", "fail"}

@@ -1,0 +1,297 @@
+"""A run over documents: read, plan, translate, write, report."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dragoman_producer.errors import DragomanError
+from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.runs.batching import Glossary
+from dragoman_producer.runs.events import DocumentEnded, Event, Finished, Planned
+from dragoman_producer.runs.extracting import Children, Refused
+from dragoman_producer.runs.outputs import Outputs
+from dragoman_producer.runs.paths import loaded, shown
+from dragoman_producer.runs.planning import Need, PlannedJob, Planner
+from dragoman_producer.runs.reading import UNSUPPORTED, Reader
+from dragoman_producer.runs.report import Report
+from dragoman_producer.runs.request import Request, UnknownGlossary
+from dragoman_producer.runs.running import PATIENCE_S, Client, Runner
+from dragoman_producer.runs.selecting import MANIFEST, STATE_FOLDER, Found, Selection
+from dragoman_producer.runs.stopping import Stop
+from dragoman_producer.runs.stored_terms import StoredTerms
+from dragoman_producer.runs.writing import Writer
+from dragoman_producer.runs.writing_along import WritesAlong
+
+
+async def run_documents(
+    client: Client,
+    request: Request,
+    *,
+    stop: Stop | None = None,
+    patience_s: float = PATIENCE_S,
+    seconds_per_file: int | None = None,
+) -> AsyncIterator[Event]:
+    """Translate documents, and yield what happens; the last event is Finished.
+
+    Closing the iterator cancels the run; what is stored stays. Raises UnknownGlossary, FolderBusy,
+    NoFolder, NothingThere, NoSpace and OSError before anything was translated.
+    """
+    glossary = await _glossary(client, request)
+    events: asyncio.Queue[Event | None] = asyncio.Queue()
+    manifest = Manifest.open(request.out / STATE_FOLDER / MANIFEST)
+    children = Children(**({"seconds": seconds_per_file} if seconds_per_file else {}))
+    run = _Run(
+        client, request, manifest, children, glossary,
+        emit=events.put_nowait, stop=stop or Stop(), patience_s=patience_s,
+    )  # fmt: skip
+    working = asyncio.create_task(run.work(), name="dragoman-documents")
+    working.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        while (event := await events.get()) is not None:
+            yield event
+        _raise_first(working)
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        await children.close()
+        manifest.close()
+
+
+async def _glossary(client: Client, request: Request) -> Glossary:
+    """Return the terms of the request, and of its stored glossary. Raises UnknownGlossary."""
+    terms, name = request.translation.glossary, request.translation.glossary_id
+    if name is None:
+        return Glossary(terms, keep=request.translation.keep)
+    stored = await client.glossary_terms(name)
+    if stored is None:
+        raise UnknownGlossary(
+            f"glossary {name}: there is no such file, and no glossary of this name is stored; "
+            "`dragoman glossary list` shows the names, `dragoman glossary add` stores one"
+        )
+    return Glossary(terms, StoredTerms(stored), request.translation.keep)
+
+
+def _raise_first(task: asyncio.Task[None]) -> None:
+    """Raise the error of a task; of a group of errors the first."""
+    error = task.exception()
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if error is not None:
+        raise error
+
+
+class _Run:
+    def __init__(
+        self,
+        client: Client,
+        request: Request,
+        manifest: Manifest,
+        children: Children,
+        glossary: Glossary,
+        *,
+        emit: Callable[[Event], None],
+        stop: Stop,
+        patience_s: float,
+    ) -> None:
+        self._client = client
+        self._request = request
+        self._manifest = manifest
+        self._emit = emit
+        self._stop = stop
+        self._id = secrets.token_hex(4)
+        langs = [lang for (lang,) in manifest.rows("SELECT DISTINCT lang FROM target")]
+        self._selection = Selection(request, langs, Outputs(request, manifest).wrote)
+        self._reader = Reader(
+            request, manifest, children, glossary, self._id, self._emit, stop.asked.is_set
+        )
+        self._planner = Planner(request, manifest, glossary, self._id)
+        self._writer = Writer(request, manifest, children, self._id, self._emit)
+        self._report = Report(request, manifest, self._id)
+        self._at_once = children.count
+        self._translated = False
+        self._not_cancelled: str | None = None
+        self._runner = Runner(
+            client, manifest, self._planner, self._id, self._emit,
+            in_flight=request.in_flight, patience_s=patience_s,
+        )  # fmt: skip
+
+    async def work(self) -> None:
+        """Do the run; an outage or a full disk ends it with what is done by then."""
+        await self._reader.read_all(self._selection)
+        planned = self._plan()
+        if self._request.dry_run:
+            self._emit(Finished(0, None, {**self._totals(), "planned": asdict(planned)}))
+            return
+        along = {
+            target.number: WritesAlong(self._writer, target, self._writer.files(target))
+            for target in self._planner.targets
+        }
+        following = asyncio.create_task(self._follow(along), name="dragoman-follow")
+        stopping = asyncio.create_task(self._stop_runner(), name="dragoman-stop")
+        began = time.monotonic()
+        self._report.record(0, 0.0)
+        try:
+            await self._translate()
+        finally:
+            self._translated = True
+            self._runner.stored.set()
+            await asyncio.gather(following)
+            stopping.cancel()
+        await self._write_rest(along.values())
+        await self._repeat_changed()
+        await self._cancel_if_asked()
+        self._copy_others()
+        self._finish(time.monotonic() - began)
+
+    async def _translate(self) -> None:
+        """Submit what is missing; then, once more and singly, what may succeed now."""
+        if self._stop.asked.is_set():
+            return
+        await self._runner.run(self._jobs())
+        if self._runner.stopping.is_set():
+            return
+        again = sum(self._planner.plan_again(target) for target in self._planner.targets)
+        if again:
+            await self._runner.run(self._jobs())
+
+    async def _write_rest(self, along: Iterable[WritesAlong]) -> None:
+        for each in along:
+            await each.write_rest(at_once=self._at_once)
+
+    async def _repeat_changed(self) -> None:
+        """Read and translate files anew, once, that changed while they were translated."""
+        self._writer.repeats = False
+        changed = self._writer.changed
+        if not changed:
+            return
+        await self._reader.read_again(
+            Found(each.source, each.path, each.format) for each in changed.values()
+        )
+        for target in self._planner.targets:
+            self._planner.plan(target)
+        if not self._runner.stopping.is_set():
+            await self._translate()
+        for target in self._planner.targets:
+            again = [
+                file
+                for file in self._writer.files(target)
+                if self._writer.document(file, target).path in changed
+            ]
+            await WritesAlong(self._writer, target, again).write_rest(at_once=self._at_once)
+
+    def _jobs(self) -> Iterator[PlannedJob]:
+        for target in self._planner.targets:
+            yield from self._planner.jobs(target)
+
+    def _plan(self) -> Planned:
+        """Plan the jobs of all targets; return and emit what there is to do."""
+        needs: list[Need] = []
+        for target in self._planner.targets:
+            needs.append(self._planner.need(target))
+            if not self._request.dry_run:
+                self._planner.plan(target)
+        documents = sum(len(self._writer.files(target)) for target in self._planner.targets)
+        missing = sum(need.missing for need in needs)
+        planned = Planned(
+            documents,
+            sum(need.segments for need in needs),
+            sum(need.unique for need in needs),
+            missing,
+            sum(need.characters for need in needs),
+            self._seconds_for(missing) if self._request.dry_run else None,
+        )
+        self._emit(planned)
+        return planned
+
+    def _seconds_for(self, missing: int) -> float | None:
+        """Return the seconds for segments at the rate of all earlier runs; None without any."""
+        segments, seconds = self._manifest.one(
+            "SELECT SUM(segments), SUM(seconds) FROM run WHERE segments > 0"
+        )
+        return missing * seconds / segments if segments else None
+
+    async def _follow(self, along: dict[int, WritesAlong]) -> None:
+        """Write documents while others are translated."""
+        while not self._translated:
+            self._runner.stored.clear()
+            for each in along.values():
+                await each.write_settled()
+            if not self._translated:
+                await self._runner.stored.wait()
+
+    async def _stop_runner(self) -> None:
+        await self._stop.asked.wait()
+        self._runner.stop()
+
+    async def _cancel_if_asked(self) -> None:
+        """Cancel the jobs for the targets of this run that have no result."""
+        if not (self._request.cancel and self._stop.asked.is_set()):
+            return
+        for target in self._planner.targets:
+            rows = self._manifest.rows(
+                "SELECT DISTINCT document FROM job WHERE target=? AND ended=0", (target.number,)
+            )
+            for (document,) in list(rows):
+                try:
+                    await self._client.cancel(document_id=document)
+                except DragomanError as error:
+                    self._not_cancelled = str(error)
+                    return
+                with self._manifest.writing() as db:
+                    db.execute("UPDATE job SET ended=1 WHERE document=?", (document,))
+
+    def _copy_others(self) -> None:
+        if not self._request.copy_others:
+            return
+        rows = list(
+            self._manifest.rows(
+                "SELECT path, source FROM file WHERE run=? AND reason=? AND format IS NULL",
+                (self._id, UNSUPPORTED),
+            )
+        )
+        for path, source in rows:
+            for target in self._planner.targets:
+                self._copy(loaded(path), Path(loaded(source)), target.lang)
+
+    def _copy(self, path: str, source: Path, lang: str) -> None:
+        try:
+            self._writer.copy(source, path, lang)
+        except Refused as refused:
+            why = refused
+        except OSError as error:
+            why = Refused("no_space", error.strerror or "it cannot be copied")
+        else:
+            return
+        self._emit(DocumentEnded(shown(path), lang, "failed", why.reason, why.detail))
+
+    def _totals(self) -> dict[str, Any]:
+        return self._report.totals(
+            self._planner.targets,
+            self._runner.tokens,
+            hidden=self._selection.hidden,
+            other_outputs=self._selection.other_outputs,
+        )
+
+    def _finish(self, seconds: float) -> None:
+        totals = self._totals()
+        failure = self._runner.failure
+        if failure is not None:
+            totals["stopped"] = str(failure)
+        if self._not_cancelled is not None:
+            totals["not_cancelled"] = self._not_cancelled
+        if self._manifest.replaced is not None:
+            totals["manifest_moved_to"] = self._manifest.replaced.name
+        status = self._report.exit_status()
+        if self._stop.asked.is_set():
+            status = 3
+        elif not self._runner.stopping.is_set():
+            self._planner.refreshed()
+        path = self._report.write(totals)
+        self._report.record(self._runner.segments, seconds)
+        self._emit(Finished(status, path, totals))

@@ -1,0 +1,279 @@
+"""Third part of a run: documents whose segments are settled, written whole."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.runs.events import DocumentEnded, Event, Status
+from dragoman_producer.runs.extracting import Children, Refused
+from dragoman_producer.runs.frames import Text
+from dragoman_producer.runs.outputs import Outputs
+from dragoman_producer.runs.paths import loaded, sha256_of, shown, stored
+from dragoman_producer.runs.planning import Target
+from dragoman_producer.runs.reading import question
+from dragoman_producer.runs.request import Request
+from dragoman_producer.runs.selecting import STATE_FOLDER, output_of
+from dragoman_producer.runs.tally import Tally
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_ROWS: Final = (
+    "SELECT o.number, o.part, o.segment, o.glue, o.place, t.text, t.quality, t.notes, t.code,"
+    " t.cached, t.run, t.segment FROM occurrence o"
+    " LEFT JOIN translation t ON t.target=? AND t.segment = o.segment"
+    " WHERE o.file=? ORDER BY o.number, o.part"
+)
+ENCODING: Final = "encoding"
+"""Code of the issue of a document that is UTF-8 in place of the encoding of its source."""
+_LACKS: Final = "lacks characters of the translation"
+CHANGED: Final = "changed"
+"""Reason of a document whose file is not the one that was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file in one target language."""
+
+    file: int
+    target: Target
+    path: str
+    source: Path
+    format: str
+    sha256: str
+    reading: str
+
+
+class Writer:
+    """Writes documents; each ends as one row of the table `output`."""
+
+    def __init__(
+        self,
+        request: Request,
+        manifest: Manifest,
+        children: Children,
+        run: str,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._request = request
+        self._manifest = manifest
+        self._children = children
+        self._run = run
+        self._emit = emit
+        self._outputs = Outputs(request, manifest)
+        self.changed: dict[str, Document] = {}
+        """Documents by path that changed after they were read; `repeats` is set while they may."""
+        self.repeats = True
+        self._parts = request.out / STATE_FOLDER / "parts"
+        shutil.rmtree(self._parts, ignore_errors=True)
+        self._parts.mkdir(parents=True, exist_ok=True)
+
+    def files(self, target: Target) -> list[int]:
+        """Return the files that can be translated for a target, in their order.
+
+        Not the documents: those of 100,000 files would take 100 MB per language.
+        """
+        rows = self._manifest.rows(
+            "SELECT id FROM file WHERE run=? AND reason IS NULL AND lang IN ('',?) ORDER BY id",
+            (self._run, target.lang),
+        )
+        return [file for (file,) in rows]
+
+    def document(self, file: int, target: Target) -> Document:
+        """Return a file of the manifest in a target language."""
+        row = self._manifest.one(
+            "SELECT path, source, format, sha256, reading FROM file WHERE id=?", (file,)
+        )
+        return Document(file, target, loaded(row[0]), Path(loaded(row[1])), *row[2:])
+
+    def unsettled(self, file: int, target: Target, first: int = 0) -> int | None:
+        """Return the first segment from `first` on that may still get a translation, or None."""
+        row = self._manifest.one(
+            "SELECT o.number FROM occurrence o"
+            " LEFT JOIN translation t ON t.target=? AND t.segment = o.segment"
+            " WHERE o.file=? AND o.number >= ? AND o.segment IS NOT NULL"
+            " AND (t.segment IS NULL OR t.retry = 1) ORDER BY o.number LIMIT 1",
+            (target.number, file, first),
+        )
+        return None if row is None else int(row[0])
+
+    async def write(self, document: Document) -> None:
+        """Write one settled document, unless it is there as it would be."""
+        output = output_of(self._request, document.path, document.target.lang)
+        try:
+            if not self._is_current(document, output):
+                await self._write(document, output)
+        except Refused as refused:
+            if refused.reason == CHANGED and self.repeats:
+                self.changed[document.path] = document
+            else:
+                self._end(document, output, "failed", refused)
+        except OSError as error:
+            self._end(document, output, "failed", _refused(error))
+
+    def interrupt(self, document: Document) -> None:
+        """Record a document whose segments are not settled when the run ends."""
+        output = output_of(self._request, document.path, document.target.lang)
+        why = Refused("interrupted", "it is not finished; run the same command again")
+        self._end(document, output, "failed", why)
+
+    def copy(self, source: Path, path: str, lang: str) -> None:
+        """Copy a file that is not translated. Raises Refused and OSError."""
+        output = output_of(self._request, path, lang)
+        self._outputs.check(output, source)
+        temporary = self._parts / f"copy-{os.getpid()}"
+        try:
+            shutil.copyfile(source, temporary)
+            self._outputs.publish(temporary, output, sha256_of(temporary))
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    async def _write(self, document: Document, output: Path) -> None:
+        self._outputs.check(output, document.source)
+        tally = Tally(self._run)
+        temporary = self._parts / f"{document.target.number}-{document.file}"
+        asked = question(self._request, document.source, document.format, document.target.lang)
+        asked |= {"sha256": document.sha256, "temporary": str(temporary.absolute())}
+        try:
+            answer = await self._children.write(asked, self._texts(document, tally))
+            for name in _CODES:
+                self._unfit(document, tally, answer[name], name)
+            if (left := answer["left"]) is not None:
+                tally.issues.append((-1, "", ENCODING, f"written as UTF-8: {left} {_LACKS}"))
+            if self._request.translation.on_fail == "fail" and tally.counts["source"]:
+                detail = f"{tally.counts['source']:,} segments have no translation"
+                self._end(document, output, "failed", Refused("quality", detail), tally=tally)
+                return
+            self._outputs.publish(temporary, output, answer["sha256"])
+        finally:
+            temporary.unlink(missing_ok=True)
+        status: Status = "partial" if tally.counts["source"] else "done"
+        self._end(document, output, status, tally=tally, sha256=answer["sha256"])
+
+    def _texts(self, document: Document, tally: Tally) -> Iterator[Text]:
+        """Yield the text of each segment of a document, None for one without."""
+        number, rows = 0, list[Any]()
+        for row in self._manifest.rows(_ROWS, (document.target.number, document.file)):
+            if row[0] != number:
+                yield tally.add(number, rows)
+                number, rows = row[0], []
+            rows.append(row)
+        if rows:
+            yield tally.add(number, rows)
+
+    def _unfit(self, document: Document, tally: Tally, numbers: list[int], name: str) -> None:
+        """Count segments whose translation the document cannot hold as it came."""
+        for number in numbers:
+            row = self._manifest.one(
+                "SELECT place FROM occurrence WHERE file=? AND number=?", (document.file, number)
+            )
+            tally.issues.append((number, row[0], _CODES[name], None))
+            if name == "general":
+                tally.replace_source(number)
+            else:
+                tally.keep_source(number)
+
+    def _is_current(self, document: Document, output: Path) -> bool:
+        """Return whether the output is there and of these translations; record that."""
+        row = self._manifest.one(
+            "SELECT sha256, source, status, counts, path, detail FROM output"
+            " WHERE file=? AND target=?",
+            (document.file, document.target.number),
+        )
+        if row is None or row[1] != self._origin(document) or row[2] == "failed":
+            return False
+        if loaded(row[4]) != str(output):
+            return False
+        if not self._outputs.is_kept(output, row[0]):
+            return False
+        counts = json.loads(row[3])
+        reused = counts["new"] + counts["memory"] + counts["reused"]
+        counts |= {"new": 0, "memory": 0, "reused": reused}
+        status: Status = "partial" if counts["source"] else "unchanged"
+        with self._manifest.writing(lazily=True) as db:
+            db.execute(
+                "UPDATE output SET status=?, reason='no_target_change', counts=?, run=?"
+                " WHERE file=? AND target=?",
+                (status, json.dumps(counts), self._run, document.file, document.target.number),
+            )
+        self._ended(document, output, status, "no_target_change", row[5])
+        return True
+
+    def _origin(self, document: Document) -> str:
+        """Return what an output is made from: its source, and the runs of its translations.
+
+        A run may have ended between a translation and its output, which then lacks it.
+        """
+        runs = self._manifest.rows(
+            "SELECT DISTINCT t.run FROM occurrence o"
+            " JOIN translation t ON t.target=? AND t.segment = o.segment WHERE o.file=?",
+            (document.target.number, document.file),
+        )
+        made = ",".join(sorted(run for (run,) in runs))
+        return f"{document.sha256}:{document.reading}:{made}"
+
+    def _end(
+        self,
+        document: Document,
+        output: Path,
+        status: Status,
+        refused: Refused | None = None,
+        *,
+        tally: Tally | None = None,
+        sha256: str | None = None,
+    ) -> None:
+        reason = refused.reason if refused else None
+        if refused is None and tally is not None and not tally.counts["segments"]:
+            reason = "nothing_to_translate"
+        tally = tally or Tally(self._run)
+        detail = refused.detail if refused else tally.detail()
+        key = (document.file, document.target.number)
+        with self._manifest.writing(lazily=True) as db:
+            db.execute("DELETE FROM issue WHERE file=? AND target=?", key)
+            db.executemany(
+                "INSERT INTO issue VALUES (?,?,?,?,?,?)", ((*key, *each) for each in tally.issues)
+            )
+            if status != "failed":  # it stands in the place of one of other settings
+                db.execute(
+                    "DELETE FROM output WHERE file=? AND target<>? AND path=?",
+                    (*key, stored(str(output))),
+                )
+            row = (sha256, self._origin(document), status, reason, detail)
+            db.execute(
+                "INSERT OR REPLACE INTO output VALUES (?,?,?,?,?,?,?,?,?,?)",
+                (*key, stored(str(output)), *row, json.dumps(tally.counts), self._run),
+            )
+        self._ended(document, output, status, reason, detail)
+
+    def _ended(
+        self,
+        document: Document,
+        output: Path,
+        status: Status,
+        reason: str | None,
+        detail: str | None,
+    ) -> None:
+        written = None if status == "failed" else output
+        lang = document.target.lang
+        self._emit(DocumentEnded(shown(document.path), lang, status, reason, detail, written))
+
+
+_CODES: Final = {
+    "tags": "tags",
+    "changed": "read_back",
+    "lost": "plural_lost",
+    "general": "plural",
+}
+"""Code of the issues per list in the answer of a child; the last one replaces sources."""
+
+
+def _refused(error: OSError) -> Refused:
+    if error.errno in _FULL:
+        return Refused("no_space", "the disk is full, or the file is larger than allowed")
+    return Refused("outside", f"its output cannot be written: {error.strerror}")

@@ -1,0 +1,184 @@
+"""Tests of Android strings, RESX, Qt TS and TTML."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from dragoman_documents import registry
+from dragoman_documents.codec import Extraction
+from support.documents.laws import GERMAN, assert_identity, assert_read_back, tagged, translations
+
+
+def extracted(name: str, xml: str) -> Extraction:
+    codec = registry.codec(name)
+    extraction = assert_identity(codec, xml.encode())
+    assert_read_back(codec, xml.encode(), tagged(extraction))
+    return extraction
+
+
+def texts(name: str, xml: str) -> list[str]:
+    return [each.text for each in extracted(name, xml).segments]
+
+
+def written(name: str, xml: str, *given_texts: str | None) -> str:
+    return assert_read_back(registry.codec(name), xml.encode(), given_texts).decode()
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ("Don\\'t\\n\\u0041  b\n  c", "Don't\nA b c"),
+        ('"  a  b "', "a  b"),
+        ("a <b>c</b> %1$s", "a <g1>c</g1> %1$s"),
+        ('a <xliff:g id="x">%s</xliff:g>', "a <x1/>"),
+        ("a &lt;b&gt;", "a <b>"),
+        ("<![CDATA[<b>a</b>]]>", "<b>a</b>"),
+        ("a &app; b", "a <x1/> b"),
+        ("\\@a", "@a"),
+    ],
+)
+def test_texts_of_android(content: str, wanted: str) -> None:
+    xml = (
+        '<!DOCTYPE resources [<!ENTITY app "App">]>'
+        '<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">'
+        f'<string name="n">{content}</string></resources>'
+    )
+    assert texts("android", xml) == [wanted]
+
+
+def test_items_of_android_are_read_and_references_are_not() -> None:
+    xml = (
+        '<resources><string name="a" translatable="false">A</string>'
+        '<string name="b">@string/c</string><string name="c">?attr/d</string>'
+        '<string-array name="e"><item>F</item><item>G</item></string-array>'
+        '<plurals name="h"><item quantity="one">%d I</item><item quantity="few">%d Is</item>'
+        '<item quantity="other">%d Is</item></plurals></resources>'
+    )
+    extraction = extracted("android", xml)
+    assert [(each.text, each.place) for each in extraction.segments] == [
+        ("F", "e.0"), ("G", "e.1"), ("%d I", "h.one"), ("%d Is", "h.few"),
+        ("%d Is", "h.other"),
+    ]  # fmt: skip
+    assert [each.place for each in extraction.remarks] == ["h"]
+
+
+def test_translations_of_android_are_escaped() -> None:
+    xml = "<resources><string name='a'>A</string></resources>"
+    assert '>\\@l\\\'eau \\"x\\"\\n&amp;\\\\</string>' in written(
+        "android", xml, '@l\'eau "x"\n&\\'
+    )
+
+
+@given(translations)
+def test_any_translation_of_android_reads_back(text: str) -> None:
+    if any(map(str.isalpha, text)):
+        xml = "<resources><string name='a'>A <b>c</b></string></resources>"
+        written("android", xml, f"{text} <g1>{text}</g1>")
+
+
+def test_values_of_resx_without_a_type_are_read() -> None:
+    xml = (
+        '<root><data name="a" xml:space="preserve"><value>A</value><comment>C</comment></data>'
+        '<data name="b" type="System.Drawing.Point"><value>B</value></data>'
+        '<data name="&gt;&gt;c.Name"><value>C</value></data><resheader><value>D</value></resheader>'
+        "</root>"
+    )
+    (segment,) = extracted("resx", xml).segments
+    assert (segment.text, segment.place, segment.context) == ("A", "a", "C")
+    assert "<value>&lt;b&gt;x</value>" in written("resx", xml, "<b>x")
+
+
+QT = "<!DOCTYPE TS><TS><context><name>Main</name>{}</context></TS>"
+MESSAGE = "<message{}><source>A</source><comment>c</comment><translation{}</translation></message>"
+
+
+def test_messages_of_qt_have_states() -> None:
+    xml = QT.format("".join((
+        MESSAGE.format("", ' type="unfinished">'),
+        MESSAGE.format("", ' type="unfinished">x'),
+        MESSAGE.format("", ">y"),
+        MESSAGE.format("", ' type="vanished">z'),
+        MESSAGE.format(' numerus="yes"', "><numerusform></numerusform>"),
+    )))  # fmt: skip
+    extraction = extracted("qt", xml)
+    assert [(each.state, each.target, each.context) for each in extraction.segments] == [
+        ("empty", None, "c"), ("draft", "x", "c"), ("done", "y", "c"),
+    ]  # fmt: skip
+    assert len(extraction.remarks) == 1
+
+
+def test_translations_of_qt_are_finished_unless_they_are_drafts() -> None:
+    xml = QT.format(MESSAGE.format("", ' type="unfinished">') + MESSAGE.format("", "/><!-- >"))
+    xml = xml.replace("/><!-- ></translation>", "/>")
+    codec = registry.codec("qt")
+    extraction = codec.extract(xml.encode(), GERMAN)
+    options = replace(GERMAN, drafts=frozenset({1}))
+    output = codec.splice(xml.encode(), extraction, ["B", "C"], options).decode()
+    assert "<translation>B</translation>" in output
+    assert '<translation type="unfinished">C</translation>' in output
+
+
+def test_cues_of_ttml_keep_their_times() -> None:
+    xml = (
+        '<tt xmlns="http://www.w3.org/ns/ttml"><body><div>'
+        '<p begin="1s" end="2s">A <span>b</span><br/>c</p></div></body></tt>'
+    )
+    (segment,) = extracted("ttml", xml).segments
+    assert (segment.text, segment.place) == ("A <g1>b</g1><x2/>c", "cue at 1s")
+    assert '<p begin="1s" end="2s"><span>B</span><br/>C</p>' in written(
+        "ttml", xml, "<g1>B</g1><x2/>C"
+    )
+
+
+def test_a_paragraph_of_ttml_inside_another_belongs_to_it() -> None:
+    xml = '<tt xmlns="http://www.w3.org/ns/ttml">' + "<p>A" * 190 + "</p>" * 190 + "</tt>"
+    assert texts("ttml", xml) == ["A<x1/>"]
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ('" and "', "\\u0020B\\u0020"),
+        ("\\u0020and\\n", "\\u0020B\\n"),
+        ("\n  and\n ", "\n  B\n "),
+        ("and\\ ", "B\\u0020"),
+    ],
+)
+def test_blanks_of_android_that_show_stay(content: str, wanted: str) -> None:
+    xml = f'<resources><string name="n">{content}</string></resources>'
+    assert texts("android", xml) == ["and"]
+    assert f">{wanted}</string>" in written("android", xml, "B")
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "remarks"),
+    [
+        ("", ' language="de"', 0),
+        (' language=""', ' language="de"', 0),
+        (' language="de_AT"', ' language="de_AT"', 0),
+        (' language="fr"', ' language="fr"', 1),
+    ],
+)
+def test_files_of_qt_name_their_language(there: str, wanted: str, remarks: int) -> None:
+    xml = QT.format(MESSAGE.format("", ' type="unfinished">')).replace("<TS>", f"<TS{there}>")
+    assert len(extracted("qt", xml).remarks) == remarks
+    assert f"<TS{wanted}>" in written("qt", xml, "B")
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted"),
+    [
+        ("", ' xml:lang="de"'),
+        (' xml:lang="en"', ' xml:lang="de"'),
+        (' xml:lang="de-AT"', ' xml:lang="de-AT"'),
+    ],
+)
+def test_the_language_of_ttml_is_set(there: str, wanted: str) -> None:
+    xml = '<tt xmlns="http://www.w3.org/ns/ttml"{0}><body{0}><div xml:lang="fr"><p>A</p></div>'
+    output = written("ttml", xml.format(there) + "</body></tt>", "B")
+    assert f'<tt{wanted} xmlns="http' in output or f'ttml"{wanted}><body' in output
+    assert f"<body{wanted if there else ''}>" in output
+    assert '<div xml:lang="fr"><p>B</p>' in output

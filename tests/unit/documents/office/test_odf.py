@@ -1,0 +1,192 @@
+"""Tests of ODT, ODS and ODP."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import replace
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_documents import registry
+from dragoman_documents.codec import DocumentError, Options
+from dragoman_documents.read_back import differing
+from support.documents.laws import GERMAN, assert_identity, assert_read_back, tagged, translations
+from support.documents.office import zipped
+
+ODF = "urn:oasis:names:tc:opendocument:xmlns"
+NAMES = (
+    *("office", "text", "table", "style", "presentation"),
+    *("drawing", "svg-compatible"),
+)
+PREFIXES = {"drawing": "draw", "svg-compatible": "svg"}
+NAMESPACES = " ".join(f'xmlns:{PREFIXES.get(name, name)}="{ODF}:{name}:1.0"' for name in NAMES)
+RSID = 'xmlns:o="http://openoffice.org/2009/office" o:rsid="1"'
+STYLES = (
+    '<style:style style:name="T1" style:family="text">'
+    f"<style:text-properties {RSID}/></style:style>"
+    '<style:style style:name="T2" style:family="text">'
+    '<style:text-properties style:bold="1"/></style:style>'
+)
+SPAN = '<text:span text:style-name="{}">{}</text:span>'
+LIST = "<text:list><text:list-item>{}</text:list-item></text:list>"
+NOTE = "<text:note><text:note-body><text:p>{}</text:p></text:note-body></text:note>"
+
+
+def odf(body: str, kind: str = "text", **more: str) -> bytes:
+    content = (
+        f"<office:document-content {NAMESPACES}><office:automatic-styles>{STYLES}"
+        f"</office:automatic-styles><office:body>{body}</office:body></office:document-content>"
+    )
+    return zipped(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+            "content.xml": content,
+            **{name.replace("_", "."): xml for name, xml in more.items()},
+        }
+    )
+
+
+def found(data: bytes, kind: str = "odt") -> list[tuple[str, str]]:
+    codec = registry.codec(kind)
+    extraction = assert_identity(codec, data)
+    assert_read_back(codec, data, tagged(extraction))
+    return [(each.text, each.place) for each in extraction.segments]
+
+
+def content(data: bytes) -> str:
+    with zipfile.ZipFile(BytesIO(data)) as file:
+        return file.read("content.xml").decode()
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("<text:p> One </text:p><text:h>Two</text:h>", ["One", "Two"]),
+        (f"<text:p>One {SPAN.format('T2', 'two')}</text:p>", ["One <g1>two</g1>"]),
+        (f"<text:p>O{SPAN.format('T1', 'ne')}</text:p>", ["One"]),
+        ("<text:p>a<text:s text:c='2'/>b<text:tab/></text:p>", ["a<x1/>b<x2/>"]),
+        ("<text:p>a<text:date>May</text:date></text:p>", ["a<x1/>"]),
+        ("<text:p>a<office:annotation><text:p>b</text:p></office:annotation></text:p>", ["a<x1/>"]),
+        (
+            f"<text:p>a{NOTE.format('n')}b</text:p>{LIST.format('<text:p>c</text:p>')}",
+            ["a<x1/>b", "n", "c"],
+        ),
+        ("<text:tracked-changes><text:p>old</text:p></text:tracked-changes>", []),
+        ("<draw:frame><svg:title>A cat</svg:title></draw:frame>", ["A cat"]),
+        ("<text:index-body><text:p>One 1</text:p></text:index-body>", []),
+    ],
+)
+def test_segments_of_a_text(body: str, wanted: list[str]) -> None:
+    assert [text for text, _ in found(odf(body))] == wanted
+
+
+def test_headers_and_the_title_are_read() -> None:
+    header = f"<style:header {NAMESPACES}><text:p>Head</text:p></style:header>"
+    meta = '<m xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>T</dc:title></m>'
+    data = odf("<text:p>Body</text:p>", styles_xml=header, meta_xml=meta)
+    assert [text for text, _ in found(data)] == ["Body", "Head", "T"]
+
+
+def test_cells_with_strings_are_read_and_formulas_and_numbers_are_not() -> None:
+    cell = '<table:table-cell office:value-type="{}"{}><text:p>{}</text:p></table:table-cell>'
+    many = '<table:table-cell table:number-columns-repeated="3"/>'
+    row = "".join((
+        cell.format("string", ' office:string-value="One"', "One"),
+        many,
+        cell.format("float", "", "12 May"),
+        cell.format("string", ' table:formula="of:=A1"', "One"),
+        cell.format("string", "", "Two"),
+        cell.format("float", ' table:formula="of:=IF([.A1]=&quot;two&quot;;1;0)"', "1"),
+    ))  # fmt: skip
+    skipped = '<table:table-row table:number-rows-repeated="4"/>'
+    data = odf(
+        f'<table:table table:name="S">{skipped}<table:table-row>{row}</table:table-row>'
+        "</table:table>",
+        "spreadsheet",
+    )
+    assert found(data, "ods") == [("One", "sheet S, A5"), ("Two", "sheet S, G5")]
+    codec = registry.codec("ods")
+    assert [each.place for each in codec.extract(data, GERMAN).remarks] == ["sheet S, G5"]
+    assert 'office:string-value="Eins"' in content(assert_read_back(codec, data, ["Eins", None]))
+
+
+def test_slides_and_notes_are_read() -> None:
+    notes = "<presentation:notes><text:p>Say</text:p></presentation:notes>"
+    data = odf(
+        f"<draw:page><text:p>A</text:p>{notes}</draw:page><draw:page><text:p>B</text:p></draw:page>",
+        "presentation",
+    )
+    wanted = [("A", "slide 1"), ("Say", "slide 1, notes"), ("B", "slide 2")]
+    assert found(data, "odp") == wanted
+
+
+@given(
+    st.lists(
+        st.sampled_from([
+            "a", " ", SPAN.format("T2", "b"), SPAN.format("T1", "c"), "<text:s/>", "&lt;x1/&gt;",
+            SPAN.format("T2", ""), "<text:span/>", SPAN.format("T2", SPAN.format("T2", "d")),
+            "<!-- e -->", NOTE.format("n"),
+        ])
+    ),
+    translations,
+)  # fmt: skip
+def test_any_order_of_tags_reads_back(parts: list[str], text: str) -> None:
+    codec = registry.codec("odt")
+    data = odf(f"<text:p>{''.join(parts)}</text:p>")
+    extraction = assert_identity(codec, data)
+    texts = [
+        "".join(
+            f"<x{n}/>" if code.closing is None else f"<g{n}>{text}</g{n}>"
+            for n, code in reversed(list(enumerate(each.codes, 1)))
+        )
+        + text
+        for each in extraction.segments
+    ]
+    if any(map(str.isalpha, text)):
+        assert_read_back(codec, data, texts)
+
+
+def test_a_bilingual_text_has_the_translation_after_each_paragraph() -> None:
+    codec, options = registry.codec("odt"), Options("de", bilingual=True)
+    data = odf('<text:p text:style-name="P" xml:id="i">One<text:tab/></text:p><text:h>Two</text:h>')
+    extraction = assert_identity(codec, data, options)
+    texts = ["Eins<x1/>", "Zwei"]
+    output = codec.splice(data, extraction, texts, options)
+    assert differing(codec, output, extraction, texts, options) == []
+    assert '<text:p text:style-name="P">Eins<text:tab/></text:p><text:h>' in content(output)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (odf("", "spreadsheet"), "wrong_type"),
+        (zipped({"content.xml": "<a/>"}), "wrong_type"),
+        (odf("<text:p>"), "corrupt"),
+        (zipped({**dict.fromkeys(["mimetype"], "application/vnd.oasis.opendocument.text"),
+                 "content.xml": b"\1\2",
+                 "META-INF/manifest.xml": "<m:encryption-data/>"}), "encrypted"),
+    ],
+)  # fmt: skip
+def test_what_is_no_text_document_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        registry.codec("odt").extract(data, GERMAN)
+    assert caught.value.reason == reason
+
+
+def test_paragraphs_in_paragraphs_are_written_however_deep() -> None:
+    assert len(found(odf("<text:p>a b" * 190 + "</text:p>" * 190))) == 190
+
+
+def test_headings_above_a_paragraph_are_its_context_if_asked() -> None:
+    body = "".join(
+        f'<text:h text:outline-level="{level}">{text}</text:h><text:p>Below {text}.</text:p>'
+        for level, text in ((1, "A"), (2, "B"), (2, "C"), (1, "D"))
+    )
+    options = replace(GERMAN, headings=True)
+    segments = registry.codec("odt").extract(odf(body), options).segments
+    assert [each.headings for each in segments] == [
+        (), ("A",), ("A",), ("A", "B"), ("A",), ("A", "C"), (), ("D",),
+    ]  # fmt: skip

@@ -1,0 +1,208 @@
+"""Tests of XLSX."""
+
+from __future__ import annotations
+
+import zipfile
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_documents import registry
+from dragoman_documents.office.xlsx.tables import unique
+from dragoman_documents.read_back import differing
+from support.documents.laws import GERMAN, assert_identity, assert_read_back, tagged
+from support.documents.office import package
+
+CODEC = registry.codec("xlsx")
+RELATION = '<Relationships><Relationship Id="{}" Target="{}"/></Relationships>'
+
+
+def xlsx(cells: str, *strings: str, columns: tuple[str, ...] = (), more: str = "") -> bytes:
+    parts = {
+        "xl/workbook.xml": '<workbook><sheet name="Data" r:id="rId1"/></workbook>',
+        "xl/_rels/workbook.xml.rels": RELATION.format("rId1", "worksheets/sheet1.xml"),
+        "xl/worksheets/sheet1.xml": f"<worksheet><sheetData>{cells}</sheetData>{more}</worksheet>",
+        "xl/sharedStrings.xml": f"<sst>{''.join(f'<si>{each}</si>' for each in strings)}</sst>",
+    }
+    if columns:
+        names = "".join(f'<tableColumn id="1" name="{each}"/>' for each in columns)
+        relation = RELATION.format("rId1", "/xl/tables/table1.xml")
+        parts["xl/worksheets/_rels/sheet1.xml.rels"] = relation
+        parts["xl/tables/table1.xml"] = f'<table ref="Z1:AB3">{names}</table>'
+    return package(parts)
+
+
+def shared(cell: str, index: int) -> str:
+    return f'<c r="{cell}" t="s"><v>{index}</v></c>'
+
+
+def part(data: bytes, name: str) -> str:
+    with zipfile.ZipFile(BytesIO(data)) as file:
+        return file.read(name).decode()
+
+
+def segments(data: bytes) -> list[tuple[str, str]]:
+    return [(each.text, each.place) for each in assert_identity(CODEC, data).segments]
+
+
+def test_shared_strings_are_read_where_a_cell_shows_them() -> None:
+    rich = "<r><t>A </t></r><r><rPr><b/></rPr><t>b</t></r>"
+    data = xlsx(
+        shared("A1", 0) + shared("B2", 2) + shared("C3", 0), "<t> One</t>", "<t>x</t>", rich
+    )
+    assert segments(data) == [("One", "sheet Data, A1"), ("A <g1>b</g1>", "sheet Data, B2")]
+    output = assert_read_back(CODEC, data, ["Eins", "<g1>B</g1> a"])
+    assert '<t xml:space="preserve"> Eins</t>' in part(output, "xl/sharedStrings.xml")
+
+
+def test_inline_strings_are_read_and_results_of_formulas_are_not() -> None:
+    data = xlsx(
+        '<c r="A1" t="inlineStr"><is><t>One</t></is></c>'
+        '<c r="A2" t="str"><f>A1&amp;"x"</f><v>Onex</v></c>'
+    )
+    assert segments(data) == [("One", "sheet Data, A1")]
+    assert_read_back(CODEC, data, ["Eins"])
+
+
+RULE = (
+    '<dataValidations><dataValidation sqref="B2:B9" prompt="a &gt; b_x000a_or not" error="x > y"'
+    ' promptTitle="Choose"><formula1>"yes,no"</formula1></dataValidation></dataValidations>'
+)
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_messages_of_cells_are_read_but_not_lists_of_values(inline: bool) -> None:
+    cell = '<c r="A1" t="inlineStr"><is><t>One</t></is></c>' if inline else ""
+    data = xlsx(cell, more=RULE)
+    place = "sheet Data, message of B2:B9"
+    messages = [("Choose", place), ("a > b\nor not", place), ("x > y", place)]
+    assert segments(data) == ([("One", "sheet Data, A1")] if inline else []) + messages
+    texts: list[str | None] = [*(["Eins"] if inline else []), "Wähle", '"c"\nd', "k < l"]
+    output = part(assert_read_back(CODEC, data, texts), "xl/worksheets/sheet1.xml")
+    assert 'prompt="&quot;c&quot;_x000a_d" error="k &lt; l" promptTitle="Wähle"' in output
+
+
+def test_a_message_longer_than_excel_allows_keeps_its_source() -> None:
+    data = xlsx("", more=RULE)
+    extraction = CODEC.extract(data, GERMAN)
+    assert [each.max_chars for each in extraction.segments] == [32, 255, 255]
+    output = CODEC.splice(data, extraction, ["T" * 33, "P" * 255, None], GERMAN)
+    assert differing(CODEC, output, extraction, ["T" * 33, "P" * 255, None], GERMAN) == [0]
+
+
+def test_phonetic_runs_are_dropped() -> None:
+    data = xlsx(
+        shared("A1", 0), '<t>東京</t><rPh sb="0" eb="2"><t>トウキョウ</t></rPh><phoneticPr/>'
+    )
+    assert segments(data) == [("東京", "sheet Data, A1")]
+    output = assert_read_back(CODEC, data, ["Tokio"])
+    assert "rPh" not in part(output, "xl/sharedStrings.xml")
+
+
+HEADERS = shared("Z1", 0) + shared("AA1", 1) + shared("AB1", 2)
+NAMES = ("<t>Name</t>", "<t>Size</t>", "<t>Cost</t>")
+
+
+def test_the_names_of_columns_follow_their_headers() -> None:
+    data = xlsx(HEADERS, *NAMES, columns=("Name", "Size", "Cost"))
+    output = assert_read_back(CODEC, data, ['N"ame', None, "Kosten\nje"])
+    names = part(output, "xl/tables/table1.xml")
+    assert 'name="N&quot;ame"' in names
+    assert 'name="Size"' in names
+    assert 'name="Kosten_x000a_je"' in names
+
+
+def test_the_names_of_columns_stay_unique() -> None:
+    data = xlsx(HEADERS, *NAMES, columns=("Name", "Size", "Cost"))
+    extraction = assert_identity(CODEC, data)
+    given_texts: list[str | None] = ["size", "Groß", "GROSS"]
+    output = CODEC.splice(data, extraction, given_texts, GERMAN)
+    assert differing(CODEC, output, extraction, given_texts, GERMAN) == [2]
+    given_texts = ["Size", None, "Kosten"]
+    output = CODEC.splice(data, extraction, given_texts, GERMAN)
+    assert differing(CODEC, output, extraction, given_texts, GERMAN) == [0]
+
+
+def test_columns_that_formulas_name_are_left_alone() -> None:
+    formula = '<c r="A9"><f>SUM(Table1[Size])</f></c>'
+    data = xlsx(HEADERS + formula, *NAMES, columns=("Name", "Size", "Cost"))
+    assert [text for text, _ in segments(data)] == ["Name", "Cost"]
+    assert [each.place for each in CODEC.extract(data, GERMAN).remarks] == ["sheet Data, AA1"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '<c r="A9"><f>IF(B1="done",1,0)</f></c>',
+        '<dataValidation type="list"><formula1>"open, Done"</formula1></dataValidation>',
+        '<autoFilter><filterColumn><filter val="Done"/></filterColumn></autoFilter>',
+    ],
+)
+def test_texts_that_formulas_compare_with_are_remarked(more: str) -> None:
+    data = xlsx(shared("B1", 0) + shared("B2", 1), "<t>Done</t>", "<t>Other</t>", more=more)
+    extraction = assert_identity(CODEC, data)
+    assert [each.place for each in extraction.remarks] == ["sheet Data, B1"]
+    assert_read_back(CODEC, data, tagged(extraction))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdeABC"), st.sampled_from([None, *"abcdeABC"]))))
+def test_names_are_unique_whatever_is_translated(pairs: list[tuple[str, str | None]]) -> None:
+    sources = list({name.casefold(): (name, text) for name, text in pairs}.values())
+    columns = [(name, index) for index, (name, _) in enumerate(sources)]
+    kept = unique([columns], [text for _, text in sources])
+    names = [
+        (name if text is None else text).casefold()
+        for (name, _), text in zip(sources, kept, strict=True)
+    ]
+    assert len(set(names)) == len(names)
+
+
+def test_spelled_characters_are_read_and_written() -> None:
+    data = xlsx(
+        shared("A1", 0) + shared("A2", 1) + shared("A3", 2),
+        "<t>One_x000D_\ntwo</t>", "<t>a_x005F_x0041_b</t>", "<t>a_x0001_b</t>",
+    )  # fmt: skip
+    assert [text for text, _ in segments(data)] == ["One\ntwo", "a_x0041_b", "a_x0001_b"]
+    output = assert_read_back(CODEC, data, ["Eins\nzwei", "c_x0041_x0042_", "d_x0001_"])
+    strings = part(output, "xl/sharedStrings.xml")
+    assert ">Eins\nzwei<" in strings
+    assert ">c_x005F_x0041_x005F_x0042_<" in strings
+    assert ">d_x0001_<" in strings
+
+
+def test_a_part_that_is_named_often_is_read_once() -> None:
+    table = '<table ref="A1:A2"><tableColumn name="Size"/></table>'
+    names = [("rId1", "worksheets/sheet1.xml"), ("rId2", "worksheets/sheet1.xml")]
+    data = package(
+        {
+            "xl/workbook.xml": '<workbook><sheet name="A" r:id="rId1"/>'
+            '<sheet name="B" r:id="rId2"/></workbook>',
+            "xl/_rels/workbook.xml.rels": _relations(*names),
+            "xl/worksheets/sheet1.xml": f"<worksheet>{shared('A1', 0)}</worksheet>",
+            "xl/worksheets/_rels/sheet1.xml.rels": _relations(
+                ("rId1", "/xl/tables/table1.xml"), ("rId2", "/xl/tables/table1.xml")
+            ),
+            "xl/tables/table1.xml": table,
+            "xl/sharedStrings.xml": "<sst><si><t>Size</t></si></sst>",
+        }
+    )
+    assert segments(data) == [("Size", "sheet A, A1")]
+    output = assert_read_back(CODEC, data, ["Gr\u00f6\u00dfe"])
+    assert part(output, "xl/tables/table1.xml").count("Gr\u00f6\u00dfe") == 1
+
+
+def test_pivot_tables_are_reported() -> None:
+    data = package(
+        {
+            "xl/workbook.xml": "<workbook/>",
+            "xl/pivotCache/pivotCacheDefinition1.xml": "<pivotCacheDefinition/>",
+        }
+    )
+    assert [each.place for each in CODEC.extract(data, GERMAN).remarks] == ["document"]
+
+
+def _relations(*targets: tuple[str, str]) -> str:
+    each = (f'<Relationship Id="{name}" Target="{target}"/>' for name, target in targets)
+    return f"<Relationships>{''.join(each)}</Relationships>"

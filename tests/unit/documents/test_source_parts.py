@@ -1,0 +1,239 @@
+"""Tests of large files, which are read and written in parts."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from dragoman_documents.codec import Options
+from dragoman_documents.parts import cutting
+from dragoman_documents.parts import source as source_parts
+from dragoman_documents.tables.scanning import delimiter_of, rows
+from dragoman_producer.runs import child
+from dragoman_producer.runs.frames import Text, options_fields
+
+ROWS = 40
+CUES = "".join(
+    f"{number}\n00:00:{number:02},000 --> 00:00:{number:02},900\nThis is line {number}.\n\n"
+    for number in range(1, ROWS)
+)
+RECORDS = "".join(f'{n},"A title, number {n}","Body\nwith ""line"" {n}"\n' for n in range(ROWS))
+DOCUMENTS = {
+    "txt": "\n\n".join(f"This is paragraph {n}\nof the many." for n in range(ROWS)),
+    "srt": CUES,
+    "vtt": "WEBVTT\n\nNOTE of the header\n\n" + CUES.replace(",", "."),
+    "jsonl": "".join(f'{{"id":{n},"text":"Sentence number {n}."}}\n' for n in range(ROWS)),
+    "csv": "id,title,body\n" + RECORDS,
+    "tsv": "id\ttitle\tbody\n" + RECORDS.replace(',"', '\t"'),
+}
+ENCODINGS = [(b"", "utf-8"), (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16-be")]
+
+
+@pytest.fixture
+def part_bytes(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    def limit(size: int) -> None:
+        monkeypatch.setattr(source_parts, "PART_BYTES", size)
+        monkeypatch.setattr(source_parts, "LARGEST_PART", 50 * size)
+
+    return limit
+
+
+class Done:
+    """A file read, and written with a translation of each text."""
+
+    def __init__(
+        self,
+        folder: Path,
+        format_name: str,
+        data: bytes,
+        translate: Callable[[str], str | None],
+        options: Options = Options("de", "en"),  # noqa: B008  frozen
+    ) -> None:
+        path, output = folder / "source", folder / "output"
+        path.write_bytes(data)
+        request = {
+            "path": str(path), "format": format_name, "seconds": 100,
+            "options": options_fields(options),
+        }  # fmt: skip
+        *frames, self.known = self._answers({**request, "do": "read"}, iter(()))
+        self.rows = [row for frame in frames for row in frame["rows"]]
+        self.refused: str | None = self.known.get("reason")
+        if self.refused:
+            return
+        texts: list[Text] = [row[0] and translate(row[0]) for row in self.rows]
+        asked = {
+            **request, "do": "write", "sha256": self.known["sha256"], "temporary": str(output),
+        }  # fmt: skip
+        [self.answer] = self._answers(asked, iter(texts))
+        self.refused = self.answer.get("reason")
+        self.output = output.read_bytes() if output.exists() else None
+        output.unlink(missing_ok=True)
+
+    def _answers(self, request: dict[str, Any], texts: Iterator[Text]) -> list[Any]:
+        return list(child._answers(request, texts))
+
+
+def translated(text: str) -> str:
+    return f"x {text}"
+
+
+@pytest.mark.parametrize(("mark", "encoding"), ENCODINGS)
+@pytest.mark.parametrize("format_name", sorted(DOCUMENTS))
+def test_a_file_in_parts_has_the_segments_and_the_output_of_the_whole_file(
+    part_bytes: Callable[[int], None], tmp_path: Path, format_name: str, mark: bytes, encoding: str
+) -> None:
+    data = mark + DOCUMENTS[format_name].encode(encoding)
+    whole = Done(tmp_path, format_name, data, translated)
+    part_bytes(400)
+    done = Done(tmp_path, format_name, data, translated)
+    assert done.rows == whole.rows
+    assert done.known == whole.known
+    assert done.answer == whole.answer
+    assert done.output == whole.output
+
+
+def test_all_parts_of_an_output_have_one_encoding(
+    part_bytes: Callable[[int], None], tmp_path: Path
+) -> None:
+    data, options = DOCUMENTS["txt"].encode(), Options("pl", "en", encoding="cp1252")
+
+    def polish(text: str) -> str:
+        return f"Ł {text}" if text.endswith(" 7") else f"ó {text}"
+
+    part_bytes(400)
+    done = Done(tmp_path, "txt", data, polish, options)
+    assert done.output is not None
+    assert done.output.decode().count("ó ") == 2 * ROWS - 1
+
+
+@pytest.mark.parametrize("format_name", ["txt", "srt", "vtt", "jsonl"])
+@given(
+    parts=st.lists(
+        st.sampled_from(
+            [
+                "Text",
+                "\n",
+                "\r",
+                "\r\n",
+                " ",
+                '"',
+                ",",
+                "\t",
+                "\ufeff",
+                "é",
+                "\0",
+                "-->",
+                "1\n",
+                '{"a":"B c"}',
+            ]
+        ),
+        max_size=60,
+    ),
+    size=st.integers(8, 60),
+)
+def test_any_file_in_parts_is_written_byte_for_byte_or_refused(
+    format_name: str, parts: list[str], size: int
+) -> None:
+    data = (DOCUMENTS[format_name][:100] + "".join(parts)).encode()
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source_parts, "PART_BYTES", size)
+        done = Done(Path(folder), format_name, data, lambda _: None)
+    assert done.refused or done.output == data
+    assert done.refused in {None, "corrupt", "wrong_type"}
+
+
+@given(
+    cells=st.lists(
+        st.sampled_from(["a b", '"', '""', ",", "\n", "\r\n", '"c\nd"', "x"]), max_size=40
+    ),
+    cut=st.integers(0, 60),
+)
+@example(cells=['""', "\n", '""'], cut=4)  # the second row is empty, which a cut does not know
+def test_a_table_is_cut_where_the_whole_table_has_a_row(cells: list[str], cut: int) -> None:
+    text = "".join(cells)
+    place = cutting.boundary(text[:cut], "csv")
+    assume({delimiter_of(text[:cut], ","), delimiter_of(text, ",")} == {","})
+    before, behind, whole = (
+        [row.values for row in rows(part, ",")] for part in (text[:place], text[place:], text)
+    )
+    assert before + behind == whole
+
+
+def test_a_table_whose_later_rows_have_text_in_other_columns_is_refused(
+    part_bytes: Callable[[int], None], tmp_path: Path
+) -> None:
+    part_bytes(400)
+    records = [f"{n},A title of {n},\n" for n in range(ROWS)] + ["99,A title,And a body.\n"]
+    done = Done(tmp_path, "csv", ("id,title,body\n" + "".join(records)).encode(), translated)
+    assert (done.refused, "--column" in done.known["detail"]) == ("wrong_type", True)
+
+
+def test_a_table_has_its_new_columns_in_all_parts_if_one_has_no_translation(
+    part_bytes: Callable[[int], None], tmp_path: Path
+) -> None:
+    part_bytes(400)
+    data = DOCUMENTS["csv"].encode()
+    done = Done(tmp_path, "csv", data, lambda text: "x" if text.endswith("39") else None)
+    assert done.output is not None
+    widths = {len(row.cells) for row in rows(done.output.decode(), ",")}
+    assert widths == {5}
+
+
+def test_numbers_of_segments_that_do_not_read_back_are_those_of_the_file(
+    part_bytes: Callable[[int], None], tmp_path: Path
+) -> None:
+    def odd(text: str) -> str:
+        return "-" if text.endswith(" 33") else translated(text)
+
+    part_bytes(400)
+    done = Done(tmp_path, "txt", DOCUMENTS["txt"].replace("\nof the many.", "").encode(), odd)
+    assert done.answer["changed"] == [33]
+    assert done.rows[33][1] == "line 67"
+
+
+def test_a_large_file_that_is_not_utf8_is_read_at_once(
+    part_bytes: Callable[[int], None], tmp_path: Path
+) -> None:
+    part_bytes(100)
+    data = (DOCUMENTS["txt"] + "\n\nGrüße an Jürgen und die Mädchen.").encode("latin-1")
+    done = Done(tmp_path, "txt", data, lambda _: None)
+    assert done.output == data
+
+
+def test_a_file_that_changes_while_it_is_written_is_refused(
+    part_bytes: Callable[[int], None], tmp_path: Path
+) -> None:
+    part_bytes(400)
+
+    def change(text: str) -> str:
+        with (tmp_path / "source").open("ab") as file:
+            file.write(b"\n\nMore.")
+        return text
+
+    done = Done(tmp_path, "txt", DOCUMENTS["txt"].encode(), change)
+    assert (done.refused, done.output) == ("changed", None)
+
+
+def test_a_file_without_a_place_to_cut_it_is_too_large(
+    part_bytes: Callable[[int], None], tmp_path: Path
+) -> None:
+    part_bytes(10)
+    done = Done(tmp_path, "jsonl", b'{"a": "' + b"x" * 2_000 + b'"}', translated)
+    assert done.refused == "too_large"
+
+
+def test_the_digest_of_an_output_is_that_of_its_bytes(
+    part_bytes: Callable[[int], None], tmp_path: Path
+) -> None:
+    part_bytes(400)
+    done = Done(tmp_path, "csv", DOCUMENTS["csv"].encode(), translated)
+    assert done.output is not None
+    assert done.answer["sha256"] == hashlib.sha256(done.output).hexdigest()

@@ -1,0 +1,76 @@
+"""Tests of what `dragoman translate` prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_producer.cli.translate_progress import Display
+from dragoman_producer.runs.events import (
+    DocumentEnded,
+    Extracted,
+    Finished,
+    Planned,
+    Progressed,
+)
+
+PLANNED = Planned(documents=10, segments=500, unique=400, missing=300, characters=9_000)
+
+
+def test_a_plan_shows_its_seconds_if_they_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    Display(as_json=False).show(PLANNED, 1)
+    assert capsys.readouterr().err.endswith("9,000 characters to translate\n")
+    Display(as_json=False).show(Planned(10, 500, 400, 300, 9_000, 1_234.5), 1)
+    assert capsys.readouterr().err.endswith("to translate, 1,234 s at the rate of earlier runs\n")
+
+
+def test_the_line_begins_with_what_matters_most_for_a_narrow_terminal() -> None:
+    display = Display(as_json=False)
+    display.show(Extracted("a.md", 7, 120), 1)
+    assert display.line(0.0) == "read 7 files, 120 segments"
+    display.show(PLANNED, 1)
+    display.show(Progressed(segments=100, tokens=2_500), 1)
+    line = display.line(display.began + 10.0)
+    assert line == "100/300 segments, 0:20 left, 10/s, 0/10 documents, 2,500 tokens"
+
+
+def test_a_run_that_finds_no_file_says_why_it_may_be(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for hidden, more in ((0, ""), (3, "; 3 hidden files or folders were not read")):
+        Display(as_json=False).show(Finished(1, None, {"hidden": hidden, "targets": {}}), 1)
+        line = "no file was found: the folders are empty, or --include and --exclude leave none"
+        assert capsys.readouterr().err == f"{line}{more}\n"
+
+
+def test_documents_that_need_a_look_are_one_line_each_on_stderr(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    display = Display(as_json=False)
+    with display:
+        display.show(Extracted("a.png", 1, 0, "unsupported_format", "no", skipped=True), 1)
+        display.show(Extracted("b\n\x1b[2J.docx", 2, 0, "encrypted", "it has a password"), 1)
+        display.show(PLANNED, 1)
+        display.show(DocumentEnded("c.md", "de", "done", None, None, Path("out/de/c.md")), 1)
+        display.show(DocumentEnded("d.md", "de", "failed", "skeleton", "why"), 1)
+        for name in ("f.md", "g.md"):
+            display.show(DocumentEnded(name, "de", "failed", "interrupted", "why"), 1)
+        display.show(DocumentEnded("e.md", "de", "unchanged", None, None, Path("e")), 1)
+        totals = {"targets": {"de": {"written": 1, "documents": 2, "new": 5} | ZERO}}
+        status = display.show(Finished(3, Path("out/report.json"), totals), 1)
+    assert status == 3
+    captured = capsys.readouterr()
+    assert captured.out == "out/de/c.md\n"
+    assert captured.err.splitlines() == [
+        "b \N{REPLACEMENT CHARACTER}[2J.docx: not read: encrypted (it has a password)",
+        "10 documents, 500 segments, 400 unique, 100 done, 9,000 characters to translate",
+        "d.md [de]: failed: skeleton (why)",
+        "2 documents are not finished; run the same command again",
+        "1 files of no known format skipped",
+        "de: 1 of 2 documents, 5 new",
+        "report: out/report.json",
+    ]
+
+
+ZERO = dict.fromkeys(("reused", "memory", "edited", "warned", "source"), 0)
