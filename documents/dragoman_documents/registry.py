@@ -22,7 +22,7 @@ _FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "android": ("catalogs.android.codec", frozenset({"strings.xml"})),
     "resx": ("catalogs.resx", frozenset({".resx", ".resw"})),
     "qt": ("catalogs.qt", frozenset()),
-    "ttml": ("catalogs.resx", frozenset({".ttml", ".dfxp"})),
+    "ttml": ("subtitles.ttml", frozenset({".ttml", ".dfxp"})),
     "odt": ("office.odf.codec", frozenset({".odt", ".ott"})),
     "ods": ("office.odf.codec", frozenset({".ods", ".ots"})),
     "odp": ("office.odf.codec", frozenset({".odp", ".otp"})),

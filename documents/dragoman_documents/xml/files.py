@@ -5,14 +5,10 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
-from dragoman_documents.codec import (
-    DocumentError,
-    Extraction,
-    Options,
-    Remark,
-)
+from dragoman_documents.codec import DocumentError, Extraction, Options, Remark, Segment
+from dragoman_documents.xml.inline import Rules, mixed
 from dragoman_documents.xml.plurals import FormWriter, together
 from dragoman_documents.xml.slots import (
     Inner,
@@ -20,9 +16,16 @@ from dragoman_documents.xml.slots import (
     Writer,
     digest,
     spliced,
+    translatable,
     usable,
 )
 from dragoman_documents.xml.tree import Element, Source, parsed, source
+
+XML_NAMESPACE: Final[Mapping[str, str]] = {
+    "": "",
+    "http://www.w3.org/XML/1998/namespace": "xml",
+}
+"""No namespace, and that of `xml:lang`, with their prefixes in `Element.name`."""
 
 
 @dataclass(slots=True)
@@ -37,6 +40,16 @@ class Read:
     once: list[Slot] = field(default_factory=list)
     """Places that change when any segment does, such as the language of the file."""
     remarks: list[Remark] = field(default_factory=list)
+
+
+def add_content(read: Read, element: Element, rules: Rules, about: Segment) -> None:
+    """Add the content of an element as a segment, if it has text."""
+    if element.content == element.end:
+        return
+    found = mixed(read.data, element, rules)
+    if translatable(found.text):
+        segment = about._replace(text=found.text, codes=found.codes)
+        read.slots.append((Slot(segment, element.content, element.stop, found.writer),))
 
 
 @runtime_checkable
