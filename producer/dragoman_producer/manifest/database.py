@@ -14,61 +14,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-VERSION: Final = 1
+from dragoman_producer.manifest import sql
+
 _CHUNK: Final = 2_000
 _LAZY_S: Final = 0.5
 """What a crash may lose of lazy writes. Each commit writes the changed pages of the digests' index
 to the log, about one per new segment: commits per 500 rows were a third of a run's CPU time."""
 _LOG_PAGES: Final = 8_000
 """Pages of the write-ahead log, 32 MB, after which they are written to the database."""
-_TABLES: Final = """
-CREATE TABLE run (
-  id TEXT PRIMARY KEY, began REAL, segments INTEGER, seconds REAL, options TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE target (
-  id INTEGER PRIMARY KEY, lang TEXT NOT NULL, settings TEXT NOT NULL, UNIQUE (lang, settings)
-);
-CREATE TABLE file (
-  id INTEGER PRIMARY KEY, path NOT NULL, lang TEXT NOT NULL, source, reading TEXT, format TEXT,
-  sha256 TEXT, encoding TEXT, segments INTEGER, reason TEXT, detail TEXT, run TEXT,
-  UNIQUE (path, lang)
-);
-CREATE TABLE segment (
-  id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT NOT NULL, context TEXT,
-  max_chars INTEGER
-);
-CREATE TABLE occurrence (
-  file INTEGER NOT NULL, number INTEGER NOT NULL, part INTEGER NOT NULL, segment INTEGER,
-  glue TEXT, place TEXT NOT NULL, PRIMARY KEY (file, number, part)
-) WITHOUT ROWID;
-CREATE TABLE job (
-  id TEXT PRIMARY KEY, target INTEGER NOT NULL, document TEXT NOT NULL, number INTEGER NOT NULL,
-  segments TEXT NOT NULL, ended INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID;
-CREATE INDEX job_open ON job (target, ended, document, number);
-CREATE TABLE translation (
-  target INTEGER NOT NULL, segment INTEGER NOT NULL, text TEXT, quality TEXT, notes TEXT,
-  code TEXT, retry INTEGER NOT NULL DEFAULT 0, cached INTEGER NOT NULL DEFAULT 0, run TEXT,
-  PRIMARY KEY (target, segment)
-) WITHOUT ROWID;
-CREATE TABLE refresh (target INTEGER NOT NULL, run TEXT NOT NULL, PRIMARY KEY (target, run))
-WITHOUT ROWID;
-CREATE TABLE output (
-  file INTEGER NOT NULL, target INTEGER NOT NULL, path NOT NULL, sha256 TEXT, source TEXT,
-  status TEXT, reason TEXT, detail TEXT, counts TEXT, run TEXT, PRIMARY KEY (file, target)
-) WITHOUT ROWID;
-CREATE TABLE written (path NOT NULL, sha256 TEXT NOT NULL, PRIMARY KEY (path, sha256))
-WITHOUT ROWID;
-CREATE TABLE issue (
-  file INTEGER NOT NULL, target INTEGER NOT NULL, number INTEGER NOT NULL, place TEXT,
-  code TEXT NOT NULL, detail TEXT
-);
-CREATE INDEX issue_of ON issue (file, target);
-"""
-_INDEX: Final = (
-    "CREATE INDEX IF NOT EXISTS translation_edited ON translation (target) WHERE code='edited'"
-)
-"""Manifests of 1.0 lack it."""
 
 
 class FolderBusy(Exception):
@@ -96,7 +49,7 @@ class Manifest:
     def open(cls, path: Path) -> Manifest:
         """Open or create the manifest. Raises FolderBusy, NoFolder, NoSpace and OSError.
 
-        A file that is no manifest of this version is moved aside.
+        An older manifest is migrated; a file that is none, or of a later version, is moved aside.
         """
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +57,7 @@ class Manifest:
             raise NoFolder(error.strerror or str(error)) from error
         try:
             return cls(_opened(path))
-        except _Unreadable:
+        except sql.NoManifest:
             aside = _aside(path)
             path.replace(aside)
             for more in ("-wal", "-shm"):
@@ -152,10 +105,8 @@ class Manifest:
     def target(self, lang: str, settings: str) -> int:
         """Return the number of a target: a language and the digest of its settings."""
         with self.writing() as db:
-            db.execute(
-                "INSERT OR IGNORE INTO target (lang, settings) VALUES (?,?)", (lang, settings)
-            )
-        return self.number("SELECT id FROM target WHERE lang=? AND settings=?", (lang, settings))
+            db.execute(sql.ADD_TARGET, (lang, settings))
+        return self.number(sql.TARGET_ID, (lang, settings))
 
     def add_segments(self, file: int, rows: Iterable[tuple[Any, ...]]) -> None:
         """Add occurrences: (number, part, digest, text, context, max_chars, glue, place).
@@ -165,18 +116,13 @@ class Manifest:
         kept = list(rows)
         with self.writing(lazily=True) as db:
             db.executemany(
-                "INSERT OR IGNORE INTO segment (digest, text, context, max_chars) VALUES (?,?,?,?)",
+                sql.ADD_SEGMENT,
                 (row[2:6] for row in kept if row[2] is not None),
             )
             db.executemany(
-                "INSERT INTO occurrence (file, number, part, segment, glue, place)"
-                " VALUES (?,?,?,(SELECT id FROM segment WHERE digest=?),?,?)",
+                sql.ADD_OCCURRENCE,
                 ((file, *row[:3], *row[6:]) for row in kept),
             )
-
-
-class _Unreadable(Exception):
-    """The file is no manifest of this version."""
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -193,30 +139,13 @@ def _opened(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA temp_store=FILE")
         with db:
             db.execute("BEGIN IMMEDIATE")
-            _prepare(db)
+            sql.migrate(db)
     except BaseException as error:
         db.close()
         if isinstance(error, sqlite3.DatabaseError):
             raise _told(error) from error
         raise
     return db
-
-
-def _prepare(db: sqlite3.Connection) -> None:
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version == VERSION:
-        (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
-            raise _Unreadable
-        db.execute(_INDEX)
-        return
-    if version or db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
-        raise _Unreadable
-    for statement in _TABLES.split(";\n"):
-        if statement.strip():
-            db.execute(statement)
-    db.execute(_INDEX)
-    db.execute(f"PRAGMA user_version={VERSION}")
 
 
 def _told(error: sqlite3.DatabaseError) -> Exception:
@@ -227,7 +156,7 @@ def _told(error: sqlite3.DatabaseError) -> Exception:
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         return NoSpace("the manifest cannot be written: the disk is full, read-only or fails")
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
-        return _Unreadable()
+        return sql.NoManifest()
     return OSError(errno.EIO, f"it cannot be opened: {error}", "manifest.db")
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_documents.inline_codes import same_tags
+from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.review.edits import BadEdits, Edit, Edits
 from dragoman_producer.review.page import digest
 from dragoman_producer.review.rows import Output, Standing, Stored
-from dragoman_producer.runs.edits_kept import EDITED, agree
+from dragoman_producer.runs.edits_kept import agree
 from dragoman_producer.runs.events import DocumentEnded, Event
 from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.planning import Target
@@ -119,11 +120,10 @@ class Applying:
             edit = _fitted(given, stored)
             if self._is_applied(edit, stored, lang):
                 key = (stored.target, stored.segment)
-                changed[key] = (*key, edit.text, EDITED, self._id)
+                changed[key] = (*key, edit.text, sql.EDITED, self._id)
         with self._manifest.writing() as db:
             db.executemany(
-                "INSERT OR REPLACE INTO translation"
-                " (target, segment, text, quality, code, run) VALUES (?,?,?,'ok',?,?)",
+                sql.PUT_EDIT,
                 changed.values(),
             )
         return set(changed)

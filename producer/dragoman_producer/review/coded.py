@@ -10,6 +10,7 @@ from typing import Any
 
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import plain
+from dragoman_producer.manifest import sql
 from dragoman_producer.review.page import Row, Verdict
 from dragoman_producer.review.rows import Standing, Stored
 from dragoman_producer.runs.extracting import Children, Refused
@@ -50,8 +51,6 @@ async def _with_codes(
 
 
 def _question(standing: Standing, lang: str, text: Stored) -> dict[str, Any]:
-    source, form, sha256 = standing.manifest.one(
-        "SELECT source, format, sha256 FROM file WHERE id=?", (text.file,)
-    )
+    source, form, sha256 = standing.manifest.one(sql.FILE_ORIGIN, (text.file,))
     asked = question(standing.request_of(text.run), Path(loaded(source)), form, lang)
     return {**asked, "sha256": sha256}

@@ -9,34 +9,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.review.page import Finding, Origin, Row, Verdict
 from dragoman_producer.review.reasons import REASONS
-from dragoman_producer.runs.edits_kept import EDITED
 from dragoman_producer.runs.paths import shown
 from dragoman_producer.runs.planning import Target
 from dragoman_producer.runs.request import Request, to_write_again
 
 _ALTERED: Final = frozenset({"tags", "read_back", "plural", "plural_lost"})
 """Codes of segments whose document does not hold the translation as it came."""
-_STANDING: Final = (
-    "output p JOIN target g ON g.id = p.target AND g.lang=? WHERE (? IS NULL OR p.run=?)"
-    " AND (p.status <> 'failed' OR NOT EXISTS (SELECT 1 FROM output q JOIN target h"
-    " ON h.id = q.target AND h.lang = g.lang WHERE q.file = p.file AND q.target <> p.target"
-    " AND (q.status <> 'failed' OR q.target > p.target)))"
-)
-"""The documents of a language: its language, then twice a run or NULL for all.
-
-One that failed is left out if an output of other settings stands in its place.
-"""
-_ROWS: Final = (
-    "SELECT f.path, o.file, o.number, o.place, s.id, s.text, s.context, s.max_chars, t.text,"  # noqa: S608
-    " t.quality, t.code, t.cached, t.run, p.target, p.run FROM"
-    f" (SELECT p.file, p.target, p.run FROM {_STANDING}{{}}) p JOIN file f ON f.id = p.file"
-    " JOIN occurrence o ON o.file = p.file JOIN segment s ON s.id = o.segment"
-    " LEFT JOIN translation t ON t.target = p.target AND t.segment = s.id"
-    " ORDER BY p.file, p.target, o.number, o.part"
-)
 
 
 class NoRun(Exception):
@@ -76,7 +58,7 @@ class Standing:
         """Read what the last run was; with `last_run`, show only its documents. Raises NoRun."""
         self.manifest = manifest
         self._out = out
-        found = manifest.one("SELECT id, options FROM run ORDER BY began DESC LIMIT 1")
+        found = manifest.one(sql.LAST_RUN)
         if found is None:
             raise NoRun(f"no run of `dragoman translate --out {out}` has ended; run it to its end")
         self.id: str = found[0]
@@ -85,15 +67,14 @@ class Standing:
 
     def request_of(self, run: str) -> Request:
         """Return the request of a run; of the last one if its own was not recorded."""
-        found = self.manifest.one("SELECT options FROM run WHERE id=?", (run,))
+        found = self.manifest.one(sql.RUN_OPTIONS, (run,))
         return self.request if found is None else to_write_again(self._out, json.loads(found[0]))
 
     @cached_property
     def langs(self) -> list[str]:
         """Languages of the documents, sorted."""
         rows = self.manifest.rows(
-            "SELECT DISTINCT t.lang FROM output o JOIN target t ON t.id = o.target"
-            " WHERE ? IS NULL OR o.run=? ORDER BY t.lang",
+            sql.OUTPUT_LANGS,
             (self._only, self._only),
         )
         return [lang for (lang,) in rows]
@@ -102,24 +83,21 @@ class Standing:
     def targets(self) -> list[Target]:
         """Targets of the last run, by language."""
         rows = self.manifest.rows(
-            "SELECT DISTINCT t.id, t.lang FROM output o JOIN target t ON t.id = o.target"
-            " WHERE o.run=? ORDER BY t.lang",
+            sql.OUTPUT_TARGETS,
             (self.id,),
         )
         return [Target(*row) for row in rows]
 
     def settings(self, run: str) -> str | None:
         """Return the digest of what changed the translations of a run; None if none has this id."""
-        found = self.manifest.one("SELECT options FROM run WHERE id=?", (run,))
+        found = self.manifest.one(sql.RUN_OPTIONS, (run,))
         return None if found is None else str(json.loads(found[0]).get("settings"))
 
     def count(self, lang: str, verdicts: Collection[Verdict]) -> int:
         """Return the number of rows of `rows`."""
         if set(verdicts) >= set(get_args(Verdict)):
             return self.manifest.number(
-                "SELECT COUNT(*) FROM occurrence o"  # noqa: S608  constants
-                f" JOIN (SELECT p.file FROM {_STANDING}) p ON o.file = p.file"
-                " WHERE o.segment IS NOT NULL",
+                sql.COUNT_STANDING,
                 (lang, self._only, self._only),
             )
         return sum(1 for _ in self.rows(lang, verdicts))
@@ -131,10 +109,10 @@ class Standing:
     def stored(self, lang: str, document: str | None = None) -> Iterator[Stored]:
         """Yield all texts of a language, or those of the document that is shown as this path."""
         files = self._files.get(document, []) if document is not None else None
-        within = "" if files is None else f" AND p.file IN ({','.join('?' * len(files))})"
         values = (lang, self._only, self._only, *(files or ()))
+        statement = sql.standing_texts(None if files is None else len(files))
         document_of, index, issues = (-1, -1), 0, dict[int, list[Finding]]()
-        for found in self.manifest.rows(_ROWS.format(within), values):
+        for found in self.manifest.rows(statement, values):
             file, target = found[1], found[13]
             if (file, target) != document_of:
                 document_of, index, issues = (file, target), 0, self._issues(file, target)
@@ -145,9 +123,7 @@ class Standing:
     def holding(self, lang: str, segments: Collection[tuple[int, int]]) -> Iterator[Output]:
         """Yield the documents that hold one of these pairs of a target and a segment."""
         rows = self.manifest.rows(
-            "SELECT p.file, p.target, p.run, o.segment FROM occurrence o"  # noqa: S608  constants
-            f" JOIN (SELECT p.file, p.target, p.run FROM {_STANDING}) p ON o.file = p.file"
-            " WHERE o.segment IS NOT NULL",
+            sql.STANDING_SEGMENTS,
             (lang, None, None),
         )
         return (Output(*row[:3]) for row in rows if (row[1], row[3]) in segments)
@@ -156,7 +132,7 @@ class Standing:
     def _files(self) -> dict[str, list[int]]:
         """Files by the paths that pages show."""
         found: dict[str, list[int]] = {}
-        rows = self.manifest.rows("SELECT id, path FROM file")
+        rows = self.manifest.rows(sql.FILE_PATHS)
         for number, path in rows:
             found.setdefault(shown(path), []).append(number)
         return found
@@ -164,7 +140,7 @@ class Standing:
     def _issues(self, file: int, target: int) -> dict[int, list[Finding]]:
         found: dict[int, list[Finding]] = {}
         for number, code, detail in self.manifest.rows(
-            "SELECT number, code, detail FROM issue WHERE file=? AND target=? AND number >= 0",
+            sql.ISSUES_OF_SEGMENTS,
             (file, target),
         ):
             finding = Finding(code, REASONS.get(code, detail or ""))
@@ -180,7 +156,7 @@ class Standing:
         if altered and verdict == "ok":
             verdict = "warn"
         origin: Origin = "new" if run == self.id else "reused"
-        if code == EDITED:
+        if code == sql.EDITED:
             origin = "edited"
         elif cached:
             origin = "memory"

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from dragoman_producer.manifest import sql
 from dragoman_producer.runs.paths import loaded
 
 
@@ -20,6 +21,6 @@ def outputs_in(manifest: Path) -> frozenset[str]:
     try:
         place = f"{manifest.absolute().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(place, uri=True)) as db:
-            return frozenset(loaded(path) for (path,) in db.execute("SELECT path FROM written"))
+            return frozenset(loaded(path) for (path,) in db.execute(sql.WRITTEN_PATHS))
     except (sqlite3.DatabaseError, OSError):
         return frozenset()

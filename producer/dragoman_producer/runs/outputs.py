@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.extracting import Refused
 from dragoman_producer.runs.paths import sha256_of, stored
@@ -22,7 +23,7 @@ class Outputs:
     def wrote(self, path: str) -> bool:
         """Return whether a run wrote a path in the folder of outputs, whatever it holds now."""
         row = (stored(path),)
-        return self._manifest.one("SELECT 1 FROM written WHERE path=? LIMIT 1", row) is not None
+        return self._manifest.one(sql.WAS_WRITTEN, row) is not None
 
     def check(self, output: Path, source: Path) -> None:
         """Make the folder of an output. Raises Refused and OSError."""
@@ -46,10 +47,10 @@ class Outputs:
         self._check_inside(output)
         row = (self._name(output), sha256)
         with self._manifest.writing() as db:
-            db.execute("INSERT OR IGNORE INTO written VALUES (?,?)", row)
+            db.execute(sql.ADD_WRITTEN, row)
         temporary.replace(output)
         with self._manifest.writing(lazily=True) as db:
-            db.execute("DELETE FROM written WHERE path=? AND sha256<>?", row)
+            db.execute(sql.DROP_OTHERS_WRITTEN, row)
 
     def remember(self, path: Path) -> None:
         """Record a file of a review, so that no run reads it as a source. Raises NoSpace."""
@@ -58,7 +59,7 @@ class Outputs:
             return
         with self._manifest.writing() as db:
             row = (stored(str(real.relative_to(out))), sha256_of(real))
-            db.execute("INSERT OR IGNORE INTO written VALUES (?,?)", row)
+            db.execute(sql.ADD_WRITTEN, row)
 
     def is_kept(self, output: Path, sha256: str) -> bool:
         """Return whether an output with this digest may stay: it is there, as it was or edited.
@@ -80,9 +81,7 @@ class Outputs:
     def _is_ours(self, output: Path, sha256: str | None) -> bool:
         """Return whether a run wrote what an output holds."""
         row = (self._name(output), sha256)
-        return (
-            self._manifest.one("SELECT 1 FROM written WHERE path=? AND sha256=?", row) is not None
-        )
+        return self._manifest.one(sql.WAS_WRITTEN_SO, row) is not None
 
     def _name(self, output: Path) -> str | bytes:
         return stored(str(output.relative_to(self._request.out)))

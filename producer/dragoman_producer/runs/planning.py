@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.batching import Glossary, Item, batches, kept_of, terms_of
-from dragoman_producer.runs.edits_kept import EDITED, KeptEdits
+from dragoman_producer.runs.edits_kept import KeptEdits
 from dragoman_producer.runs.request import Request
 from dragoman_schemas.jobs import MAX_DOCUMENT_JOBS, DocumentRef, TranslationJob
 
@@ -68,14 +69,12 @@ class Planner:
             self._edits.settle(target.number)
         count = self._manifest.number
         segments = count(
-            "SELECT COUNT(*) FROM occurrence o JOIN file f ON f.id = o.file"
-            " WHERE o.segment IS NOT NULL AND f.run=? AND f.reason IS NULL AND f.lang IN ('',?)",
+            sql.COUNT_OCCURRENCES,
             (self._run, target.lang),
         )
-        unique = count("SELECT COUNT(*) FROM wanted")
+        unique = count(sql.COUNT_WANTED)
         missing, characters = self._manifest.one(
-            "SELECT COUNT(*), SUM(LENGTH(s.text)) FROM wanted w JOIN segment s "  # noqa: S608  constants
-            f" ON s.id = w.segment WHERE w.segment NOT IN ({_HELD})",
+            sql.COUNT_MISSING,
             (target.number, self._refreshes, target.number, overwrite, overwrite),
         )
         return Need(segments, unique, missing, characters or 0)
@@ -84,17 +83,17 @@ class Planner:
         """Write the jobs for what is missing and in no open job. Wave 1 of the target."""
         self._collect_wanted(target)
         with self._manifest.writing() as db:
-            db.execute("CREATE TEMP TABLE IF NOT EXISTS planned (segment INTEGER PRIMARY KEY)")
-            db.execute("DELETE FROM planned")
-            db.executemany("INSERT OR IGNORE INTO planned VALUES (?)", self._open_segments(target))
+            db.execute(sql.PLANNED_TABLE)
+            db.execute(sql.EMPTY_PLANNED)
+            db.executemany(sql.ADD_PLANNED, self._open_segments(target))
             self._write(db, target, batches(self._missing(target), self._glossary))
 
     def plan_again(self, target: Target) -> int:
         """Write a job of its own for each segment that may succeed now; return their number."""
         with self._manifest.writing() as db:
-            db.execute("DELETE FROM translation WHERE target=? AND retry=1", (target.number,))
-            db.execute("UPDATE job SET ended=1 WHERE target=?", (target.number,))
-            db.execute("DELETE FROM planned")
+            db.execute(sql.DROP_RETRIABLE, (target.number,))
+            db.execute(sql.END_JOBS_OF_TARGET, (target.number,))
+            db.execute(sql.EMPTY_PLANNED)
             self._collect_wanted(target)
             return self._write(db, target, ([item] for item in self._missing(target)))
 
@@ -102,14 +101,13 @@ class Planner:
         """Yield the open jobs of a target in their order, oldest document first."""
         totals: dict[str, int] = {}
         rows = self._manifest.db.execute(
-            "SELECT id, document, number, segments FROM job WHERE target=? AND ended=0"
-            " ORDER BY document, number",
+            sql.OPEN_JOBS,
             (target.number,),
         ).fetchall()
         for job_id, document, number, segments in rows:
             if document not in totals:
                 totals[document] = self._manifest.number(
-                    "SELECT MAX(number) + 1 FROM job WHERE target=? AND document=?",
+                    sql.JOBS_OF_DOCUMENT,
                     (target.number, document),
                 )
             ids = tuple(json.loads(segments))
@@ -117,12 +115,7 @@ class Planner:
 
     def job(self, planned: PlannedJob) -> TranslationJob:
         """Return the job of a plan: always the same for the same plan."""
-        marks = ",".join("?" * len(planned.segments))
-        rows = self._manifest.rows(
-            "SELECT id, text, context, max_chars FROM segment"  # noqa: S608  marks alone
-            f" WHERE id IN ({marks}) ORDER BY id",
-            planned.segments,
-        )
+        rows = self._manifest.rows(sql.segments_of(len(planned.segments)), planned.segments)
         items = [Item(*row) for row in rows]
         fields: dict[str, Any] = self._request.translation.fields()
         if terms := terms_of(items, self._glossary):
@@ -143,62 +136,51 @@ class Planner:
 
     def _collect_wanted(self, target: Target) -> None:
         db = self._manifest.db
-        db.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (segment INTEGER PRIMARY KEY)")
-        db.execute("DELETE FROM wanted")
+        db.execute(sql.WANTED_TABLE)
+        db.execute(sql.EMPTY_WANTED)
         db.execute(
-            "INSERT OR IGNORE INTO wanted SELECT o.segment FROM occurrence o"
-            " JOIN file f ON f.id = o.file WHERE o.segment IS NOT NULL"
-            " AND f.run=? AND f.reason IS NULL AND f.lang IN ('',?)",
+            sql.WANT_SEGMENTS,
             (self._run, target.lang),
         )
 
     def _forget(self, target: Target) -> None:
         """Remove failures of earlier runs; with `refresh` also what is to be translated anew."""
         number = target.number
-        began = self._manifest.number("SELECT COUNT(*) FROM refresh WHERE target=?", (number,))
+        began = self._manifest.number(sql.COUNT_REFRESHES, (number,))
         with self._manifest.writing() as db:
-            db.execute("DELETE FROM translation WHERE target=? AND text IS NULL", (number,))
+            db.execute(sql.DROP_FAILED, (number,))
             if bool(began) is not self._refreshes:  # their bytes differ in the field `memory`
-                db.execute("UPDATE job SET ended=1 WHERE target=?", (number,))
+                db.execute(sql.END_JOBS_OF_TARGET, (number,))
             if self._refreshes:
                 db.execute(
-                    f"DELETE FROM translation WHERE target=? AND segment IN wanted AND {_STALE}",  # noqa: S608  a constant
+                    sql.DROP_STALE,
                     (number, number),
                 )
-                db.execute("INSERT INTO refresh VALUES (?,?)", (number, self._run))
+                db.execute(sql.ADD_REFRESH, (number, self._run))
             else:
-                db.execute("DELETE FROM refresh WHERE target=?", (number,))
+                db.execute(sql.END_REFRESH, (number,))
 
     def refreshed(self) -> None:
         """Record that nothing is left to refresh: the next run with `refresh` begins anew."""
         with self._manifest.writing() as db:
-            db.executemany(
-                "DELETE FROM refresh WHERE target=?", ((each.number,) for each in self.targets)
-            )
+            db.executemany(sql.END_REFRESH, ((each.number,) for each in self.targets))
 
     def _open_segments(self, target: Target) -> Iterator[tuple[int]]:
         """Yield the segments of open jobs of earlier runs; close those that nobody needs."""
-        rows = self._manifest.db.execute(
-            "SELECT id, segments FROM job WHERE target=? AND ended=0", (target.number,)
-        ).fetchall()
+        rows = self._manifest.db.execute(sql.OPEN_JOB_SEGMENTS, (target.number,)).fetchall()
         for job_id, segments in rows:
             ids = json.loads(segments)
-            marks = ",".join("?" * len(ids))
-            needed = self._manifest.number(
-                f"SELECT COUNT(*) FROM {_MISSING} AND w.segment IN ({marks})",  # noqa: S608
-                (target.number, *ids),
-            )
+            needed = self._manifest.number(sql.count_missing_of(len(ids)), (target.number, *ids))
             if needed:
                 yield from ((each,) for each in ids)
             else:
-                self._manifest.db.execute("UPDATE job SET ended=1 WHERE id=?", (job_id,))
+                self._manifest.db.execute(sql.END_JOB, (job_id,))
 
     def _missing(self, target: Target) -> Iterator[Item]:
         yield from (
             Item(*row)
             for row in self._manifest.rows(
-                f"SELECT s.id, s.text, s.context, s.max_chars FROM {_MISSING}"  # noqa: S608
-                " AND w.segment NOT IN planned ORDER BY w.segment",
+                sql.MISSING_SEGMENTS,
                 (target.number,),
             )
         )
@@ -213,21 +195,8 @@ class Planner:
             number = count % MAX_DOCUMENT_JOBS
             ids = json.dumps(sorted(item.segment for item in items), separators=(",", ":"))
             db.execute(
-                "INSERT INTO job (id, target, document, number, segments) VALUES (?,?,?,?,?)",
+                sql.ADD_JOB,
                 (f"{document}.{number}", target.number, document, number, ids),
             )
             count += 1
         return count
-
-
-_STALE = f"code IS NOT '{EDITED}' AND run NOT IN (SELECT run FROM refresh WHERE target=?)"  # noqa: S608  a constant
-"""Condition for a machine's translation from before the refresh that is under way."""
-_HELD = (
-    f"SELECT segment FROM translation WHERE target=? AND text IS NOT NULL AND NOT (? AND {_STALE})"  # noqa: S608  constants
-    f" AND NOT (? AND code IS '{EDITED}') UNION SELECT wanted FROM edited WHERE NOT ?"
-)
-"""Segments that need nothing; a dry run has removed nothing."""
-_MISSING = (
-    "wanted w JOIN segment s ON s.id = w.segment"
-    " LEFT JOIN translation t ON t.target=? AND t.segment = w.segment WHERE t.segment IS NULL"
-)

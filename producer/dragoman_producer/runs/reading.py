@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_documents.codec import Options
+from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.batching import Glossary, cut_context, parts
 from dragoman_producer.runs.events import Event, Extracted
@@ -85,11 +86,7 @@ class Reader:
 
     def _is_known(self, found: Found) -> bool:
         """Return whether the file was read before with these options; if so, mark it as read."""
-        rows = list(
-            self.manifest.rows(
-                "SELECT id, lang, sha256, reading FROM file WHERE path=?", (stored(found.path),)
-            )
-        )
+        rows = list(self.manifest.rows(sql.FILE_READINGS, (stored(found.path),)))
         langs = {row[1] for row in rows}
         if not rows or not ("" in langs or langs >= set(self.request.to)):
             return False
@@ -100,15 +97,13 @@ class Reader:
         with self.manifest.writing(lazily=True) as db:
             source = stored(str(found.source.absolute()))
             db.executemany(
-                "UPDATE file SET run=?, source=? WHERE id=?",
+                sql.FILE_IS_OF_RUN,
                 ((self.run, source, row[0]) for row in rows),
             )
         return True
 
     def _known_reason(self, found: Found) -> Refused | None:
-        row = self.manifest.one(
-            "SELECT reason, segments, detail FROM file WHERE path=?", (stored(found.path),)
-        )
+        row = self.manifest.one(sql.FILE_OUTCOME, (stored(found.path),))
         self.segments += row[1] or 0
         return None if row[0] is None else Refused(row[0], row[2])
 
@@ -121,16 +116,16 @@ class Reader:
         with self.manifest.writing(lazily=True) as db:
             file = self._new_file(db, found, lang)
             db.execute(
-                "UPDATE file SET reason=?, detail=? WHERE id=?",
+                sql.REFUSE_FILE,
                 (refused.reason, refused.detail, file),
             )
 
     def _new_file(self, db: Any, found: Found, lang: str) -> int:
         """Begin a file anew."""
         path, source = stored(found.path), stored(str(found.source.absolute()))
-        _forget(db, "path=? AND lang=?", (path, lang))
+        sql.forget_files(db, sql.SAME_READING, (path, lang))
         made = db.execute(
-            "INSERT INTO file (path, lang, source, format, segments, run) VALUES (?,?,?,?,0,?)",
+            sql.ADD_FILE,
             (path, lang, source, found.format, self.run),
         )
         return int(made.lastrowid)
@@ -148,15 +143,15 @@ class Reader:
         self.segments += known["segments"]
         reading_lang = target if known["by_language"] else ""
         with self.manifest.writing(lazily=True) as db:
-            others = "path=? AND id<>? AND (lang=? OR lang='' OR ?='')"
-            _forget(db, others, (stored(found.path), file, reading_lang, reading_lang))
+            others = (stored(found.path), file, reading_lang, reading_lang)
+            sql.forget_files(db, sql.OTHER_READINGS, others)
             found_in = (known["sha256"], known["encoding"], known["segments"])
             db.execute(
-                "UPDATE file SET lang=?, reading=?, sha256=?, encoding=?, segments=? WHERE id=?",
+                sql.END_FILE,
                 (reading_lang, self._reading(found, reading_lang), *found_in, file),
             )
             db.executemany(
-                "INSERT INTO issue VALUES (?,0,-1,?,'remark',?)",
+                sql.ADD_REMARK,
                 ((file, place, detail) for place, detail in known["remarks"]),
             )
         return known["by_language"], None
@@ -182,18 +177,6 @@ def question(request: Request, source: Path, format_name: str, target: str) -> d
     return {
         "path": str(source.absolute()), "format": format_name, "options": options_fields(options)
     }  # fmt: skip
-
-
-def _forget(db: Any, which: str, values: tuple[Any, ...]) -> None:
-    """Remove files and what was found in them; their translations stay."""
-    files = db.execute(f"SELECT id FROM file WHERE {which}", values).fetchall()  # noqa: S608
-    for table, column in (
-        ("occurrence", "file"),
-        ("issue", "file"),
-        ("output", "file"),
-        ("file", "id"),
-    ):
-        db.executemany(f"DELETE FROM {table} WHERE {column}=?", files)  # noqa: S608  constants
 
 
 class _Rows:

@@ -8,18 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.paths import shown
 from dragoman_producer.runs.planning import Target
-from dragoman_producer.runs.reading import UNSUPPORTED
 from dragoman_producer.runs.request import Request
 from dragoman_producer.runs.selecting import REPORT, STATE_FOLDER
 from dragoman_producer.runs.tally import COUNTS
 from dragoman_producer.runs.writing import ENCODING
 
 SCHEMA: Final = 1
-_SKIPPED: Final = f"format IS NULL AND reason='{UNSUPPORTED}'"
-"""Condition for files of no known format; a missing parser is a failure."""
 
 
 class Report:
@@ -33,14 +31,9 @@ class Report:
 
     def exit_status(self) -> int:
         """Return 0 if all is done, 1 if nothing is, 3 if some segment or document is not."""
-        statuses = dict(
-            self._manifest.rows(
-                "SELECT status, COUNT(*) FROM output WHERE run=? GROUP BY status", (self._run,)
-            )
-        )
+        statuses = dict(self._manifest.rows(sql.COUNT_STATUSES, (self._run,)))
         refused = self._manifest.number(
-            "SELECT COUNT(*) FROM file WHERE run=? AND reason IS NOT NULL"  # noqa: S608  a constant
-            f" AND NOT ({_SKIPPED})",
+            sql.COUNT_REFUSED,
             (self._run,),
         )
         good = sum(statuses.get(name, 0) for name in ("done", "unchanged"))
@@ -70,15 +63,9 @@ class Report:
         }
 
     def _of_target(self, target: Target) -> dict[str, int]:
-        sums = ", ".join(f"SUM(counts ->> '{name}')" for name in COUNTS)
-        row = self._manifest.one(
-            f"SELECT COUNT(*), SUM(status <> 'failed'), {sums}"  # noqa: S608  constants
-            " FROM output WHERE run=? AND target=?",
-            (self._run, target.number),
-        )
+        row = self._manifest.one(sql.sums_of(COUNTS), (self._run, target.number))
         unique = self._manifest.one(
-            "SELECT SUM(NOT cached), SUM(cached) FROM translation"
-            " WHERE target=? AND run=? AND text IS NOT NULL",
+            sql.COUNT_NEW,
             (target.number, self._run),
         )
         names = ("documents", "written", *COUNTS)
@@ -92,7 +79,7 @@ class Report:
         options = json.dumps(self._request.writing_options())
         row = (self._run, time.time() - seconds, segments, seconds, options)
         with self._manifest.writing() as db:
-            db.execute("INSERT OR REPLACE INTO run VALUES (?,?,?,?,?)", row)
+            db.execute(sql.PUT_RUN, row)
 
     def write(self, totals: dict[str, Any]) -> Path:
         """Write the report whole, document by document. Raises OSError."""
@@ -114,8 +101,7 @@ class Report:
 
     def _documents(self) -> Iterator[dict[str, Any]]:
         refused = self._manifest.rows(
-            f"SELECT path, format, reason, detail, {_SKIPPED} FROM file"  # noqa: S608  a constant
-            " WHERE run=? AND reason IS NOT NULL ORDER BY path",
+            sql.REFUSED_FILES,
             (self._run,),
         )
         for path, format_name, reason, detail, skipped in refused:
@@ -127,9 +113,7 @@ class Report:
                 "issues": [],
             }  # fmt: skip
         rows = self._manifest.rows(
-            "SELECT o.file, o.target, f.path, t.lang, f.format, f.encoding, o.status, o.reason,"
-            " o.detail, o.path, o.sha256, o.counts FROM output o JOIN file f ON f.id = o.file"
-            " JOIN target t ON t.id = o.target WHERE o.run=? ORDER BY o.target, o.file",
+            sql.DOCUMENTS,
             (self._run,),
         )
         for row in rows:
@@ -147,8 +131,7 @@ class Report:
         issues = [
             {"segment": None if number < 0 else number, "place": place, "code": code, "detail": why}
             for number, place, code, why in self._manifest.rows(
-                "SELECT number, place, code, detail FROM issue"
-                " WHERE file=? AND target IN (0,?) ORDER BY number",
+                sql.ISSUES_OF_DOCUMENT,
                 (file, target),
             )
         ]

@@ -18,9 +18,9 @@ from dragoman_producer.errors import (
     Unreachable,
 )
 from dragoman_producer.handle import JobHandle
+from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest, NoSpace
 from dragoman_producer.quiet import Quiet
-from dragoman_producer.runs.edits_kept import EDITED
 from dragoman_producer.runs.events import Event, Progressed, Waiting
 from dragoman_producer.runs.planning import PlannedJob, Planner
 from dragoman_schemas.failures import RETRYABLE, FailureCode
@@ -34,13 +34,6 @@ GRACE_S: Final = 5.0
 """How long a run that was stopped waits for jobs in flight."""
 _LOOK_S: Final = 30.0
 _PAUSE_S: Final = 1.0
-_STORE: Final = (
-    "INSERT INTO translation (target, segment, text, quality, notes, code, retry, cached, run)"  # noqa: S608
-    " VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET text=excluded.text,"
-    " quality=excluded.quality, notes=excluded.notes, code=excluded.code, retry=excluded.retry,"
-    f" cached=excluded.cached, run=excluded.run WHERE code IS NOT '{EDITED}'"
-)
-"""A person may have edited the segment of a job that an earlier run left in flight."""
 _ROWS_PER_COMMIT: Final = 2_000
 _COMMIT_S: Final = 0.5
 
@@ -287,11 +280,8 @@ class Runner:
         rows, self._rows = self._rows, []
         ended, self._ended = self._ended, []
         with self._manifest.writing() as db:
-            db.executemany(
-                _STORE,
-                rows,
-            )
-            db.executemany("UPDATE job SET ended=1 WHERE id=?", ended)
+            db.executemany(sql.PUT_TRANSLATION, rows)
+            db.executemany(sql.END_JOB, ended)
         self.stored.set()
         self._emit(Progressed(self.segments, self.tokens))
 

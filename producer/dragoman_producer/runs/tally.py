@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from dragoman_producer.runs.edits_kept import EDITED
+from dragoman_producer.manifest.sql import EDITED
 from dragoman_producer.runs.frames import Text
 
 _MOST_CODES: Final = 3

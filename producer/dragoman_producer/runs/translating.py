@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_producer.errors import DragomanError
+from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.batching import Glossary
 from dragoman_producer.runs.events import DocumentEnded, Event, Finished, Planned
@@ -105,7 +106,7 @@ class _Run:
         self._emit = emit
         self._stop = stop
         self._id = secrets.token_hex(4)
-        langs = [lang for (lang,) in manifest.rows("SELECT DISTINCT lang FROM target")]
+        langs = [lang for (lang,) in manifest.rows(sql.TARGET_LANGS)]
         self._selection = Selection(request, langs, Outputs(request, manifest).wrote)
         self._reader = Reader(
             request, manifest, children, glossary, self._id, self._emit, stop.asked.is_set
@@ -211,9 +212,7 @@ class _Run:
 
     def _seconds_for(self, missing: int) -> float | None:
         """Return the seconds for segments at the rate of all earlier runs; None without any."""
-        segments, seconds = self._manifest.one(
-            "SELECT SUM(segments), SUM(seconds) FROM run WHERE segments > 0"
-        )
+        segments, seconds = self._manifest.one(sql.RATE)
         return missing * seconds / segments if segments else None
 
     async def _follow(self, along: dict[int, WritesAlong]) -> None:
@@ -234,9 +233,7 @@ class _Run:
         if not (self._request.cancel and self._stop.asked.is_set()):
             return
         for target in self._planner.targets:
-            rows = self._manifest.rows(
-                "SELECT DISTINCT document FROM job WHERE target=? AND ended=0", (target.number,)
-            )
+            rows = self._manifest.rows(sql.OPEN_DOCUMENTS, (target.number,))
             for (document,) in list(rows):
                 try:
                     await self._client.cancel(document_id=document)
@@ -244,14 +241,14 @@ class _Run:
                     self._not_cancelled = str(error)
                     return
                 with self._manifest.writing() as db:
-                    db.execute("UPDATE job SET ended=1 WHERE document=?", (document,))
+                    db.execute(sql.END_JOBS_OF_DOCUMENT, (document,))
 
     def _copy_others(self) -> None:
         if not self._request.copy_others:
             return
         rows = list(
             self._manifest.rows(
-                "SELECT path, source FROM file WHERE run=? AND reason=? AND format IS NULL",
+                sql.FILES_UNREAD,
                 (self._id, UNSUPPORTED),
             )
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.events import DocumentEnded, Event, Status
 from dragoman_producer.runs.extracting import Children, Refused
@@ -24,12 +25,6 @@ from dragoman_producer.runs.selecting import STATE_FOLDER, output_of
 from dragoman_producer.runs.tally import Tally
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_ROWS: Final = (
-    "SELECT o.number, o.part, o.segment, o.glue, o.place, t.text, t.quality, t.notes, t.code,"
-    " t.cached, t.run, t.segment FROM occurrence o"
-    " LEFT JOIN translation t ON t.target=? AND t.segment = o.segment"
-    " WHERE o.file=? ORDER BY o.number, o.part"
-)
 ENCODING: Final = "encoding"
 """Code of the issue of a document that is UTF-8 in place of the encoding of its source."""
 _LACKS: Final = "lacks characters of the translation"
@@ -80,25 +75,20 @@ class Writer:
         Not the documents: those of 100,000 files would take 100 MB per language.
         """
         rows = self._manifest.rows(
-            "SELECT id FROM file WHERE run=? AND reason IS NULL AND lang IN ('',?) ORDER BY id",
+            sql.FILES_OF_TARGET,
             (self._run, target.lang),
         )
         return [file for (file,) in rows]
 
     def document(self, file: int, target: Target) -> Document:
         """Return a file of the manifest in a target language."""
-        row = self._manifest.one(
-            "SELECT path, source, format, sha256, reading FROM file WHERE id=?", (file,)
-        )
+        row = self._manifest.one(sql.FILE, (file,))
         return Document(file, target, loaded(row[0]), Path(loaded(row[1])), *row[2:])
 
     def unsettled(self, file: int, target: Target, first: int = 0) -> int | None:
         """Return the first segment from `first` on that may still get a translation, or None."""
         row = self._manifest.one(
-            "SELECT o.number FROM occurrence o"
-            " LEFT JOIN translation t ON t.target=? AND t.segment = o.segment"
-            " WHERE o.file=? AND o.number >= ? AND o.segment IS NOT NULL"
-            " AND (t.segment IS NULL OR t.retry = 1) ORDER BY o.number LIMIT 1",
+            sql.FIRST_UNSETTLED,
             (target.number, file, first),
         )
         return None if row is None else int(row[0])
@@ -159,7 +149,8 @@ class Writer:
     def _texts(self, document: Document, tally: Tally) -> Iterator[Text]:
         """Yield the text of each segment of a document, None for one without."""
         number, rows = 0, list[Any]()
-        for row in self._manifest.rows(_ROWS, (document.target.number, document.file)):
+        key = (document.target.number, document.file)
+        for row in self._manifest.rows(sql.TRANSLATED_OCCURRENCES, key):
             if row[0] != number:
                 yield tally.add(number, rows)
                 number, rows = row[0], []
@@ -170,9 +161,7 @@ class Writer:
     def _unfit(self, document: Document, tally: Tally, numbers: list[int], name: str) -> None:
         """Count segments whose translation the document cannot hold as it came."""
         for number in numbers:
-            row = self._manifest.one(
-                "SELECT place FROM occurrence WHERE file=? AND number=?", (document.file, number)
-            )
+            row = self._manifest.one(sql.PLACE, (document.file, number))
             tally.issues.append((number, row[0], _CODES[name], None))
             if name == "general":
                 tally.replace_source(number)
@@ -182,8 +171,7 @@ class Writer:
     def _is_current(self, document: Document, output: Path) -> bool:
         """Return whether the output is there and of these translations; record that."""
         row = self._manifest.one(
-            "SELECT sha256, source, status, counts, path, detail FROM output"
-            " WHERE file=? AND target=?",
+            sql.OUTPUT,
             (document.file, document.target.number),
         )
         if row is None or row[1] != self._origin(document) or row[2] == "failed":
@@ -198,8 +186,7 @@ class Writer:
         status: Status = "partial" if counts["source"] else "unchanged"
         with self._manifest.writing(lazily=True) as db:
             db.execute(
-                "UPDATE output SET status=?, reason='no_target_change', counts=?, run=?"
-                " WHERE file=? AND target=?",
+                sql.KEEP_OUTPUT,
                 (status, json.dumps(counts), self._run, document.file, document.target.number),
             )
         self._ended(document, output, status, "no_target_change", row[5])
@@ -211,8 +198,7 @@ class Writer:
         A run may have ended between a translation and its output, which then lacks it.
         """
         runs = self._manifest.rows(
-            "SELECT DISTINCT t.run FROM occurrence o"
-            " JOIN translation t ON t.target=? AND t.segment = o.segment WHERE o.file=?",
+            sql.RUNS_OF_TRANSLATIONS,
             (document.target.number, document.file),
         )
         made = ",".join(sorted(run for (run,) in runs))
@@ -235,18 +221,16 @@ class Writer:
         detail = refused.detail if refused else tally.detail()
         key = (document.file, document.target.number)
         with self._manifest.writing(lazily=True) as db:
-            db.execute("DELETE FROM issue WHERE file=? AND target=?", key)
-            db.executemany(
-                "INSERT INTO issue VALUES (?,?,?,?,?,?)", ((*key, *each) for each in tally.issues)
-            )
+            db.execute(sql.DROP_ISSUES, key)
+            db.executemany(sql.ADD_ISSUE, ((*key, *each) for each in tally.issues))
             if status != "failed":  # it stands in the place of one of other settings
                 db.execute(
-                    "DELETE FROM output WHERE file=? AND target<>? AND path=?",
+                    sql.DROP_OTHER_OUTPUTS,
                     (*key, stored(str(output))),
                 )
             row = (sha256, self._origin(document), status, reason, detail)
             db.execute(
-                "INSERT OR REPLACE INTO output VALUES (?,?,?,?,?,?,?,?,?,?)",
+                sql.PUT_OUTPUT,
                 (*key, stored(str(output)), *row, json.dumps(tally.counts), self._run),
             )
         self._ended(document, output, status, reason, detail)
