@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman_documents.codec import Codec, DocumentError
 from dragoman_documents.recognition import format_by_place
@@ -15,44 +15,51 @@ from dragoman_documents.recognition import format_by_place
 ENTRY_POINTS: Final = "dragoman.codecs"
 """Group of entry points by which other packages add formats; a name replaces one of ours."""
 
-_FORMATS: Final[dict[str, tuple[str, frozenset[str]]]] = {
-    "docx": ("office.docx", frozenset({".docx", ".docm", ".dotx", ".dotm"})),
-    "pptx": ("office.pptx", frozenset({".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"})),
-    "xliff": ("catalogs.xliff", frozenset({".xlf", ".xliff", ".sdlxliff", ".mxliff"})),
-    "android": ("catalogs.android.codec", frozenset({"strings.xml"})),
-    "resx": ("catalogs.resx", frozenset({".resx", ".resw"})),
-    "qt": ("catalogs.qt", frozenset()),
-    "ttml": ("subtitles.ttml", frozenset({".ttml", ".dfxp"})),
-    "odt": ("office.odf.codec", frozenset({".odt", ".ott"})),
-    "ods": ("office.odf.codec", frozenset({".ods", ".ots"})),
-    "odp": ("office.odf.codec", frozenset({".odp", ".otp"})),
-    "xlsx": ("office.xlsx.codec", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"})),
-    "srt": ("subtitles.codec", frozenset({".srt"})),
-    "vtt": ("subtitles.codec", frozenset({".vtt"})),
-    "properties": ("catalogs.properties.codec", frozenset({".properties"})),
-    "strings": ("catalogs.properties.codec", frozenset({".strings"})),
-    "csv": ("tables.csv", frozenset({".csv"})),
-    "tsv": ("tables.csv", frozenset({".tsv", ".tab"})),
-    "jsonl": ("tables.jsonl", frozenset({".jsonl", ".ndjson"})),
-    "po": ("catalogs.po.codec", frozenset({".po", ".pot"})),
-    "markdown": ("markup.markdown.codec", frozenset({".md", ".markdown", ".mkd", ".rmd"})),
-    "mdx": ("markup.markdown.codec", frozenset({".mdx"})),
-    "txt": ("plain", frozenset({".txt", ".text"})),
-    "yaml": ("catalogs.yaml.codec", frozenset({".yaml", ".yml"})),
-    "epub": ("books.epub", frozenset({".epub"})),
-    "html": ("markup.html.codec", frozenset({".html", ".htm"})),
-    "xhtml": ("markup.html.codec", frozenset({".xhtml", ".xht"})),
-    "json": ("catalogs.json.codec", frozenset({".json", ".jsonc"})),
-    "xcstrings": ("catalogs.apple.xcstrings", frozenset({".xcstrings"})),
-    "arb": ("catalogs.json.codec", frozenset({".arb"})),
-    "chrome": ("catalogs.json.codec", frozenset()),
-    "ipynb": ("markup.notebooks", frozenset({".ipynb"})),
-}
-"""Per format the module in this package, whose `CODECS` has it, and the suffixes of file names.
 
-Formats without one are known by place or content (`recognition.py`): `.ts` is TypeScript's as well
-as Qt's.
-"""
+class _Format(NamedTuple):
+    module: str
+    """In this package; its `CODECS` has the format."""
+    suffixes: frozenset[str] = frozenset()
+    """Of file names. Formats without one are known by place or content (`recognition.py`): `.ts` is
+    TypeScript's as well as Qt's."""
+    version: int = 1
+    """Raised when the codec reads or writes a document in another way than before: then files that
+    it read are read again, and their outputs are written again."""
+
+
+_FORMATS: Final = {
+    "docx": _Format("office.docx", frozenset({".docx", ".docm", ".dotx", ".dotm"})),
+    "pptx": _Format("office.pptx", frozenset({".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"})),
+    "xliff": _Format("catalogs.xliff", frozenset({".xlf", ".xliff", ".sdlxliff", ".mxliff"})),
+    "android": _Format("catalogs.android.codec", frozenset({"strings.xml"})),
+    "resx": _Format("catalogs.resx", frozenset({".resx", ".resw"})),
+    "qt": _Format("catalogs.qt"),
+    "ttml": _Format("subtitles.ttml", frozenset({".ttml", ".dfxp"})),
+    "odt": _Format("office.odf.codec", frozenset({".odt", ".ott"})),
+    "ods": _Format("office.odf.codec", frozenset({".ods", ".ots"})),
+    "odp": _Format("office.odf.codec", frozenset({".odp", ".otp"})),
+    "xlsx": _Format("office.xlsx.codec", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"})),
+    "srt": _Format("subtitles.codec", frozenset({".srt"})),
+    "vtt": _Format("subtitles.codec", frozenset({".vtt"})),
+    "properties": _Format("catalogs.properties.codec", frozenset({".properties"})),
+    "strings": _Format("catalogs.properties.codec", frozenset({".strings"})),
+    "csv": _Format("tables.csv", frozenset({".csv"})),
+    "tsv": _Format("tables.csv", frozenset({".tsv", ".tab"})),
+    "jsonl": _Format("tables.jsonl", frozenset({".jsonl", ".ndjson"})),
+    "po": _Format("catalogs.po.codec", frozenset({".po", ".pot"})),
+    "markdown": _Format("markup.markdown.codec", frozenset({".md", ".markdown", ".mkd", ".rmd"})),
+    "mdx": _Format("markup.markdown.codec", frozenset({".mdx"})),
+    "txt": _Format("plain", frozenset({".txt", ".text"})),
+    "yaml": _Format("catalogs.yaml.codec", frozenset({".yaml", ".yml"})),
+    "epub": _Format("books.epub", frozenset({".epub"})),
+    "html": _Format("markup.html.codec", frozenset({".html", ".htm"})),
+    "xhtml": _Format("markup.html.codec", frozenset({".xhtml", ".xht"})),
+    "json": _Format("catalogs.json.codec", frozenset({".json", ".jsonc"})),
+    "xcstrings": _Format("catalogs.apple.xcstrings", frozenset({".xcstrings"})),
+    "arb": _Format("catalogs.json.codec", frozenset({".arb"})),
+    "chrome": _Format("catalogs.json.codec"),
+    "ipynb": _Format("markup.notebooks", frozenset({".ipynb"})),
+}
 
 
 class MissingExtra(Exception):
@@ -61,7 +68,7 @@ class MissingExtra(Exception):
 
 def formats() -> dict[str, frozenset[str]]:
     """Return the suffixes of each format, of ours and of other packages."""
-    return {**{name: suffixes for name, (_, suffixes) in _FORMATS.items()}, **_others_suffixes()}
+    return {**{name: each.suffixes for name, each in _FORMATS.items()}, **_others_suffixes()}
 
 
 def ours() -> frozenset[str]:
@@ -78,13 +85,20 @@ def codec(name: str) -> Codec:
         known = ", ".join(sorted(formats()))
         raise DocumentError("unsupported_format", f"there is no format {name!r}; known: {known}")
     try:
-        module = import_module(f"{__package__}.{_FORMATS[name][0]}")
+        module = import_module(f"{__package__}.{_FORMATS[name].module}")
     except ModuleNotFoundError as error:
         raise MissingExtra(
             f"the format {name} needs the package {error.name}: pip install 'dragoman[documents]'"
         ) from error
     found: Codec = module.CODECS[name]
     return found
+
+
+def version(name: str) -> int:
+    """Return the version of a format's codec; of another package's its `version`, 1 without."""
+    if (other := _others().get(name)) is not None:
+        return int(getattr(other, "version", 1))
+    return _FORMATS[name].version
 
 
 def format_of(path: Path) -> str | None:

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Final
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The pragma `user_version` of a manifest."""
 EDITED: Final = "edited"
 """Value of `translation.code` for a person's text."""
@@ -25,7 +25,7 @@ CREATE TABLE target (
 CREATE TABLE file (
   id INTEGER PRIMARY KEY, path NOT NULL, lang TEXT NOT NULL, source, reading TEXT, format TEXT,
   sha256 TEXT, encoding TEXT, segments INTEGER, reason TEXT, detail TEXT, run TEXT,
-  UNIQUE (path, lang)
+  codec INTEGER NOT NULL DEFAULT 1, UNIQUE (path, lang)
 );
 CREATE TABLE segment (
   id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT NOT NULL, context TEXT,
@@ -59,7 +59,7 @@ CREATE TABLE issue (
 );
 CREATE INDEX issue_of ON issue (file, target);
 """
-_STEPS: Final[dict[int, tuple[str, ...]]] = {}
+_STEPS: Final = {1: ("ALTER TABLE file ADD COLUMN codec INTEGER NOT NULL DEFAULT 1",)}
 """The statements that turn a version into the next one."""
 _EDITED_INDEX: Final = (
     "CREATE INDEX IF NOT EXISTS translation_edited ON translation (target) WHERE code='edited'"
@@ -104,12 +104,12 @@ TARGET_LANGS: Final = "SELECT DISTINCT lang FROM target"
 
 # --- files ----------------------------------------------------------------------------------------
 
-FILE_READINGS: Final = "SELECT id, lang, sha256, reading FROM file WHERE path=?"
+FILE_READINGS: Final = "SELECT id, lang, sha256, reading, codec FROM file WHERE path=?"
 FILE_IS_OF_RUN: Final = "UPDATE file SET run=?, source=? WHERE id=?"
 FILE_OUTCOME: Final = "SELECT reason, segments, detail FROM file WHERE path=?"
 REFUSE_FILE: Final = "UPDATE file SET reason=?, detail=? WHERE id=?"
 ADD_FILE: Final = (
-    "INSERT INTO file (path, lang, source, format, segments, run) VALUES (?,?,?,?,0,?)"
+    "INSERT INTO file (path, lang, source, format, codec, segments, run) VALUES (?,?,?,?,?,0,?)"
 )
 OTHER_READINGS: Final = "path=? AND id<>? AND (lang=? OR lang='' OR ?='')"
 SAME_READING: Final = "path=? AND lang=?"

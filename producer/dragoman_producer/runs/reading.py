@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dragoman_documents import registry
 from dragoman_documents.codec import Options
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
@@ -92,6 +93,8 @@ class Reader:
             return False
         if any(row[3] != self._reading(found, row[1]) or row[2] is None for row in rows):
             return False
+        if any(row[4] != _codec_version(found) for row in rows):
+            return False
         if sha256_of(found.source) != rows[0][2]:
             return False
         with self.manifest.writing(lazily=True) as db:
@@ -126,7 +129,7 @@ class Reader:
         sql.forget_files(db, sql.SAME_READING, (path, lang))
         made = db.execute(
             sql.ADD_FILE,
-            (path, lang, source, found.format, self.run),
+            (path, lang, source, found.format, _codec_version(found), self.run),
         )
         return int(made.lastrowid)
 
@@ -177,6 +180,10 @@ def question(request: Request, source: Path, format_name: str, target: str) -> d
     return {
         "path": str(source.absolute()), "format": format_name, "options": options_fields(options)
     }  # fmt: skip
+
+
+def _codec_version(found: Found) -> int:
+    return registry.version(found.format) if found.format else 1
 
 
 class _Rows:
